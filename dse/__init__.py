@@ -1,0 +1,1 @@
+"""The tool: studies, machines, workloads, questions and the command line."""

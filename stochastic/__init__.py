@@ -1,0 +1,1 @@
+"""Probability laws of the work that threads in lockstep do."""

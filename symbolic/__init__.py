@@ -1,0 +1,1 @@
+"""The equations of the models and their algebra: quantities, graph, closed forms, units, formulas."""

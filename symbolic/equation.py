@@ -1,0 +1,155 @@
+"""An equation: a function whose name is the quantity it yields and whose parameters it needs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from symbolic.errors import GraphError
+from symbolic.ops import Node, constant, reference
+
+__all__ = ["Equation", "equation"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equation:
+    """One published formula. Calling it calls the function it was made from.
+
+    Attributes
+    ----------
+    name : str
+        The quantity it yields.
+    inputs : tuple of str
+        The quantities it needs, in the order of its parameters.
+    source : str
+        Paper and equation number.
+    when : mapping of str to str
+        The switches under which it holds; empty where it always does.
+    flags : mapping of int to str
+        Meanings of the values, where the quantity is a case or a bound.
+    symbol : str
+        The paper's own symbol, as LaTeX.
+    table : bool
+        Whether it is evaluated once per distinct input, before the grid; its inputs may be labels.
+    unit, meaning, domain : str
+        Of the quantity, where the table of quantities does not hold it.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    inputs: tuple[str, ...]
+    source: str = ""
+    when: Mapping[str, str]
+    flags: Mapping[int, str]
+    symbol: str = ""
+    table: bool = False
+    unit: str = ""
+    meaning: str = ""
+    domain: str = "[-inf, inf]"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    @cached_property
+    def node(self) -> Node:
+        """The equation as a tree over the names of its inputs."""
+        try:
+            return constant(self.function(*map(reference, self.inputs)))
+        except TypeError as error:
+            raise GraphError(
+                f"the equation {self.describe()} cannot be recorded: {error}"
+            ) from None
+
+    @property
+    def switches(self) -> str:
+        """The switches under which it holds, as text."""
+        return ", ".join(f"{name}={label}" for name, label in self.when.items())
+
+    def describe(self) -> str:
+        """Name, switches, source and module, for messages."""
+        switches = f" [{self.switches}]" if self.when else ""
+        source = f" ({self.source})" if self.source else ""
+        return f"{self.name}{switches}{source} of {self.function.__module__}"
+
+    @property
+    def doc(self) -> str:
+        """The docstring."""
+        return inspect.getdoc(self.function) or ""
+
+
+def _label(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def equation(
+    function: Callable[..., Any] | None = None,
+    *,
+    source: str = "",
+    when: Mapping[str, object] | None = None,
+    flags: Mapping[int, str] | None = None,
+    symbol: str = "",
+    table: bool = False,
+    unit: str = "",
+    meaning: str = "",
+    domain: str = "[-inf, inf]",
+    name: str = "",
+) -> Any:
+    """Turn a function into an :class:`Equation`: its name is the quantity, its parameters the inputs.
+
+    Parameters
+    ----------
+    source : str
+        Paper and equation number.
+    when : mapping, optional
+        Switches under which this equation is chosen, e.g. ``{"printed": True}``.
+    flags : mapping of int to str, optional
+        Meanings of the values of a case or bound.
+    symbol : str
+        LaTeX of the paper's symbol.
+    table : bool
+        Evaluate once per distinct input before the grid.
+    unit, meaning, domain : str
+        Of the yielded quantity, where it is not in the table of quantities.
+    name : str
+        The quantity, where the function must be called otherwise (variants in one file).
+
+    >>> @equation(source="textbook", unit="J")
+    ... def kinetic_energy(mass, speed):
+    ...     return mass * speed * speed / 2
+    >>> kinetic_energy(2.0, 3.0), kinetic_energy.inputs
+    (9.0, ('mass', 'speed'))
+    """
+
+    def wrap(function: Callable[..., Any]) -> Equation:
+        parameters = inspect.signature(function).parameters.values()
+        for parameter in parameters:
+            plain = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+            if not plain or parameter.default is not parameter.empty:
+                raise GraphError(
+                    f"the equation {function.__name__} has the parameter {parameter}: "
+                    "parameters are names of quantities, without defaults, * or keywords "
+                    "(a default belongs to the quantity)"
+                )
+        return Equation(
+            name=name or function.__name__,
+            function=function,
+            inputs=tuple(parameter.name for parameter in parameters),
+            source=source,
+            when={key: _label(value) for key, value in (when or {}).items()},
+            flags=dict(flags or {}),
+            symbol=symbol,
+            table=table,
+            unit=unit,
+            meaning=meaning,
+            domain=domain,
+        )
+
+    return wrap if function is None else wrap(function)

@@ -1,0 +1,46 @@
+"""The errors a user can cause. Each says what was given, what was expected, and a way out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DseError(ValueError):
+    """Something given by the user does not fit; the message says what, and what would."""
+
+
+class UnknownNameError(DseError):
+    """A name that is not known where it stands."""
+
+
+class DomainError(DseError):
+    """A value outside the domain of its quantity."""
+
+
+class UnitError(DseError):
+    """A unit that is unknown, or that does not fit the quantity."""
+
+
+class ExpressionError(DseError):
+    """A formula that cannot be read; ``position`` is the 0-based place in ``text``."""
+
+    def __init__(self, message: str, text: str, position: int) -> None:
+        self.text = text
+        self.position = position
+        pointer = " " * position + "^"
+        super().__init__(f"{message} (at position {position})\n    {text}\n    {pointer}")
+
+
+class GraphError(DseError):
+    """Equations that do not join: a missing input, two definitions, a cycle."""
+
+
+class InfeasibleError(DseError):
+    """No point satisfies the rules and constraints."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The hint "; did you mean 'x'?" for the nearest known name, or nothing where none is near."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""

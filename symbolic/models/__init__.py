@@ -1,0 +1,1 @@
+"""One published model a file, in the order of its paper."""

@@ -1,0 +1,539 @@
+"""The primitives in which equations are written, and the tree into which an equation is traced.
+
+The text of an equation is written once. Called with floats, ``Fraction`` or NumPy arrays it
+computes; called with SymPy expressions it gives a closed form; called with :class:`Node` it records
+itself as a tree, from which loop nests, closed forms, interval bounds and documentation are made by
+:func:`interpret` with an *algebra* (a table from primitive to function).
+
+Python's ``if``, ``and``, ``==`` and ``int()`` cannot be recorded; on a :class:`Node` they raise an
+error that names the primitive to use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Number
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+__all__ = [
+    "Node",
+    "absolute",
+    "both",
+    "ceil",
+    "constant",
+    "divide",
+    "either",
+    "equal",
+    "exp",
+    "floor",
+    "interpret",
+    "log",
+    "log2",
+    "log10",
+    "maximum",
+    "minimum",
+    "negate",
+    "power",
+    "reference",
+    "sqrt",
+    "substitute",
+    "where",
+]
+
+BOOLEAN = frozenset({"less", "less_equal", "equal", "both", "either", "negate"})
+MAX_POWER = 64
+
+
+class Node:
+    """One step of a traced equation: an operation and its arguments. Equal nodes are identical.
+
+    ``op`` is ``"constant"`` (``args = (value,)``), ``"reference"`` (``args = (quantity name,)``), or
+    a primitive, whose ``args`` are nodes.
+    """
+
+    __slots__ = ("__weakref__", "args", "op")
+    _pool: WeakValueDictionary[Any, Node] = WeakValueDictionary()
+
+    op: str
+    args: tuple[Any, ...]
+
+    def __new__(cls, op: str, args: tuple[Any, ...]) -> Node:
+        leaf = op in ("constant", "reference")
+        key = (op, *((type(args[0]), repr(args[0])) if leaf else map(id, args)))
+        node = cls._pool.get(key)
+        if node is None:
+            node = object.__new__(cls)
+            object.__setattr__(node, "op", op)
+            object.__setattr__(node, "args", args)
+            cls._pool[key] = node
+        return node
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a node is immutable")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Node, (self.op, self.args)
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether the node is a condition."""
+        return self.op in BOOLEAN
+
+    def __repr__(self) -> str:
+        if self.op == "constant":
+            return repr(self.args[0])
+        if self.op == "reference":
+            return str(self.args[0])
+        return f"{self.op}({', '.join(map(repr, self.args))})"
+
+    # --- arithmetic records itself
+    def __add__(self, other: Any) -> Node:
+        return Node("add", (self, constant(other)))
+
+    def __radd__(self, other: Any) -> Node:
+        return Node("add", (constant(other), self))
+
+    def __sub__(self, other: Any) -> Node:
+        return Node("sub", (self, constant(other)))
+
+    def __rsub__(self, other: Any) -> Node:
+        return Node("sub", (constant(other), self))
+
+    def __mul__(self, other: Any) -> Node:
+        return Node("mul", (self, constant(other)))
+
+    def __rmul__(self, other: Any) -> Node:
+        return Node("mul", (constant(other), self))
+
+    def __truediv__(self, other: Any) -> Node:
+        return Node("div", (self, constant(other)))
+
+    def __rtruediv__(self, other: Any) -> Node:
+        return Node("div", (constant(other), self))
+
+    def __neg__(self) -> Node:
+        return Node("mul", (constant(-1), self))
+
+    def __pos__(self) -> Node:
+        return self
+
+    def __lt__(self, other: Any) -> Node:
+        return Node("less", (self, constant(other)))
+
+    def __gt__(self, other: Any) -> Node:
+        return Node("less", (constant(other), self))
+
+    def __le__(self, other: Any) -> Node:
+        return Node("less_equal", (self, constant(other)))
+
+    def __ge__(self, other: Any) -> Node:
+        return Node("less_equal", (constant(other), self))
+
+    # --- what cannot be recorded is refused
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        raise TypeError("an equation cannot use ==, != or 'in' over quantities: use equal(a, b)")
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "an equation cannot use if, and, or, not, min or max over quantities: "
+            "use where, both, either, negate, minimum, maximum"
+        )
+
+    def _refuse(self, *_: object) -> Any:
+        raise TypeError(
+            "an equation cannot use int(), round(), abs(), //, % or ** over quantities: "
+            "use floor, ceil, absolute, power"
+        )
+
+    __int__ = __float__ = __round__ = __abs__ = __index__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _refuse
+
+
+def constant(value: Any) -> Node:
+    """The node of a number or truth value; a node stays itself."""
+    if isinstance(value, Node):
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, Number):
+        raise TypeError(f"an equation may use numbers and quantities, not {value!r}")
+    return Node("constant", (value,))
+
+
+def reference(name: str) -> Node:
+    """The node that stands for the quantity of that name."""
+    return Node("reference", (name,))
+
+
+def _world(args: Iterable[Any]) -> str:
+    """Which world the arguments live in: 'scalar', 'array', 'sympy' or 'node'."""
+    world = "scalar"
+    for arg in args:
+        if type(arg) is float or type(arg) is int:
+            continue
+        if isinstance(arg, Node):
+            return "node"
+        if isinstance(arg, np.ndarray):
+            world = "array" if world == "scalar" else world
+        elif hasattr(arg, "free_symbols"):
+            world = "sympy"
+    return world
+
+
+def _primitive(
+    op: str, scalar: Callable[..., Any], array: Callable[..., Any]
+) -> Callable[..., Any]:
+    def apply(*args: Any) -> Any:
+        world = _world(args)
+        if world == "scalar":
+            return scalar(*args)
+        if world == "node":
+            return Node(op, tuple(map(constant, args)))
+        if world == "array":
+            return array(*args)
+        from symbolic.closed_form import SYMPY
+
+        return SYMPY[op](*args)
+
+    return apply
+
+
+def _array_divide(a: Any, b: Any, at_zero: Any) -> Any:
+    zero = np.equal(b, 0)
+    return np.where(zero, at_zero, np.divide(a, np.where(zero, 1.0, b)))
+
+
+def _integral(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def scalar(a: Any) -> Any:
+        if isinstance(a, float):
+            return float(rounding(a)) if math.isfinite(a) else a
+        return rounding(a)
+
+    return scalar
+
+
+def _scalar_log(function: Callable[[float], float]) -> Callable[[Any], float]:
+    def scalar(a: Any) -> float:
+        if a > 0:
+            return function(a)
+        return -math.inf if a == 0 else math.nan
+
+    return scalar
+
+
+def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    def array(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return array
+
+
+def _scalar_exp(a: Any) -> float:
+    try:
+        return math.exp(a)
+    except OverflowError:
+        return math.inf
+
+
+def _scalar_power(a: Any, b: Any) -> Any:
+    try:
+        value = a**b
+    except ZeroDivisionError:
+        return math.inf
+    except OverflowError:
+        return math.inf
+    return math.nan if isinstance(value, complex) else value
+
+
+_minimum = _primitive("minimum", lambda a, b: a if a < b else b, lambda a, b: np.where(a < b, a, b))
+_maximum = _primitive("maximum", lambda a, b: a if b < a else b, lambda a, b: np.where(b < a, a, b))
+_where = _primitive("where", lambda c, a, b: a if c else b, np.where)
+_both = _primitive("both", lambda a, b: a and b, np.logical_and)
+_either = _primitive("either", lambda a, b: a or b, np.logical_or)
+_equal = _primitive("equal", lambda a, b: a == b, np.equal)
+_negate = _primitive("negate", lambda a: not a, np.logical_not)
+_divide = _primitive("divide", lambda a, b, z: a / b if b != 0 else z, _quiet(_array_divide))
+_floor = _primitive("floor", _integral(math.floor), np.floor)
+_ceil = _primitive("ceil", _integral(math.ceil), np.ceil)
+_absolute = _primitive("absolute", lambda a: -a if a < 0 else a, np.abs)
+_exp = _primitive("exp", _scalar_exp, _quiet(np.exp))
+_log = _primitive("log", _scalar_log(math.log), _quiet(np.log))
+_log2 = _primitive("log2", _scalar_log(math.log2), _quiet(np.log2))
+_log10 = _primitive("log10", _scalar_log(math.log10), _quiet(np.log10))
+_sqrt = _primitive("sqrt", lambda a: math.sqrt(a) if a >= 0 else math.nan, _quiet(np.sqrt))
+_pow = _primitive("pow", _scalar_power, _quiet(np.power))
+
+
+def _fold(function: Callable[[Any, Any], Any], first: Any, rest: tuple[Any, ...]) -> Any:
+    for arg in rest:
+        first = function(first, arg)
+    return first
+
+
+def minimum(first: Any, *rest: Any) -> Any:
+    """The smallest argument: ``a if a < b else b``, from left to right.
+
+    >>> minimum(3, 1.5, 2)
+    1.5
+    """
+    return _fold(_minimum, first, rest)
+
+
+def maximum(first: Any, *rest: Any) -> Any:
+    """The largest argument: ``a if b < a else b``, from left to right.
+
+    >>> maximum(3, 1.5, 2)
+    3
+    """
+    return _fold(_maximum, first, rest)
+
+
+def where(condition: Any, if_true: Any, if_false: Any) -> Any:
+    """``if_true`` where the condition holds, else ``if_false``; both arms are evaluated.
+
+    >>> where(2 < 3, "yes", "no")
+    'yes'
+    """
+    return _where(condition, if_true, if_false)
+
+
+def both(first: Any, *rest: Any) -> Any:
+    """Whether all conditions hold.
+
+    >>> both(True, 1 < 2, 3 < 2)
+    False
+    """
+    return _fold(_both, first, rest)
+
+
+def either(first: Any, *rest: Any) -> Any:
+    """Whether at least one condition holds.
+
+    >>> either(False, 1 < 2)
+    True
+    """
+    return _fold(_either, first, rest)
+
+
+def negate(condition: Any) -> Any:
+    """Whether the condition does not hold.
+
+    >>> negate(1 < 2)
+    False
+    """
+    return _negate(condition)
+
+
+def equal(a: Any, b: Any) -> Any:
+    """Whether two quantities are equal.
+
+    >>> equal(2, 2.0)
+    True
+    """
+    return _equal(a, b)
+
+
+def divide(a: Any, b: Any, *, at_zero: Any) -> Any:
+    """``a / b``, and ``at_zero`` where ``b`` is zero.
+
+    >>> divide(1, 4, at_zero=0), divide(1, 0, at_zero=float("inf"))
+    (0.25, inf)
+    """
+    return _divide(a, b, at_zero)
+
+
+def floor(a: Any) -> Any:
+    """The largest whole number not above ``a``; an infinity stays itself.
+
+    >>> floor(2.5), floor(float("inf"))
+    (2.0, inf)
+    """
+    return _floor(a)
+
+
+def ceil(a: Any) -> Any:
+    """The smallest whole number not below ``a``; an infinity stays itself.
+
+    >>> ceil(2.5), ceil(3)
+    (3.0, 3)
+    """
+    return _ceil(a)
+
+
+def absolute(a: Any) -> Any:
+    """The magnitude of ``a``.
+
+    >>> absolute(-2)
+    2
+    """
+    return _absolute(a)
+
+
+def exp(a: Any) -> Any:
+    """The exponential; worlds agree within 2 ulp.
+
+    >>> exp(0)
+    1.0
+    """
+    return _exp(a)
+
+
+def log(a: Any) -> Any:
+    """The natural logarithm, -inf at 0 and nan below; worlds agree within 2 ulp.
+
+    >>> log(1), log(0)
+    (0.0, -inf)
+    """
+    return _log(a)
+
+
+def log2(a: Any) -> Any:
+    """The binary logarithm, -inf at 0 and nan below; worlds agree within 2 ulp.
+
+    >>> log2(8)
+    3.0
+    """
+    return _log2(a)
+
+
+def log10(a: Any) -> Any:
+    """The decimal logarithm, -inf at 0 and nan below; worlds agree within 2 ulp.
+
+    >>> log10(100)
+    2.0
+    """
+    return _log10(a)
+
+
+def sqrt(a: Any) -> Any:
+    """The square root, nan below 0.
+
+    >>> sqrt(9)
+    3.0
+    """
+    return _sqrt(a)
+
+
+def power(base: Any, exponent: Any) -> Any:
+    """``base`` to the ``exponent``. A literal whole exponent becomes products, exact in every world.
+
+    Other exponents use the library's power function, on which worlds agree within 2 ulp.
+    A literal exponent beyond 64 is refused with ``ValueError``.
+
+    >>> power(3, 2), power(2.0, -1)
+    (9, 0.5)
+    """
+    if isinstance(exponent, Node) and exponent.op == "constant":
+        exponent = exponent.args[0]
+    if not isinstance(exponent, (int, float)):
+        return _pow(base, exponent)
+    if abs(exponent) > MAX_POWER:
+        raise ValueError(f"the exponent {exponent} is beyond {MAX_POWER}: rewrite the formula")
+    if exponent != int(exponent):
+        return _pow(base, exponent)
+    count = int(exponent)
+    if count == 0:
+        return base * 0 + 1
+    product = base
+    for _ in range(abs(count) - 1):
+        product = product * base
+    return product if count > 0 else divide(1, product, at_zero=math.inf)
+
+
+#: The numeric algebra: floats, fractions and NumPy arrays.
+NUMERIC: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "less": lambda a, b: a < b,
+    "less_equal": lambda a, b: a <= b,
+    "equal": _equal,
+    "both": _both,
+    "either": _either,
+    "negate": _negate,
+    "where": _where,
+    "minimum": _minimum,
+    "maximum": _maximum,
+    "divide": _divide,
+    "floor": _floor,
+    "ceil": _ceil,
+    "absolute": _absolute,
+    "exp": _exp,
+    "log": _log,
+    "log2": _log2,
+    "log10": _log10,
+    "sqrt": _sqrt,
+    "pow": _pow,
+}
+
+
+def walk(roots: Iterable[Node]) -> list[Node]:
+    """Every node below the roots, each once, arguments before their users."""
+    done: dict[int, Node] = {}
+    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in done:
+            continue
+        if ready or node.op in ("constant", "reference"):
+            done[id(node)] = node
+        else:
+            stack.append((node, True))
+            stack.extend((arg, False) for arg in reversed(node.args))
+    return list(done.values())
+
+
+def references(*roots: Node) -> tuple[str, ...]:
+    """The quantities named below the roots, each once, in order of appearance."""
+    return tuple(node.args[0] for node in walk(roots) if node.op == "reference")
+
+
+def interpret(
+    root: Node,
+    values: Mapping[str, Any],
+    algebra: Mapping[str, Callable[..., Any]] | None = None,
+    number: Callable[[Any], Any] = lambda value: value,
+) -> Any:
+    """Evaluate a traced equation in an algebra, at the values of the quantities it names.
+
+    ``number`` turns a literal into the algebra's own kind of number.
+
+    >>> interpret(minimum(reference("a"), 2) + 1, {"a": 5})
+    3
+    """
+    algebra = NUMERIC if algebra is None else algebra
+    done: dict[int, Any] = {}
+    for node in walk((root,)):
+        if node.op == "constant":
+            done[id(node)] = number(node.args[0])
+        elif node.op == "reference":
+            done[id(node)] = values[node.args[0]]
+        else:
+            done[id(node)] = algebra[node.op](*(done[id(arg)] for arg in node.args))
+    return done[id(root)]
+
+
+def substitute(root: Node, replacements: Mapping[str, Node]) -> Node:
+    """The same tree with quantities replaced by the given nodes."""
+    done: dict[int, Node] = {}
+    for node in walk((root,)):
+        if node.op == "reference":
+            done[id(node)] = replacements.get(node.args[0], node)
+        elif node.op == "constant":
+            done[id(node)] = node
+        else:
+            done[id(node)] = Node(node.op, tuple(done[id(arg)] for arg in node.args))
+    return done[id(root)]

@@ -1,0 +1,390 @@
+"""The one table of quantities: name, unit, domain, default, typical range, meaning.
+
+A name has one unit and one domain everywhere. Values are stored in SI units or plain counts; counts
+(cycles, threads, warps, blocks, instructions, requests) are dimensionless.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symbolic.errors import DomainError
+
+__all__ = ["RULES", "TABLE", "Domain", "Quantity", "quantity"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """The values a quantity may take: an interval of the reals or of the whole numbers."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    low_open: bool = True
+    high_open: bool = True
+    whole: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Domain:
+        """Read ``"[0, inf)"``, ``"(0, 1]"``, ``"whole [1, inf)"``.
+
+        >>> Domain.parse("whole [1, inf)").contains(3)
+        True
+        """
+        body = text.removeprefix("whole").strip()
+        try:
+            low, high = (float(part) for part in body[1:-1].split(","))
+            if body[0] not in "[(" or body[-1] not in "])" or not low <= high:
+                raise ValueError(text)
+        except (ValueError, IndexError):
+            raise DomainError(
+                f"{text!r} is no domain: expected an interval such as '[0, inf)', '(0, 1]' "
+                "or 'whole [1, inf)'"
+            ) from None
+        return cls(
+            low=low,
+            high=high,
+            low_open=body[0] == "(",
+            high_open=body[-1] == ")",
+            whole=text.startswith("whole"),
+        )
+
+    def holds(self, values: Any) -> Any:
+        """Elementwise: whether each value lies inside (NaN never does)."""
+        array = np.asarray(values, dtype=float)
+        above = array > self.low if self.low_open else array >= self.low
+        below = array < self.high if self.high_open else array <= self.high
+        inside = above & below
+        if self.whole:
+            inside &= (np.floor(array) == array) | np.isinf(array)
+        return inside
+
+    def contains(self, value: float) -> bool:
+        """Whether one value lies inside."""
+        return bool(self.holds(value))
+
+    def __str__(self) -> str:
+        left, right = "[("[self.low_open], "])"[self.high_open]
+        return f"{'whole ' if self.whole else ''}{left}{self.low:g}, {self.high:g}{right}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """One row of the table.
+
+    ``labels`` is None for a number; a tuple of labels makes the quantity a *switch*, which chooses
+    among equations while the graph is built; an empty tuple admits any label (such quantities feed
+    table equations only). ``default`` is a number, a label, or the name of another quantity.
+    """
+
+    name: str
+    unit: str = ""
+    domain: Domain = field(default_factory=Domain)
+    default: float | str | None = None
+    typical: tuple[float, float] | None = None
+    meaning: str = ""
+    labels: tuple[str, ...] | None = None
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it chooses among equations."""
+        return bool(self.labels)
+
+    @property
+    def is_label(self) -> bool:
+        """Whether its values are labels rather than numbers."""
+        return self.labels is not None
+
+    def check(self, values: Any, origin: str) -> None:
+        """Raise :class:`DomainError` naming the first value outside the domain and its place."""
+        inside = self.domain.holds(values)
+        if np.all(inside):
+            return
+        array = np.asarray(values, dtype=float)
+        place = np.argwhere(~np.atleast_1d(inside))[0]
+        value = np.atleast_1d(array)[tuple(place)]
+        where = f" at index {', '.join(map(str, place))}" if array.ndim else ""
+        unit = f" {self.unit}" if self.unit else ""
+        raise DomainError(
+            f"{self.name} = {value:g}{unit}{where} ({origin}) is outside its domain "
+            f"{self.domain}{unit}: give a value inside it"
+        )
+
+
+def quantity(
+    name: str,
+    *,
+    unit: str = "",
+    domain: str = "(-inf, inf)",
+    default: float | str | None = None,
+    typical: tuple[float, float] | None = None,
+    meaning: str = "",
+    labels: tuple[str, ...] | None = None,
+) -> Quantity:
+    """Declare a quantity, for a model outside the table.
+
+    Parameters
+    ----------
+    name : str
+        Lower-case name, also the name of the equation that yields it, if any.
+    unit : str
+        The unit in which values are stored (SI), ``""`` for counts and ratios.
+    domain : str
+        An interval such as ``"(0, inf)"``, with ``whole`` in front for whole numbers.
+    default : float or str, optional
+        The value where none is given: a number, a label, or another quantity's name.
+    typical : (float, float), optional
+        A usual range, used to draw test inputs.
+    meaning : str
+        One line of prose.
+    labels : tuple of str, optional
+        Makes it a switch with these labels.
+
+    >>> quantity("base_power", unit="W", domain="[0, inf)").domain.contains(-1)
+    False
+    """
+    if not name.isidentifier() or name != name.lower():
+        raise DomainError(f"{name!r} is no quantity name: use lower-case letters, digits and _")
+    return Quantity(
+        name=name,
+        unit=unit,
+        domain=Domain.parse(domain),
+        default=default,
+        typical=typical,
+        meaning=meaning,
+        labels=labels,
+    )
+
+
+_COUNT1, _COUNT0, _POS, _NONNEG = "whole [1, inf)", "whole [0, inf)", "(0, inf)", "[0, inf)"
+_RESULT = "[0, inf]"
+
+
+def _rows() -> Iterator[Quantity]:
+    def row(
+        name: str,
+        unit: str,
+        domain: str,
+        meaning: str,
+        typical: tuple[float, float] | None = None,
+        default: float | str | None = None,
+    ) -> Quantity:
+        return quantity(
+            name, unit=unit, domain=domain, default=default, typical=typical, meaning=meaning
+        )
+
+    def switch(name: str, labels: str, meaning: str) -> Quantity:
+        names = tuple(labels.split())
+        return quantity(name, labels=names, default=names[0], meaning=meaning)
+
+    # --- switches; the first label is the default
+    yield switch("printed", "false true", "use the equations exactly as printed")
+    yield switch("rounding", "continuous whole", "round MWP and CWP up after the minimum")
+    yield switch("waves", "fractional whole", "round the repetitions up to whole waves")
+    yield switch("supply", "sharp smooth", "shape of the memory supply curve")
+    yield switch("granularity", "none cuda", "allocation granularity of the hardware")
+
+    # --- machine
+    yield row("n_sms", "", _COUNT1, "streaming multiprocessors of the machine", (1, 128))
+    yield row("active_sms", "", _COUNT1, "multiprocessors in use", (1, 128), "n_sms")
+    yield row("cores_per_sm", "", _COUNT1, "scalar cores of one multiprocessor", (8, 192))
+    yield row("warp_size", "", _COUNT1, "threads of a warp", (32, 64), 32)
+    yield row("core_clock", "Hz", _POS, "clock of the cores", (5e8, 2e9), "nominal_clock")
+    yield row("nominal_clock", "Hz", _POS, "clock at which latencies were measured", (5e8, 2e9))
+    yield row("mem_bandwidth", "B/s", _POS, "DRAM bandwidth of the machine", (5e10, 2e12))
+    yield row(
+        "mem_latency_nominal",
+        "cycle",
+        _POS,
+        "DRAM round trip at the nominal clock, in core cycles",
+        (200, 800),
+    )
+    yield row("mem_latency_dram", "cycle", _POS, "DRAM round trip of one transaction", (200, 800))
+    yield row(
+        "departure_delay_coalesced",
+        "cycle",
+        _NONNEG,
+        "least distance between two coalesced transactions",
+        (1, 10),
+    )
+    yield row(
+        "departure_delay_uncoalesced",
+        "cycle",
+        _NONNEG,
+        "least distance between two uncoalesced transactions",
+        (4, 40),
+    )
+    yield row("issue_cycles", "cycle", _POS, "cycles to issue one instruction of a warp", (1, 8))
+    yield row("max_threads_per_sm", "", _COUNT1, "resident threads of one SM", (768, 2048))
+    yield row("max_warps_per_sm", "", _COUNT1, "resident warps of one SM", (24, 64))
+    yield row("max_blocks_per_sm", "", _COUNT1, "resident blocks of one SM", (8, 32))
+    yield row("max_threads_per_block", "", _COUNT1, "threads of one block", (512, 1024))
+    yield row("registers_per_sm", "", _COUNT1, "registers of one SM", (8192, 65536))
+    yield row("max_registers_per_block", "", _COUNT1, "registers one block may use", (8192, 65536))
+    yield row("shared_mem_per_sm", "B", _COUNT0, "shared memory of one SM", (16384, 167936))
+    yield row(
+        "max_shared_mem_per_block",
+        "B",
+        _COUNT0,
+        "shared memory one block may use",
+        (16384, 167936),
+    )
+    yield row(
+        "register_allocation_unit", "", _COUNT1, "registers are allocated in these", (256, 512)
+    )
+    yield row(
+        "warp_allocation_unit", "", _COUNT1, "warps of a block are rounded up to these", (1, 4)
+    )
+    yield row(
+        "shared_mem_allocation_unit",
+        "B",
+        _COUNT1,
+        "shared memory is allocated in these",
+        (128, 512),
+    )
+    yield row(
+        "reserved_shared_mem_per_block",
+        "B",
+        _COUNT0,
+        "shared memory the system takes from each block",
+        (0, 1024),
+        0,
+    )
+    yield row(
+        "registers_allocated_per_warp",
+        "",
+        "whole [0, 1]",
+        "1 where registers are allocated a warp at a time, 0 where a block at a time",
+        (0, 1),
+    )
+
+    # --- workload
+    yield row("elements", "", _COUNT1, "work items, one thread each", (1e4, 1e8))
+    yield row("threads_per_block", "", _COUNT1, "threads of one block", (32, 512))
+    yield row("blocks", "", _COUNT1, "blocks of the grid", (1, 1e6))
+    yield row("registers_per_thread", "", _COUNT0, "registers of one thread", (4, 64))
+    yield row("shared_mem_per_block", "B", _COUNT0, "shared memory of one block", (0, 16384))
+    yield row("comp_insts", "", _NONNEG, "computation instructions of one thread", (1, 1e4))
+    yield row(
+        "coalesced_insts", "", _NONNEG, "coalesced memory instructions of one thread", (0, 500)
+    )
+    yield row(
+        "uncoalesced_insts", "", _NONNEG, "uncoalesced memory instructions of one thread", (0, 500)
+    )
+    yield row("sync_insts", "", _NONNEG, "barriers executed by one thread", (0, 100))
+    yield row(
+        "independent_insts",
+        "",
+        _NONNEG,
+        "memory instructions of one thread that need no earlier one",
+        (0, 100),
+        0,
+    )
+    yield row("mem_insts", "", _NONNEG, "memory instructions of one thread", (0, 1000))
+    yield row("total_insts", "", _POS, "instructions of one thread", (1, 1e4))
+    yield row(
+        "transactions_per_uncoalesced",
+        "",
+        "[1, inf)",
+        "memory transactions of one uncoalesced instruction of a warp",
+        (1, 32),
+    )
+    yield row("load_bytes_per_warp", "B", _POS, "bytes of one memory request", (32, 512), 128)
+    yield row("comp_factor", "", _POS, "slowdown of the instruction mix (M_Factor)", (1, 8), 1)
+    yield row("tile", "", _POS, "edge of the square tile a block works on", (4, 32))
+    yield row(
+        "imbalance_loss", "", "[1, inf)", "what lockstep costs where work is uneven", (1, 4), 1
+    )
+
+    # --- occupancy
+    yield row("warps_per_block", "", _COUNT1, "warps of one block", (1, 32))
+    yield row("blocks_by_shared_mem", "", _RESULT, "blocks the shared memory allows", (1, 32))
+    yield row("blocks_by_registers", "", _RESULT, "blocks the registers allow", (1, 32))
+    yield row("blocks_by_threads", "", _RESULT, "blocks the thread and warp limits allow", (1, 32))
+    yield row("active_blocks_per_sm", "", _COUNT0, "blocks resident on one SM", (1, 16))
+    yield row("warps_per_sm", "", _NONNEG, "warps resident on one SM (N)", (1, 64))
+    yield row("occupancy", "", "[0, 1]", "resident warps over the most there can be", (0.1, 1))
+    yield row("limiter", "", _COUNT0, "what limits the resident blocks")
+
+    # --- transit
+    yield row("threads", "", _POS, "threads of the machine (n)", (1, 4096))
+    yield row("intensity", "cycle", _POS, "computation between two memory requests (Z)", (1, 1000))
+    yield row("lanes_width", "", _POS, "lanes that compute at once (M)", (1, 512))
+    yield row("ms_peak", "", _POS, "most requests the memory system serves a cycle (R)", (0.01, 10))
+    yield row("mem_latency", "cycle", _POS, "latency of one memory request", (100, 2000))
+    yield row("thread_limit", "", _RESULT, "throughput the threads allow")
+    yield row("computation_limit", "", _RESULT, "memory throughput the lanes ask for")
+    yield row("supply_limit", "", _RESULT, "throughput where threads and memory balance")
+    yield row("ms_throughput", "", _RESULT, "requests served a cycle (r)", (0.01, 10))
+    yield row("cs_throughput", "", _RESULT, "operations computed a cycle (Z r)", (1, 512))
+    for name, system in (("threads_in_ms", "memory"), ("threads_in_cs", "computation")):
+        yield row(name, "", _RESULT, f"threads in the {system} system")
+        yield row(f"{name}_low", "", _RESULT, f"fewest threads in the {system} system")
+        yield row(f"{name}_high", "", _RESULT, f"most threads in the {system} system")
+    yield row("bound", "", _COUNT0, "what bounds the machine")
+    yield row("cs_transition", "", _POS, "threads that saturate the lanes", (32, 2048))
+    yield row("ms_transition", "", _POS, "threads that saturate the memory system", (32, 2048))
+    yield row(
+        "ms_peak_bandwidth", "B/s", _POS, "peak of the memory supply curve, per SM", (1e9, 1e11)
+    )
+    yield row("request_bytes", "B", _POS, "bytes of one thread's memory request", (4, 16))
+    yield row("issued_insts", "", _POS, "instructions issued, by a profiler", (1e3, 1e9))
+    yield row("dram_reads", "", _NONNEG, "DRAM reads, by a profiler", (1e3, 1e7))
+    yield row("dram_writes", "", _NONNEG, "DRAM writes, by a profiler", (1e3, 1e7))
+
+    # --- mwp_cwp
+    yield row("mem_latency_uncoalesced", "cycle", _POS, "latency of an uncoalesced request")
+    yield row("mem_latency_coalesced", "cycle", _POS, "latency of a coalesced request", (200, 800))
+    yield row("departure_delay", "cycle", _NONNEG, "mean distance between two requests", (1, 400))
+    yield row("mwp_without_bw_full", "", _RESULT, "MWP that latency and departures allow")
+    yield row("mwp_without_bw", "", _RESULT, "the same, within the warps there are")
+    yield row("bw_per_warp", "B/s", _POS, "bandwidth one warp takes")
+    yield row("mwp_peak_bw", "", _RESULT, "MWP that the bandwidth allows")
+    yield row("parallel_warps", "", _RESULT, "warps that count for memory parallelism (N_pw)")
+    yield row("mwp", "", _RESULT, "memory warp parallelism", (0.5, 64))
+    yield row("comp_cycles", "cycle", _POS, "computation cycles of one warp", (10, 1e5))
+    yield row("mem_cycles", "cycle", _NONNEG, "memory cycles of one warp", (10, 1e6))
+    yield row("cwp_full", "", _RESULT, "CWP with warps enough")
+    yield row("cwp", "", _RESULT, "computation warp parallelism", (1, 64))
+    yield row("busy_sms", "", _COUNT1, "multiprocessors that have a block")
+    yield row("resident_blocks", "", _COUNT0, "blocks resident on a busy SM")
+    yield row("resident_warps", "", _NONNEG, "warps resident on a busy SM (N)")
+    yield row("repetitions", "", _RESULT, "times an SM repeats its resident blocks (Rep)")
+    yield row("case", "", _COUNT0, "which of the three cases holds")
+    yield row("exec_cycles", "cycle", _RESULT, "cycles without synchronisation")
+    yield row("sync_cycles", "cycle", _RESULT, "cycles of synchronisation")
+    yield row("total_cycles", "cycle", _RESULT, "cycles with synchronisation")
+    yield row("cpi", "cycle", _RESULT, "cycles per instruction of a warp")
+    yield row("time", "s", _RESULT, "run time")
+
+    # --- divergence
+    yield row("path_probability", "", "[0, 1]", "probability that a lane takes a path", (0, 1))
+    yield row("lanes", "", _COUNT1, "threads in lockstep", (1, 64), "warp_size")
+    yield row("path_taken", "", "[0, 1]", "probability that a warp pays for a path")
+    yield quantity(
+        "paths",
+        labels=(),
+        meaning="the paths of a divergent branch, 'probability: cycles, ...'",
+    )
+    yield row("divergent_cycles", "cycle", _RESULT, "expected cycles of a divergent branch")
+    yield row("divergent_cycles_std", "cycle", _RESULT, "their standard deviation over warps")
+    yield row("divergent_cycles_bound", "cycle", _RESULT, "the sum of all paths")
+    yield row("convergent_cycles", "cycle", _RESULT, "expected cycles if lanes ran alone")
+    yield row("divergence_loss", "", _RESULT, "what lockstep costs at a divergent branch")
+
+
+#: Every quantity of the shipped models, by name.
+TABLE: Mapping[str, Quantity] = {row.name: row for row in _rows()}
+
+#: Relations between quantities. A rule applies where all its quantities are known; a point that
+#: breaks one is infeasible.
+RULES: tuple[str, ...] = (
+    "active_sms <= n_sms",
+    "threads_per_block <= max_threads_per_block",
+    "active_blocks_per_sm >= 1",
+    "independent_insts <= mem_insts",
+)
