@@ -31,6 +31,7 @@ __all__ = [
     "exp",
     "floor",
     "interpret",
+    "interpret_all",
     "log",
     "log2",
     "log10",
@@ -39,8 +40,10 @@ __all__ = [
     "negate",
     "power",
     "reference",
+    "references",
     "sqrt",
     "substitute",
+    "walk",
     "where",
 ]
 
@@ -267,7 +270,7 @@ _negate = _primitive("negate", lambda a: not a, np.logical_not)
 _divide = _primitive("divide", lambda a, b, z: a / b if b != 0 else z, _quiet(_array_divide))
 _floor = _primitive("floor", _integral(math.floor), np.floor)
 _ceil = _primitive("ceil", _integral(math.ceil), np.ceil)
-_absolute = _primitive("absolute", lambda a: -a if a < 0 else a, np.abs)
+_absolute = _primitive("absolute", lambda a: -a if a < 0 else a, lambda a: np.where(a < 0, -a, a))
 _exp = _primitive("exp", _scalar_exp, _quiet(np.exp))
 _log = _primitive("log", _scalar_log(math.log), _quiet(np.log))
 _log2 = _primitive("log2", _scalar_log(math.log2), _quiet(np.log2))
@@ -501,6 +504,26 @@ def references(*roots: Node) -> tuple[str, ...]:
     return tuple(node.args[0] for node in walk(roots) if node.op == "reference")
 
 
+def interpret_all(
+    roots: Iterable[Node],
+    values: Mapping[str, Any],
+    algebra: Mapping[str, Callable[..., Any]] | None = None,
+    number: Callable[[Any], Any] = lambda value: value,
+) -> list[Any]:
+    """Evaluate several traced equations together, each shared step once; see :func:`interpret`."""
+    algebra = NUMERIC if algebra is None else algebra
+    roots = list(roots)
+    done: dict[int, Any] = {}
+    for node in walk(roots):
+        if node.op == "constant":
+            done[id(node)] = number(node.args[0])
+        elif node.op == "reference":
+            done[id(node)] = values[node.args[0]]
+        else:
+            done[id(node)] = algebra[node.op](*[done[id(arg)] for arg in node.args])
+    return [done[id(root)] for root in roots]
+
+
 def interpret(
     root: Node,
     values: Mapping[str, Any],
@@ -514,16 +537,7 @@ def interpret(
     >>> interpret(minimum(reference("a"), 2) + 1, {"a": 5})
     3
     """
-    algebra = NUMERIC if algebra is None else algebra
-    done: dict[int, Any] = {}
-    for node in walk((root,)):
-        if node.op == "constant":
-            done[id(node)] = number(node.args[0])
-        elif node.op == "reference":
-            done[id(node)] = values[node.args[0]]
-        else:
-            done[id(node)] = algebra[node.op](*(done[id(arg)] for arg in node.args))
-    return done[id(root)]
+    return interpret_all((root,), values, algebra, number)[0]
 
 
 def substitute(root: Node, replacements: Mapping[str, Node]) -> Node:

@@ -300,6 +300,10 @@ def _rows() -> Iterator[Quantity]:
         "imbalance_loss", "", "[1, inf)", "what lockstep costs where work is uneven", (1, 4), 1
     )
 
+    # --- positions along the categorical axes of a study
+    yield row("machine_index", "", _COUNT0, "position along the axis of machines")
+    yield row("workload_index", "", _COUNT0, "position along the axis of workloads")
+
     # --- occupancy
     yield row("warps_per_block", "", _COUNT1, "warps of one block", (1, 32))
     yield row("blocks_by_shared_mem", "", _RESULT, "blocks the shared memory allows", (1, 32))

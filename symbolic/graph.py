@@ -1,0 +1,307 @@
+"""The graph: equations joined by name into one definition for each quantity that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from symbolic.equation import Equation
+from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
+from symbolic.expression import parse_condition
+from symbolic.model import Model
+from symbolic.ops import Node, constant, reference, references, substitute
+
+__all__ = ["Condition", "Definition", "Graph", "resolve"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """How one quantity gets its value.
+
+    ``kind`` is ``"given"`` (a leaf), ``"default"`` (a leaf with the table's default), ``"formula"``
+    (a given expression, or a default that is another quantity), ``"equation"``, or ``"table"``
+    (a leaf computed before the grid by a table equation).
+    """
+
+    name: str
+    kind: str
+    node: Node
+    needs: tuple[str, ...]
+    equation: Equation | None = None
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether its value is an input of the loop nest."""
+        return self.kind in ("given", "default", "table")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A relation that marks points as feasible: a rule of the model or a constraint of the user."""
+
+    text: str
+    node: Node
+    is_rule: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph:
+    """The definitions needed for some outputs, each after those it needs."""
+
+    model: Model
+    definitions: Mapping[str, Definition]
+    outputs: tuple[str, ...]
+    conditions: tuple[Condition, ...]
+    switches: Mapping[str, str]
+    _flat: dict[str, Node] = field(default_factory=dict, repr=False, compare=False)
+
+    def flat(self, name: str) -> Node:
+        """The definition of a quantity with everything but the leaves substituted."""
+        if not self._flat:
+            for key, definition in self.definitions.items():
+                self._flat[key] = (
+                    reference(key)
+                    if definition.is_leaf
+                    else substitute(
+                        definition.node, {need: self._flat[need] for need in definition.needs}
+                    )
+                )
+        return self._flat[name]
+
+    def flat_condition(self, condition: Condition) -> Node:
+        """A condition in terms of the leaves."""
+        names = references(condition.node)
+        return substitute(condition.node, {name: self.flat(name) for name in names})
+
+    def ancestors(self, names: Iterable[str]) -> set[str]:
+        """The quantities on which the given ones depend, themselves included."""
+        seen: set[str] = set()
+        stack = list(names)
+        while stack:
+            name = stack.pop()
+            if name not in seen:
+                seen.add(name)
+                stack.extend(self.definitions[name].needs)
+        return seen
+
+    def switches_of(self, names: Iterable[str]) -> set[str]:
+        """The switches that choose among the equations behind the given quantities."""
+        return {
+            switch
+            for name in self.ancestors(names)
+            if self.definitions[name].kind in ("equation", "table")
+            for variant in self.model.variants(name)
+            for switch in variant.when
+        }
+
+    @property
+    def equations(self) -> tuple[Equation, ...]:
+        """The equations in use."""
+        return tuple(d.equation for d in self.definitions.values() if d.equation is not None)
+
+
+class _Missing(GraphError):
+    """Raised inside a resolver where a quantity has no definition."""
+
+
+class _Resolver:
+    def __init__(
+        self, model: Model, given: Mapping[str, Node | None], switches: Mapping[str, str]
+    ) -> None:
+        self.model = model
+        self.given = given
+        self.switches = switches
+        self.definitions: dict[str, Definition] = {}
+        self.missing: dict[str, list[str]] = {}
+
+    def equation(self, name: str) -> Equation | None:
+        """The one equation that yields a quantity under the switches, or None."""
+        found = [
+            eq
+            for eq in self.model.variants(name)
+            if all(self.switches[switch] == label for switch, label in eq.when.items())
+        ]
+        if len(found) > 1:
+            raise GraphError(
+                f"{name} has two definitions: {found[0].describe()} and {found[1].describe()}; "
+                "keep one, tell them apart by a switch (when=), or give the quantity a value"
+            )
+        return found[0] if found else None
+
+    def own(self, name: str) -> Definition | None:
+        """The definition by equation or default, as if no value were given."""
+        found = self.equation(name)
+        if found is not None:
+            if found.table:
+                return Definition(
+                    name=name,
+                    kind="table",
+                    node=reference(name),
+                    needs=found.inputs,
+                    equation=found,
+                )
+            return Definition(
+                name=name,
+                kind="equation",
+                node=found.node,
+                needs=references(found.node),
+                equation=found,
+            )
+        default = self.model.quantity(name).default
+        if isinstance(default, str) and not self.model.quantity(name).is_label:
+            return Definition(name=name, kind="formula", node=reference(default), needs=(default,))
+        if default is not None and not isinstance(default, str):
+            return Definition(name=name, kind="default", node=constant(default), needs=())
+        return None
+
+    def definition(self, name: str) -> Definition | None:
+        """How a quantity gets its value, or None where nothing says."""
+        if name not in self.given:
+            return self.own(name)
+        formula = self.given[name]
+        if formula is None:
+            return Definition(name=name, kind="given", node=reference(name), needs=())
+        if name in references(formula):  # given for some labels of a categorical axis only
+            otherwise = self.own(name)
+            if otherwise is None:
+                return None
+            formula = substitute(formula, {name: otherwise.node})
+        return Definition(name=name, kind="formula", node=formula, needs=references(formula))
+
+    def define(self, root: str) -> None:
+        """Add the definition of a quantity after those of all it needs."""
+        path: list[str] = []
+        stack: list[tuple[str, bool]] = [(root, False)]
+        while stack:
+            name, ready = stack.pop()
+            if ready:
+                path.pop()
+                definition = self.definition(name)
+                assert definition is not None
+                self.definitions[name] = definition
+                continue
+            if name in self.definitions or name in self.missing:
+                if name in self.missing and path:
+                    self.missing[name].append(path[-1])
+                continue
+            if name in path:
+                cycle = " -> ".join([*path[path.index(name) :], name])
+                raise GraphError(
+                    f"the definitions form a cycle: {cycle}; give one of them a value to cut it"
+                )
+            definition = self.definition(name)
+            if definition is None:
+                self.missing[name] = path[-1:]
+                continue
+            path.append(name)
+            stack.append((name, True))
+            stack.extend((need, False) for need in reversed(definition.needs))
+
+    def complain(self) -> None:
+        """Raise one error that names every missing quantity and the equations that need it."""
+        if not self.missing:
+            return
+        lines = []
+        for name, users in self.missing.items():
+            row = self.model.quantity(name)
+            needed = []
+            for user in dict.fromkeys(users):
+                eq = self.equation(user)
+                needed.append(eq.describe() if eq else user)
+            unit = f" [{row.unit}]" if row.unit else ""
+            meaning = f", {row.meaning}{unit}," if row.meaning else f"{unit}"
+            reason = f" is needed by {'; '.join(needed)}" if needed else " was asked for"
+            hint = ""
+            if name in self.given:
+                hint = " (it is given for some labels of an axis and not for the others)"
+            lines.append(f"{name}{meaning}{reason}{hint}")
+        raise _Missing(
+            f"the model {self.model.name} lacks "
+            + ("a value:\n  " if len(lines) == 1 else f"{len(lines)} values:\n  ")
+            + "\n  ".join(lines)
+            + "\nGive each a value (set, an axis, a machine or a workload), or join a model that "
+            "yields it"
+        )
+
+
+def resolve(
+    model: Model,
+    *,
+    given: Mapping[str, Node | None],
+    switches: Mapping[str, str] | None = None,
+    outputs: Iterable[str] | None = None,
+    where: Iterable[str] = (),
+) -> Graph:
+    """Join equations, given values and defaults into one definition for each quantity needed.
+
+    Parameters
+    ----------
+    model : Model
+        The equations.
+    given : mapping of str to Node or None
+        Quantities that have a value: None for a leaf of the grid, a node for a formula in other
+        quantities. A formula that names its own quantity means the model's own definition there.
+    switches : mapping of str to str, optional
+        Labels of switches; those not named take their default.
+    outputs : iterable of str, optional
+        The quantities wanted; the model's main outputs where None.
+    where : iterable of str
+        Constraints of the user, which must be answerable; the model's rules apply where all
+        quantities of a rule are known.
+
+    Raises
+    ------
+    GraphError
+        A missing input (all are named, with the equations that need them), two definitions of one
+        quantity, or a cycle.
+    UnknownNameError
+        A name that is no quantity.
+    """
+    for name in given:
+        model.quantity(name)
+    chosen = {name: str(row.default) for name, row in model.quantities.items() if row.is_switch}
+    for name, label in (switches or {}).items():
+        row = model.quantity(name)
+        if row.labels is None or label not in row.labels:
+            raise UnknownNameError(
+                f"{name} = {label!r} is no choice: expected one of {', '.join(row.labels or ())}"
+                f"{nearest(label, row.labels or ())}"
+            )
+        chosen[name] = label
+    wanted = tuple(dict.fromkeys(model.outputs if outputs is None else outputs))
+    resolver = _Resolver(model, given, chosen)
+    conditions: list[Condition] = []
+    for name in wanted:
+        model.quantity(name)
+        resolver.define(name)
+    for text in where:
+        node = parse_condition(text, model.quantities)
+        conditions.append(Condition(text=text, node=node, is_rule=False))
+        for name in references(node):
+            resolver.define(name)
+    resolver.complain()
+    rules = []
+    for text in model.rules:
+        node = parse_condition(text, model.quantities)
+        attempt = _Resolver(model, given, chosen)
+        attempt.definitions.update(resolver.definitions)
+        for name in references(node):
+            attempt.define(name)
+        if not attempt.missing:
+            resolver.definitions.update(attempt.definitions)
+            rules.append(Condition(text=text, node=node, is_rule=True))
+    graph = Graph(
+        model=model,
+        definitions=resolver.definitions,
+        outputs=wanted,
+        conditions=(*rules, *conditions),
+        switches=chosen,
+    )
+    for definition in graph.definitions.values():
+        for need in definition.needs:
+            if model.quantity(need).is_label and definition.kind != "table":
+                raise DseError(
+                    f"{definition.name} cannot use {need}, whose values are labels: only a table "
+                    "equation can"
+                )
+    return graph
