@@ -220,7 +220,7 @@ def _array_divide(a: Any, b: Any, at_zero: Any) -> Any:
 def _integral(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def scalar(a: Any) -> Any:
         if isinstance(a, float):
-            return float(rounding(a)) if math.isfinite(a) else a
+            return math.copysign(rounding(a), a) if math.isfinite(a) else a  # keeps -0.0
         return rounding(a)
 
     return scalar
