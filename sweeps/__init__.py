@@ -1,1 +1,1 @@
-"""Grids over the design space: loop nests, tiles, labelled datasets and the questions put to them."""
+"""Grids over the design space: loop nests, tiles, labelled datasets, questions."""

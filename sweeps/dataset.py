@@ -1,0 +1,90 @@
+"""Labels: from bare arrays to an xarray Dataset that explains itself, and back to quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.grid import FEASIBLE, Grid
+from symbolic.quantities import Quantity
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["axis_coordinates", "describe", "label", "quantities_of"]
+
+#: Stored in a flag variable where a rule is broken.
+INFEASIBLE_FLAG = -1
+
+
+def describe(grid: Grid, name: str) -> dict[str, Any]:
+    """The attributes of one variable: units, long name, meanings of flags."""
+    if name == FEASIBLE:
+        texts = "; ".join(condition.text for condition in grid.conditions)
+        return {"long_name": "whether every rule and constraint holds", "conditions": texts}
+    row = grid.model.quantities[name]
+    attributes: dict[str, Any] = {"units": row.unit or "1", "long_name": row.meaning or name}
+    flags = grid.flags(name)
+    if flags:
+        del attributes["units"]
+        attributes["flag_values"] = np.array(list(flags), dtype=np.int8)
+        attributes["flag_meanings"] = " ".join(text.replace(" ", "_") for text in flags.values())
+    return attributes
+
+
+def axis_coordinates(grid: Grid) -> dict[str, tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]]:
+    """The coordinates of a grid: each axis, and the columns of zipped axes along theirs."""
+    found: dict[str, tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]] = {}
+    for axis in grid.axes.values():
+        row = grid.model.quantities.get(axis.name)
+        if row is not None and axis.kind != "zip":
+            attributes: dict[str, Any] = {"long_name": row.meaning or axis.name}
+            if axis.kind == "number":
+                attributes["units"] = row.unit or "1"
+        else:
+            attributes = {"long_name": axis.name}
+        found[axis.name] = ((axis.name,), axis.coordinate, attributes)
+        for column, array in axis.columns.items():
+            quantity = grid.model.quantities[column]
+            found[column] = (
+                (axis.name,),
+                array,
+                {"long_name": quantity.meaning, "units": quantity.unit or "1"},
+            )
+    return found
+
+
+def label(
+    grid: Grid,
+    arrays: Mapping[str, tuple[tuple[str, ...], NDArray[Any]]],
+    attributes: Mapping[str, Any],
+) -> xr.Dataset:
+    """The Dataset of a run: each axis a dimension coordinate, each output over its own axes."""
+    import xarray as xr
+
+    return xr.Dataset(
+        data_vars={
+            name: xr.Variable(dims, array, describe(grid, name), fastpath=True)
+            for name, (dims, array) in arrays.items()
+        },
+        coords={
+            name: xr.Variable(dims, array, attrs)
+            for name, (dims, array, attrs) in axis_coordinates(grid).items()
+        },
+        attrs=dict(attributes),
+    )
+
+
+def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
+    """The numeric variables and coordinates of a Dataset as quantities, with their units."""
+    found = {}
+    for name, variable in ds.variables.items():
+        if variable.dtype.kind in "iufb":
+            unit = str(variable.attrs.get("units", ""))
+            found[str(name)] = Quantity(name=str(name), unit="" if unit == "1" else unit)
+        else:
+            found[str(name)] = Quantity(name=str(name), labels=())
+    return found

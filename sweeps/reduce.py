@@ -1,0 +1,120 @@
+"""Reductions over arrays: the smallest values with their places, and the Pareto front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["front", "smallest"]
+
+_ARCHIVE = 32
+
+
+def smallest(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Indices of the ``count`` smallest values, ascending, ties by lowest index.
+
+    Infinite values do not count; fewer indices come out where fewer values are finite.
+
+    >>> smallest(np.array([3.0, 1.0, np.inf, 1.0]), 3).tolist()
+    [1, 3, 0]
+    """
+    if count == 1:
+        best = int(np.argmin(values)) if values.size else 0
+        found = np.array([best] if values.size else [], dtype=np.int64)
+    elif count >= values.size:
+        found = np.argsort(values, kind="stable")
+    else:
+        limit = np.partition(values, count - 1)[count - 1]
+        below = np.flatnonzero(values < limit)
+        ties = np.flatnonzero(values == limit)[: count - below.size]
+        both = np.concatenate([below, ties])
+        found = both[np.lexsort((both, values[both]))]
+    return found[values[found] < np.inf].astype(np.int64)
+
+
+_kernels: dict[str, Any] = {}
+
+
+def _kernel() -> Any:
+    """The compiled filter that drops what an archive of strong points dominates."""
+    if "survivors" not in _kernels:
+        import numba
+
+        real, whole = numba.float64, numba.int64
+        _kernels["survivors"] = numba.njit(
+            whole(real[:, ::1], whole[::1], whole[::1]), nogil=True, error_model="numpy"
+        )(_survivors)
+    return _kernels["survivors"]
+
+
+def _survivors(
+    values: NDArray[np.float64], archive: NDArray[np.int64], kept: NDArray[np.int64]
+) -> int:
+    count = 0
+    objectives, points = values.shape
+    for i in range(points):
+        beaten = False
+        for place in archive:
+            no_worse = True
+            better = place < i
+            for k in range(objectives):
+                if values[k, place] > values[k, i]:
+                    no_worse = False
+                    break
+                if values[k, place] < values[k, i]:
+                    better = True
+            if no_worse and better:
+                beaten = True
+                break
+        if not beaten:
+            kept[count] = i
+            count += 1
+    return count
+
+
+def front(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Indices of the points that no other dominates, ascending; all objectives are minimised.
+
+    Parameters
+    ----------
+    values : array of float, shape (objectives, points)
+        A point with NaN or infinity in any objective does not count. Of points that are equal in
+        every objective the one with the lowest index stands for all.
+
+    >>> front(np.array([[1.0, 2.0, 3.0, 1.0], [3.0, 2.0, 2.5, 3.0]])).tolist()
+    [0, 1]
+    """
+    finite = np.flatnonzero(np.all(np.isfinite(values), axis=0))
+    if finite.size < values.shape[1]:
+        values = np.ascontiguousarray(values[:, finite])
+    if not finite.size:
+        return finite.astype(np.int64)
+    if finite.size > 4 * _ARCHIVE:
+        low = values.min(axis=1, keepdims=True)
+        spread = values.max(axis=1, keepdims=True) - low
+        scaled = (values - low) / np.where(spread > 0, spread, 1.0)
+        weights = np.random.default_rng(0).dirichlet(np.ones(len(values)), _ARCHIVE - len(values))
+        weights = np.concatenate([np.eye(len(values)), weights])
+        archive = np.unique([int(np.argmin(weight @ scaled)) for weight in weights])
+        kept = np.empty(finite.size, dtype=np.int64)
+        count = _kernel()(np.ascontiguousarray(values), archive.astype(np.int64), kept)
+        kept = kept[:count]
+    else:
+        kept = np.arange(finite.size)
+    chosen = values[:, kept]
+    order = np.lexsort((kept, *chosen[::-1]))
+    found: list[int] = []
+    members = np.empty((len(values), 0))
+    if len(values) == 2:
+        second = chosen[1, order]
+        best_before = np.concatenate([[np.inf], np.minimum.accumulate(second)[:-1]])
+        found = kept[order[second < best_before]].tolist()
+    else:
+        for place in order:
+            point = chosen[:, place : place + 1]
+            if not np.any(np.all(members <= point, axis=0)):
+                members = np.concatenate([members, point], axis=1)
+                found.append(int(kept[place]))
+    return np.sort(finite[found]).astype(np.int64)

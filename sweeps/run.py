@@ -1,0 +1,255 @@
+"""Filling arrays over a grid: tiles of a few million points, worked on by threads."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.compile import Nest, compiled, emit, row_axes
+from sweeps.grid import FEASIBLE, Grid
+from symbolic.ops import Node
+
+__all__ = ["Group", "Progress", "Tiling", "compute", "groups", "prepare", "workers"]
+
+#: Points of a tile that is stored.
+TILE = 1 << 21
+#: Below this many points a group is evaluated in NumPy: no compilation, no threads.
+SMALL = 1 << 14
+#: Below this many points a group is one tile, worked on by one thread.
+SINGLE = 1 << 17
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a long run stands: points done of how many, and the seconds since it began."""
+
+    done: int
+    total: int
+    elapsed: float
+
+    @property
+    def rate(self) -> float:
+        """Points a second so far."""
+        return self.done / self.elapsed if self.elapsed > 0 else 0.0
+
+    @property
+    def remaining(self) -> float:
+        """Estimated seconds to the end."""
+        return (self.total - self.done) / self.rate if self.done else math.inf
+
+
+Listener = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Outputs over the same axes, filled together."""
+
+    dims: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def groups(grid: Grid, *, expand: bool = False) -> tuple[Group, ...]:
+    """The outputs by the axes on which they depend; ``expand`` puts all over all axes."""
+    names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
+    found: dict[tuple[str, ...], list[str]] = {}
+    for name in names:
+        dims = tuple(grid.axes) if expand else grid.dims(name)
+        found.setdefault(dims, []).append(name)
+    return tuple(Group(dims=dims, outputs=tuple(outputs)) for dims, outputs in found.items())
+
+
+class Tiling:
+    """Boxes that cover a nest's axes, each contiguous in memory; any box by its number."""
+
+    def __init__(self, outer: Sequence[int], row: int, target: int) -> None:
+        self.sizes = (*outer, row)
+        inner, split = 1, len(self.sizes)
+        while split and inner * self.sizes[split - 1] <= target:
+            split -= 1
+            inner *= self.sizes[split]
+        self.split = split - 1  # the axis that is cut; below 0 where one box holds everything
+        self.inner = inner
+        self.step = max(1, target // inner) if split else 1
+        self.cuts = -(-self.sizes[self.split] // self.step) if split else 1
+        self.count = math.prod(self.sizes[: max(self.split, 0)]) * self.cuts
+
+    def bounds(self, number: int) -> tuple[NDArray[np.int64], int, int]:
+        """First and last+1 index of each axis, the flat index of the first point, the points."""
+        bounds = np.empty(2 * len(self.sizes), dtype=np.int64)
+        bounds[0::2], bounds[1::2] = 0, self.sizes
+        if self.split < 0:
+            return bounds, 0, self.inner
+        rest, cut = divmod(number, self.cuts)
+        low = cut * self.step
+        high = min(low + self.step, self.sizes[self.split])
+        bounds[2 * self.split], bounds[2 * self.split + 1] = low, high
+        origin, stride = low * self.inner, self.inner * self.sizes[self.split]
+        for axis in range(self.split - 1, -1, -1):
+            rest, index = divmod(rest, self.sizes[axis])
+            bounds[2 * axis], bounds[2 * axis + 1] = index, index + 1
+            origin += index * stride
+            stride *= self.sizes[axis]
+        return bounds, origin, (high - low) * self.inner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A nest with its data: call :meth:`run` on the bounds of a tile."""
+
+    nest: Nest
+    sizes: NDArray[np.int64]
+    scalars: NDArray[np.float64]
+    arrays: tuple[NDArray[np.float64], ...]
+
+    def run(self, bounds: NDArray[np.int64], origin: int, *results: NDArray[Any]) -> None:
+        """Fill the results, or reduce into them."""
+        compiled(self.nest)(bounds, self.sizes, origin, self.scalars, *self.arrays, *results)
+
+    def tiling(self, target: int) -> Tiling:
+        """Tiles of at most about ``target`` points."""
+        return Tiling([int(n) for n in self.sizes[:-1]], int(self.sizes[-1]), target)
+
+
+def prepare(
+    grid: Grid,
+    key: tuple[str, ...],
+    dims: Sequence[str],
+    outputs: Sequence[tuple[Node, str]],
+    *,
+    reduce: bool = False,
+) -> Prepared:
+    """Emit the nest of some outputs over (switch-free) axes, and lay out its inputs."""
+    sizes = grid.shape(dims)
+    count = row_axes(sizes)
+    outer, row = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])
+    leaves, graph = grid.leaves[key], grid.graphs[key]
+    names = {id(graph.flat(name)): f"q_{name}" for name in graph.definitions}
+    axes = {name: tuple(a for a in dims if a in leaf.axes) for name, leaf in leaves.items()}
+    nest = emit(outer=outer, row=row, leaves=axes, outputs=outputs, names=names, reduce=reduce)
+    row_shape = grid.shape(row)
+    arrays = []
+    for name in nest.arrays:
+        own = tuple(axis for axis in outer if axis in axes[name])
+        shape = grid.shape(own)
+        array = leaves[name].over((*own, *row))
+        if any(axis in row for axis in axes[name]):
+            array = np.broadcast_to(array, (*shape, *row_shape))
+        arrays.append(np.ascontiguousarray(array, dtype=np.float64).reshape(-1))
+    scalars = np.array([float(leaves[name].array) for name in nest.scalars], dtype=np.float64)
+    return Prepared(
+        nest=nest,
+        sizes=np.array([*grid.shape(outer), math.prod(row_shape)], dtype=np.int64),
+        scalars=scalars,
+        arrays=tuple(arrays),
+    )
+
+
+def workers() -> int:
+    """How many threads to use: the processors this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_threads(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Run tasks by Dask's threaded scheduler; a single one in this thread. Results in order."""
+    if len(tasks) == 1 or workers() == 1:
+        return [task() for task in tasks]
+    import dask
+
+    delayed = [dask.delayed(task, pure=False)() for task in tasks]
+    return list(dask.compute(*delayed, scheduler="threads", num_workers=workers()))
+
+
+class _Meter:
+    """Counts points and tells a listener."""
+
+    def __init__(self, total: int, listener: Listener | None) -> None:
+        self.total, self.listener, self.done = total, listener, 0
+        self.began = time.monotonic()
+
+    def add(self, points: int) -> None:
+        self.done += points
+        if self.listener is not None:
+            elapsed = time.monotonic() - self.began
+            self.listener(Progress(done=self.done, total=self.total, elapsed=elapsed))
+
+
+def compute(
+    grid: Grid, *, expand: bool = False, listener: Listener | None = None
+) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
+    """Every output of a grid, with its axes.
+
+    Parameters
+    ----------
+    grid : Grid
+        What to compute.
+    expand : bool
+        Fill every output over all axes, instead of only those on which it depends.
+    listener : callable, optional
+        Told of the progress after each tile.
+    """
+    grid.check()
+    parts = groups(grid, expand=expand)
+    meter = _Meter(sum(math.prod(grid.shape(part.dims)) for part in parts), listener)
+    found: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {}
+    for part in parts:
+        found.update(_fill(grid, part, meter))
+    order = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
+    return {name: found[name] for name in order}
+
+
+def _fill(
+    grid: Grid, part: Group, meter: _Meter
+) -> Iterator[tuple[str, tuple[tuple[str, ...], NDArray[Any]]]]:
+    switched = [axis for axis in part.dims if axis in grid.switch_axes]
+    plain = [axis for axis in part.dims if axis not in grid.switch_axes]
+    kinds = [grid.kind(name) for name in part.outputs]
+    shape = grid.shape(plain)
+    points = math.prod(shape)
+    # switch axes lead in memory, so that each nest fills one contiguous piece
+    inner = (*switched, *plain)
+    full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
+    for index, key in grid.keys(part.dims):
+        nodes = [grid.output_node(name, key, part.dims) for name in part.outputs]
+        pieces = [array[(*index, ...)] for array in full]
+        if points <= SMALL:
+            for piece, values in zip(pieces, grid.evaluate(nodes, key, plain), strict=True):
+                piece[...] = values
+            meter.add(points)
+        else:
+            ready = prepare(grid, key, plain, list(zip(nodes, kinds, strict=True)))
+            _fill_tiles(ready, [piece.reshape(-1) for piece in pieces], points, meter)
+    for name, array in zip(part.outputs, full, strict=True):
+        yield name, (part.dims, array.transpose([inner.index(axis) for axis in part.dims]))
+
+
+def _fill_tiles(
+    ready: Prepared, pieces: Sequence[NDArray[Any]], points: int, meter: _Meter
+) -> None:
+    compiled(ready.nest)
+    tiling = ready.tiling(TILE if points > SINGLE else points)
+
+    def work(number: int) -> None:
+        bounds, _, size = tiling.bounds(number)
+        ready.run(bounds, 0, *pieces)
+        meter.add(size)
+
+    in_threads([lambda number=n: work(number) for n in range(tiling.count)])  # type: ignore[misc]
+
+
+def plan_rows(grid: Grid, *, expand: bool = False) -> Iterator[Mapping[str, Any]]:
+    """What a run would store: an output's axes, points and bytes."""
+    for part in groups(grid, expand=expand):
+        points = math.prod(grid.shape(part.dims))
+        for name in part.outputs:
+            width = np.dtype(grid.dtype(name)).itemsize
+            yield {"name": name, "axes": part.dims, "points": points, "bytes": points * width}

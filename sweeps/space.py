@@ -1,0 +1,289 @@
+"""The axes of a grid: what varies, in which order, over which values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symbolic.errors import DseError, UnitError, nearest
+from symbolic.expression import parse_value
+from symbolic.quantities import Quantity
+
+__all__ = ["Axis", "parse_axis"]
+
+_FORMS = (
+    "a list, a range, an array, { start, stop, step }, { linspace = [start, stop, count] }, "
+    "{ geomspace = [start, stop, count] }, { powers_of_two = [start, stop] } or "
+    "{ zip = { name = list, ... } }"
+)
+_LARGEST = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """One dimension of a grid.
+
+    ``kind`` is ``"number"``, ``"label"`` (categories, as an integer index), ``"switch"`` (each
+    label has a nest of its own) or ``"zip"`` (several quantities vary together). ``values`` are the
+    stored numbers (the index for categories); ``labels`` the categories; ``columns`` the quantities
+    of a zip. ``coordinate`` is what the dataset shows.
+    """
+
+    name: str
+    kind: str
+    coordinate: NDArray[Any]
+    values: NDArray[np.float64]
+    labels: tuple[str, ...] = ()
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many values it has."""
+        return len(self.coordinate)
+
+    def position(self, value: Any, quantities: Mapping[str, Quantity]) -> int:
+        """The index of a value or label, or an error that names the nearest."""
+        if self.labels:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            if text in self.labels:
+                return self.labels.index(text)
+            raise DseError(
+                f"{text!r} is not on the axis {self.name}{nearest(text, self.labels)}; "
+                f"it holds {_shown(self.labels)}"
+            )
+        if isinstance(value, str) and self.name in quantities:
+            value = parse_value(value, quantities[self.name], {})
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise DseError(f"{value!r} is no value of the axis {self.name}") from None
+        index = int(np.argmin(np.abs(self.values - number)))
+        if not math.isclose(self.values[index], number, rel_tol=1e-9, abs_tol=0.0):
+            raise DseError(
+                f"{self.name} = {value} is not on its axis; the nearest value is "
+                f"{self.coordinate[index]}, and the axis holds {_shown(self.coordinate)}"
+            )
+        return index
+
+
+def _shown(values: Sequence[Any] | NDArray[Any]) -> str:
+    texts = [str(value) for value in values[:8]]
+    return ", ".join(texts) + (f", ... ({len(values)} in all)" if len(values) > 8 else "")
+
+
+def _number(value: Any, row: Quantity, where: str) -> float | int:
+    if isinstance(value, str):
+        parsed = parse_value(value, row, {row.name: row})
+        if isinstance(parsed, (int, float)):
+            return parsed
+        raise DseError(f"{where} holds {value!r}: expected a number, with or without a unit")
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise DseError(f"{where} holds {value!r}: expected a number, with or without a unit")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, float, int]:
+    if not isinstance(spec, Sequence) or isinstance(spec, str) or len(spec) != 3:
+        raise DseError(f"{where}: {form} = {spec!r}, expected [start, stop, count]")
+    start, stop = (_number(value, row, where) for value in spec[:2])
+    count = spec[2]
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise DseError(f"{where}: the count of {form} is {count!r}, expected a whole number >= 1")
+    _bounded(count, where)
+    return start, stop, count
+
+
+def _bounded(count: float, where: str) -> None:
+    if count > _LARGEST:
+        raise DseError(f"{where} would hold {count:.3g} values, more than {_LARGEST}: coarsen it")
+
+
+def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray[Any]:
+    keys = set(spec)
+    if keys == {"linspace"}:
+        start, stop, count = _triple(spec["linspace"], row, where, "linspace")
+        return np.linspace(start, stop, count)
+    if keys == {"geomspace"}:
+        start, stop, count = _triple(spec["geomspace"], row, where, "geomspace")
+        if start <= 0 or stop <= 0:
+            raise DseError(f"{where}: geomspace needs positive ends, was given {start}, {stop}")
+        return np.geomspace(start, stop, count)
+    if keys == {"powers_of_two"}:
+        ends = spec["powers_of_two"]
+        if not isinstance(ends, Sequence) or isinstance(ends, str) or len(ends) != 2:
+            raise DseError(f"{where}: powers_of_two = {ends!r}, expected [start, stop]")
+        low, high = (_number(value, row, where) for value in ends)
+        if low <= 0 or math.log2(low) % 1 or not math.isfinite(high):
+            raise DseError(f"{where}: powers_of_two starts at {low}, expected a power of two")
+        count = max(math.floor(math.log2(high / low)) + 1, 0) if high > 0 else 0
+        return np.array([low * 2**k for k in range(count)])
+    if {"start", "stop"} <= keys <= {"start", "stop", "step"}:
+        start, stop = (_number(spec[end], row, where) for end in ("start", "stop"))
+        step = _number(spec.get("step", 1), row, where)
+        if step == 0 or not all(map(math.isfinite, (start, stop, step))):
+            raise DseError(
+                f"{where}: start {start}, stop {stop}, step {step} make no range: expected finite "
+                "numbers and a step other than 0"
+            )
+        count = math.floor((stop - start) / step * (1 + 1e-12) + 1e-9) + 1
+        _bounded(count, where)
+        if all(isinstance(value, int) for value in (start, stop, step)):
+            return np.array(range(int(start), int(stop) + (1 if step > 0 else -1), int(step)))
+        return start + step * np.arange(max(count, 0))
+    known = ("start", "stop", "step", "linspace", "geomspace", "powers_of_two", "zip")
+    odd = next((key for key in spec if key not in known), None)
+    hint = f"; {odd!r} is no key of an axis{nearest(odd, known)}" if odd else ""
+    raise DseError(f"{where} = {dict(spec)!r} is no axis{hint}; expected {_FORMS}")
+
+
+def _numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
+    """The values of a numeric axis, whole numbers kept whole."""
+    if isinstance(spec, Mapping):
+        array = _from_mapping(spec, row, where)
+    elif isinstance(spec, range):
+        _bounded(len(spec), where)
+        array = np.array(spec, dtype=np.int64)
+    elif hasattr(spec, "__array__"):
+        array = np.asarray(spec)
+        if array.ndim != 1 or array.dtype.kind not in "iuf":
+            raise DseError(
+                f"{where} is an array of shape {array.shape} and type {array.dtype}: "
+                "expected one dimension of numbers"
+            )
+    elif isinstance(spec, Sequence) and not isinstance(spec, str):
+        numbers = [_number(value, row, where) for value in spec]
+        whole = all(isinstance(value, int) for value in numbers)
+        array = np.array(numbers, dtype=np.int64 if whole else np.float64)
+    else:
+        raise DseError(
+            f"{where} = {spec!r} is no axis: expected {_FORMS}; a single value belongs in set"
+        )
+    if row.domain.whole and array.dtype.kind == "f" and np.all(np.floor(array) == array):
+        array = array.astype(np.int64)
+    return array.astype(np.int64) if array.dtype.kind == "u" else array
+
+
+def _labels(spec: Any, row: Quantity, where: str, known: Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(spec, str) or not isinstance(spec, Sequence):
+        raise DseError(f"{where} = {spec!r}: expected a list of labels")
+    labels = tuple(str(v).lower() if isinstance(v, bool) else str(v) for v in spec)
+    allowed = row.labels or known
+    for label in labels if allowed else ():
+        if label not in (allowed or ()):
+            raise DseError(
+                f"{where} holds {label!r}, which is none of {_shown(tuple(allowed or ()))}"
+                f"{nearest(label, allowed or ())}"
+            )
+    return labels
+
+
+def _distinct(values: Sequence[Any] | NDArray[Any], where: str) -> None:
+    if not len(values):
+        raise DseError(f"{where} is empty: give it at least one value")
+    if isinstance(values, np.ndarray):
+        ordered = np.sort(values)
+        if ordered.size < 2 or not np.any(ordered[1:] == ordered[:-1]):
+            return
+    seen: dict[Any, int] = {}
+    for place, value in enumerate(values):
+        if value in seen:
+            raise DseError(f"{where} holds {value} twice, at {seen[value]} and {place}: remove one")
+        seen[value] = place
+
+
+def parse_axis(name: str, spec: Any, quantities: Mapping[str, Quantity]) -> Axis:
+    """Read one axis as a study or a call gives it.
+
+    Parameters
+    ----------
+    name : str
+        A quantity, ``machine`` or ``workload``, or any name for a zip of several quantities.
+    spec : object
+        A list (numbers, numbers with units, labels), range or one-dimensional array; a mapping
+        ``start``/``stop``/``step`` (stop inclusive), ``linspace``, ``geomspace``,
+        ``powers_of_two``, or ``zip`` (a mapping from quantities to lists of one length).
+    quantities : mapping of str to Quantity
+        The rows that may be named.
+
+    Raises
+    ------
+    DseError
+        An axis that is empty, repeats a value, has a unit that does not fit, a value outside the
+        domain of its quantity, or an unknown name.
+
+    >>> from symbolic.quantities import TABLE
+    >>> parse_axis("threads_per_block", {"start": 32, "stop": 128, "step": 32}, TABLE).coordinate
+    array([ 32,  64,  96, 128])
+    >>> parse_axis("core_clock", ["1 GHz", 1.3e9], TABLE).values.tolist()
+    [1000000000.0, 1300000000.0]
+    """
+    where = f"the axis {name}"
+    if isinstance(spec, Mapping) and "zip" in spec:
+        return _zip(name, spec, quantities)
+    if name in ("machine", "workload"):
+        labels = _labels(spec, Quantity(name=name, labels=()), where, None)
+        return _categories(name, "label", labels, where)
+    row = quantities.get(name)
+    if row is None:
+        known = [*quantities, "machine", "workload"]
+        raise DseError(f"{where} is no known quantity{nearest(name, known)}")
+    if row.labels is not None:
+        kind = "switch" if row.is_switch else "label"
+        return _categories(name, kind, _labels(spec, row, where, None), where)
+    try:
+        array = _numbers(spec, row, where)
+    except UnitError as error:
+        raise UnitError(f"{where}: {error}") from None
+    _distinct(array, where)
+    row.check(array, where)
+    return Axis(name=name, kind="number", coordinate=array, values=array.astype(np.float64))
+
+
+def _categories(name: str, kind: str, labels: tuple[str, ...], where: str) -> Axis:
+    _distinct(labels, where)
+    return Axis(
+        name=name,
+        kind=kind,
+        coordinate=np.array(labels),
+        values=np.arange(len(labels), dtype=np.float64),
+        labels=labels,
+    )
+
+
+def _zip(name: str, spec: Mapping[str, Any], quantities: Mapping[str, Quantity]) -> Axis:
+    where = f"the axis {name}"
+    columns = spec["zip"]
+    if set(spec) != {"zip"} or not isinstance(columns, Mapping) or not columns:
+        raise DseError(f"{where} = {dict(spec)!r}: expected {{ zip = {{ name = list, ... }} }}")
+    if name in quantities and name not in columns:
+        raise DseError(f"{where} zips other quantities: give it a name that is no quantity")
+    arrays: dict[str, NDArray[Any]] = {}
+    for column, values in columns.items():
+        row = quantities.get(column)
+        if row is None:
+            raise DseError(f"{where} zips {column!r}, no quantity{nearest(column, quantities)}")
+        if row.is_label:
+            raise DseError(f"{where} zips {column}, whose values are labels: only numbers can be")
+        arrays[column] = _numbers(values, row, f"{where}, column {column},")
+        row.check(arrays[column], f"{where}, column {column}")
+    lengths = {column: len(array) for column, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{column} has {length}" for column, length in lengths.items())
+        raise DseError(f"{where} zips lists of different lengths: {shown}")
+    rows = list(zip(*(array.tolist() for array in arrays.values()), strict=True))
+    _distinct(rows, where)
+    index = np.arange(len(rows), dtype=np.int64)
+    return Axis(
+        name=name,
+        kind="zip",
+        coordinate=arrays.get(name, index),
+        values=index.astype(np.float64),
+        columns=arrays,
+    )
