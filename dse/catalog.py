@@ -1,0 +1,268 @@
+"""The catalogue of machines and workloads: TOML files in which every number bears its source.
+
+A machine file has a ``title``, and under ``[values]`` quantities by their names, each with either
+its ``source`` or ``assumed = "why"``::
+
+    title = "NVIDIA GeForce GTX 280"
+    compute_capability = "1.3"        # its limits are filled in
+    base = "gtx260"                   # optional: start from another machine's values
+    [values]
+    n_sms = { value = 30, source = "Hong 2012, Table 2" }
+    mem_bandwidth = { value = "141.7 GB/s", source = "Hong 2012, Table 2" }
+    ms_transition = { value = "ms_peak * mem_latency", assumed = "a formula in other quantities" }
+
+A file's own values come before those of its base, and those before the compute capability's
+limits. A workload file is the same without ``compute_capability``.
+
+A file of your own is given by its path (ending in ``.toml``), or by its name without ``.toml``
+where it lies in a folder that the environment variable ``DSE_PATH`` lists: in its subfolder
+``machines`` or ``workloads``, or in the folder itself with a line ``kind = "machine"`` or
+``kind = "workload"``. Nothing is shadowed: a name that two files bear is refused, and each of them
+can still be given by its path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from dse.entry_file import Value, read_entry_file
+from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.quantities import TABLE, Quantity
+
+__all__ = ["Entry", "Value", "compute_capability", "machine", "machines", "workload", "workloads"]
+
+_DATA = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A machine, a workload or a compute capability: its values by the names of quantities."""
+
+    name: str
+    title: str
+    kind: str
+    values: Mapping[str, Value] = field(hash=False)
+    path: Path
+    compute_capability: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = (self.name, self.title, self.kind, dict(self.values), self.path)
+        return _entry, (*fields, self.compute_capability)
+
+
+def _entry(*fields: Any) -> Entry:
+    names = ("name", "title", "kind", "values", "path", "compute_capability")
+    return Entry(**dict(zip(names, fields, strict=True)))
+
+
+class _UnknownEntryError(UnknownNameError, KeyError):
+    __str__ = Exception.__str__
+
+
+@lru_cache(maxsize=1)
+def _limits() -> dict[str, tuple[str, dict[str, Value]]]:
+    """Title and limits of every compute capability; the tests check the file."""
+    tree = tomllib.loads((_DATA / "compute_capabilities.toml").read_text(encoding="utf-8"))
+    found: dict[str, tuple[str, dict[str, Value]]] = {k: (v, {}) for k, v in tree["titles"].items()}
+    for row in tree["limits"]:
+        origin = {key: row[key] for key in ("source", "assumed") if key in row}
+        for value, capabilities in row["values"]:
+            for capability in capabilities.split():
+                found[capability][1][row["quantity"]] = Value(value=value, **origin)
+    return found
+
+
+def _unknown_capability(name: str) -> UnknownNameError:
+    known = _limits()
+    return UnknownNameError(
+        f"{name!r} is no known compute capability{nearest(name, known)}; there are: "
+        f"{', '.join(known)}"
+    )
+
+
+def compute_capability(name: str) -> Entry:
+    """The limits of a compute capability, such as ``"8.0"``; also a machine, named ``"cc8.0"``.
+
+    >>> compute_capability("1.3").values["max_threads_per_sm"].value
+    1024
+    """
+    name = str(name).strip()
+    if name not in _limits():
+        raise _unknown_capability(name)
+    title, values = _limits()[name]
+    path = _DATA / "compute_capabilities.toml"
+    return _entry(f"cc{name}", title, "compute_capability", values, path, name)
+
+
+def _folders() -> list[Path]:
+    parts = os.environ.get("DSE_PATH", "").split(os.pathsep)
+    return [Path(part).expanduser() for part in parts if part.strip()]
+
+
+def _absolute(path: Path) -> Path:
+    """Without ``..``, so that a circle of bases is seen; links keep their names."""
+    return Path(os.path.abspath(path))
+
+
+def _paths(kind: str) -> dict[str, list[Path]]:
+    """The files of every name, in the order of names; none is parsed."""
+    files = list((_DATA / f"{kind}s").glob("*.toml"))
+    mark = re.compile(rf"^\s*kind\s*=\s*[\"']{kind}[\"']", re.MULTILINE)
+    for folder in _folders():
+        files += (folder / f"{kind}s").glob("*.toml")
+        for path in folder.glob("*.toml"):
+            if path.is_file() and mark.search(path.read_text(encoding="utf-8", errors="replace")):
+                files.append(path)
+    found: dict[str, list[Path]] = {}
+    for path in sorted({*map(_absolute, files)}, key=lambda p: (p.stem.lower(), p)):
+        found.setdefault(path.stem.lower(), []).append(path)
+    return found
+
+
+def _find(kind: str, name: str, folder: Path | None) -> Path:
+    if name.endswith(".toml"):
+        path = _absolute(Path(folder or "", Path(name).expanduser()))
+        if not path.is_file():
+            raise DseError(f"the {kind} file {name!r} does not exist (looked for {path})")
+        return path
+    paths = _paths(kind).get(name.lower(), [])
+    if len(paths) == 1:
+        return paths[0]
+    if paths:
+        raise DseError(
+            f"{name!r} names {len(paths)} {kind}s: {', '.join(map(str, paths))}; rename one, or "
+            "give the path of the one you mean"
+        )
+    raise _unknown(kind, name)
+
+
+def _unknown(kind: str, name: str) -> _UnknownEntryError:
+    known = [*_Catalog(kind)]
+    there = ", ".join(k for k in known if kind != "machine" or not k.startswith("cc"))
+    there += ", cc1.0 and the other compute capabilities" if kind == "machine" else ""
+    missing = "".join(f"; DSE_PATH lists {f}, no folder" for f in _folders() if not f.is_dir())
+    other = "workload" if kind == "machine" else "machine"
+    hint = f" but a {other}" if name.lower() in _paths(other) else nearest(name.lower(), known)
+    return _UnknownEntryError(
+        f"{name!r} is no {kind}{hint}; there are: {there} (one of your own "
+        f"is given as a path ending in .toml, or lies in a folder of DSE_PATH{missing})"
+    )
+
+
+def _load(
+    kind: str, name: str, folder: Path | None, extra: tuple[Quantity, ...], chain: tuple[Path, ...]
+) -> Entry:
+    name = str(name).strip()
+    if kind == "machine" and name.lower().startswith("cc") and name[2:] in _limits():
+        return compute_capability(name[2:])
+    path = _find(kind, name, folder)
+    status = path.stat()
+    said = read_entry_file(path, (status.st_mtime_ns, status.st_size), kind, extra)
+    capability, values = said.compute_capability, dict(said.values)
+    if capability and capability not in _limits():
+        raise said.source.error(("compute_capability",), _unknown_capability(capability))
+    if said.base:
+        if path in chain:
+            names = " -> ".join(p.stem for p in (*chain[chain.index(path) :], path))
+            raise said.source.error(("base",), f"base runs in a circle: {names}")
+        try:
+            base = _load(kind, said.base, path.parent, extra, (*chain, path))
+        except _UnknownEntryError as error:
+            raise said.source.error(("base",), UnknownNameError(f"base: {error}")) from error
+        limits = _limits()[base.compute_capability][1] if base.compute_capability else {}
+        inherited = {k: v for k, v in base.values.items() if limits.get(k) != v}
+        capability, values = capability or base.compute_capability, {**inherited, **values}
+    if capability:
+        values = {**_limits()[capability][1], **values}
+    return _entry(path.stem.lower(), said.title, kind, values, path, capability)
+
+
+def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:
+    return () if quantities is TABLE else tuple(q for n, q in quantities.items() if n not in TABLE)
+
+
+def machine(
+    name: str, *, folder: Path | None = None, quantities: Mapping[str, Quantity] = TABLE
+) -> Entry:
+    """A machine by its name (``"gtx280"``, ``"cc8.0"``) or by the path of its file.
+
+    Parameters
+    ----------
+    name : str
+        A name of :func:`machines`, in any case, or a path that ends in ``.toml``.
+    folder : Path, optional
+        The folder against which a relative path is read; the working directory if not given.
+    quantities : mapping of str to Quantity, optional
+        The quantities the file may give values to; those of a model of your own as well as the
+        shipped ones.
+
+    >>> machine("gtx280").values["n_sms"].source
+    'Hong 2012, Table 2'
+    """
+    return _load("machine", name, folder, _extra(quantities), ())
+
+
+def workload(
+    name: str, *, folder: Path | None = None, quantities: Mapping[str, Quantity] = TABLE
+) -> Entry:
+    """A workload by its name (``"svm"``) or by the path of its file; see :func:`machine`.
+
+    >>> workload("svm").values["coalesced_insts"].value
+    819
+    """
+    return _load("workload", name, folder, _extra(quantities), ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Catalog(Mapping[str, Entry]):
+    """The entries of a kind by name; each file is read when it is asked for."""
+
+    kind: str
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self:
+            raise _unknown(self.kind, str(name))
+        return _load(self.kind, name, None, (), ())
+
+    def __iter__(self) -> Iterator[str]:
+        yield from _paths(self.kind)
+        if self.kind == "machine":
+            yield from (f"cc{capability}" for capability in _limits())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and any(name.lower() == known for known in self)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind}s: {', '.join(self)}>"
+
+
+def machines() -> Mapping[str, Entry]:
+    """Every machine by its lower-case name: the shipped, your own, and the compute capabilities.
+
+    >>> "gtx280" in machines(), "cc9.0" in machines()
+    (True, True)
+    """
+    return _Catalog("machine")
+
+
+def workloads() -> Mapping[str, Entry]:
+    """Every workload by its lower-case name: the shipped and your own.
+
+    >>> "blackscholes" in workloads()
+    True
+    """
+    return _Catalog("workload")

@@ -1,0 +1,205 @@
+"""One file of the catalogue: its text checked, and errors that say where in it.
+
+:mod:`dse.catalog` documents the format and finds the files.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError, nearest
+from symbolic.quantities import TABLE, Quantity
+
+__all__ = ["EntryFile", "SourceText", "Value", "read_entry_file"]
+
+_EXAMPLE = '{ value = ..., source = "..." } or { value = ..., assumed = "why" }'
+_KEYS = {
+    "machine": ("title", "kind", "base", "values", "compute_capability"),
+    "workload": ("title", "kind", "base", "values"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A value as written (a number, or text such as ``"1.3 GHz"``) and where it comes from."""
+
+    value: float | str
+    source: str = ""
+    assumed: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.source.strip()) == bool(self.assumed.strip()):
+            given = "has both" if self.source.strip() else "has neither"
+            raise DseError(
+                f"the value {self.value!r} {given} a source and an assumption: give its source, "
+                "or say why it is assumed"
+            )
+
+
+class SourceText:
+    """The text of a file, and errors that say where in it."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path, self.text = path, text
+
+    def line(self, *keys: str) -> int:
+        """The line on which a key is first given, whatever its form (tomllib itself decides)."""
+        lines, start = self.text.split("\n"), 1
+        for end in range(1, len(lines) + 1):
+            try:
+                node: Any = tomllib.loads("\n".join(lines[:end]))
+            except tomllib.TOMLDecodeError:
+                continue  # in the middle of a value that spans lines
+            for key in keys:
+                node = node.get(key) if isinstance(node, dict) else None
+            if node is not None:
+                return start
+            start = end + 1
+        return 1
+
+    def error(self, keys: tuple[str, ...], problem: str | DseError) -> DseError:
+        """The problem with its place, as the same kind of error."""
+        kinds = (DomainError, UnitError, UnknownNameError, DseError)
+        kind = next((kind for kind in kinds if isinstance(problem, kind)), DseError)
+        place = f"{self.path}, line {self.line(*keys)}" if keys else str(self.path)
+        return kind(f"{place}: {problem}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryFile:
+    """What one file says, checked by itself."""
+
+    source: SourceText
+    title: str
+    base: str
+    compute_capability: str
+    values: Mapping[str, Value]
+
+
+def _content(source: SourceText) -> dict[str, Any]:
+    try:
+        return tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as error:
+        lines = source.text.split("\n")
+        found = re.search(r"line (\d+)", str(error))
+        number = int(found[1]) if found else len(lines)
+        message = re.sub(r" \(at .*\)$", "", str(error))
+        raise DseError(
+            f"{source.path}, line {number}: this is not TOML: {message}; "
+            f"the line is {lines[number - 1].strip()!r}"
+        ) from None
+
+
+def _value(source: SourceText, name: str, item: Any, quantities: Mapping[str, Quantity]) -> Value:
+    keys = ("values", name)
+    row = quantities.get(name)
+    if row is None:
+        hint = nearest(name, quantities)
+        raise source.error(keys, UnknownNameError(f"{name!r} is no known quantity{hint}"))
+    if not isinstance(item, dict):
+        raise source.error(
+            keys, f"{name} = {_toml(item)} bears no source: write {name} = {_EXAMPLE}"
+        )
+    for key in item:
+        if key not in ("value", "source", "assumed"):
+            hint = nearest(key, ("value", "source", "assumed"))
+            raise source.error(
+                (*keys, key), f"{name} has {key!r}, expected value, source or assumed{hint}"
+            )
+    value, origins = item.get("value"), [key for key in ("source", "assumed") if key in item]
+    if len(origins) != 1:
+        given = "both source and assumed" if origins else "neither source nor assumed"
+        raise source.error(keys, f"{name} has {given}: write {name} = {_EXAMPLE}")
+    if not isinstance(item[origins[0]], str) or not item[origins[0]].strip():
+        raise source.error(keys, f"{name}: {origins[0]} = {_toml(item[origins[0]])} says nothing")
+    try:
+        _check(row, value, quantities)
+    except DseError as error:
+        raise source.error(keys, error) from error
+    assert isinstance(value, (int, float, str))
+    return Value(value=value, **{origins[0]: item[origins[0]]})
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, (bool, datetime.date, datetime.time)):
+        return str(value).lower()
+    return repr(value)
+
+
+def _check(row: Quantity, value: Any, quantities: Mapping[str, Quantity]) -> None:
+    if row.labels is not None:
+        if not isinstance(value, str) or (row.labels and value not in row.labels):
+            known = f"one of {', '.join(row.labels)}" if row.labels else "a label"
+            hint = nearest(value, row.labels) if isinstance(value, str) else ""
+            raise DseError(f"{row.name} = {_toml(value)}, expected {known} in quotes{hint}")
+        return
+    if isinstance(value, str):
+        from symbolic.expression import parse_value
+
+        parsed = parse_value(value, row, quantities)
+        if not isinstance(parsed, (int, float)):
+            return
+        value = parsed
+    unit = f" in {row.unit}" if row.unit else ""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        given = "no value" if value is None else _toml(value)
+        raise DseError(
+            f"{row.name} has {given}, expected a number{unit}, or in quotes a number with its "
+            "unit or a formula"
+        )
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:
+        finite, value = False, "a whole number beyond the range of floats"
+    if not finite:
+        raise DomainError(f"{row.name} = {value}, expected a finite number{unit}")
+    row.check(value, "this file")
+
+
+@lru_cache(maxsize=256)
+def read_entry_file(
+    path: Path, stamp: tuple[int, int], kind: str, extra: tuple[Quantity, ...]
+) -> EntryFile:
+    """Read and check a file of a kind ("machine", "workload"), once per time stamp.
+
+    ``extra`` are quantities that a model outside the table declares.
+    """
+    try:
+        source = SourceText(path, path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DseError(f"{path} cannot be read as text: {error}") from error
+    tree = _content(source)
+    for key in tree:
+        if key not in _KEYS[kind]:
+            hint = nearest(key, _KEYS[kind])
+            hint = "; quantities stand under [values]" if key in TABLE else hint
+            expected = ", ".join(_KEYS[kind])
+            raise source.error((key,), f"{key!r} is no key of a {kind}: expected {expected}{hint}")
+    for key in ("title", "kind", "base", "compute_capability"):
+        if key in tree and (not isinstance(tree[key], str) or not tree[key].strip()):
+            raise source.error(
+                (key,), f'{key} = {_toml(tree[key])}, expected text: {key} = "{tree[key]}"'
+            )
+    if tree.get("kind", kind) != kind:
+        raise source.error(("kind",), f"this is a {tree['kind']}, expected a {kind}")
+    if "title" not in tree:
+        raise source.error((), 'the title is missing: begin with title = "..."')
+    values = tree.get("values", {})
+    if not isinstance(values, dict):
+        raise source.error(("values",), f"values = {_toml(values)}, expected a table of quantities")
+    quantities = {**TABLE, **{row.name: row for row in extra}}
+    return EntryFile(
+        source=source,
+        title=tree["title"].strip(),
+        base=tree.get("base", "").strip(),
+        compute_capability=tree.get("compute_capability", "").strip(),
+        values={name: _value(source, name, item, quantities) for name, item in values.items()},
+    )
