@@ -224,7 +224,14 @@ def _rows() -> Iterator[Quantity]:
     yield row("max_blocks_per_sm", "", _COUNT1, "resident blocks of one SM", (8, 32))
     yield row("max_threads_per_block", "", _COUNT1, "threads of one block", (512, 1024))
     yield row("registers_per_sm", "", _COUNT1, "registers of one SM", (8192, 65536))
-    yield row("max_registers_per_block", "", _COUNT1, "registers one block may use", (8192, 65536))
+    yield row(
+        "max_registers_per_block",
+        "",
+        _COUNT1,
+        "registers one block may use",
+        (8192, 65536),
+        "registers_per_sm",
+    )
     yield row("shared_mem_per_sm", "B", _COUNT0, "shared memory of one SM", (16384, 167936))
     yield row(
         "max_shared_mem_per_block",
@@ -232,6 +239,7 @@ def _rows() -> Iterator[Quantity]:
         _COUNT0,
         "shared memory one block may use",
         (16384, 167936),
+        "shared_mem_per_sm",
     )
     yield row(
         "register_allocation_unit", "", _COUNT1, "registers are allocated in these", (256, 512)
@@ -285,7 +293,7 @@ def _rows() -> Iterator[Quantity]:
         0,
     )
     yield row("mem_insts", "", _NONNEG, "memory instructions of one thread", (0, 1000))
-    yield row("total_insts", "", _POS, "instructions of one thread", (1, 1e4))
+    yield row("total_insts", "", _NONNEG, "instructions of one thread", (1, 1e4))
     yield row(
         "transactions_per_uncoalesced",
         "",
@@ -319,7 +327,7 @@ def _rows() -> Iterator[Quantity]:
     yield row("intensity", "cycle", _POS, "computation between two memory requests (Z)", (1, 1000))
     yield row("lanes_width", "", _POS, "lanes that compute at once (M)", (1, 512))
     yield row("ms_peak", "", _POS, "most requests the memory system serves a cycle (R)", (0.01, 10))
-    yield row("mem_latency", "cycle", _POS, "latency of one memory request", (100, 2000))
+    yield row("mem_latency", "cycle", _NONNEG, "latency of one memory request", (100, 2000))
     yield row("thread_limit", "", _RESULT, "throughput the threads allow")
     yield row("computation_limit", "", _RESULT, "memory throughput the lanes ask for")
     yield row("supply_limit", "", _RESULT, "throughput where threads and memory balance")
@@ -344,21 +352,32 @@ def _rows() -> Iterator[Quantity]:
     yield row("mem_latency_uncoalesced", "cycle", _POS, "latency of an uncoalesced request")
     yield row("mem_latency_coalesced", "cycle", _POS, "latency of a coalesced request", (200, 800))
     yield row("departure_delay", "cycle", _NONNEG, "mean distance between two requests", (1, 400))
+    yield row("weight_uncoalesced", "", "[0, 1]", "share of memory instructions not coalesced")
+    yield row("weight_coalesced", "", "[0, 1]", "share of memory instructions that are coalesced")
     yield row("mwp_without_bw_full", "", _RESULT, "MWP that latency and departures allow")
     yield row("mwp_without_bw", "", _RESULT, "the same, within the warps there are")
-    yield row("bw_per_warp", "B/s", _POS, "bandwidth one warp takes")
+    yield row("bw_per_warp", "B/s", _NONNEG, "bandwidth one warp takes")
     yield row("mwp_peak_bw", "", _RESULT, "MWP that the bandwidth allows")
     yield row("parallel_warps", "", _RESULT, "warps that count for memory parallelism (N_pw)")
-    yield row("mwp", "", _RESULT, "memory warp parallelism", (0.5, 64))
-    yield row("comp_cycles", "cycle", _POS, "computation cycles of one warp", (10, 1e5))
+    yield row("mwp", "", "(0, inf)", "memory warp parallelism", (0.5, 64))
+    yield row("comp_cycles", "cycle", _NONNEG, "computation cycles of one warp", (10, 1e5))
+    yield row("comp_period", "cycle", _NONNEG, "computation of a warp between two requests")
     yield row("mem_cycles", "cycle", _NONNEG, "memory cycles of one warp", (10, 1e6))
     yield row("cwp_full", "", _RESULT, "CWP with warps enough")
     yield row("cwp", "", _RESULT, "computation warp parallelism", (1, 64))
+    yield row(
+        "warp_parallelism", "", _RESULT, "the smaller of MWP and CWP: memory or computation bound"
+    )
     yield row("busy_sms", "", _COUNT1, "multiprocessors that have a block")
-    yield row("resident_blocks", "", _COUNT0, "blocks resident on a busy SM")
-    yield row("resident_warps", "", _NONNEG, "warps resident on a busy SM (N)")
-    yield row("repetitions", "", _RESULT, "times an SM repeats its resident blocks (Rep)")
+    yield row("blocks_per_busy_sm", "", _COUNT1, "blocks a busy SM gets of the grid at most")
+    yield row("resident_blocks", "", _COUNT1, "blocks resident on a busy SM")
+    yield row("resident_warps", "", "[1, inf)", "warps resident on a busy SM (N)")
+    yield row("repetitions", "", "[1, inf)", "times an SM repeats its resident blocks (Rep)")
     yield row("case", "", _COUNT0, "which of the three cases holds")
+    yield row("few_warps_cycles", "cycle", _RESULT, "cycles of a repetition in case 1")
+    yield row("memory_bound_cycles", "cycle", _RESULT, "cycles of a repetition in case 2")
+    yield row("computation_bound_cycles", "cycle", _RESULT, "cycles of a repetition in case 3")
+    yield row("parallel_warps_per_block", "", _RESULT, "warps of a block that overlap (NpWB)")
     yield row("exec_cycles", "cycle", _RESULT, "cycles without synchronisation")
     yield row("sync_cycles", "cycle", _RESULT, "cycles of synchronisation")
     yield row("total_cycles", "cycle", _RESULT, "cycles with synchronisation")

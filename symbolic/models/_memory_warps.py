@@ -1,0 +1,237 @@
+"""Memory latency, departure delay and memory warp parallelism (Hong 2012, §2.3.3 and §2.6.3).
+
+Without memory instructions latency, departure delay and bandwidth of a warp are 0, so that nothing
+but the resident warps limits MWP.
+"""
+
+from __future__ import annotations
+
+import math
+
+from symbolic.equation import equation
+from symbolic.ops import both, ceil, divide, maximum, minimum, where
+
+PRINTED, CORRECTED = {"printed": True}, {"printed": False}
+
+
+@equation(source="Hong 2012, Eq. 10", symbol=r"Weight_{uncoal}")
+def weight_uncoalesced(uncoalesced_insts, mem_insts):
+    """Share of the memory instructions that are uncoalesced; 0 where there are none. [ratio]
+
+    >>> weight_uncoalesced(3.0, 12.0)
+    0.25
+    """
+    return divide(uncoalesced_insts, mem_insts, at_zero=0.0)
+
+
+@equation(source="Hong 2012, Eq. 11", symbol=r"Weight_{coal}")
+def weight_coalesced(coalesced_insts, mem_insts):
+    """Share of the memory instructions that are coalesced; 0 where there are none. [ratio]
+
+    >>> weight_coalesced(9.0, 12.0)
+    0.75
+    """
+    return divide(coalesced_insts, mem_insts, at_zero=0.0)
+
+
+@equation(source="Hong 2012, Eq. 12", symbol=r"Mem\_L_{Uncoal}")
+def mem_latency_uncoalesced(
+    mem_latency_dram, transactions_per_uncoalesced, departure_delay_uncoalesced
+):
+    r"""Latency of an uncoalesced request of a warp, with the departures of its parts. [cycles]
+
+    .. math:: Mem\_LD + (\#Uncoal\_per\_mw - 1) \times Departure\_del\_uncoal
+
+    >>> mem_latency_uncoalesced(420, 32, 10)
+    730
+    """
+    return mem_latency_dram + (transactions_per_uncoalesced - 1) * departure_delay_uncoalesced
+
+
+@equation(source="Hong 2012, Eq. 13", symbol=r"Mem\_L_{Coal}")
+def mem_latency_coalesced(mem_latency_dram, departure_delay_coalesced):
+    r"""Latency of a coalesced request of a warp; the article of 2009 adds no delay. [cycles]
+
+    .. math:: Mem\_LD + Departure\_del\_coal
+
+    >>> mem_latency_coalesced(420, 4)
+    424
+    """
+    return mem_latency_dram + departure_delay_coalesced
+
+
+@equation(source="Hong 2012, Eq. 14", symbol=r"Mem\_L")
+def mem_latency(
+    mem_latency_uncoalesced, weight_uncoalesced, mem_latency_coalesced, weight_coalesced
+):
+    r"""Mean latency of a request of a warp; 0 where there are none. [cycles]
+
+    .. math:: Mem\_L_{Uncoal} \times Weight_{uncoal} + Mem\_L_{Coal} \times Weight_{coal}
+
+    >>> mem_latency(730, 0.5, 424, 0.5)
+    577.0
+    """
+    return mem_latency_uncoalesced * weight_uncoalesced + mem_latency_coalesced * weight_coalesced
+
+
+@equation(source="Hong 2012, Eq. 15", symbol=r"Departure\_delay")
+def departure_delay(
+    departure_delay_uncoalesced,
+    transactions_per_uncoalesced,
+    weight_uncoalesced,
+    departure_delay_coalesced,
+    weight_coalesced,
+):
+    r"""Least distance between the requests of two warps; 0 where there are none. [cycles]
+
+    .. math:: Departure\_del\_uncoal \times \#Uncoal\_per\_mw \times Weight_{uncoal}
+        + Departure\_del\_coal \times Weight_{coal}
+
+    >>> departure_delay(10, 32, 1, 4, 0)
+    320
+    """
+    return (
+        departure_delay_uncoalesced * transactions_per_uncoalesced * weight_uncoalesced
+        + departure_delay_coalesced * weight_coalesced
+    )
+
+
+@equation(source="Hong 2012, Eq. 16", symbol=r"MWP\_Without\_BW\_full")
+def mwp_without_bw_full(mem_latency, departure_delay):
+    r"""Requests in flight at once, as latency and departures allow. [warps]
+
+    .. math:: Mem\_L / Departure\_delay
+
+    >>> mwp_without_bw_full(730, 320)
+    2.28125
+    """
+    return divide(mem_latency, departure_delay, at_zero=math.inf)
+
+
+@equation(name="parallel_warps", source="Hong 2012, Eq. 28", symbol="N_{pw}", when=CORRECTED)
+def parallel_warps(resident_warps, mem_insts, independent_insts):
+    r"""Warps that count for memory parallelism. [warps]
+
+    Correction (b): as printed the term cannot raise MWP, yet §2.6.3 and Figs. 26 and 28 need 2 N
+    when half of the requests are independent. Infinite when all are.
+
+    .. math:: N_{pw} = N \times \frac{\#Mem\_req}{\#Mem\_req - \#Ind\_mem\_req}
+
+    >>> parallel_warps(4.0, 6.0, 3.0), parallel_warps(4.0, 6.0, 0.0)
+    (8.0, 4.0)
+    """
+    dependent = maximum(mem_insts - independent_insts, 0)
+    share = divide(mem_insts, dependent, at_zero=math.inf)
+    some = both(independent_insts > 0, mem_insts > 0)
+    return where(some, resident_warps * share, resident_warps)
+
+
+@equation(name="parallel_warps", source="Hong 2012, Eq. 28", symbol="N_{pw}", when=PRINTED)
+def parallel_warps_printed(resident_warps, mem_insts, independent_insts):
+    r"""Warps that count for memory parallelism, as printed; N where none is independent. [warps]
+
+    .. math:: N_{pw} = N \times \frac{\#Ind\_mem\_req}{\#Mem\_req - \#Ind\_mem\_req}
+
+    >>> parallel_warps_printed(4.0, 6.0, 3.0)
+    4.0
+    """
+    dependent = maximum(mem_insts - independent_insts, 0)
+    share = divide(independent_insts, dependent, at_zero=math.inf)
+    some = both(independent_insts > 0, mem_insts > 0)
+    return where(some, resident_warps * share, resident_warps)
+
+
+@equation(name="mwp_without_bw", source="Hong 2012, Eq. 17", when=CORRECTED)
+def mwp_without_bw(mwp_without_bw_full, parallel_warps):
+    r"""The same, within the warps that count. [warps]
+
+    Correction (b): N_pw in place of N, without which Eq. 29 could never exceed N.
+
+    .. math:: MWP\_Without\_BW = \min(MWP\_Without\_BW\_full, N_{pw})
+
+    >>> mwp_without_bw(2.28125, 20.0)
+    2.28125
+    """
+    return minimum(mwp_without_bw_full, parallel_warps)
+
+
+@equation(name="mwp_without_bw", source="Hong 2012, Eq. 17", when=PRINTED)
+def mwp_without_bw_printed(mwp_without_bw_full, resident_warps):
+    r"""The same, within the warps there are. [warps]
+
+    .. math:: MWP\_Without\_BW = \min(MWP\_Without\_BW\_full, N)
+
+    >>> mwp_without_bw_printed(2.28125, 20.0)
+    2.28125
+    """
+    return minimum(mwp_without_bw_full, resident_warps)
+
+
+@equation(source="Hong 2012, Eq. 7", symbol=r"BW\_per\_warp")
+def bw_per_warp(core_clock, load_bytes_per_warp, mem_latency):
+    r"""Bandwidth that one warp takes; 0 without memory instructions. [B/s]
+
+    .. math:: Freq \times Load\_bytes\_per\_warp / Mem\_L
+
+    >>> bw_per_warp(1e9, 128, 500)
+    256000000.0
+    """
+    return divide(core_clock * load_bytes_per_warp, mem_latency, at_zero=0.0)
+
+
+@equation(source="Hong 2012, Eq. 6", symbol=r"MWP\_peak\_BW")
+def mwp_peak_bw(mem_bandwidth, bw_per_warp, busy_sms):
+    r"""Warps of one multiprocessor that reach the peak bandwidth. [warps]
+
+    .. math:: \frac{Mem\_Bandwidth}{BW\_per\_warp \times \#ActiveSM}
+
+    >>> round(mwp_peak_bw(80e9, 1e9 * 128 / 730, 16), 6)
+    28.515625
+    """
+    return divide(mem_bandwidth, bw_per_warp * busy_sms, at_zero=math.inf)
+
+
+@equation(
+    name="mwp",
+    source="Hong 2012, Eqs. 5 and 29",
+    symbol="MWP",
+    when={"rounding": "continuous"},
+)
+def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
+    r"""Memory warp parallelism: warps of one SM whose requests overlap. [warps]
+
+    .. math:: MWP = \min(MWP\_Without\_BW, MWP\_peak\_BW, N_{pw})
+
+    >>> mwp(2.28125, 28.515625, 20.0)
+    2.28125
+    """
+    return minimum(mwp_without_bw, mwp_peak_bw, parallel_warps)
+
+
+@equation(name="mwp", source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "whole"})
+def mwp_whole(mwp_without_bw, mwp_peak_bw, parallel_warps):
+    """Memory warp parallelism, rounded up after the minimum is taken. [warps]
+
+    >>> mwp_whole(2.28125, 28.515625, 20.0)
+    3.0
+    """
+    return ceil(minimum(mwp_without_bw, mwp_peak_bw, parallel_warps))
+
+
+EQUATIONS = (
+    weight_uncoalesced,
+    weight_coalesced,
+    mem_latency_uncoalesced,
+    mem_latency_coalesced,
+    mem_latency,
+    departure_delay,
+    mwp_without_bw_full,
+    parallel_warps,
+    parallel_warps_printed,
+    mwp_without_bw,
+    mwp_without_bw_printed,
+    bw_per_warp,
+    mwp_peak_bw,
+    mwp,
+    mwp_whole,
+)

@@ -1,0 +1,139 @@
+"""Divergent branches: a warp pays for every path that any of its lanes takes (Hong 2012, §2.6.5).
+
+``paths`` lists the paths of a branch that exclude one another, as ``probability: cycles``
+separated by commas: ``"0.5: 100, 0.3: 20, 1/5: 7"``. Each lane takes one, independently of the
+others. The thesis sums all paths (within 6 % of its hardware); that is the bound for many lanes.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+from symbolic.equation import equation
+from symbolic.errors import DseError
+from symbolic.ops import divide, power
+
+OUTPUTS = (
+    "divergent_cycles",
+    "divergent_cycles_std",
+    "divergent_cycles_bound",
+    "divergence_loss",
+)
+
+TOLERANCE = Fraction(1, 10**9)
+
+
+@lru_cache(maxsize=256)
+def _read(paths):
+    """The probabilities and cycles of the paths, checked."""
+    pairs: list[tuple[Fraction, Fraction]] = []
+    for part in paths.split(","):
+        try:
+            chance, cycles = (Fraction(text.strip()) for text in part.split(":"))
+        except (ValueError, ZeroDivisionError):
+            raise DseError(
+                f"paths = {paths!r}: {part.strip()!r} is no path; expected 'probability: cycles, "
+                "...', for example '0.5: 100, 0.3: 20, 0.2: 7'"
+            ) from None
+        if chance < 0 or chance > 1 or cycles < 0:
+            raise DseError(
+                f"paths = {paths!r}: {part.strip()!r} is outside its domain; expected a "
+                "probability in [0, 1] and cycles of 0 or more"
+            )
+        pairs.append((chance, cycles))
+    total = sum((chance for chance, _ in pairs), Fraction(0))
+    if abs(total - 1) > TOLERANCE:
+        raise DseError(
+            f"paths = {paths!r}: the probabilities sum to {float(total):.12g}, expected 1; a lane "
+            "takes exactly one path, so list the one on which nothing is done too, with 0 cycles"
+        )
+    return tuple(pairs)
+
+
+def _unseen(chance, lanes):
+    """Probability that no lane takes any of the paths with this joint probability."""
+    if chance >= 1:
+        return 0.0
+    return math.exp(lanes * math.log1p(-float(chance)))
+
+
+@equation(source="Hong 2012, §2.6.5")
+def path_taken(path_probability, lanes):
+    r"""Probability that a warp pays for a path which each lane takes with the given one. [ratio]
+
+    .. math:: 1 - (1-p)^{lanes}
+
+    >>> path_taken(0.5, 2)
+    0.75
+    """
+    return 1 - power(1 - path_probability, lanes)
+
+
+@equation(source="Hong 2012, §2.6.5, in expectation", table=True)
+def divergent_cycles(paths, lanes):
+    r"""Expected cycles of a warp over all paths that one of its lanes takes. [cycles]
+
+    .. math:: E = \sum_i c_i (1 - (1-p_i)^{lanes})
+
+    >>> divergent_cycles("1/2: 100, 1/2: 20", 2)
+    90.0
+    """
+    terms = (float(cycles) * (1 - _unseen(chance, lanes)) for chance, cycles in _read(paths))
+    return math.fsum(terms)
+
+
+@equation(source="Hong 2012, §2.6.5, in expectation", table=True)
+def divergent_cycles_std(paths, lanes):
+    r"""Standard deviation of those cycles from warp to warp, exact. [cycles]
+
+    From the joint probabilities that neither of two paths is taken,
+
+    .. math:: \sigma^2 = \sum_{i,j} c_i c_j \left[(1-p_i-p_j)^{lanes}
+        - (1-p_i)^{lanes}(1-p_j)^{lanes}\right],\quad (1-p_i)^{lanes} \text{ where } i = j.
+
+    >>> divergent_cycles_std("1/2: 100, 1/2: 20", 1)
+    40.0
+    """
+    read = _read(paths)
+    unseen = [_unseen(chance, lanes) for chance, _ in read]
+    terms = []
+    for i, (chance, cycles) in enumerate(read):
+        terms.append(float(cycles * cycles) * unseen[i] * (1 - unseen[i]))
+        for j in range(i):
+            neither = _unseen(chance + read[j][0], lanes)
+            terms.append(float(2 * cycles * read[j][1]) * (neither - unseen[i] * unseen[j]))
+    return math.sqrt(max(math.fsum(terms), 0.0))
+
+
+@equation(source="Hong 2012, §2.6.5 and Fig. 30", table=True)
+def divergent_cycles_bound(paths):
+    """Cycles of a warp that takes every path, as the thesis counts. [cycles]
+
+    >>> divergent_cycles_bound("1/2: 100, 1/2: 20")
+    120.0
+    """
+    return float(sum(cycles for _, cycles in _read(paths)))
+
+
+@equation(source="Hong 2012, §2.6.5, of one lane", table=True)
+def convergent_cycles(paths):
+    r"""Expected cycles of a lane that would run alone. [cycles]
+
+    .. math:: \sum_i p_i c_i
+
+    >>> convergent_cycles("1/2: 100, 1/2: 20")
+    60.0
+    """
+    return float(sum(chance * cycles for chance, cycles in _read(paths)))
+
+
+@equation(source="Hong 2012, §2.6.5")
+def divergence_loss(divergent_cycles, convergent_cycles):
+    """What lockstep costs at the branch: cycles of a warp over those of a lane alone. [ratio]
+
+    >>> divergence_loss(90.0, 60.0)
+    1.5
+    """
+    return divide(divergent_cycles, convergent_cycles, at_zero=1.0)

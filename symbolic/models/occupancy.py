@@ -1,0 +1,248 @@
+"""Occupancy: how many blocks one multiprocessor holds, and what limits them (Ma 2014, Eq. 4).
+
+The switch ``granularity`` chooses Eq. 4 as printed (``none``) or the same limits with the units in
+which hardware allocates (``cuda``), by the rules of NVIDIA's occupancy calculator. A block that
+does not fit gives 0 blocks; the rule ``active_blocks_per_sm >= 1`` then marks the point.
+
+Correction: the paper divides the block limit by P/Q, its name for the number of multiprocessors;
+``max_blocks_per_sm`` is that quotient.
+"""
+
+from __future__ import annotations
+
+import math
+
+from symbolic.equation import equation
+from symbolic.model import Family
+from symbolic.models._shared import warps_per_block, warps_per_sm
+from symbolic.ops import ceil, divide, equal, floor, minimum, where
+
+OUTPUTS = ("active_blocks_per_sm", "warps_per_sm", "occupancy", "limiter")
+
+FAMILIES = (
+    Family(
+        of="active_blocks_per_sm",
+        terms={
+            "shared_memory": "blocks_by_shared_mem",
+            "registers": "blocks_by_registers",
+            "blocks": "max_blocks_per_sm",
+            "threads": "blocks_by_threads",
+        },
+    ),
+)
+
+SHARED = (warps_per_block, warps_per_sm)
+
+
+def _up(amount, unit):
+    """Round up to whole units of allocation."""
+    return ceil(amount / unit) * unit
+
+
+def _down(amount, unit):
+    """Round down to whole units of allocation."""
+    return floor(amount / unit) * unit
+
+
+@equation(
+    name="blocks_by_shared_mem",
+    source="Ma 2014, Eq. 4",
+    symbol=r"\lfloor Z/S_B \rfloor",
+    when={"granularity": "none"},
+)
+def blocks_by_shared_mem_printed(shared_mem_per_sm, shared_mem_per_block):
+    r"""Blocks the shared memory allows, infinitely many where none is used. [blocks]
+
+    .. math:: \left\lfloor Z / S_B \right\rfloor
+
+    >>> blocks_by_shared_mem_printed(16384.0, 3960.0)
+    4.0
+    """
+    return floor(divide(shared_mem_per_sm, shared_mem_per_block, at_zero=math.inf))
+
+
+@equation(
+    name="blocks_by_shared_mem",
+    source="NVIDIA occupancy calculator",
+    when={"granularity": "cuda"},
+)
+def blocks_by_shared_mem_cuda(
+    shared_mem_per_sm,
+    shared_mem_per_block,
+    max_shared_mem_per_block,
+    shared_mem_allocation_unit,
+    reserved_shared_mem_per_block,
+):
+    r"""Blocks the shared memory allows, allocated in units; 0 above the limit of a block. [blocks]
+
+    .. math:: \left\lfloor Z / (\lceil (S_B + S_{reserved}) / u \rceil u) \right\rfloor
+
+    >>> blocks_by_shared_mem_cuda(16384.0, 3960.0, 16384.0, 512.0, 0.0)
+    4.0
+    """
+    used = _up(shared_mem_per_block + reserved_shared_mem_per_block, shared_mem_allocation_unit)
+    fitting = floor(divide(shared_mem_per_sm, used, at_zero=math.inf))
+    return where(shared_mem_per_block <= max_shared_mem_per_block, fitting, 0.0)
+
+
+@equation(
+    name="blocks_by_registers",
+    source="Ma 2014, Eq. 4",
+    symbol=r"\lfloor R/(R_T T_r) \rfloor",
+    when={"granularity": "none"},
+)
+def blocks_by_registers_printed(registers_per_sm, registers_per_thread, threads_per_block):
+    r"""Blocks the registers allow, infinitely many where none is used. [blocks]
+
+    .. math:: \left\lfloor R / (R_T \times T_r) \right\rfloor
+
+    >>> blocks_by_registers_printed(8192.0, 18.0, 256.0)
+    1.0
+    """
+    return floor(
+        divide(registers_per_sm, registers_per_thread * threads_per_block, at_zero=math.inf)
+    )
+
+
+@equation(
+    name="blocks_by_registers",
+    source="NVIDIA occupancy calculator",
+    when={"granularity": "cuda"},
+)
+def blocks_by_registers_cuda(
+    registers_per_sm,
+    max_registers_per_block,
+    registers_per_thread,
+    register_allocation_unit,
+    registers_allocated_per_warp,
+    warp_allocation_unit,
+    warps_per_block,
+    warp_size,
+):
+    r"""Blocks the registers allow, as hardware allocates them. [blocks]
+
+    With w warps per block, limit :math:`R_b` of a block, units u of registers and v of warps:
+    up to compute capability 1.3 a block at a time,
+
+    .. math:: \left\lfloor R / \lceil\lceil w\rceil_v R_T \cdot 32\rceil_u \right\rfloor,
+
+    from 2.0 a warp at a time, in parts of the register file as large as a block may use,
+
+    .. math:: \left\lfloor \lfloor R_b / \lceil 32 R_T\rceil_u \rfloor_v / w \right\rfloor
+        \times \lfloor R / R_b \rfloor .
+
+    The parts are why 128 threads of 85 registers give 5 blocks on 5.0, where a block may use all
+    65536 registers, and 4 on 5.2, where NVIDIA's calculator has 32768. A block above the limit
+    gives 0.
+
+    >>> blocks_by_registers_cuda(65536.0, 65536.0, 85.0, 256.0, 1.0, 4.0, 4.0, 32.0)
+    5.0
+    >>> blocks_by_registers_cuda(65536.0, 32768.0, 85.0, 256.0, 1.0, 4.0, 4.0, 32.0)
+    4.0
+    """
+    part = minimum(registers_per_sm, max_registers_per_block)
+    per_warp = _up(registers_per_thread * warp_size, register_allocation_unit)
+    warps = _down(divide(part, per_warp, at_zero=math.inf), warp_allocation_unit)
+    by_warp = floor(warps / warps_per_block) * floor(registers_per_sm / part)
+    warps_up = _up(warps_per_block, warp_allocation_unit)
+    per_block = _up(warps_up * registers_per_thread * warp_size, register_allocation_unit)
+    fitting = floor(divide(registers_per_sm, per_block, at_zero=math.inf))
+    by_block = where(per_block <= part, fitting, 0.0)
+    return where(equal(registers_allocated_per_warp, 1), by_warp, by_block)
+
+
+@equation(
+    name="blocks_by_threads",
+    source="Ma 2014, Eq. 4",
+    symbol=r"\lfloor T_{maxMP}/T_r \rfloor",
+    when={"granularity": "none"},
+)
+def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
+    r"""Blocks the thread limit allows. [blocks]
+
+    .. math:: \left\lfloor T_{maxMP} / T_r \right\rfloor
+
+    >>> blocks_by_threads_printed(1536.0, 1024.0)
+    1.0
+    """
+    return floor(max_threads_per_sm / threads_per_block)
+
+
+@equation(
+    name="blocks_by_threads",
+    source="NVIDIA occupancy calculator",
+    when={"granularity": "cuda"},
+)
+def blocks_by_threads_cuda(
+    max_threads_per_sm, threads_per_block, max_warps_per_sm, warps_per_block
+):
+    r"""Blocks the thread limit and the warp limit allow. [blocks]
+
+    .. math:: \min(\lfloor T_{maxMP} / T_r \rfloor, \lfloor W_{maxMP} / w \rfloor)
+
+    >>> blocks_by_threads_cuda(768.0, 100.0, 24.0, 4.0)  # the threads alone would allow 7
+    6.0
+    """
+    return minimum(
+        floor(max_threads_per_sm / threads_per_block), floor(max_warps_per_sm / warps_per_block)
+    )
+
+
+@equation(source="Ma 2014, Eq. 4; Hong 2012, §2.3.5", symbol="B_a")
+def active_blocks_per_sm(
+    blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm, blocks_by_threads
+):
+    r"""Blocks that one multiprocessor holds at once. [blocks]
+
+    .. math:: B_a = \min\left(\lfloor Z/S_B \rfloor, \lfloor R/(R_T T_r) \rfloor, B_{max},
+        \lfloor T_{maxMP}/T_r \rfloor\right)
+
+    >>> active_blocks_per_sm(8.0, 3.0, 8.0, 3.0)
+    3.0
+    """
+    return minimum(blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm, blocks_by_threads)
+
+
+@equation(
+    source="Ma 2014, Eq. 4",
+    flags={0: "shared_memory", 1: "registers", 2: "blocks", 3: "threads"},
+)
+def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm):
+    """Which limit binds; on ties the first of the flags.
+
+    >>> limiter(3.0, 8.0, 3.0, 8.0)
+    1.0
+    """
+    return where(
+        equal(active_blocks_per_sm, blocks_by_shared_mem),
+        0.0,
+        where(
+            equal(active_blocks_per_sm, blocks_by_registers),
+            1.0,
+            where(equal(active_blocks_per_sm, max_blocks_per_sm), 2.0, 3.0),
+        ),
+    )
+
+
+@equation(name="occupancy", source="Hong 2012, §2.3.5 and Fig. 20", when={"granularity": "none"})
+def occupancy_printed(active_blocks_per_sm, threads_per_block, max_threads_per_sm):
+    r"""Resident threads over the most there can be; Eq. 4 knows no warps. [ratio]
+
+    .. math:: B_a T_r / T_{maxMP}
+
+    >>> occupancy_printed(3.0, 256.0, 768.0)
+    1.0
+    """
+    return active_blocks_per_sm * threads_per_block / max_threads_per_sm
+
+
+@equation(name="occupancy", source="NVIDIA occupancy calculator", when={"granularity": "cuda"})
+def occupancy_cuda(warps_per_sm, max_warps_per_sm):
+    r"""Resident warps over the most there can be. [ratio]
+
+    .. math:: B_a w / W_{maxMP}
+
+    >>> occupancy_cuda(20.0, 24.0)
+    0.8333333333333334
+    """
+    return warps_per_sm / max_warps_per_sm

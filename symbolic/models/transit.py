@@ -1,0 +1,269 @@
+"""Transit: threads travel between a computation and a memory system in balance (Li 2015).
+
+Of n threads, k wait for memory and x = n − k compute. Memory supplies f(k) requests a cycle, the
+lanes demand g(x) (Eqs. 1-2); in a steady state f(k) = g(n − k) (Eq. 3). The throughput at which
+the two curves cross follows through their inverses; a test derives it in each regime.
+
+The switch ``supply`` chooses the memory curve: the roofline of the paper, f(k) = min(R, k/L), or
+the smooth f(k) = k/(L + k/R), which has the same slope at 0 and the same limit.
+"""
+
+from __future__ import annotations
+
+import math
+
+from symbolic.equation import equation
+from symbolic.model import Family
+from symbolic.ops import both, divide, equal, maximum, minimum, sqrt, where
+
+OUTPUTS = ("ms_throughput", "cs_throughput", "threads_in_ms", "threads_in_cs", "bound")
+
+FAMILIES = (
+    Family(
+        of="ms_throughput",
+        terms={
+            "thread": "thread_limit",
+            "memory": "ms_peak",
+            "computation": "computation_limit",
+        },
+    ),
+)
+
+FLAGS = {0: "thread", 1: "memory", 2: "computation", 3: "capacity"}
+
+#: Two limits closer than one part in this many are a tie.
+TIE = 10**12
+
+
+@equation(source="Li 2015, Eqs. 1-3 where both curves rise", symbol=r"\frac{n}{L+Z}")
+def thread_limit(threads, mem_latency, intensity):
+    r"""Requests a cycle if neither system is full: each thread makes one a turnaround. [1/cycle]
+
+    .. math:: k/L = (n-k)/Z \;\Rightarrow\; r = n/(L+Z)
+
+    >>> thread_limit(1024.0, 480.0, 32.0)
+    2.0
+    """
+    return threads / (mem_latency + intensity)
+
+
+@equation(source="Li 2015, Eq. 2", symbol=r"\frac{M}{Z}")
+def computation_limit(lanes_width, intensity):
+    r"""Requests a cycle that all lanes together make. [1/cycle]
+
+    .. math:: g(x) = M/Z \quad\text{for } x \ge M
+
+    >>> computation_limit(64.0, 32.0)
+    2.0
+    """
+    return lanes_width / intensity
+
+
+@equation(name="supply_limit", source="Li 2015, Fig. 4-B", when={"supply": "sharp"})
+def supply_limit_sharp(thread_limit, ms_peak):
+    r"""Requests a cycle where the rising demand meets the roofline supply. [1/cycle]
+
+    .. math:: \min(n/(L+Z), R)
+
+    >>> supply_limit_sharp(2.0, 1.5)
+    1.5
+    """
+    return minimum(thread_limit, ms_peak)
+
+
+@equation(name="supply_limit", source="Li 2015, Fig. 4-A, Eq. 3", when={"supply": "smooth"})
+def supply_limit_smooth(threads, mem_latency, intensity, ms_peak):
+    r"""Requests a cycle where the rising demand meets the smooth supply. [1/cycle]
+
+    The smaller root of :math:`(Z/R) r^2 - (L + Z + n/R) r + n = 0`, which is
+    k/(L + k/R) = (n − k)/Z in r. Written so that nothing cancels: the discriminant is a sum of
+    squares, and the root has it in the divisor.
+
+    .. math:: r = \frac{2n}{L + Z + n/R + \sqrt{(Z - n/R)^2 + L(L + 2(Z + n/R))}}
+
+    >>> supply_limit_smooth(1000.0, 500.0, 0.0, 2.0)  # k/(L + k/R) with all threads in memory
+    1.0
+    """
+    full = threads / ms_peak
+    gap = intensity - full
+    spread = gap * gap + mem_latency * (mem_latency + 2 * (intensity + full))
+    return 2 * threads / (mem_latency + intensity + full + sqrt(spread))
+
+
+@equation(name="ms_throughput", source="Li 2015, Eqs. 1-3", symbol="r", when={"supply": "sharp"})
+def ms_throughput_sharp(thread_limit, ms_peak, computation_limit):
+    r"""Requests the memory system serves. [1/cycle]
+
+    .. math:: r = \min\left(\frac{n}{L+Z}, R, \frac{M}{Z}\right)
+
+    >>> ms_throughput_sharp(2.0, 1.5, 4.0)
+    1.5
+    """
+    return minimum(thread_limit, ms_peak, computation_limit)
+
+
+@equation(name="ms_throughput", source="Li 2015, Eqs. 2-3", symbol="r", when={"supply": "smooth"})
+def ms_throughput_smooth(supply_limit, computation_limit):
+    r"""Requests the memory system serves. [1/cycle]
+
+    .. math:: r = \min(r_{supply}, M/Z)
+
+    >>> ms_throughput_smooth(1.5, 4.0)
+    1.5
+    """
+    return minimum(supply_limit, computation_limit)
+
+
+@equation(source="Li 2015, §2.2", symbol="Zr")
+def cs_throughput(intensity, ms_throughput):
+    """Operations the lanes complete. [1/cycle]
+
+    >>> cs_throughput(32.0, 1.5)
+    48.0
+    """
+    return intensity * ms_throughput
+
+
+@equation(name="bound", source="Li 2015, §2.4", when={"supply": "sharp"}, flags=FLAGS)
+def bound_sharp(ms_throughput, ms_peak, computation_limit):
+    """What bounds the machine.
+
+    Memory and computation both (within 1e-12): capacity. At a tie with the threads the full system
+    is the bound, because more threads no longer help.
+
+    >>> bound_sharp(1.5, 1.5, 4.0), bound_sharp(1.5, 1.5, 1.5), bound_sharp(1.0, 1.5, 4.0)
+    (1.0, 3.0, 0.0)
+    """
+    near = ms_throughput + ms_throughput / TIE
+    memory = ms_peak <= near
+    computation = computation_limit <= near
+    return where(both(memory, computation), 3.0, where(computation, 2.0, where(memory, 1.0, 0.0)))
+
+
+@equation(name="bound", source="Li 2015, §2.4", when={"supply": "smooth"}, flags=FLAGS)
+def bound_smooth(ms_throughput, thread_limit, ms_peak, computation_limit):
+    """What bounds the machine.
+
+    A smooth supply never fills the memory system: short of full lanes the bound is whichever of
+    its two asymptotes is nearer, the threads or the peak. There is no capacity bound.
+
+    >>> bound_smooth(1.2, 2.0, 1.5, 4.0), bound_smooth(1.2, 2.0, 1.5, 1.2)
+    (1.0, 2.0)
+    """
+    computation = computation_limit <= ms_throughput + ms_throughput / TIE
+    return where(computation, 2.0, where(ms_peak <= thread_limit, 1.0, 0.0))
+
+
+@equation(name="threads_in_ms_low", source="Li 2015, Eq. 3, Figs. 11-17", when={"supply": "sharp"})
+def threads_in_ms_low_sharp(bound, threads, ms_throughput, mem_latency, intensity):
+    r"""Fewest threads in the memory system at this throughput. [threads]
+
+    .. math:: k_{low} = rL, \quad\text{but } n - rZ \text{ where memory alone is full}
+
+    >>> threads_in_ms_low_sharp(1.0, 1000.0, 1.5, 400.0, 32.0)
+    952.0
+    """
+    return where(equal(bound, 1), threads - ms_throughput * intensity, ms_throughput * mem_latency)
+
+
+@equation(name="threads_in_ms_high", source="Li 2015, Eq. 3, Figs. 11-17", when={"supply": "sharp"})
+def threads_in_ms_high_sharp(bound, threads_in_ms_low, threads, ms_throughput, intensity):
+    r"""Most threads in the memory system at this throughput. [threads]
+
+    Above the least only where both systems are full: threads to spare may wait in either.
+
+    .. math:: k_{high} = n - rZ \quad\text{where both are full, else } k_{low}
+
+    >>> threads_in_ms_high_sharp(3.0, 600.0, 1000.0, 1.5, 32.0)
+    952.0
+    """
+    most = maximum(threads_in_ms_low, threads - ms_throughput * intensity)
+    return where(equal(bound, 3), most, threads_in_ms_low)
+
+
+@equation(name="threads_in_ms_low", source="Li 2015, Eq. 3", when={"supply": "smooth"})
+def threads_in_ms_low_smooth(bound, threads, ms_throughput, ms_peak, mem_latency, intensity):
+    r"""Threads in the memory system: the smooth supply leaves no range. [threads]
+
+    .. math:: k = \frac{rL}{1 - r/R} \quad\text{where the lanes are full, else } n - rZ
+
+    >>> threads_in_ms_low_smooth(2.0, 1000.0, 1.5, 3.0, 200.0, 32.0)
+    600.0
+    """
+    computing = maximum(threads - ms_throughput * intensity, 0.0)
+    spare = maximum(1 - ms_throughput / ms_peak, 0.0)
+    supplying = divide(ms_throughput * mem_latency, spare, at_zero=math.inf)
+    return where(equal(bound, 2), minimum(supplying, computing), computing)
+
+
+@equation(name="threads_in_ms_high", source="Li 2015, Eq. 3", when={"supply": "smooth"})
+def threads_in_ms_high_smooth(threads_in_ms_low):
+    """Threads in the memory system: the smooth supply leaves no range. [threads]
+
+    >>> threads_in_ms_high_smooth(600.0)
+    600.0
+    """
+    return threads_in_ms_low
+
+
+@equation(source="Li 2015, Fig. 6", symbol="k")
+def threads_in_ms(threads_in_ms_low, threads_in_ms_high):
+    """Threads in the memory system; of a range, the middle. [threads]
+
+    The model does not say where threads to spare wait. The middle favours neither system, and is
+    the exact value where there is no range.
+
+    >>> threads_in_ms(600.0, 952.0)
+    776.0
+    """
+    return (threads_in_ms_low + threads_in_ms_high) / 2
+
+
+@equation(source="Li 2015, Fig. 6", symbol="x")
+def threads_in_cs(threads, threads_in_ms):
+    """Threads in the computation system, x = n − k. [threads]
+
+    >>> threads_in_cs(1000.0, 776.0)
+    224.0
+    """
+    return threads - threads_in_ms
+
+
+@equation(source="Li 2015, Fig. 6")
+def threads_in_cs_low(threads, threads_in_ms_high):
+    """Fewest threads in the computation system. [threads]
+
+    >>> threads_in_cs_low(1000.0, 952.0)
+    48.0
+    """
+    return threads - threads_in_ms_high
+
+
+@equation(source="Li 2015, Fig. 6")
+def threads_in_cs_high(threads, threads_in_ms_low):
+    """Most threads in the computation system. [threads]
+
+    >>> threads_in_cs_high(1000.0, 600.0)
+    400.0
+    """
+    return threads - threads_in_ms_low
+
+
+@equation(source="Li 2015, Eq. 1", symbol=r"\pi")
+def cs_transition(lanes_width):
+    """Threads that fill the lanes, π = M. [threads]
+
+    >>> cs_transition(576.0)
+    576.0
+    """
+    return lanes_width
+
+
+@equation(source="Li 2015, §2.2", symbol=r"\delta")
+def ms_transition(ms_peak, mem_latency):
+    """Threads that fill the memory system, δ = R L. A machine may give it as measured. [threads]
+
+    >>> ms_transition(1.5, 400.0)
+    600.0
+    """
+    return ms_peak * mem_latency

@@ -1,0 +1,74 @@
+"""A slow twin of the resolver: call the equations of some models until nothing new comes out."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from types import ModuleType
+from typing import Any
+
+from symbolic.equation import Equation
+from symbolic.quantities import TABLE
+
+
+def equations(models: str) -> list[Equation]:
+    """The equations of ``"mwp_cwp"`` or ``"occupancy + mwp_cwp"``."""
+    found: dict[int, Equation] = {}
+    for model in models.split("+"):
+        for value in vars(importlib.import_module(f"symbolic.models.{model.strip()}")).values():
+            for item in value if isinstance(value, tuple) else (value,):
+                if isinstance(item, Equation):
+                    found[id(item)] = item
+    return list(found.values())
+
+
+def solve(models: str, **values: Any) -> dict[str, Any]:
+    """Every quantity that follows from the given ones, by calling the equations directly.
+
+    Switches are given like values; those not given, and quantities nothing yields, take the
+    table's default.
+    """
+    known = dict(values)
+    for row in TABLE.values():
+        if row.is_switch:
+            known.setdefault(row.name, row.default)
+    chosen = [
+        eq
+        for eq in equations(models)
+        if all(str(known[key]).lower() == label for key, label in eq.when.items())
+    ]
+    names = [eq.name for eq in chosen]
+    assert len(names) == len(set(names)), f"two equations match: {sorted(names)}"
+    moved = True
+    while moved:
+        moved = False
+        for eq in chosen:
+            if eq.name not in known and all(name in known for name in eq.inputs):
+                known[eq.name] = eq(*(known[name] for name in eq.inputs))
+                moved = True
+        if not moved:
+            moved = _default(known, names)
+    return known
+
+
+def _default(known: dict[str, Any], yielded: list[str]) -> bool:
+    """Give one more quantity its default; whether there was one."""
+    for row in TABLE.values():
+        if row.name in known or row.name in yielded or row.default is None:
+            continue
+        value = known.get(row.default) if isinstance(row.default, str) else row.default
+        if value is not None:
+            known[row.name] = value
+            return True
+    return False
+
+
+def run_doctests(module: ModuleType) -> tuple[int, int]:
+    """Failures and examples in the docstrings of a module's own equations."""
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
+    for name, value in vars(module).items():
+        if isinstance(value, Equation) and value.function.__module__ == module.__name__:
+            test = parser.get_doctest(value.doc, dict(vars(module)), name, module.__file__, 0)
+            runner.run(test)
+    result = runner.summarize(verbose=False)
+    return result.failed, result.attempted
