@@ -1,1 +1,75 @@
-"""The tool: studies, machines, workloads, questions and the command line."""
+"""Probabilistic and design-space exploration engine for SIMT machines (GPUs).
+
+>>> import dse
+>>> ds = dse.evaluate("transit", threads=64, intensity=10, lanes_width=32, ms_peak=1,
+...                   mem_latency=600)
+>>> round(float(ds.ms_throughput), 6)
+0.104918
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dse.advice import advise
+    from dse.api import best_config, export, model, models, open, optimum, pareto  # noqa: A004
+    from dse.catalog import machine, machines, workload, workloads
+    from dse.evaluate import evaluate
+    from dse.study import Study
+    from symbolic.equation import equation
+    from symbolic.errors import DseError
+    from symbolic.quantities import quantity
+
+__all__ = [
+    "DseError",
+    "Study",
+    "advise",
+    "best_config",
+    "equation",
+    "evaluate",
+    "export",
+    "machine",
+    "machines",
+    "model",
+    "models",
+    "open",
+    "optimum",
+    "pareto",
+    "quantity",
+    "workload",
+    "workloads",
+]
+
+_HOMES = {
+    "DseError": "symbolic.errors",
+    "Study": "dse.study",
+    "advise": "dse.advice",
+    "best_config": "dse.api",
+    "equation": "symbolic.equation",
+    "evaluate": "dse.evaluate",
+    "export": "dse.api",
+    "machine": "dse.catalog",
+    "machines": "dse.catalog",
+    "model": "dse.api",
+    "models": "dse.api",
+    "open": "dse.api",
+    "optimum": "dse.api",
+    "pareto": "dse.api",
+    "quantity": "symbolic.quantities",
+    "workload": "dse.catalog",
+    "workloads": "dse.catalog",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dse' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -57,7 +57,9 @@ def read_goals(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
     return tuple(goals)
 
 
-def _one_goal(goals: Sequence[Goal]) -> Goal:
+def one_goal(minimize: Any, maximize: Any) -> Goal:
+    """The one goal of an optimum."""
+    goals = read_goals(minimize, maximize)
     if len(goals) != 1:
         texts = ", ".join(goal.text for goal in goals)
         raise DseError(f"optimum takes one objective, was given {texts}: for several ask pareto")

@@ -1,0 +1,118 @@
+"""The promised functions that are not a room of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from symbolic.model import Model, available_models, load_model
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["best_config", "export", "model", "models", "open", "optimum", "pareto"]
+
+
+def model(name: str, *, prefer: str | None = None) -> Model:
+    """A model by its name, the path of its file, or several joined by ``+``.
+
+    >>> model("transit").closed_form("ms_transition")
+    mem_latency*ms_peak
+    """
+    return load_model(name, prefer=prefer)
+
+
+class _Models(Mapping[str, Model]):
+    """The models by name, loaded when asked for."""
+
+    def __getitem__(self, name: str) -> Model:
+        if name not in self:
+            raise KeyError(name)
+        return load_model(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(available_models()))
+
+    def __len__(self) -> int:
+        return len(available_models())
+
+    def __contains__(self, name: object) -> bool:
+        return name in available_models()
+
+
+def models() -> Mapping[str, Model]:
+    """Every model by its name: the shipped, and those in the folders of ``DSE_PATH``.
+
+    >>> "mwp_cwp" in models()
+    True
+    """
+    return _Models()
+
+
+def open(path: str | Path) -> xr.Dataset:  # noqa: A001
+    """Open a store or file that this library wrote (zarr, netCDF, CSV, Parquet)."""
+    from sweeps.export import open_dataset
+
+    return open_dataset(path)
+
+
+def export(ds: xr.Dataset, path: str | Path) -> Path:
+    """Write a Dataset as ``.zarr``, ``.nc``, ``.csv`` or ``.parquet``; see :func:`open`."""
+    from sweeps.export import export as write
+
+    return write(ds, path)
+
+
+def optimum(
+    ds: xr.Dataset,
+    *,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    where: str | Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
+    top: int = 1,
+) -> xr.Dataset:
+    """The best configurations of a Dataset; the parameters are those of :meth:`Study.optimum`.
+
+    Points that the Dataset marks as not feasible, and NaN, are never an optimum.
+
+    >>> from dse import Study
+    >>> ds = Study(model="transit", axes={"threads": [256, 1024, 512]},
+    ...            set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}).run()
+    >>> best_config(optimum(ds, maximize="cs_throughput"))["threads"]
+    1024
+    """
+    from sweeps.questions import dataset_optimum, one_goal
+
+    texts = [where] if isinstance(where, str) else list(where)
+    return dataset_optimum(ds, one_goal(minimize, maximize), where=texts, per=per, top=top)
+
+
+def pareto(
+    ds: xr.Dataset,
+    *,
+    minimize: str | Sequence[str] | None = None,
+    maximize: str | Sequence[str] | None = None,
+    where: str | Sequence[str] = (),
+) -> xr.Dataset:
+    """The configurations of a Dataset that no other beats in every objective."""
+    from sweeps.questions import dataset_pareto, read_goals
+
+    texts = [where] if isinstance(where, str) else list(where)
+    return dataset_pareto(ds, read_goals(minimize, maximize), where=texts)
+
+
+def best_config(best: xr.Dataset) -> dict[str, Any]:
+    """A single winner as a plain dict: its coordinates (the configuration) and outputs.
+
+    A winner of rank 1 is taken where the Dataset ranks several.
+    """
+    if "rank" in best.sizes:
+        best = best.isel(rank=0)
+    if best.sizes:
+        from symbolic.errors import DseError
+
+        dims = ", ".join(map(str, best.sizes))
+        raise DseError(f"there is a winner for each of {dims}: select one first (best.isel)")
+    return {str(name): variable.values.item() for name, variable in best.variables.items()}

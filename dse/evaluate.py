@@ -1,0 +1,172 @@
+"""A model at scalars, arrays or DataArrays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeps.grid import Leaf, build_grid
+from sweeps.space import Axis
+from symbolic.errors import DseError
+from symbolic.graph import resolve
+from symbolic.model import Model, load_model
+from symbolic.ops import Node
+from symbolic.quantities import Quantity
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    model: str | Model,
+    *,
+    machine: str | None = None,
+    workload: str | None = None,
+    outputs: Sequence[str] | None = None,
+    prefer: str | None = None,
+    **values: Any,
+) -> xr.Dataset:
+    """Evaluate a model at given values of its quantities.
+
+    Parameters
+    ----------
+    model : str
+        As for :class:`dse.Study`.
+    machine, workload : str, optional
+        Their values are used where none is given here.
+    outputs : sequence of str, optional
+        The quantities wanted; every quantity that the model's main outputs need where None.
+    **values
+        Quantities: numbers, texts with units, formulas, labels of switches; or arrays (broadcast
+        against each other, over the dimensions ``dim_0``, ``dim_1``, ...) and DataArrays (labels
+        kept).
+
+    Returns
+    -------
+    xarray.Dataset
+        Each quantity over the dimensions on which it depends, with units and meanings.
+
+    Raises
+    ------
+    DseError
+        As for :class:`dse.Study`; in particular where a rule is broken at every point.
+
+    >>> ds = evaluate("transit", threads=1024, intensity=10, lanes_width=32, ms_peak=1,
+    ...               mem_latency=600)
+    >>> round(float(ds.cs_throughput), 6)
+    10.0
+    """
+    from dse.provenance import attributes
+    from dse.study import read_parts
+    from sweeps.dataset import label
+    from sweeps.run import compute
+
+    joined = load_model(model, prefer=prefer) if isinstance(model, str) else model
+    arrays, sizes, coords = _arrays(values, joined)
+    parts = read_parts(
+        joined,
+        (),
+        entries={"machine": machine, "workload": workload},
+        given={name: value for name, value in values.items() if name not in arrays},
+        replaced=tuple(arrays),
+    )
+    given = {**parts.values, **arrays}
+    if outputs is None:
+        nodes = {n: v if isinstance(v, Node) else None for n, v in given.items()}
+        graph = resolve(
+            joined, given={**nodes, **dict.fromkeys(parts.labels)}, switches=parts.switches
+        )
+        outputs = [n for n in graph.definitions if not joined.quantities[n].is_label]
+    grid = build_grid(
+        joined,
+        axes=[_index(name, size) for name, size in sizes.items()],
+        values=given,
+        labels=parts.labels,
+        switches=parts.switches,
+        outputs=outputs,
+    )
+    text = json.dumps({"model": joined.name, "machine": machine, "workload": workload})
+    ds = label(grid, compute(grid), attributes(joined.name, text, grid, parts))
+    return ds.drop_vars(list(sizes)).assign_coords(coords) if sizes else ds
+
+
+def _index(name: str, size: int) -> Axis:
+    """A dimension without labels."""
+    steps = np.arange(size)
+    return Axis(name=name, kind="index", coordinate=steps, values=steps.astype(np.float64))
+
+
+def _arrays(
+    values: Mapping[str, Any], model: Model
+) -> tuple[dict[str, Leaf], dict[str, int], dict[str, Any]]:
+    """The given arrays with the names of their dimensions, the sizes of these, the coordinates."""
+    leaves: dict[str, Leaf] = {}
+    sizes: dict[str, int] = {}
+    coords: dict[str, Any] = {}
+    bare: dict[str, np.ndarray[Any, Any]] = {}
+    for name, value in values.items():
+        row = model.quantity(name)
+        if isinstance(value, (str, bool, int, float, np.generic)) or row.is_label:
+            continue
+        if hasattr(value, "dims") and hasattr(value, "coords"):
+            array = _real(value.values, row)
+            dims = tuple(map(str, value.dims))
+            for dim, size in zip(dims, array.shape, strict=True):
+                if sizes.setdefault(dim, size) != size:
+                    raise DseError(
+                        f"{name} has {size} values along {dim}, others have {sizes[dim]}"
+                    )
+            for dim in dims:
+                if dim not in value.coords:
+                    continue
+                known = coords.setdefault(dim, value.coords[dim])
+                if not np.array_equal(known.values, value.coords[dim].values):
+                    raise DseError(
+                        f"{name} has other labels along {dim} than the arrays before it: align "
+                        "them first (xarray.align)"
+                    )
+            leaves[name] = Leaf(axes=dims, array=array)
+        else:
+            bare[name] = _real(value, row)
+    if bare:
+        try:
+            shape = np.broadcast_shapes(*(array.shape for array in bare.values()))
+        except ValueError:
+            shown = ", ".join(f"{name} {array.shape}" for name, array in bare.items())
+            raise DseError(f"the arrays do not broadcast: {shown}") from None
+        names = [f"dim_{k}" for k in range(len(shape))]
+        sizes.update(zip(names, shape, strict=True))
+        for name, array in bare.items():
+            aligned = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
+            own = [k for k in range(len(shape)) if aligned.shape[k] > 1 or shape[k] == 1]
+            kept = aligned.reshape([aligned.shape[k] for k in own])
+            leaves[name] = Leaf(axes=tuple(names[k] for k in own), array=kept)
+    return _ordered(leaves, tuple(sizes)), sizes, coords
+
+
+def _ordered(leaves: Mapping[str, Leaf], order: tuple[str, ...]) -> dict[str, Leaf]:
+    found = {}
+    for name, leaf in leaves.items():
+        axes = tuple(axis for axis in order if axis in leaf.axes)
+        array = leaf.array.transpose([leaf.axes.index(axis) for axis in axes])
+        found[name] = Leaf(axes=axes, array=np.ascontiguousarray(array).reshape(array.shape))
+    return found
+
+
+def _real(value: Any, row: Quantity) -> np.ndarray[Any, np.dtype[np.float64]]:
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "iuf":
+            raise ValueError
+    except (TypeError, ValueError):
+        raise DseError(
+            f"{row.name} = {value!r}: expected a number, a text with a unit, or an array of numbers"
+        ) from None
+    array = array.astype(np.float64)
+    row.check(array, "given")
+    return array

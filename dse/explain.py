@@ -1,0 +1,104 @@
+"""One configuration, every intermediate: value, unit, equation, source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from symbolic.errors import UnknownNameError, nearest
+from symbolic.ops import interpret_all
+
+if TYPE_CHECKING:
+    from dse.study import Study
+
+__all__ = ["Explanation", "Step", "explain"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One quantity at the configuration: where its value comes from."""
+
+    name: str
+    value: float | str
+    unit: str
+    meaning: str
+    how: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The steps in order of computation, and the conditions with whether they hold."""
+
+    point: Mapping[str, Any]
+    steps: tuple[Step, ...]
+    conditions: Mapping[str, bool]
+
+    def __getitem__(self, name: str) -> Step:
+        for step in self.steps:
+            if step.name == name:
+                return step
+        known = [step.name for step in self.steps]
+        raise UnknownNameError(f"{name!r} is no step of this explanation{nearest(name, known)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as plain data."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = ["at " + (", ".join(f"{k} = {v}" for k, v in self.point.items()) or "one point")]
+        width = max(len(step.name) for step in self.steps)
+        for step in self.steps:
+            value = step.value if isinstance(step.value, str) else f"{step.value:.10g}"
+            unit = f" {step.unit}" if step.unit else ""
+            lines.append(f"  {step.name:{width}} = {value}{unit}   [{step.how}; {step.source}]")
+        for text, holds in self.conditions.items():
+            lines.append(f"  {text}: {'holds' if holds else 'BROKEN'}")
+        return "\n".join(lines)
+
+
+def explain(study: Study, point: Mapping[str, Any]) -> Explanation:
+    """See :meth:`dse.Study.explain`."""
+    grid, parts = study.grid(), study._parts
+    quantities = grid.model.quantities
+    for name in point:
+        if name not in grid.axes:
+            raise UnknownNameError(
+                f"{name!r} is no axis of the study{nearest(name, grid.axes)}; its axes are: "
+                f"{', '.join(grid.axes) or 'none'}"
+            )
+    places = {
+        name: axis.position(point[name], quantities) if name in point else 0
+        for name, axis in grid.axes.items()
+    }
+    key = tuple(grid.axes[axis].labels[places[axis]] for axis in grid.switch_axes)
+    graph = grid.graphs[key]
+    values = grid.at(places, list(graph.definitions))
+    steps = []
+    for name, definition in graph.definitions.items():
+        row = quantities[name]
+        value = values[name]
+        shown: float | str = value.item() if hasattr(value, "item") else value
+        flags = grid.flags(name)
+        if flags:
+            shown = f"{int(float(shown))} ({flags.get(int(float(shown)), '?')})"
+        eq = definition.equation
+        source = (
+            eq.source if eq is not None else parts.origins.get(name) or "default of the quantity"
+        )
+        steps.append(
+            Step(
+                name=name,
+                value=shown,
+                unit=row.unit,
+                meaning=row.meaning,
+                how=f"equation of {', '.join(definition.needs)}" if eq else definition.kind,
+                source=source + (f", with {eq.switches}" if eq is not None and eq.when else ""),
+            )
+        )
+    conditions = {}
+    for condition in graph.conditions:
+        conditions[condition.text] = bool(interpret_all((condition.node,), values)[0])
+    at = {name: grid.axes[name].coordinate[place].item() for name, place in places.items()}
+    return Explanation(point=at, steps=tuple(steps), conditions=conditions)

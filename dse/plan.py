@@ -1,0 +1,112 @@
+"""What a run would do, before any work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dse.study import Study
+
+__all__ = ["Plan", "PlannedOutput", "make_plan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedOutput:
+    """One output: the axes on which it depends, and what it takes to store."""
+
+    name: str
+    axes: tuple[str, ...]
+    points: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The size of a study; its text is what ``dse plan`` prints."""
+
+    model: str
+    axes: Mapping[str, int]
+    points: int
+    outputs: tuple[PlannedOutput, ...]
+    tiles: int
+    nests: int
+    bytes: int
+    conditions: tuple[str, ...]
+    idle_axes: tuple[str, ...]
+    defaults: Mapping[str, float | str]
+    assumptions: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        sizes = " x ".join(f"{name} {size}" for name, size in self.axes.items()) or "one point"
+        lines = [
+            f"{self.model}: {self.points:,} points ({sizes})",
+            f"{self.tiles} tiles, {self.nests} loop nests, {bytes_text(self.bytes)} in memory",
+        ]
+        width = max((len(output.name) for output in self.outputs), default=0)
+        for output in self.outputs:
+            over = ", ".join(output.axes) or "no axis"
+            lines.append(
+                f"  {output.name:{width}}  {output.points:>14,} values  "
+                f"{bytes_text(output.bytes):>10}  over {over}"
+            )
+        if self.conditions:
+            lines.append("feasible where " + " and ".join(self.conditions))
+        if self.idle_axes:
+            lines.append("no output depends on " + ", ".join(self.idle_axes))
+        if self.defaults:
+            shown = ", ".join(f"{name} = {value}" for name, value in self.defaults.items())
+            lines.append(f"defaults: {shown}")
+        lines += [f"assumed: {text}" for text in self.assumptions]
+        return "\n".join(lines)
+
+
+def bytes_text(size: float) -> str:
+    """A size in bytes for people.
+
+    >>> bytes_text(48 * 1024)
+    '48.0 KiB'
+    """
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":
+            return f"{size:.0f} B" if unit == "B" else f"{size:,.1f} {unit}"
+        size /= 1024
+    raise AssertionError
+
+
+def make_plan(study: Study, *, expand: bool = False) -> Plan:
+    """See :meth:`dse.Study.plan`."""
+    from json import loads
+
+    from sweeps.run import SINGLE, SMALL, TILE, groups, plan_rows
+
+    grid = study.grid()
+    outputs = tuple(PlannedOutput(**row) for row in plan_rows(grid, expand=expand))
+    tiles = nests = 0
+    for group in groups(grid, expand=expand):
+        switched = math.prod(grid.axes[a].size for a in group.dims if a in grid.switch_axes)
+        plain = math.prod(grid.axes[a].size for a in group.dims if a not in grid.switch_axes)
+        tiles += switched * (1 if plain <= SINGLE else math.ceil(plain / TILE))
+        nests += switched if plain > SMALL else 0
+    moved = {axis for output in outputs for axis in output.axes}
+    order = {name: place for place, name in enumerate([*grid.outputs, "feasible"])}
+    attributes = study.attributes()
+    return Plan(
+        model=study.model,
+        axes={axis.name: axis.size for axis in grid.axes.values()},
+        points=grid.points,
+        outputs=tuple(sorted(outputs, key=lambda output: order[output.name])),
+        tiles=tiles,
+        nests=nests,
+        bytes=sum(output.bytes for output in outputs),
+        conditions=tuple(condition.text for condition in grid.conditions),
+        idle_axes=tuple(axis for axis in grid.axes if axis not in moved and not expand),
+        defaults=loads(attributes["defaults"]),
+        assumptions=tuple(loads(attributes["assumptions"])),
+    )

@@ -1,0 +1,64 @@
+"""What a Dataset says of itself, so that the file explains itself years later."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dse.study import Parts
+    from sweeps.grid import Grid
+
+__all__ = ["attributes", "version"]
+
+
+def version() -> str:
+    """The version of the installed distribution."""
+    try:
+        return metadata.version("simt-dse")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def attributes(model: str, text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
+    """The attributes of a study's Dataset, as text (JSON where structured).
+
+    ``text`` is the study in canonical form.
+    """
+    equations, digests = [], []
+    defaults: dict[str, Any] = {}
+    for graph in grid.graphs.values():
+        for name, definition in graph.definitions.items():
+            if definition.equation is not None:
+                eq = definition.equation
+                row = {"name": name, "source": eq.source}
+                if eq.when:
+                    row["when"] = eq.switches
+                if row not in equations:
+                    equations.append(row)
+                    body = eq.doc if eq.table else repr(eq.node)
+                    digests.append(f"{name}[{eq.switches}]: {body}")
+            elif definition.kind == "default":
+                defaults[name] = definition.node.args[0]
+        for name in graph.switches_of(grid.outputs) - set(grid.switch_axes):
+            if name not in parts.switches:
+                defaults[name] = graph.switches[name]
+    used = {name for graph in grid.graphs.values() for name in graph.definitions}
+    sources = {name: text for name, text in parts.origins.items() if name in used}
+    assumptions = [t for t in parts.assumptions if t.split(" of ", 1)[0] in used]
+    identity = hashlib.sha256("\n".join([version(), text, *digests]).encode()).hexdigest()
+    return {
+        "Conventions": "CF-1.11",
+        "title": f"simt-dse sweep of {model}",
+        "model": model,
+        "axes": " ".join(grid.axes),
+        "study": text,
+        "equations": json.dumps(equations),
+        "defaults": json.dumps(defaults, sort_keys=True),
+        "sources": json.dumps(sources, sort_keys=True),
+        "assumptions": json.dumps(assumptions),
+        "simt_dse_version": version(),
+        "identity": identity,
+    }

@@ -1,0 +1,284 @@
+"""Files: zarr, netCDF, CSV and Parquet, written under a name only when whole, and read back.
+
+zarr and netCDF hold the Dataset as it is. CSV and Parquet hold one row a configuration; what a
+table cannot say (axes, units, attributes) goes into a leading comment or the file's metadata.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+__all__ = ["export", "open_dataset", "whole", "write_zarr"]
+
+_ROWS = 1 << 19
+_MARK = "# simt-dse "
+_KEY = b"simt_dse"
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A name beside ``path`` to write under; it becomes ``path`` if all goes well, else vanishes.
+
+    Raises
+    ------
+    DseError
+        ``path`` exists, or its folder cannot be written.
+    """
+    if path.exists():
+        raise DseError(f"{path} exists: remove it, or choose another name")
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        beside.mkdir()
+        beside.rmdir()
+    except OSError as error:
+        raise DseError(
+            f"cannot write in {path.parent}: {error.strerror}; create the folder, or choose "
+            "another place"
+        ) from error
+    try:
+        yield beside
+        os.rename(beside, path)
+    except BaseException:
+        if beside.exists():
+            _remove(beside)
+        raise
+
+
+def write_zarr(ds: xr.Dataset, path: Path) -> None:
+    """Write a zarr (v3) store under exactly this name."""
+    import warnings
+
+    with warnings.catch_warnings():
+        # zarr-python warns that labels (variable-length text) have no agreed v3 codec yet
+        warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
+        _text_as_objects(ds).to_zarr(path, mode="w-", zarr_format=3, consolidated=False)
+
+
+def _write_netcdf(ds: xr.Dataset, path: Path) -> None:
+    ds.to_netcdf(path, engine="netcdf4", format="NETCDF4")
+
+
+def _text_as_objects(ds: xr.Dataset) -> xr.Dataset:
+    """Labels as variable-length text, which zarr stores in its standard way."""
+    names = [name for name, variable in ds.variables.items() if variable.dtype.kind == "U"]
+    return ds.assign_coords({n: ds[n].astype(object) for n in names if n in ds.coords}).assign(
+        {n: ds[n].astype(object) for n in names if n not in ds.coords}
+    )
+
+
+def _order(ds: xr.Dataset) -> list[str]:
+    """The dimensions in the order of the study's axes."""
+    listed = [name for name in str(ds.attrs.get("axes", "")).split() if name in ds.sizes]
+    return [*listed, *(str(dim) for dim in ds.sizes if dim not in listed)]
+
+
+def _header(ds: xr.Dataset) -> str:
+    """What a table cannot say: dimensions, kinds and attributes, as JSON."""
+    dims = _order(ds)
+    return json.dumps(
+        {
+            "sizes": {dim: ds.sizes[dim] for dim in dims},
+            "coords": [str(name) for name in ds.coords],
+            "variables": {
+                str(name): {
+                    "dims": [str(dim) for dim in variable.dims],
+                    "dtype": variable.dtype.str,
+                    "attrs": {k: _listed(v) for k, v in variable.attrs.items()},
+                }
+                for name, variable in ds.variables.items()
+            },
+            "attrs": {str(k): _listed(v) for k, v in ds.attrs.items()},
+        }
+    )
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist(), "dtype": value.dtype.str}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _unlisted(value: Any) -> Any:
+    if isinstance(value, dict) and set(value) == {"array", "dtype"}:
+        return np.array(value["array"], dtype=value["dtype"])
+    return value
+
+
+def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
+    """The Dataset as rows, one a configuration, some at a time."""
+    import pandas as pd
+
+    dims = _order(ds)
+    shape = [ds.sizes[dim] for dim in dims]
+    names = [*(str(n) for n in ds.coords), *(str(n) for n in ds.data_vars)]
+    arrays = {name: ds[name].variable for name in names}
+    total = math.prod(shape)
+    for low in range(0, total, _ROWS):
+        flat = np.arange(low, min(low + _ROWS, total))
+        places = dict(zip(dims, np.unravel_index(flat, shape) if dims else (), strict=True))
+        columns = {}
+        for name, variable in arrays.items():
+            index = tuple(places[str(dim)] for dim in variable.dims)
+            values = np.asarray(variable.values)
+            columns[name] = values[index] if index else np.full(flat.size, values[()])
+        yield pd.DataFrame(columns)
+
+
+def _write_csv(ds: xr.Dataset, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(_MARK + _header(ds) + "\n")
+        for number, frame in enumerate(_frames(ds)):
+            frame.to_csv(file, index=False, header=number == 0, na_rep="nan", lineterminator="\n")
+
+
+def _write_parquet(ds: xr.Dataset, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    try:
+        for frame in _frames(ds):
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            if writer is None:
+                schema = table.schema.with_metadata({_KEY: _header(ds).encode()})
+                writer = pq.ParquetWriter(path, schema)
+            writer.write_table(table.cast(schema))
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+_WRITERS: dict[str, Callable[[Any, Path], None]] = {
+    ".zarr": write_zarr,
+    ".nc": _write_netcdf,
+    ".csv": _write_csv,
+    ".parquet": _write_parquet,
+}
+
+
+def export(ds: xr.Dataset, path: str | Path) -> Path:
+    """Write a Dataset as ``.zarr``, ``.nc``, ``.csv`` or ``.parquet``, by the ending of the name.
+
+    The file appears under its name only when it is whole. :func:`open_dataset` gives back the same
+    values, units, flags and attributes.
+
+    Raises
+    ------
+    DseError
+        An ending that is not known, a name that exists, a folder that cannot be written.
+    """
+    path = Path(path)
+    writer = _WRITERS.get(path.suffix)
+    if writer is None:
+        raise DseError(
+            f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(_WRITERS)}"
+        )
+    with whole(path) as beside:
+        writer(ds, beside)
+    return path
+
+
+def _from_frame(frame: pd.DataFrame, header: str) -> xr.Dataset:
+    """Rows and header back to a Dataset, each variable over its own dimensions."""
+    import xarray as xr
+
+    said = json.loads(header)
+    dims, shape = list(said["sizes"]), list(said["sizes"].values())
+    found: dict[str, Any] = {}
+    for name, row in said["variables"].items():
+        if name not in frame:
+            continue
+        values = np.asarray(frame[name]).reshape(shape)
+        index = tuple(slice(None) if dim in row["dims"] else 0 for dim in dims)
+        present = [dim for dim in dims if dim in row["dims"]]
+        values = values[index]
+        if row["dtype"][1] in "UOT":
+            values = np.array([str(v) for v in values.reshape(-1)]).reshape(values.shape)
+        else:
+            values = values.astype(row["dtype"])
+        values = values.transpose([present.index(dim) for dim in row["dims"]])
+        attrs = {k: _unlisted(v) for k, v in row["attrs"].items()}
+        found[name] = (row["dims"], values, attrs)
+    return xr.Dataset(
+        {name: value for name, value in found.items() if name not in said["coords"]},
+        coords={name: value for name, value in found.items() if name in said["coords"]},
+        attrs={k: _unlisted(v) for k, v in said["attrs"].items()},
+    )
+
+
+def _read_csv(path: Path) -> xr.Dataset:
+    import pandas as pd
+
+    with path.open(encoding="utf-8") as file:
+        first = file.readline()
+        if not first.startswith(_MARK):
+            raise DseError(f"{path} was not written by this library: its first line says nothing")
+        said = json.loads(first.removeprefix(_MARK))
+        text = {n: str for n, row in said["variables"].items() if row["dtype"][1] in "UOT"}
+        frame = pd.read_csv(file, dtype=text, float_precision="round_trip", keep_default_na=True)
+    for name in text:
+        frame[name] = frame[name].fillna("")
+    return _from_frame(frame, first.removeprefix(_MARK))
+
+
+def _read_parquet(path: Path) -> xr.Dataset:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    header = (table.schema.metadata or {}).get(_KEY)
+    if header is None:
+        raise DseError(f"{path} was not written by this library: its metadata says nothing")
+    return _from_frame(table.to_pandas(), header.decode())
+
+
+def open_dataset(path: str | Path) -> xr.Dataset:
+    """Open a file or store that this library wrote; zarr and netCDF lazily.
+
+    Raises
+    ------
+    DseError
+        Nothing is there, or it is not of a kind this library writes.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise DseError(f"{str(path)!r} does not exist: expected a store or file of a run")
+    if path.suffix not in _WRITERS:
+        raise DseError(
+            f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(_WRITERS)}"
+        )
+    if path.suffix == ".csv":
+        return _read_csv(path)
+    if path.suffix == ".parquet":
+        return _read_parquet(path)
+    import xarray as xr
+
+    try:
+        if path.suffix == ".nc":
+            return xr.open_dataset(path, engine="netcdf4")
+        return xr.open_zarr(path, consolidated=False)
+    except Exception as error:
+        kind = "netCDF file" if path.suffix == ".nc" else "zarr store"
+        raise DseError(f"{str(path)!r} is no {kind} that can be read: {error}") from error
