@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
+from sympy.functions.elementary.piecewise import ExprCondPair, Piecewise
 from sympy.logic.boolalg import Boolean
 
 from symbolic.errors import DseError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from symbolic.equation import Equation
     from symbolic.model import Model
 
-__all__ = ["SYMPY", "closed_form", "exact", "inline", "latex", "symbol", "to_sympy"]
+__all__ = ["SYMPY", "closed_form", "exact", "inline", "latex", "piecewise", "symbol", "to_sympy"]
 
 
 def exact(value: Any) -> Any:
@@ -67,13 +68,46 @@ def symbol(row: Quantity) -> Any:
     return sympy.Symbol(row.name, **assumptions)
 
 
+def _is_condition(value: Any) -> bool:
+    return isinstance(value, Boolean) and not isinstance(value, sympy.Expr)  # a Symbol is both
+
+
 def _where(condition: Any, if_true: Any, if_false: Any) -> Any:
     if condition in (sympy.true, sympy.false):
         return if_true if condition else if_false
-    if isinstance(if_true, Boolean) and isinstance(if_false, Boolean):
+    if _is_condition(if_true) and _is_condition(if_false):
         return sympy.ITE(condition, if_true, if_false)
-    rest = if_false.args if isinstance(if_false, sympy.Piecewise) else ((if_false, True),)
-    return sympy.Piecewise((if_true, condition), *rest)
+    rest = if_false.args if isinstance(if_false, Piecewise) else ((if_false, sympy.true),)
+    return piecewise((if_true, condition), *rest)
+
+
+class _Pair(ExprCondPair):  # type: ignore[misc]
+    """A piece whose condition is left as it is."""
+
+    def __new__(cls, expression: Any, condition: Any) -> Any:
+        return sympy.Tuple.__new__(cls, sympy.sympify(expression), sympy.sympify(condition))
+
+
+class _Unfolded(Piecewise):  # type: ignore[misc]
+    """A ``Piecewise`` with a ``Piecewise`` in a condition, left there whatever is done to it.
+
+    SymPy folds those outwards, branch by branch; on the larger models that takes minutes or fails,
+    as branches meet that exclude one another.
+    """
+
+    def __new__(cls, *pieces: Any, **_: Any) -> Any:
+        return piecewise(*pieces)
+
+
+_Unfolded.__name__ = "Piecewise"  # printed so
+
+
+def piecewise(*pieces: Any) -> Any:
+    """``sympy.Piecewise`` of pairs of value and condition, which may hold decisions themselves."""
+    pairs = [_Pair(*piece) for piece in pieces]
+    if not any(pair.cond.has(Piecewise) for pair in pairs):
+        return Piecewise(*((pair.expr, pair.cond) for pair in pairs))
+    return sympy.Basic.__new__(_Unfolded, *(pair for pair in pairs if pair.cond != sympy.false))
 
 
 def _extremum(kind: Any, drop: Any) -> Callable[..., Any]:

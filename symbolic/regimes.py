@@ -7,14 +7,14 @@ traced tree, and only what is left, free of decisions, goes to the solver.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from symbolic.closed_form import SYMPY, exact, inline, symbol, to_sympy, under
+from symbolic.closed_form import SYMPY, exact, inline, piecewise, symbol, to_sympy, under
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.graph import Graph
 from symbolic.ops import Node, constant, references, walk
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Regime", "border", "regimes"]
 
-MOST_BRANCHES = 256
+MOST_BRANCHES = 12
+INFINITE = (sympy.oo, sympy.nan, sympy.zoo)
+PLAIN = frozenset({"constant", "reference", "add", "sub", "mul", "div"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class Regime:
     outputs: Mapping[str, Any]
 
     def __str__(self) -> str:
-        lines = [f"{self.label}: where {self.condition}"]
+        lines = [f"{self.label} ({self.of}): where {self.condition}"]
         lines += [f"  {name} = {expression}" for name, expression in self.outputs.items()]
         return "\n".join(lines)
 
@@ -59,19 +61,29 @@ def _tells_apart(family: Family, eq: Equation) -> bool:
 
 def _families(model: Model, graph: Graph) -> dict[str, Family]:
     """The families that hold under the switches: ``of`` is the smallest of just those terms."""
-    found: dict[str, Family] = {}
-    for family in model.families:
-        if family.of in graph.definitions:
-            stack, terms = [graph.definitions[family.of].node], set()
-            while stack:
-                node = stack.pop()
-                if node.op == "minimum":
-                    stack.extend(node.args)
-                else:
-                    terms.add(node.args[0] if node.op == "reference" else None)
-            if terms == set(family.terms.values()):
-                found[family.of] = family
-    return found
+    return {
+        family.of: family
+        for family in model.families
+        if family.of in graph.definitions
+        and _smallest_of(graph, family.of, family) == set(family.terms.values())
+    }
+
+
+def _smallest_of(graph: Graph, name: str, family: Family) -> set[str]:
+    """The quantities whose smallest is the named one, as far down as minima go."""
+    found: set[str] = set()
+    stack = [graph.definitions[name].node]
+    while stack:
+        node = stack.pop()
+        if node.op == "minimum":
+            stack.extend(node.args)
+        elif node.op != "reference":
+            return {name}
+        elif node.args[0] in family.terms.values():
+            found.add(node.args[0])
+        elif node.args[0] != name:
+            found |= _smallest_of(graph, node.args[0], family)
+    return found or {name}
 
 
 def regimes(
@@ -104,32 +116,46 @@ def regimes(
 def _outputs(
     model: Model, graph: Graph, of: str, instead: Mapping[str, str | Node], names: set[str]
 ) -> dict[str, Any]:
-    trees = inline(graph, names, instead)
     return {
-        name: to_sympy(trees[name], model.quantities)
+        name: to_sympy(inline(graph, {*names, name}, instead)[name], model.quantities)
         for name in model.outputs
-        if name in names and of in graph.ancestors((name,))
+        if name in graph.definitions and of in graph.ancestors((name,))
     }
 
 
-def _inlined(graph: Graph, of: str, expand: bool, terms: tuple[str, ...] = ()) -> set[str]:
+def _plain(graph: Graph, family: Family) -> list[str]:
+    """The terms that decide nothing, so that they are written out rather than named."""
+    return [
+        term
+        for term in family.terms.values()
+        if all(step.op in PLAIN for step in walk((graph.definitions[term].node,)))
+    ]
+
+
+def _inlined(
+    graph: Graph, of: str, expand: bool, terms: Iterable[str] = (), keep: Iterable[str] = ()
+) -> set[str]:
     """The quantities to substitute: those that depend on ``of``, and the terms, or all."""
     every = set(graph.definitions)
-    return every if expand else {n for n in every if of in graph.ancestors((n,))} | set(terms)
+    if expand:
+        return every
+    below = {name for name in every if of in graph.ancestors((name,))}
+    return below.difference(keep).union(terms)
 
 
 def _of_family(model: Model, graph: Graph, family: Family, expand: bool) -> Iterator[Regime]:
-    names = _inlined(graph, family.of, expand, tuple(family.terms.values()))
+    flagged = _flagged(graph)
+    names = _inlined(graph, family.of, expand, _plain(graph, family), flagged)
     trees = inline(graph, names)
     terms = {label: to_sympy(trees[term], model.quantities) for label, term in family.terms.items()}
-    flagged = {name: eq for name, eq in _flagged(graph).items() if _tells_apart(family, eq)}
+    decided = {name: eq for name, eq in flagged.items() if _tells_apart(family, eq)}
     for label, term in family.terms.items():
         others = [sympy.Le(terms[label], terms[rest]) for rest in terms if rest != label]
         instead: dict[str, str | Node] = {family.of: term}
-        for name, eq in flagged.items():
+        for name, eq in decided.items():
             instead[name] = constant(next(k for k, text in eq.flags.items() if text == label))
         outputs = _outputs(model, graph, family.of, instead, names)
-        outputs |= {name: label for name in flagged if name in model.outputs}
+        outputs |= {name: label for name in decided if name in model.outputs}
         yield Regime(of=family.of, label=label, condition=sympy.And(*others), outputs=outputs)
 
 
@@ -162,7 +188,7 @@ def border(model: Model, a: str, b: str, solve_for: str, switches: Mapping[str, 
     row = model.quantity(solve_for)
     graph = model.graph(**switches)
     family = _family(model, graph, a, b)
-    below = _inlined(graph, solve_for, False, (family.terms[a], family.terms[b])) - {solve_for}
+    below = _inlined(graph, solve_for, False, _plain(graph, family)) - {solve_for}
     trees = inline(graph, below)
     left, right = trees[family.terms[a]], trees[family.terms[b]]
     for node in walk((left, right)):
@@ -177,10 +203,12 @@ def border(model: Model, a: str, b: str, solve_for: str, switches: Mapping[str, 
             f"{solve_for} does not move the border between {a} and {b} of {family.of}: their terms "
             f"depend on {', '.join(sorted(moving)) or 'nothing'}"
         )
-    unknown = sympy.Dummy(solve_for, **_assumptions(model, solve_for))
+    unknown = sympy.Dummy(solve_for, **_sign(symbol(row)))
     found: dict[Any, Any] = {}
-    pairs = product(*(_branches(model, node, solve_for, unknown) for node in (left, right)))
-    for (first, when_first), (second, when_second) in pairs:
+    sides = [_branches(model, node, solve_for, unknown) for node in (left, right)]
+    if len(sides[0]) * len(sides[1]) > MOST_BRANCHES:
+        raise _too_many(solve_for)
+    for (first, when_first), (second, when_second) in product(*sides):
         for solution in _solve(first - second, unknown, (a, b, solve_for)):
             condition = sympy.And(when_first, when_second).subs(unknown, solution)
             if condition != sympy.false:
@@ -191,7 +219,7 @@ def border(model: Model, a: str, b: str, solve_for: str, switches: Mapping[str, 
             f"{row.domain}"
         )
     answers = [
-        solution if condition == sympy.true else sympy.Piecewise((solution, condition))
+        solution if condition == sympy.true else piecewise((solution, condition))
         for solution, condition in found.items()
     ]
     return answers[0] if len(answers) == 1 else answers
@@ -223,12 +251,11 @@ def _family(model: Model, graph: Graph, a: str, b: str) -> Family:
     )
 
 
-def _assumptions(model: Model, name: str) -> dict[str, bool]:
-    """Those of the symbol, but for wholeness: a border lies between whole numbers too."""
-    known = symbol(model.quantity(name))
-    if known.is_extended_positive:
+def _sign(expression: Any) -> dict[str, bool]:
+    """What is known of the sign of a quantity; a border lies between whole numbers too."""
+    if expression.is_extended_positive:
         return {"positive": True}
-    return {"nonnegative": True} if known.is_extended_nonnegative else {"real": True}
+    return {"nonnegative": True} if expression.is_extended_nonnegative else {"real": True}
 
 
 def _branches(model: Model, root: Node, name: str, unknown: Any) -> list[tuple[Any, Any]]:
@@ -248,9 +275,16 @@ def _branches(model: Model, root: Node, name: str, unknown: Any) -> list[tuple[A
                     if both != sympy.false:
                         found[value] = sympy.Or(found.get(value, sympy.false), both)
             if len(found) > MOST_BRANCHES:
-                raise DseError(f"the border has more than {MOST_BRANCHES} branches in {name}")
+                raise _too_many(name)
             done[id(node)] = list(found.items())
     return done[id(root)]
+
+
+def _too_many(name: str) -> DseError:
+    return DseError(
+        f"the border has more than {MOST_BRANCHES} branches in {name}: solve for an intermediate "
+        "quantity between it and the terms, or sweep it"
+    )
 
 
 def _decide(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
@@ -272,10 +306,13 @@ def _decide(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
 
 
 def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[Any]:
-    """The admissible zeros of a difference."""
-    if unknown not in difference.free_symbols or difference.has(sympy.oo, sympy.nan, sympy.zoo):
+    """The admissible zeros of a difference; what it decides without the unknown stays closed."""
+    decided = difference.atoms(sympy.Piecewise, sympy.Min, sympy.Max)
+    closed = {part: sympy.Dummy(**_sign(part)) for part in decided}
+    bare = difference.xreplace(closed)
+    if unknown not in bare.free_symbols or bare.has(*INFINITE):
         return []
-    numerator = sympy.fraction(sympy.together(difference))[0]
+    numerator = sympy.fraction(sympy.together(bare))[0]
     try:
         zeros = sympy.solve(numerator, unknown)
     except NotImplementedError:
@@ -283,7 +320,9 @@ def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[An
         raise DseError(
             f"the border between {a} and {b} cannot be solved for {name} in closed form"
         ) from None
-    return [_shortest(zero) for zero in zeros if zero.is_real is not False]
+    opened = {dummy: part for part, dummy in closed.items()}
+    real = [zero for zero in zeros if zero.is_real is not False and not zero.has(*INFINITE)]
+    return [_shortest(zero).xreplace(opened) for zero in real]
 
 
 def _shortest(expression: Any) -> Any:
