@@ -83,7 +83,8 @@ def optimum(
     >>> best_config(optimum(ds, maximize="cs_throughput"))["threads"]
     1024
     """
-    from sweeps.questions import dataset_optimum, one_goal
+    from sweeps.answers import one_goal
+    from sweeps.questions import dataset_optimum
 
     texts = [where] if isinstance(where, str) else list(where)
     return dataset_optimum(ds, one_goal(minimize, maximize), where=texts, per=per, top=top)
@@ -97,7 +98,8 @@ def pareto(
     where: str | Sequence[str] = (),
 ) -> xr.Dataset:
     """The configurations of a Dataset that no other beats in every objective."""
-    from sweeps.questions import dataset_pareto, read_goals
+    from sweeps.answers import read_goals
+    from sweeps.questions import dataset_pareto
 
     texts = [where] if isinstance(where, str) else list(where)
     return dataset_pareto(ds, read_goals(minimize, maximize), where=texts)

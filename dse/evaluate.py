@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeps.grid import Leaf, build_grid
+from sweeps.build import build_grid
+from sweeps.grid import Leaf
 from sweeps.space import Axis
 from symbolic.errors import DseError
 from symbolic.graph import resolve

@@ -62,8 +62,8 @@ def finished_store(study: Study, path: Path, *, expand: bool) -> xr.Dataset | No
     if ds.attrs["identity"] == ours["identity"]:
         return ds
     keys = ("simt_dse_version", "model", "study", "equations")
-    keys = tuple(key for key in keys if ds.attrs.get(key) != ours[key])
-    shown = "; ".join(f"its {key} is {ds.attrs.get(key)}, not {ours[key]}" for key in keys[:1])
+    apart = [key for key in keys if ds.attrs.get(key) != ours[key]]
+    shown = "; ".join(f"its {key} is {ds.attrs.get(key)}, not {ours[key]}" for key in apart[:1])
     raise DseError(
         f"{path} is the store of another study ({shown or 'other equations'}): {way_out}"
     )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.catalog import Entry, machine, workload
-from sweeps.grid import Grid, Leaf, build_grid
+from sweeps.build import build_grid
+from sweeps.grid import Grid, Leaf
 from sweeps.space import Axis, parse_axis
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.model import Model, load_model
@@ -165,7 +166,7 @@ class Study:
                 switches=parts.switches,
                 tables=parts.tables,
                 outputs=tuple(dict.fromkeys([*wanted, *key[0]])),
-                where=tuple(dict.fromkeys([*self.where, *key[1]])),
+                constraints=tuple(dict.fromkeys([*self.where, *key[1]])),
             )
         grid: Grid = self._kept[key]
         return grid
@@ -255,7 +256,8 @@ class Study:
         method : {"auto", "scan"}
             How: a scan of the whole grid by a fused kernel.
         """
-        from sweeps.questions import grid_optimum, one_goal
+        from sweeps.answers import one_goal
+        from sweeps.scan import grid_optimum
 
         if method not in ("auto", "scan"):
             raise DseError(f"method = {method!r}: expected 'auto' or 'scan'")
@@ -271,7 +273,8 @@ class Study:
         where: str | Sequence[str] = (),
     ) -> xr.Dataset:
         """The configurations that no other beats in every objective (dimension ``point``)."""
-        from sweeps.questions import grid_pareto, read_goals
+        from sweeps.answers import read_goals
+        from sweeps.scan import grid_pareto
 
         goals = read_goals(minimize, maximize)
         return grid_pareto(self._question([goal.text for goal in goals], where), goals)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,15 @@ from symbolic.quantities import Quantity
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["axis_coordinates", "describe", "label", "quantities_of"]
+__all__ = [
+    "assemble",
+    "axis_coordinates",
+    "describe",
+    "label",
+    "open_netcdf",
+    "open_zarr",
+    "quantities_of",
+]
 
 #: Stored in a flag variable where a rule is broken.
 INFEASIBLE_FLAG = -1
@@ -76,6 +85,30 @@ def label(
         },
         attrs=dict(attributes),
     )
+
+
+def assemble(
+    variables: Mapping[str, Any], coords: Mapping[str, Any], attributes: Mapping[str, Any]
+) -> xr.Dataset:
+    """A Dataset of variables and coordinates, each as (dimensions, array, attributes)."""
+    import xarray as xr
+
+    return xr.Dataset(variables, coords=coords, attrs=dict(attributes))
+
+
+def open_zarr(path: Path) -> xr.Dataset:
+    """Open a zarr store lazily."""
+    import xarray as xr
+
+    ds: xr.Dataset = xr.open_zarr(path, consolidated=False)
+    return ds
+
+
+def open_netcdf(path: Path) -> xr.Dataset:
+    """Open a netCDF file lazily."""
+    import xarray as xr
+
+    return xr.open_dataset(path, engine="netcdf4")
 
 
 def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeps.dataset import assemble, open_netcdf, open_zarr
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -203,8 +204,6 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
 
 def _from_frame(frame: pd.DataFrame, header: str) -> xr.Dataset:
     """Rows and header back to a Dataset, each variable over its own dimensions."""
-    import xarray as xr
-
     said = json.loads(header)
     dims, shape = list(said["sizes"]), list(said["sizes"].values())
     found: dict[str, Any] = {}
@@ -222,10 +221,10 @@ def _from_frame(frame: pd.DataFrame, header: str) -> xr.Dataset:
         values = values.transpose([present.index(dim) for dim in row["dims"]])
         attrs = {k: _unlisted(v) for k, v in row["attrs"].items()}
         found[name] = (row["dims"], values, attrs)
-    return xr.Dataset(
+    return assemble(
         {name: value for name, value in found.items() if name not in said["coords"]},
-        coords={name: value for name, value in found.items() if name in said["coords"]},
-        attrs={k: _unlisted(v) for k, v in said["attrs"].items()},
+        {name: value for name, value in found.items() if name in said["coords"]},
+        {k: _unlisted(v) for k, v in said["attrs"].items()},
     )
 
 
@@ -273,12 +272,8 @@ def open_dataset(path: str | Path) -> xr.Dataset:
         return _read_csv(path)
     if path.suffix == ".parquet":
         return _read_parquet(path)
-    import xarray as xr
-
     try:
-        if path.suffix == ".nc":
-            return xr.open_dataset(path, engine="netcdf4")
-        return xr.open_zarr(path, consolidated=False)
+        return open_netcdf(path) if path.suffix == ".nc" else open_zarr(path)
     except Exception as error:
         kind = "netCDF file" if path.suffix == ".nc" else "zarr store"
         raise DseError(f"{str(path)!r} is no {kind} that can be read: {error}") from error

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.check import check
 from sweeps.compile import Nest, compiled, emit, row_axes
 from sweeps.grid import FEASIBLE, Grid
 from symbolic.ops import Node
@@ -197,7 +198,7 @@ def compute(
     listener : callable, optional
         Told of the progress after each tile.
     """
-    grid.check()
+    check(grid)
     parts = groups(grid, expand=expand)
     meter = _Meter(sum(math.prod(grid.shape(part.dims)) for part in parts), listener)
     found: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {}
@@ -220,7 +221,8 @@ def _fill(
     full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
     for index, key in grid.keys(part.dims):
         nodes = [grid.output_node(name, key, part.dims) for name in part.outputs]
-        pieces = [array[(*index, ...)] for array in full]
+        piece_of: tuple[Any, ...] = (*index, ...)
+        pieces = [array[piece_of] for array in full]
         if points <= SMALL:
             for piece, values in zip(pieces, grid.evaluate(nodes, key, plain), strict=True):
                 piece[...] = values

@@ -1,0 +1,196 @@
+"""What a question asks for, and the Dataset that answers it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.dataset import assemble
+from sweeps.reduce import smallest
+from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.expression import parse
+from symbolic.ops import Node
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "OBJECTIVE",
+    "Chosen",
+    "Goal",
+    "answer",
+    "answer_points",
+    "check_top",
+    "choose",
+    "one_goal",
+    "per_axes",
+    "read_goals",
+    "spread",
+]
+
+#: The name of an objective that is a formula.
+OBJECTIVE = "objective"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """A formula to be made small (``sign`` 1) or large (``sign`` -1)."""
+
+    text: str
+    sign: float
+
+    def node(self, quantities: Mapping[str, Any]) -> Node:
+        """The formula, signed so that smaller is better."""
+        node = parse(self.text, quantities)
+        return node if self.sign > 0 else -node
+
+
+def read_goals(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
+    """The goals of ``minimize=`` and ``maximize=``: each a text, a list of texts, or None."""
+    goals = []
+    for texts, sign in ((minimize, 1.0), (maximize, -1.0)):
+        listed = [texts] if isinstance(texts, str) else list(texts or ())
+        for text in listed:
+            if not isinstance(text, str):
+                raise DseError(
+                    f"{text!r} is no objective: expected a quantity or a formula as text"
+                )
+            goals.append(Goal(text=text, sign=sign))
+    if not goals:
+        raise DseError("nothing to optimise: give minimize= or maximize= a quantity")
+    return tuple(goals)
+
+
+def one_goal(minimize: Any, maximize: Any) -> Goal:
+    """The one goal of an optimum."""
+    goals = read_goals(minimize, maximize)
+    if len(goals) != 1:
+        texts = ", ".join(goal.text for goal in goals)
+        raise DseError(f"optimum takes one objective, was given {texts}: for several ask pareto")
+    return goals[0]
+
+
+def check_top(top: int) -> None:
+    """Refuse a number of winners below one."""
+    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+        raise DseError(f"top = {top!r}: expected a whole number of at least 1")
+
+
+def per_axes(per: str | Sequence[str] | None, axes: Sequence[str]) -> tuple[str, ...]:
+    """The axes named by ``per``, in the order of the grid."""
+    names = [per] if isinstance(per, str) else list(per or ())
+    for name in names:
+        if name not in axes:
+            raise UnknownNameError(
+                f"per = {name!r} is no axis{nearest(name, axes)}; there are: {', '.join(axes)}"
+            )
+    return tuple(axis for axis in axes if axis in names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """Winning places: an index along each axis, of shape (*per, top); -1 where there is none."""
+
+    per: tuple[str, ...]
+    places: Mapping[str, NDArray[np.int64]]
+
+
+def choose(
+    values: NDArray[np.float64], dims: Sequence[str], per: Sequence[str], top: int
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Flat indices over the axes besides ``per`` of the ``top`` smallest, shape (*per, top)."""
+    rest = tuple(dim for dim in dims if dim not in per)
+    moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
+    shape = moved.shape[: len(per)]
+    rows = moved.reshape(math.prod(shape), -1)
+    found = np.full((len(rows), top), -1, dtype=np.int64)
+    for place, row in enumerate(rows):
+        best = smallest(row, top)
+        found[place, : best.size] = best
+    return found.reshape(*shape, top), rest
+
+
+def spread(
+    flat: NDArray[np.int64],
+    rest: Sequence[str],
+    per: Sequence[str],
+    sizes: Mapping[str, int],
+) -> dict[str, NDArray[np.int64]]:
+    """From flat indices over ``rest``, shape (*per, top), to an index along every axis."""
+    shape = tuple(sizes[axis] for axis in rest)
+    split = np.unravel_index(np.maximum(flat, 0), shape) if rest else ()
+    places = {axis: np.zeros(flat.shape, dtype=np.int64) for axis in sizes}
+    places.update(
+        {axis: np.asarray(i, dtype=np.int64) for axis, i in zip(rest, split, strict=True)}
+    )
+    for position, axis in enumerate(per):
+        steps = np.arange(sizes[axis]).reshape(
+            [-1 if k == position else 1 for k in range(flat.ndim)]
+        )
+        places[axis] = np.broadcast_to(steps, flat.shape).copy()
+    for axis in places:
+        places[axis][flat < 0] = -1
+    return places
+
+
+def answer(
+    coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
+    found: Mapping[str, tuple[NDArray[Any], dict[str, Any]]],
+    chosen: Chosen,
+    top: int,
+    goal: Goal,
+) -> xr.Dataset:
+    """The Dataset of some winners: the axes as coordinates, the outputs as variables."""
+    ranked = top > 1
+    dims = (*chosen.per, *(["rank"] if ranked else []))
+
+    def shaped(array: NDArray[Any]) -> NDArray[Any]:
+        return array if ranked else array[..., 0]
+
+    none = next(iter(chosen.places.values())) < 0 if chosen.places else np.zeros((top,), dtype=bool)
+    coords: dict[str, Any] = {"rank": ("rank", np.arange(1, top + 1))} if ranked else {}
+    for name, (axis, array, attrs) in coordinates.items():
+        if axis in chosen.per:
+            coords[name] = (axis, array, attrs)
+            continue
+        values = array[np.maximum(chosen.places[axis], 0)]
+        coords[name] = (dims, _blank(shaped(values), shaped(none)), attrs)
+    variables = {
+        name: (dims, _blank(shaped(array), shaped(none)), attrs)
+        for name, (array, attrs) in found.items()
+    }
+    sense = "minimize" if goal.sign > 0 else "maximize"
+    return assemble(variables, coords, {"question": f"{sense} {goal.text}"})
+
+
+def _blank(array: NDArray[Any], none: NDArray[np.bool_]) -> NDArray[Any]:
+    """The array with nothing where there is no winner: NaN, -1, False or an empty label."""
+    if not np.any(none):
+        return array
+    if array.dtype.kind == "i" and array.dtype.itemsize > 1:
+        array = array.astype(np.float64)
+    empty = {"f": np.nan, "i": -1, "b": False}.get(array.dtype.kind, "")
+    return np.where(none, np.array(empty, dtype=array.dtype), array)
+
+
+def answer_points(
+    coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
+    found: Mapping[str, tuple[NDArray[Any], dict[str, Any]]],
+    places: Mapping[str, NDArray[np.int64]],
+    goals: Sequence[Goal],
+) -> xr.Dataset:
+    """The Dataset of some points, along the dimension ``point``."""
+    coords = {
+        name: ("point", array[places[axis]], attrs)
+        for name, (axis, array, attrs) in coordinates.items()
+    }
+    question = ", ".join(
+        f"{'minimize' if goal.sign > 0 else 'maximize'} {goal.text}" for goal in goals
+    )
+    variables = {name: ("point", array, attrs) for name, (array, attrs) in found.items()}
+    return assemble(variables, coords, {"question": question})

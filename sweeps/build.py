@@ -1,0 +1,223 @@
+"""Joining a model with axes and values into a grid."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sweeps.grid import Grid, Leaf
+from sweeps.space import Axis
+from symbolic.errors import DseError
+from symbolic.graph import Graph, resolve
+from symbolic.model import Model
+from symbolic.ops import (
+    Node,
+    constant,
+    equal,
+    interpret_all,
+    reference,
+    references,
+    substitute,
+    where,
+)
+
+__all__ = ["build_grid"]
+
+Value = float | Node | Leaf
+
+
+def build_grid(
+    model: Model,
+    *,
+    axes: Sequence[Axis] = (),
+    values: Mapping[str, Value] | None = None,
+    labels: Mapping[str, str] | None = None,
+    switches: Mapping[str, str] | None = None,
+    tables: Mapping[str, Mapping[str, Sequence[float | Node | None]]] | None = None,
+    outputs: Iterable[str] | None = None,
+    constraints: Iterable[str] = (),
+) -> Grid:
+    """Join a model with axes and values.
+
+    Parameters
+    ----------
+    model : Model
+        The equations.
+    axes : sequence of Axis
+        What varies, outermost first.
+    values : mapping of str to float, Node or Leaf
+        Given quantities: a number, a formula in other quantities, or a table over some axes.
+    labels : mapping of str to str
+        Given quantities whose values are labels and which only table equations read.
+    switches : mapping of str to str
+        Labels of switches that do not vary.
+    tables : mapping of str to mapping
+        For a categorical axis: quantities that it supplies, with a number, a formula or None (not
+        supplied) for each label.
+    outputs, constraints :
+        As ``outputs`` and ``where`` in :func:`symbolic.graph.resolve`.
+
+    Raises
+    ------
+    DseError
+        See :func:`symbolic.graph.resolve`; and a grid of more than 2**63 - 1 points.
+    """
+    axis_of = {axis.name: axis for axis in axes}
+    points = math.prod(axis.size for axis in axes)
+    if points >= 2**63:
+        raise DseError(
+            f"the axes make {points:.3g} points, more than 64-bit indices hold: shorten an axis"
+        )
+    given: dict[str, Node | None] = {}
+    leaves: dict[str, Leaf] = {}
+    for name, value in (values or {}).items():
+        if isinstance(value, Node):
+            given[name] = value
+        else:
+            given[name] = None
+            leaves[name] = (
+                value if isinstance(value, Leaf) else Leaf(axes=(), array=np.array(float(value)))
+            )
+    for name, label in (labels or {}).items():
+        given[name] = None
+        leaves[name] = Leaf(axes=(), array=np.array(label, dtype=object))
+    for axis in axes:
+        _add_axis(axis, (tables or {}).get(axis.name, {}), given, leaves)
+    switch_axes = tuple(axis.name for axis in axes if axis.kind == "switch")
+    wanted = None if outputs is None else list(outputs)
+    graphs: dict[tuple[str, ...], Graph] = {}
+    complete: dict[tuple[str, ...], dict[str, Leaf]] = {}
+    for key in itertools.product(*(axis_of[name].labels for name in switch_axes)):
+        graph = resolve(
+            model,
+            given=given,
+            switches={**(switches or {}), **dict(zip(switch_axes, key, strict=True))},
+            outputs=wanted,
+            where=constraints,
+        )
+        graphs[key] = graph
+        complete[key] = _complete(graph, leaves, tuple(axis_of))
+    first = next(iter(graphs.values()))
+    return Grid(
+        model=model,
+        axes=axis_of,
+        switch_axes=switch_axes,
+        graphs=graphs,
+        leaves=complete,
+        outputs=tuple(name for name in first.outputs if name not in axis_of),
+    )
+
+
+def _add_axis(
+    axis: Axis,
+    table: Mapping[str, Sequence[float | Node | None]],
+    given: dict[str, Node | None],
+    leaves: dict[str, Leaf],
+) -> None:
+    """Enter the quantities that an axis supplies."""
+    if axis.kind == "number":
+        given[axis.name] = None
+        leaves[axis.name] = Leaf(axes=(axis.name,), array=axis.values)
+    elif axis.kind == "zip":
+        for column, array in axis.columns.items():
+            given[column] = None
+            leaves[column] = Leaf(axes=(axis.name,), array=array.astype(np.float64))
+    elif axis.kind == "label" and axis.name not in ("machine", "workload"):
+        given[axis.name] = None
+        leaves[axis.name] = Leaf(axes=(axis.name,), array=np.array(axis.labels, dtype=object))
+    for name, supplied in _inlined(axis, table).items():
+        if all(isinstance(value, (int, float)) for value in supplied):
+            given[name] = None
+            array = np.array(supplied, dtype=np.float64)
+            leaves[name] = (
+                Leaf(axes=(), array=array[0])
+                if np.all(array == array[0])
+                else Leaf(axes=(axis.name,), array=array)
+            )
+            continue
+        index = f"{axis.name}_index"
+        given[index] = None
+        leaves[index] = Leaf(axes=(axis.name,), array=axis.values)
+        node = reference(name)  # the model's own definition, where a label supplies nothing
+        for place, value in enumerate(supplied):
+            if value is not None:
+                node = where(equal(reference(index), place), value, node)
+        if all(value is not None for value in supplied):
+            node = _without(node, name, supplied[0])
+        given[name] = node
+
+
+def _inlined(
+    axis: Axis, table: Mapping[str, Sequence[float | Node | None]]
+) -> dict[str, list[float | Node | None]]:
+    """The table with each label's formulas in terms of that label's own values.
+
+    So a quantity that only one label supplies may serve that label's formulas.
+    """
+
+    def inline(
+        value: float | Node, path: tuple[str, ...], own: Mapping[str, float | Node], label: str
+    ) -> float | Node:
+        if not isinstance(value, Node):
+            return value
+        known: dict[str, Node] = {}
+        for need in references(value):
+            if need in path:
+                cycle = " -> ".join([*path[path.index(need) :], need])
+                raise DseError(f"the formulas of {label} form a cycle: {cycle}")
+            if need in own:
+                known[need] = constant(inline(own[need], (*path, need), own, label))
+        return substitute(value, known)
+
+    result: dict[str, list[float | Node | None]] = {name: [] for name in table}
+    for place, label in enumerate(axis.labels):
+        own: dict[str, float | Node] = {}
+        for name, column in table.items():
+            value = column[place]
+            if value is not None:
+                own[name] = value
+        for name, inlined in result.items():
+            inlined.append(inline(own[name], (name,), own, label) if name in own else None)
+    return result
+
+
+def _without(node: Node, name: str, first: float | Node | None) -> Node:
+    """The chain of choices with its last resort, the model's own definition, left out."""
+    return substitute(node, {name: constant(first)})
+
+
+def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) -> dict[str, Leaf]:
+    """The leaves a graph uses: those given, the defaults, and the table equations evaluated."""
+    complete: dict[str, Leaf] = {}
+    for name, definition in graph.definitions.items():
+        if definition.kind == "given":
+            complete[name] = leaves[name]
+        elif definition.kind == "default":
+            complete[name] = Leaf(axes=(), array=np.array(float(definition.node.args[0])))
+        elif definition.kind == "table":
+            complete[name] = _run_table(graph, name, complete, order)
+    return complete
+
+
+def _run_table(graph: Graph, name: str, leaves: Mapping[str, Leaf], order: tuple[str, ...]) -> Leaf:
+    """A table equation, called once for each distinct combination of its inputs."""
+    definition = graph.definitions[name]
+    assert definition.equation is not None
+    roots = [graph.flat(need) for need in definition.needs]
+    used = {axis for n in references(*roots) for axis in leaves[n].axes}
+    axes = tuple(axis for axis in order if axis in used)
+    values = {n: leaves[n].over(axes) for n in references(*roots)}
+    with np.errstate(all="ignore"):
+        columns = np.broadcast_arrays(*map(np.asarray, interpret_all(roots, values)))
+    shape = columns[0].shape if columns else ()
+    known: dict[tuple[Any, ...], float] = {}
+    result = np.empty(math.prod(shape))
+    for place, inputs in enumerate(zip(*(c.reshape(-1).tolist() for c in columns), strict=True)):
+        if inputs not in known:
+            known[inputs] = float(definition.equation(*inputs))
+        result[place] = known[inputs]
+    return Leaf(axes=axes, array=result.reshape(shape))

@@ -1,0 +1,131 @@
+"""Checks before any work: formulas stay in their domains, and some point is feasible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sweeps.grid import FEASIBLE, Grid
+from symbolic.errors import DomainError, InfeasibleError
+from symbolic.graph import Condition
+from symbolic.ops import (
+    Node,
+    both,
+    constant,
+    either,
+    equal,
+    floor,
+    interpret_all,
+    negate,
+    references,
+)
+from symbolic.quantities import Domain
+
+__all__ = ["check", "first"]
+
+_BLOCK = 1 << 20
+
+
+def first(grid: Grid, condition: Any, dims: Sequence[str]) -> dict[str, int] | None:
+    """The lowest point of the axes ``dims`` where a condition holds; None where nowhere.
+
+    ``condition`` maps the labels of the switch axes to a node over the leaves.
+    """
+    plain = [d for d in dims if d not in grid.switch_axes]
+    best: tuple[int, ...] | None = None
+    for index, key in grid.keys(dims):
+        at_switches = dict(zip([a for a in grid.switch_axes if a in dims], index, strict=True))
+        found = _first_in(grid, condition(key), key, plain)
+        if found is not None:
+            point = {**at_switches, **found}
+            place = tuple(point[d] for d in dims)
+            best = place if best is None else min(best, place)
+    return None if best is None else dict(zip(dims, best, strict=True))
+
+
+def _first_in(
+    grid: Grid, node: Node, key: tuple[str, ...], dims: Sequence[str]
+) -> dict[str, int] | None:
+    own = grid.ordered(grid.node_dims(node, key) & set(dims))
+    shape = grid.shape(own)
+    inner = math.prod(shape[1:])
+    step = max(1, _BLOCK // max(inner, 1)) if shape else 1
+    for low in range(0, shape[0] if shape else 1, step):
+        values = {}
+        for name in references(node):
+            leaf = grid.leaves[key][name].over(own)
+            cut = leaf[low : low + step] if shape and leaf.shape[0] > 1 else leaf
+            values[name] = cut
+        with np.errstate(all="ignore"):
+            holds = interpret_all((node,), values)[0]
+        sizes = (min(step, shape[0] - low), *shape[1:]) if shape else ()
+        holds = np.broadcast_to(holds, sizes)
+        if holds.any():
+            place = np.unravel_index(int(np.argmax(holds.reshape(-1))), sizes) if sizes else ()
+            point = dict.fromkeys(dims, 0)
+            point.update({axis: int(i) for axis, i in zip(own, place, strict=True)})
+            if shape:
+                point[own[0]] += low
+            return point
+    return None
+
+
+def check(grid: Grid) -> None:
+    """Raise where a given formula leaves its domain, or no point is feasible."""
+    for name in grid.graph.definitions:
+        if grid.graph.definitions[name].kind == "formula":
+            _check_formula(grid, name)
+    if grid.conditions and first(grid, grid.feasible_node, grid.dims(FEASIBLE)) is None:
+        raise InfeasibleError(_why_infeasible(grid))
+
+
+def _check_formula(grid: Grid, name: str) -> None:
+    row = grid.model.quantity(name)
+    dims = grid.dims(name)
+
+    def outside(key: tuple[str, ...]) -> Node:
+        node = grid.graphs[key].flat(name)
+        return _outside(node, row.domain)
+
+    point = first(grid, outside, dims)
+    if point is not None:
+        value = float(grid.at({**dict.fromkeys(grid.axes, 0), **point}, [name])[name])
+        raise DomainError(
+            f"{name} = {value:g} by its formula, at {grid.describe(point) or 'every point'}, "
+            f"is outside its domain {row.domain}: change the formula or the axes"
+        )
+
+
+def _why_infeasible(grid: Grid) -> str:
+    lines = []
+    for condition in grid.conditions:
+        dims = grid.condition_dims(condition)
+
+        def holds(key: tuple[str, ...], condition: Condition = condition) -> Node:
+            graph = grid.graphs[key]
+            return graph.flat_condition(condition)
+
+        if first(grid, holds, dims) is None:
+            names = references(condition.node)
+            values = grid.at(dict.fromkeys(grid.axes, 0), names)
+            shown = ", ".join(f"{n} = {float(v):g}" for n, v in values.items())
+            kind = "rule" if condition.is_rule else "constraint"
+            lines.append(
+                f"the {kind} {condition.text!r} is broken at every point (at the first: {shown})"
+            )
+    if not lines:
+        texts = " and ".join(repr(c.text) for c in grid.conditions)
+        lines.append(f"no point satisfies {texts} together")
+    return "; ".join(lines) + ": change the axes or the values, or relax the constraints"
+
+
+def _outside(node: Node, domain: Domain) -> Node:
+    below = node <= domain.low if domain.low_open else node < domain.low
+    above = node >= domain.high if domain.high_open else node > domain.high
+    tests = [negate(both(node >= -math.inf, node <= math.inf)), below, above]
+    if domain.whole:
+        tests.append(negate(equal(floor(node), node)))
+    return constant(either(*tests))
