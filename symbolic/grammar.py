@@ -1,0 +1,320 @@
+"""The grammar of formulas: a Pratt parser from words to terms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import NoReturn
+
+from symbolic import ops
+from symbolic.errors import UnitError, nearest
+from symbolic.quantities import Quantity
+from symbolic.terms import FUNCTIONS, Term, apply, compare, condition, numeric
+from symbolic.tokens import ExpressionNameError, ExpressionUnitError, Source, Token, shown
+from symbolic.units import dimension, exact, is_unit, nearest_unit, spellings
+
+__all__ = ["Parser"]
+
+MAX_DEPTH = 100
+
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_BINDING = {
+    "or": 1,
+    "and": 2,
+    **dict.fromkeys(_COMPARISONS, 4),
+    **dict.fromkeys("+-", 5),
+    **dict.fromkeys("*/", 6),
+    **dict.fromkeys(("**", "^"), 8),
+}
+_NOT, _SIGN = 3, 7
+_KEYWORDS = frozenset({"and", "or", "not"})
+_HINTS = {
+    "abs": "; write absolute(a)",
+    "if": "; write where(condition, a, b)",
+    "else": "; write where(condition, a, b)",
+    "ln": "; write log(a)",
+    "pow": "; write power(a, b) or a ** b",
+    "round": "; write floor(a + 0.5)",
+    "int": "; write floor(a)",
+    "lambda": "; a formula defines no functions",
+}
+
+
+class Parser:
+    """Reads one formula, once."""
+
+    def __init__(self, text: str, quantities: Mapping[str, Quantity]) -> None:
+        self.source = Source(text)
+        self.tokens = self.source.tokens
+        self.quantities = quantities
+        self.index = 0
+        self.depth = 0
+        self.unit_end = -1
+
+    def term(self) -> Term:
+        """The whole formula."""
+        term = self._expression(0)
+        if self._now.kind != "end":
+            self._stray(self._now)
+        return term
+
+    # --- words
+    @property
+    def _now(self) -> Token:
+        return self.tokens[self.index]
+
+    def _after(self, steps: int) -> Token:
+        return self.tokens[min(self.index + steps, len(self.tokens) - 1)]
+
+    def _take(self) -> Token:
+        token = self.tokens[self.index]
+        self.index += 1
+        return token
+
+    def _end(self) -> int:
+        return self.tokens[self.index - 1].end
+
+    def _stray(self, token: Token) -> NoReturn:
+        """What follows a complete part without an operator."""
+        if token.text == ",":
+            self.source.fail("',' stands outside the parentheses of a function", token.position)
+        if token.text == "(" or (token.kind in ("number", "name") and token.text != "not"):
+            self.source.fail(
+                f"an operator is missing before {shown(token.text)}: for a product write *",
+                token.position,
+            )
+        self.source.fail_at(token)
+
+    # --- operators
+    def _expression(self, binding: int) -> Term:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.source.fail(
+                f"the formula is nested deeper than {MAX_DEPTH} levels: give parts of it names",
+                self._now.position,
+            )
+        left = self._prefix()
+        while (bound := _BINDING.get(self._now.text, 0)) > binding:
+            left = self._infix(left, bound)
+        self.depth -= 1
+        return left
+
+    def _infix(self, left: Term, bound: int) -> Term:
+        operator = self._take()
+        text, position = operator.text, operator.position
+        if text in _COMPARISONS:
+            return self._chain(left, text)
+        if text in ("and", "or"):
+            condition(self.source, left)
+            right = self._expression(bound)
+            name = "both" if text == "and" else "either"
+            return apply(self.source, name, (left, right), left.start, self._end())
+        if text in ("**", "^"):
+            right = self._expression(_SIGN)
+            return apply(self.source, "power", (left, right), position, self._end())
+        unit = self._divisor_unit() if text == "/" else None
+        right = self._expression(bound) if unit is None else unit
+        return apply(self.source, text, (left, right), position, self._end())
+
+    def _chain(self, left: Term, operator: str) -> Term:
+        """A comparison, or several in a row that must all hold."""
+        start, bound = left.start, _BINDING[operator]
+        right = self._expression(bound)
+        whole = compare(self.source, operator, left, right)
+        while self._now.text in _COMPARISONS:
+            operator, left = self._take().text, right
+            right = self._expression(bound)
+            link = compare(self.source, operator, left, right)
+            whole = apply(self.source, "both", (whole, link), start, self._end())
+        return whole
+
+    # --- operands
+    def _prefix(self) -> Term:
+        token = self._now
+        if token.kind == "number":
+            return self._number()
+        if token.kind == "name" and token.text not in ("and", "or"):
+            return self._name()
+        if token.text == "(":
+            self._take()
+            inner = self._expression(0)
+            self._close(token)
+            return replace(inner, start=token.position, end=self._end())
+        if token.text not in ("-", "+"):
+            self.source.fail_at(token)
+        self._take()
+        operand = numeric(self.source, self._expression(_SIGN))
+        if token.text == "+":
+            return replace(operand, start=token.position)
+        return apply(self.source, "negative", (operand,), token.position, self._end())
+
+    def _close(self, opening: Token) -> None:
+        if self._now.kind == "end":
+            self.source.fail("'(' is never closed", opening.position)
+        if self._now.text != ")":
+            self._stray(self._now)
+        self._take()
+
+    def _name(self) -> Term:
+        token = self._take()
+        name = token.text
+        if name == "not":
+            inner = self._expression(_NOT)
+            return apply(self.source, "negate", (inner,), token.position, self._end())
+        if self._now.text == "(":
+            return self._call(token)
+        if name not in self.quantities:
+            self._no_quantity(token)
+        return self._quantity(self.quantities[name], token)
+
+    def _no_quantity(self, token: Token) -> NoReturn:
+        name = token.text
+        if name in FUNCTIONS:
+            self.source.fail(f"{name} is a function: write {name}(...)", token.position)
+        if is_unit(name):
+            self.source.fail(
+                f"{name!r} is a unit, which follows a number, as in 1 {name}",
+                token.position,
+                ExpressionUnitError,
+            )
+        self._unknown(token, "is no quantity")
+
+    def _unknown(self, token: Token, what: str) -> NoReturn:
+        known = [*self.quantities, *FUNCTIONS, *_KEYWORDS]
+        hint = _HINTS.get(token.text) or nearest(token.text[:100], known)
+        self.source.fail(f"{shown(token.text)} {what}{hint}", token.position, ExpressionNameError)
+
+    def _quantity(self, row: Quantity, token: Token) -> Term:
+        if row.is_label:
+            labels = ", ".join(row.labels or ()) or "any label"
+            self.source.fail(
+                f"{row.name} takes labels ({labels}), not numbers, and cannot stand in a formula: "
+                "set it to one of them",
+                token.position,
+            )
+        try:
+            kind = dimension(row.unit)
+        except UnitError as error:
+            self.source.fail(
+                f"the declared unit of {row.name} cannot be read: {error}",
+                token.position,
+                ExpressionUnitError,
+            )
+        return Term(ops.reference(row.name), kind, token.position, token.end)
+
+    def _call(self, token: Token) -> Term:
+        name = token.text
+        if name not in FUNCTIONS:
+            if name in self.quantities:
+                self.source.fail(
+                    f"{name} is a quantity, not a function: for a product write {name} * (...)",
+                    token.position,
+                )
+            self._unknown(token, "is no function")
+        opening = self._take()
+        terms: list[Term] = []
+        if self._now.text != ")":
+            terms.append(self._expression(0))
+            while self._now.text == ",":
+                self._take()
+                terms.append(self._expression(0))
+        self._close(opening)
+        fewest, most = FUNCTIONS[name]
+        if not fewest <= len(terms) <= most:
+            count = f"{fewest}" if fewest == most else f"at least {fewest}"
+            plural = "" if fewest == 1 else "s"
+            third = " (the third is the value where the divisor is 0)" if name == "divide" else ""
+            self.source.fail(
+                f"{name} takes {count} argument{plural}{third}, and {len(terms)} are given",
+                token.position,
+            )
+        return apply(self.source, name, tuple(terms), token.position, self._end())
+
+    # --- numbers and their units
+    def _number(self) -> Term:
+        token = self._take()
+        number = self.source.number(token)
+        start = self.index
+        inverse = self._now.text == "1" and self._after(1).text == "/"
+        if self._now.text == "%" or (inverse and is_unit(self._after(2).text)):
+            self._take()
+        elif self._names_unit(0):
+            self._unit_item()
+        else:
+            return Term(number, None, token.position, token.end)
+        while self._names_unit(1 if self._now.text in ("*", "/") else 0):
+            if self._now.text in ("*", "/"):
+                self._take()
+            self._unit_item()
+        return self._with_unit(number, start, token.position)
+
+    def _names_unit(self, steps: int) -> bool:
+        """Whether the word so many steps ahead, after a number or its unit, is a unit.
+
+        Refused where it could be a quantity too, and where it is neither.
+        """
+        token = self._after(steps)
+        name = token.text
+        called = self._after(steps + 1).text == "("
+        if token.kind != "name" or name in _KEYWORDS or (called and name in FUNCTIONS):
+            return False
+        if is_unit(name) and name in self.quantities:
+            other = next((known for known in spellings(name) if known not in self.quantities), "")
+            unit = f", and {other!r} for the unit" if other else ""
+            self.source.fail(
+                f"{name!r} is both a unit and a quantity: use parentheses for the quantity, as in "
+                f"2 * ({name}) or 2 / ({name}){unit}",
+                token.position,
+                ExpressionUnitError,
+            )
+        if not is_unit(name) and name not in self.quantities and not called:
+            near = nearest_unit(name) or nearest(name[:100], self.quantities)
+            self.source.fail(
+                f"{shown(name)} is neither a unit nor a quantity{near}",
+                token.position,
+                ExpressionUnitError,
+            )
+        return is_unit(name)
+
+    def _unit_item(self) -> None:
+        """Take one unit name with its exponent."""
+        self._take()
+        if self._now.text not in ("**", "^"):
+            return
+        self._take()
+        if self._now.text == "-":
+            self._take()
+        if not self._now.text.isdigit():
+            self.source.fail(
+                "the exponent of a unit is a whole number; to raise a number with its unit, "
+                "put both in parentheses",
+                self._now.position,
+            )
+        self._take()
+        if self._now.text in ("**", "^"):
+            self.source.fail("a unit has one exponent: use parentheses", self._now.position)
+
+    def _with_unit(self, number: int | Fraction, start: int, position: int) -> Term:
+        """The term of a number and the unit from word ``start`` to here."""
+        self.unit_end = self.index
+        place = self.tokens[start].position
+        try:
+            value, kind = exact(number, self.source.text[place : self._end()])
+            if math.isinf(float(value)):
+                raise OverflowError
+        except UnitError as error:
+            self.source.fail(str(error), place, ExpressionUnitError)
+        except OverflowError:
+            self.source.fail("the number is beyond the range of floats", position)
+        return Term(value, kind, position, self._end())
+
+    def _divisor_unit(self) -> Term | None:
+        """The unit of ``5/s``: after a number and ``/``, one unit; None where no unit follows."""
+        follows = self.tokens[self.index - 2].kind == "number" or self.unit_end == self.index - 1
+        if not follows or not is_unit(self._now.text) or not self._names_unit(0):
+            return None
+        start = self.index
+        self._unit_item()
+        return self._with_unit(1, start, self.tokens[start].position)

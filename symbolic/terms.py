@@ -1,0 +1,282 @@
+"""The parts of a formula while it is read: exact literals and nodes, with what they measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from symbolic import ops
+from symbolic.errors import DseError
+from symbolic.ops import Node, constant
+from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
+from symbolic.units import Dimension, misfit
+
+__all__ = ["Term", "apply", "compare", "fold", "number_node"]
+
+_MAX_BITS = 2000
+_WHOLE = 2**53
+_PLAIN = Dimension()
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A part of a formula.
+
+    Attributes
+    ----------
+    value : Node, int or Fraction
+        A number where the part is literal, else a node.
+    kind : Dimension or None
+        What it measures; None is a bare number, which fits anything.
+    start, end : int
+        Its place in the text.
+    """
+
+    value: Node | int | Fraction
+    kind: Dimension | None
+    start: int
+    end: int
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is a number."""
+        return not isinstance(self.value, Node)
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it is a condition."""
+        return isinstance(self.value, Node) and self.value.is_boolean
+
+    @property
+    def node(self) -> Node:
+        """As a node."""
+        return self.value if isinstance(self.value, Node) else number_node(self.value)
+
+
+def number_node(value: int | Fraction) -> Node:
+    """The node of a literal: an int where it was written as one and floats hold it, else a float.
+
+    >>> number_node(3), number_node(Fraction(3))
+    (3, 3.0)
+    """
+    exact = isinstance(value, int) and abs(value) <= _WHOLE
+    return constant(value if exact else float(value))
+
+
+def numeric(source: Source, term: Term) -> Term:
+    """The term, which must be a number."""
+    if term.is_condition:
+        source.fail(
+            f"{shown(source.text[term.start : term.end])} is a condition where a number is "
+            "expected: where(condition, a, b) makes numbers of it",
+            term.start,
+        )
+    return term
+
+
+def condition(source: Source, term: Term) -> Term:
+    """The term, which must be a condition."""
+    if not term.is_condition:
+        source.fail(
+            f"{shown(source.text[term.start : term.end])} is a number where a condition is "
+            "expected: compare it, as in a <= b",
+            term.start,
+        )
+    return term
+
+
+def _same(source: Source, left: Term, right: Term) -> Dimension | None:
+    """The common kind of two terms that are added, compared or chosen between."""
+    if left.kind is not None and right.kind is not None and left.kind != right.kind:
+        first, second = (source.text[term.start : term.end] for term in (left, right))
+        if right.is_literal:
+            message = misfit(shown(second), right.kind, left.kind, unit_of(second))
+        elif left.is_literal:
+            message = misfit(shown(first), left.kind, right.kind, unit_of(first))
+        else:
+            message = (
+                f"{shown(first)} is {left.kind}, and {shown(second)} is {right.kind}: "
+                "only like can be added, compared or chosen between"
+            )
+        source.fail(message, right.start, ExpressionUnitError)
+    return right.kind if left.kind is None else left.kind
+
+
+def _product(left: Dimension | None, right: Dimension | None, sign: int) -> Dimension | None:
+    """The kind of a product (sign 1) or quotient (-1).
+
+    A bare number scales what it meets; a bare number times a count may be anything.
+    """
+    if left is None or right is None:
+        known = (left or _PLAIN) * (right or _PLAIN) ** sign
+        return None if known.is_plain else known
+    return left * right**sign
+
+
+def _plain(source: Source, term: Term, what: str) -> None:
+    if term.kind is not None and not term.kind.is_plain:
+        source.fail(
+            f"{what} must be a plain number, and "
+            f"{shown(source.text[term.start : term.end])} is {term.kind}: divide it by a unit",
+            term.start,
+            ExpressionUnitError,
+        )
+
+
+def _power_kind(source: Source, base: Term, exponent: Term) -> Dimension | None:
+    _plain(source, exponent, "an exponent")
+    if base.kind is None or base.kind.is_plain:
+        return base.kind
+    if isinstance(exponent.value, Node):
+        source.fail(
+            f"{shown(source.text[base.start : base.end])} is {base.kind}, whose exponent must be "
+            "a literal number",
+            exponent.start,
+            ExpressionUnitError,
+        )
+    return base.kind**exponent.value
+
+
+def fold(
+    source: Source, function: Callable[..., Any], terms: tuple[Term, ...], position: int
+) -> int | Fraction:
+    """The exact value of a function of literals; refused where it is no finite number."""
+    try:
+        value = function(*(term.value for term in terms))
+        rough = float(value)
+    except ZeroDivisionError:
+        source.fail("division by zero", position)
+    except OverflowError:
+        rough, value = math.inf, 0
+    if not math.isfinite(rough):
+        source.fail("the result is no finite number", position)
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) or value.denominator.bit_length() > _MAX_BITS:
+        return Fraction(rough)
+    return Fraction(value)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """``ops.power``, exact for literals."""
+    if isinstance(exponent, Fraction):
+        exponent = float(exponent)
+        exponent = int(exponent) if exponent.is_integer() else exponent
+    if isinstance(base, int) and not isinstance(exponent, Node) and exponent < 0:
+        base = Fraction(base)
+    return ops.power(base, exponent)
+
+
+def _divide(a: Any, b: Any, at_zero: Any) -> Any:
+    return ops.divide(Fraction(a) if isinstance(a, int) else a, b, at_zero=at_zero)
+
+
+_NUMERIC: dict[str, Callable[..., Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: (Fraction(a) if isinstance(a, int) else a) / b,
+    "power": _power,
+    "divide": _divide,
+    "minimum": ops.minimum,
+    "maximum": ops.maximum,
+    "floor": ops.floor,
+    "ceil": ops.ceil,
+    "absolute": ops.absolute,
+    "sqrt": ops.sqrt,
+    "exp": ops.exp,
+    "log": ops.log,
+    "log2": ops.log2,
+    "log10": ops.log10,
+    "negative": lambda a: -a,
+}
+_LOGICAL: dict[str, Callable[..., Any]] = {
+    "both": ops.both,
+    "either": ops.either,
+    "negate": ops.negate,
+}
+#: Functions by name: fewest and most arguments.
+FUNCTIONS: dict[str, tuple[int, float]] = {
+    **dict.fromkeys(("minimum", "maximum", "min", "max", "both", "either"), (1, math.inf)),
+    **dict.fromkeys(("negate", "floor", "ceil", "absolute", "sqrt"), (1, 1)),
+    **dict.fromkeys(("exp", "log", "log2", "log10"), (1, 1)),
+    **dict.fromkeys(("equal", "power"), (2, 2)),
+    **dict.fromkeys(("where", "divide"), (3, 3)),
+}
+
+
+def _kind(source: Source, name: str, terms: tuple[Term, ...]) -> Dimension | None:
+    first = terms[0]
+    if name in ("*", "/"):
+        return _product(first.kind, terms[1].kind, 1 if name == "*" else -1)
+    if name == "power":
+        return _power_kind(source, first, terms[1])
+    if name == "sqrt":
+        return None if first.kind is None else first.kind ** Fraction(1, 2)
+    if name in ("exp", "log", "log2", "log10"):
+        _plain(source, first, f"the argument of {name}")
+    if name == "divide":
+        kind = _product(first.kind, terms[1].kind, -1)
+        first, terms = Term(first.value, kind, first.start, terms[1].end), terms[2:]
+    kind = first.kind
+    for term in terms:
+        kind = _same(source, Term(first.value, kind, first.start, first.end), term)
+    return kind
+
+
+def compare(source: Source, operator: str, left: Term, right: Term) -> Term:
+    """The condition of ``<``, ``<=``, ``>``, ``>=``, ``==`` or ``!=`` between two numbers."""
+    _same(source, numeric(source, left), numeric(source, right))
+    a, b = left.node, right.node
+    table: dict[str, Callable[[], Node]] = {
+        "<": lambda: a < b,
+        "<=": lambda: a <= b,
+        ">": lambda: a > b,
+        ">=": lambda: a >= b,
+        "==": lambda: ops.equal(a, b),
+        "!=": lambda: ops.negate(ops.equal(a, b)),
+    }
+    return Term(table[operator](), _PLAIN, left.start, right.end)
+
+
+def apply(source: Source, name: str, terms: tuple[Term, ...], position: int, end: int) -> Term:
+    """An operator or function of terms: folded where all are literal, else recorded.
+
+    Parameters
+    ----------
+    name : str
+        One of ``+ - * / negative`` or of the functions.
+    position, end : int
+        Where errors point, and where the term ends.
+    """
+    start = min(position, terms[0].start)
+    if name in _LOGICAL:
+        nodes = [condition(source, term).node for term in terms]
+        return Term(_LOGICAL[name](*nodes), _PLAIN, start, end)
+    if name == "equal":
+        return compare(source, "==", *terms)
+    if name == "where":
+        test, *terms_ = terms
+        condition(source, test)
+        kind = _kind(source, name, tuple(numeric(source, term) for term in terms_))
+        return Term(ops.where(*(term.node for term in terms)), kind, start, end)
+    for term in terms:
+        numeric(source, term)
+    name = {"min": "minimum", "max": "maximum"}.get(name, name)
+    kind = _kind(source, name, terms)
+    if name == "/" and not isinstance(terms[1].value, Node) and float(terms[1].value) == 0:
+        source.fail("division by zero", terms[1].start)
+    try:
+        if all(term.is_literal for term in terms):
+            return Term(fold(source, _NUMERIC[name], terms, position), kind, start, end)
+        last = terms[-1].value
+        if name == "power" and not isinstance(last, Node):
+            return Term(_power(terms[0].node, last), kind, start, end)
+        return Term(_NUMERIC[name](*(term.node for term in terms)), kind, start, end)
+    except DseError:
+        raise
+    except ValueError as error:
+        source.fail(str(error), terms[-1].start)

@@ -1,0 +1,343 @@
+"""Units at the boundary: what people write becomes SI or a plain count, exactly.
+
+The registry is pint's, with our own definitions: the byte is a base dimension, so 80 GB/s is no
+frequency, and cycles, threads, warps, blocks, instructions, requests and lanes are dimensionless
+counts of one. Only the units listed here exist; there are no free prefixes or plurals.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from symbolic.errors import UnitError, nearest
+
+__all__ = ["Dimension", "dimension", "is_unit", "misfit", "nearest_unit", "to_si"]
+
+MAX_EXPONENT = 12
+MAX_LENGTH = 200
+
+#: Base units with pint's name of their dimension; the first name is the symbol.
+_BASES = {
+    "s second seconds": "[time]",
+    "B byte bytes": "[information]",
+    "J joule joules": "[energy]",
+    "K kelvin": "[temperature]",
+    "V volt volts": "[electric_potential]",
+}
+_COUNTS = "cycle thread warp block instruction request lane"
+#: Derived units: names, then the definition in the units above.
+_DERIVED = {
+    "min minute minutes": "60 s",
+    "h hour hours": "3600 s",
+    "Hz hertz": "1 / s",
+    "W watt watts": "J / s",
+    "percent": "1 / 100",
+}
+_SCALES = {"p": -12, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40}
+#: The prefixes a unit takes; no other does.
+_PREFIXES = {
+    "s": "m u n p",
+    "Hz": "k M G T",
+    "B": "k M G T P Ki Mi Gi Ti",
+    "J": "p n u m k M",
+    "W": "u m k M",
+    "V": "m",
+}
+
+
+def _scaled(unit: str, prefix: str) -> str:
+    if prefix in _BINARY:
+        return f"{2 ** _BINARY[prefix]} {unit}"
+    power = _SCALES[prefix]
+    return f"{10**power} {unit}" if power > 0 else f"{unit} / {10**-power}"
+
+
+_DERIVED |= {
+    prefix + unit: _scaled(unit, prefix)
+    for unit, prefixes in _PREFIXES.items()
+    for prefix in prefixes.split()
+}
+_SYMBOLS = {kind: names.split()[0] for names, kind in _BASES.items()}
+_NAMES = frozenset(" ".join([*_BASES, *_DERIVED]).split()) | {
+    count + plural for count in _COUNTS.split() for plural in ("", "s")
+}
+
+#: Dimensions in words, by the base unit in which they are stored.
+_WORDS = {
+    "": "a plain number or count",
+    "s": "a time",
+    "s^2": "a squared time",
+    "1/s": "a frequency",
+    "B": "an amount of data",
+    "B/s": "a bandwidth",
+    "s/B": "a time per byte",
+    "J": "an energy",
+    "J/s": "a power",
+    "J/B": "an energy per byte",
+    "J s": "an energy-delay product",
+    "J s^2": "an energy-delay-squared product",
+    "1/J": "work per energy",
+    "B/J": "data per energy",
+    "K": "a temperature difference",
+    "V": "a voltage",
+}
+#: Units to propose where another does not fit.
+_COMMON = (
+    *("ms", "s", "us", "ns", "min", "h", "GHz", "MHz", "kHz", "Hz", "GB/s", "MB/s", "kB/s", "B/s"),
+    *("KiB", "MiB", "GiB", "B", "kB", "MB", "GB", "W", "mW", "kW", "J", "mJ", "kJ", "K", "V", "mV"),
+    *("J s", "J s^2", "s^2"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """What a unit measures: exponents of base units. Hashable; ``str`` says it in words.
+
+    Attributes
+    ----------
+    exponents : tuple of (str, Fraction)
+        Base units and their exponents, sorted, without zeros; empty for numbers and counts.
+
+    >>> str(dimension("GB/s")), str(dimension("warps"))
+    ('a bandwidth [B/s]', 'a plain number or count')
+    >>> dimension("B") / dimension("s") == dimension("GB/s")
+    True
+    """
+
+    exponents: tuple[tuple[str, Fraction], ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it belongs to plain numbers and counts."""
+        return not self.exponents
+
+    def __mul__(self, other: Dimension) -> Dimension:
+        total = dict(self.exponents)
+        for base, exponent in other.exponents:
+            total[base] = total.get(base, Fraction(0)) + exponent
+        return Dimension(tuple(sorted((base, exp) for base, exp in total.items() if exp)))
+
+    def __truediv__(self, other: Dimension) -> Dimension:
+        return self * other ** Fraction(-1)
+
+    def __pow__(self, exponent: Fraction | int) -> Dimension:
+        if not exponent:
+            return Dimension()
+        return Dimension(tuple((base, exp * exponent) for base, exp in self.exponents))
+
+    @property
+    def unit(self) -> str:
+        """The base unit in which such values are stored, as ``"B/s"``."""
+
+        def factor(base: str, exponent: Fraction) -> str:
+            return base if exponent == 1 else f"{base}^{exponent}"
+
+        above = " ".join(factor(base, exp) for base, exp in self.exponents if exp > 0)
+        below = "".join("/" + factor(base, -exp) for base, exp in self.exponents if exp < 0)
+        return (above or "1" if below else above) + below
+
+    def __str__(self) -> str:
+        unit = self.unit
+        words = _WORDS.get(unit, "a quantity")
+        shown = "W" if unit == "J/s" else unit
+        return f"{words} [{shown}]" if unit else words
+
+
+_lock = threading.Lock()
+
+
+@lru_cache(maxsize=1)
+def _registry() -> Any:
+    from pint import UnitRegistry
+
+    registry = UnitRegistry(None, non_int_type=Fraction, cache_folder=None)
+
+    def define(names: str, definition: str) -> None:
+        symbol, *aliases = names.split()
+        registry.define(" = ".join([symbol, definition, symbol, *aliases]))
+
+    for names, kind in _BASES.items():
+        define(names, kind)
+    for count in _COUNTS.split():
+        define(f"{count} {count}s", "[]")
+    for names, definition in _DERIVED.items():
+        define(names, definition)
+    return registry
+
+
+@lru_cache(maxsize=256)
+def _named(name: str) -> tuple[Fraction, Dimension]:
+    """The exact factor to SI and the dimension of one known unit name."""
+    with _lock:
+        registry = _registry()
+        factor, _ = registry.get_root_units(name)
+        kinds = registry.get_dimensionality(name)
+    powers = sorted((_SYMBOLS[kind], Fraction(exponent)) for kind, exponent in kinds.items())
+    return Fraction(factor), Dimension(tuple(powers))
+
+
+_PART = re.compile(
+    r"\s*(?P<operator>[*/]?)\s*(?P<name>[A-Za-z_]\w*|%)(?:\s*(?:\^|\*\*)\s*(?P<exponent>-?\d+))?",
+    re.ASCII,
+)
+
+
+def _refuse(unit: object, why: str) -> NoReturn:
+    shown = repr(unit)
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    raise UnitError(
+        f"{shown} is no unit: {why}; expected for example 'GHz', 'GB/s', 'KiB', 'ms', 'W', 'J s'"
+    )
+
+
+@lru_cache(maxsize=1024)
+def _parsed(unit: str) -> tuple[Fraction, Dimension]:
+    factor, total = Fraction(1), Dimension()
+    text = re.sub(r"^\s*1\s*(?=/)", "", unit)
+    started = text != unit
+    place, end = 0, len(text.rstrip())
+    while place < end:
+        part = _PART.match(text, place)
+        if part is None:
+            _refuse(unit, f"{text[place:].strip()[:20]!r} cannot be read")
+        name, operator = part["name"], part["operator"]
+        name = "percent" if name == "%" else name
+        if operator and not started:
+            _refuse(unit, f"nothing stands before {operator!r}")
+        if name not in _NAMES:
+            _refuse(unit, f"{name[:40]!r} is unknown{nearest_unit(name)}")
+        exponent = int(part["exponent"] or 1)
+        if abs(exponent) > MAX_EXPONENT:
+            _refuse(unit, f"the exponent {exponent} is beyond {MAX_EXPONENT}")
+        exponent = -exponent if operator == "/" else exponent
+        one, kind = _named(name)
+        factor, total = factor * one**exponent, total * kind**exponent
+        place, started = part.end(), True
+    return factor, total
+
+
+def _unit(unit: str) -> tuple[Fraction, Dimension]:
+    if not isinstance(unit, str):
+        _refuse(unit, "a unit is text")
+    if len(unit) > MAX_LENGTH:
+        _refuse(unit, f"it is longer than {MAX_LENGTH} characters")
+    return _parsed(unit)
+
+
+def is_unit(name: str) -> bool:
+    """Whether one name (or ``%``) is a unit; products such as ``GB/s`` are not names.
+
+    >>> is_unit("GHz"), is_unit("threads"), is_unit("GB/s"), is_unit("ghz")
+    (True, True, False, False)
+    """
+    return name in _NAMES or name == "%"
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """All names of the unit of that name.
+
+    >>> spellings("s")
+    ('s', 'second', 'seconds')
+    """
+    groups = [*_BASES, *_DERIVED, *(f"{count} {count}s" for count in _COUNTS.split())]
+    return next(tuple(group.split()) for group in groups if name in group.split())
+
+
+def nearest_unit(name: str) -> str:
+    """The hint "; did you mean 'GHz'?" for the nearest unit name, or nothing where none is near.
+
+    >>> nearest_unit("ghz")
+    "; did you mean 'GHz'?"
+    """
+    folded = {known.casefold(): known for known in sorted(_NAMES)}
+    if name.casefold() in folded:
+        return f"; did you mean {folded[name.casefold()]!r}?"
+    return nearest(name[:MAX_LENGTH], sorted(_NAMES))
+
+
+def dimension(unit: str) -> Dimension:
+    """The dimension of a unit of the table of quantities.
+
+    Parameters
+    ----------
+    unit : str
+        Names with products, quotients, whole powers: ``"B/s"``, ``"J s^2"``, ``"cycle"``, ``""``.
+
+    Raises
+    ------
+    UnitError
+        Where the unit is unknown or cannot be read.
+
+    >>> dimension("cycle") == dimension("") == dimension("%")
+    True
+    """
+    return _unit(unit)[1]
+
+
+def exact(number: float | Fraction, unit: str) -> tuple[Fraction, Dimension]:
+    """As :func:`to_si` for a finite number, unrounded; a float means its shortest decimal."""
+    factor, kind = _unit(unit)
+    if not isinstance(number, (int, Fraction)):
+        number = Fraction(repr(float(number)))
+    return number * factor, kind
+
+
+def to_si(number: float | Fraction, unit: str) -> tuple[float, Dimension]:
+    """A number with a unit as stored: in SI, or as a plain count; with its dimension.
+
+    The decimal product is exact, rounded once: 1.3 GHz is 1.3e9, 10 ms is 0.01.
+
+    Parameters
+    ----------
+    number : float
+        The number as written; infinities and NaN stay themselves.
+    unit : str
+        As for :func:`dimension`.
+
+    Raises
+    ------
+    UnitError
+        Where the unit is unknown, or the value is beyond the range of floats.
+
+    >>> to_si(141.7, "GB/s")[0], to_si(48, "KiB")[0], to_si(420, "cycles")[0]
+    (141700000000.0, 49152.0, 420.0)
+    """
+    if isinstance(number, float) and not math.isfinite(number):
+        return float(number), _unit(unit)[1]
+    try:
+        value, kind = exact(number, unit)
+        return float(value), kind
+    except OverflowError:
+        raise UnitError(
+            f"a number of {unit} is beyond the range of floats: give a smaller one"
+        ) from None
+
+
+def misfit(given: str, kind: Dimension, expected: Dimension, unit: str = "") -> str:
+    """Say that a value does not fit what is expected, with the nearest unit that would.
+
+    Parameters
+    ----------
+    given : str
+        The value as written.
+    kind, expected : Dimension
+        Its dimension, and the one that was expected.
+    unit : str
+        The unit as written, to which the nearest fitting one is sought.
+
+    >>> misfit("'120 GB'", dimension("GB"), dimension("B/s"), "GB")
+    "'120 GB' is an amount of data [B], expected a bandwidth [B/s]; give a unit such as 'GB/s'"
+    """
+    fitting = [known for known in _COMMON if dimension(known) == expected]
+    way_out = "give it without a unit"
+    if not expected.is_plain:
+        near = nearest(unit, fitting).removeprefix("; did you mean ").rstrip("?")
+        way_out = f"give a unit such as {near or repr((fitting or [expected.unit])[0])}"
+    return f"{given} is {kind}, expected {expected}; {way_out}"
