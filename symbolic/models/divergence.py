@@ -23,6 +23,7 @@ OUTPUTS = (
 )
 
 TOLERANCE = Fraction(1, 10**9)
+EXACT_LANES = 1024
 
 
 @lru_cache(maxsize=256)
@@ -53,10 +54,12 @@ def _read(paths):
 
 
 def _unseen(chance, lanes):
-    """Probability that no lane takes any of the paths with this joint probability."""
+    """Probability that no lane takes any of the paths with this joint probability, exact."""
     if chance >= 1:
-        return 0.0
-    return math.exp(lanes * math.log1p(-float(chance)))
+        return Fraction(0)
+    if lanes <= EXACT_LANES:
+        return (1 - chance) ** int(lanes)
+    return Fraction(math.exp(lanes * math.log1p(-float(chance))))
 
 
 @equation(source="Hong 2012, §2.6.5")
@@ -80,8 +83,7 @@ def divergent_cycles(paths, lanes):
     >>> divergent_cycles("1/2: 100, 1/2: 20", 2)
     90.0
     """
-    terms = (float(cycles) * (1 - _unseen(chance, lanes)) for chance, cycles in _read(paths))
-    return math.fsum(terms)
+    return float(sum(cycles * (1 - _unseen(chance, lanes)) for chance, cycles in _read(paths)))
 
 
 @equation(source="Hong 2012, §2.6.5, in expectation", table=True)
@@ -98,13 +100,13 @@ def divergent_cycles_std(paths, lanes):
     """
     read = _read(paths)
     unseen = [_unseen(chance, lanes) for chance, _ in read]
-    terms = []
+    variance = Fraction(0)
     for i, (chance, cycles) in enumerate(read):
-        terms.append(float(cycles * cycles) * unseen[i] * (1 - unseen[i]))
+        variance += cycles * cycles * unseen[i] * (1 - unseen[i])
         for j in range(i):
             neither = _unseen(chance + read[j][0], lanes)
-            terms.append(float(2 * cycles * read[j][1]) * (neither - unseen[i] * unseen[j]))
-    return math.sqrt(max(math.fsum(terms), 0.0))
+            variance += 2 * cycles * read[j][1] * (neither - unseen[i] * unseen[j])
+    return math.sqrt(max(float(variance), 0.0))
 
 
 @equation(source="Hong 2012, §2.6.5 and Fig. 30", table=True)
