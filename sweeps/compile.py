@@ -185,11 +185,11 @@ class _Emitter:
             return [f"{name} = a_{node.args[0]}[{index}]"]
         operands = [self.operand(arg, depth) for arg in node.args]
         if node.op == "divide":
-            quotient = f"{name}_quotient"
+            quotient = f"quotient_{name}"
             text = _TEMPLATES["divide"].replace("quotient", quotient).format(*operands)
             return [f"{quotient} = {operands[0]} / {operands[1]}", f"{name} = {text}"]
         if node.op == "where":  # both arms in variables, so that the choice is no branch
-            arms = [f"{name}_{arm}" for arm in ("yes", "no")]
+            arms = [f"{arm}_{name}" for arm in ("yes", "no")]
             return [
                 f"{arms[0]} = {operands[1]}",
                 f"{arms[1]} = {operands[2]}",
@@ -225,6 +225,20 @@ class _Emitter:
 _KINDS = {"float": "", "flag": "np.int8", "bool": ""}
 
 
+def _plain_names(
+    outer: Sequence[str], row: Sequence[str], leaves: Mapping[str, Sequence[str]]
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """The axes by names that may stand in a program, whatever the dimensions are called."""
+    axes = (*outer, *row)
+    plain = all(axis.isascii() and axis.isidentifier() and axis != "row" for axis in axes)
+    short = {axis: axis if plain else f"axis{k}" for k, axis in enumerate(axes)}
+    return (
+        tuple(short[axis] for axis in outer),
+        tuple(short[axis] for axis in row),
+        {name: tuple(short[axis] for axis in own) for name, own in leaves.items()},
+    )
+
+
 def emit(
     *,
     outer: Sequence[str],
@@ -251,6 +265,7 @@ def emit(
         Keep the smallest values and their places instead of storing.
     """
     roots = [node for node, _ in outputs]
+    outer, row, leaves = _plain_names(outer, row, leaves)
     emitter = _Emitter(outer, row, leaves, roots, names)
     used = [node.args[0] for node in emitter.nodes if node.op == "reference"]
     scalars = tuple(name for name in used if not leaves[name])
@@ -300,22 +315,28 @@ def emit(
         put(indent, f"place = ({place}) * n_row + start - origin")
         if reduce:
             value = emitter.operand(roots[0], depth)
+            # a later piece of the rows comes back to lower places, which win ties
+            put(indent, "ties = place < places[last]")
+            put(indent, "reach = np.nextafter(limit, np.inf) if ties else limit")
             put(indent, "hits = 0", "for j in range(width):")
             put(
                 indent + 1,
                 *rows,
                 f"value = {value}",
                 f"buffer[{objective} + j] = value",
-                "hits += 1 if value < limit else 0",
+                "hits += 1 if value < reach else 0",
             )
             put(
                 indent,
                 "if hits:",
                 "    for j in range(width):",
                 f"        value = buffer[{objective} + j]",
-                "        if value < limit:",
+                "        if value < limit or (value == limit and place + j < places[last]):",
                 "            slot = last",
-                "            while slot > 0 and value < best[slot - 1]:",
+                "            while slot > 0 and (",
+                "                value < best[slot - 1]",
+                "                or (value == best[slot - 1] and place + j < places[slot - 1])",
+                "            ):",
                 "                best[slot] = best[slot - 1]",
                 "                places[slot] = places[slot - 1]",
                 "                slot -= 1",
