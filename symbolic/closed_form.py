@@ -119,7 +119,7 @@ def _extremum(kind: Any, drop: Any) -> Callable[..., Any]:
         rest = list(dict.fromkeys(part for part in parts if not part.is_number))
         if numbers:
             best = kind(*numbers)
-            if not rest:
+            if not rest or best == -drop:
                 return best
             if best != drop:
                 rest.append(best)

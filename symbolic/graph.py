@@ -100,8 +100,8 @@ class Graph:
         return tuple(d.equation for d in self.definitions.values() if d.equation is not None)
 
 
-class _Missing(GraphError):
-    """Raised inside a resolver where a quantity has no definition."""
+#: How many equations that need a missing quantity are named before the rest is counted.
+_SHOWN = 4
 
 
 class _Resolver:
@@ -197,6 +197,11 @@ class _Resolver:
             stack.append((name, True))
             stack.extend((need, False) for need in reversed(definition.needs))
 
+    def cite(self, name: str) -> str:
+        """A quantity with the source of its equation."""
+        eq = self.equation(name)
+        return f"{name} ({eq.source})" if eq is not None and eq.source else name
+
     def complain(self) -> None:
         """Raise one error that names every missing quantity and the equations that need it."""
         if not self.missing:
@@ -204,10 +209,9 @@ class _Resolver:
         lines = []
         for name, users in self.missing.items():
             row = self.model.quantity(name)
-            needed = []
-            for user in dict.fromkeys(users):
-                eq = self.equation(user)
-                needed.append(eq.describe() if eq else user)
+            needed = [self.cite(user) for user in dict.fromkeys(users)]
+            if len(needed) > _SHOWN:
+                needed[_SHOWN:] = [f"and {len(needed) - _SHOWN} more"]
             unit = f" [{row.unit}]" if row.unit else ""
             meaning = f", {row.meaning}{unit}," if row.meaning else f"{unit}"
             reason = f" is needed by {'; '.join(needed)}" if needed else " was asked for"
@@ -215,7 +219,7 @@ class _Resolver:
             if name in self.given:
                 hint = " (it is given for some labels of an axis and not for the others)"
             lines.append(f"{name}{meaning}{reason}{hint}")
-        raise _Missing(
+        raise GraphError(
             f"the model {self.model.name} lacks "
             + ("a value:\n  " if len(lines) == 1 else f"{len(lines)} values:\n  ")
             + "\n  ".join(lines)
@@ -285,8 +289,11 @@ def resolve(
         node = parse_condition(text, model.quantities)
         attempt = _Resolver(model, given, chosen)
         attempt.definitions.update(resolver.definitions)
-        for name in references(node):
-            attempt.define(name)
+        try:
+            for name in references(node):
+                attempt.define(name)
+        except GraphError:  # of quantities that nobody asked for
+            continue
         if not attempt.missing:
             resolver.definitions.update(attempt.definitions)
             rules.append(Condition(text=text, node=node, is_rule=True))

@@ -200,7 +200,7 @@ class Model:
         >>> load_model("transit").border("memory", "thread", solve_for="threads")
         ms_peak*(intensity + mem_latency)
         """
-        from symbolic.regimes import border
+        from symbolic.borders import border
 
         return border(self, a, b, solve_for, switches)
 

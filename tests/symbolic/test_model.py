@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -118,8 +119,6 @@ def test_an_edited_file_is_read_again(write: Write) -> None:
     before = load_model(str(path))
     write("heat", HEAT.replace("/ 2", "/ 40"))
     stamp = path.stat().st_mtime_ns + 10**9
-    import os
-
     os.utime(path, ns=(stamp, stamp))
     assert str(load_model(str(path)).closed_form("heat_rise")) == "lost_power/40"
     assert str(before.closed_form("heat_rise")) == "lost_power/2"
@@ -241,13 +240,13 @@ def test_one_name_in_two_units_is_an_error(write: Write) -> None:
               f"glow = quantity('glow', unit='{unit}')")
         for name, unit in (("left", "W"), ("right", "J"))
     ]  # fmt: skip
-    with pytest.raises(GraphError, match="glow is in 'W' .* in 'J' in right: rename one"):
+    with pytest.raises(GraphError, match=r"glow is in 'W' .* in 'J' in right: rename one"):
         load_model(" + ".join(parts))
 
 
 def test_a_switch_is_checked() -> None:
     model = load_model("transit")
-    with pytest.raises(DseError, match="threads is no switch .* its switches are: supply"):
+    with pytest.raises(DseError, match=r"threads is no switch .* its switches are: supply"):
         model.graph(threads=3)
     with pytest.raises(UnknownNameError, match="did you mean 'supply'"):
         model.graph(suply="smooth")

@@ -1,0 +1,349 @@
+"""Regimes tile the design space and agree with the model inside; borders lie between them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sympy
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from symbolic.closed_form import exact
+from symbolic.errors import DseError, UnknownNameError
+from symbolic.graph import Graph
+from symbolic.model import Model, iterate_models, load_model
+from symbolic.ops import interpret
+from tests.one_source.points import point
+
+TRANSIT = load_model("transit")
+N, Z, L, M, R = map(
+    TRANSIT.symbol, ("threads", "intensity", "mem_latency", "lanes_width", "ms_peak")
+)
+QUANTITIES = ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency")
+LABELS = ("thread", "memory", "computation")
+
+positive = st.builds(Fraction, st.integers(1, 400), st.integers(1, 12))
+inputs = st.fixed_dictionaries(dict.fromkeys(QUANTITIES, positive))
+
+
+def everything(graph: Graph, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Every quantity of a graph, from its inputs."""
+    found = dict(values)
+    for name, definition in graph.definitions.items():
+        if definition.kind == "equation":
+            found[name] = exactly(interpret(definition.node, found, number=as_fraction))
+    return found
+
+
+def exactly(value: Any) -> Any:
+    """Floor and ceil of fractions are ints, whose quotients would be floats."""
+    return Fraction(value) if isinstance(value, int) else value
+
+
+def as_fraction(value: Any) -> Any:
+    finite = isinstance(value, float) and value not in (float("inf"), -float("inf"))
+    return Fraction(repr(value)) if finite else value
+
+
+def put(model: Model, expression: Any, values: Mapping[str, Any]) -> Any:
+    return expression.xreplace({model.symbol(name): exact(value) for name, value in values.items()})
+
+
+# --- regimes of transit
+
+
+def test_the_regimes_of_transit_read_as_the_paper_has_them() -> None:
+    thread, memory, computation = TRANSIT.regimes()
+    assert (thread.label, memory.label, computation.label) == LABELS
+    assert thread.outputs["ms_throughput"] == N / (L + Z)
+    assert memory.outputs["ms_throughput"] == R
+    assert computation.outputs["ms_throughput"] == M / Z
+    assert computation.outputs["cs_throughput"] == M
+    assert memory.outputs["threads_in_cs"] == R * Z
+    assert [regime.outputs["bound"] for regime in (thread, memory, computation)] == list(LABELS)
+    assert memory.condition == sympy.And(R <= M / Z, R <= N / (L + Z))
+    assert str(memory).startswith("memory (ms_throughput): where (ms_peak <= ")
+    assert "\n  bound = memory" in str(memory)
+
+
+@settings(deadline=None)
+@given(inputs)
+def test_the_regimes_of_transit_tile_the_space_and_agree_with_the_model(
+    values: dict[str, Fraction],
+) -> None:
+    graph = TRANSIT.graph()
+    model = everything(graph, values)
+    flags = graph.definitions["bound"].equation.flags  # type: ignore[union-attr]
+    limits = sorted((model["thread_limit"], model["ms_peak"], model["computation_limit"]))
+    holding = [regime for regime in TRANSIT.regimes() if put(TRANSIT, regime.condition, values)]
+    assert holding
+    if limits[1] > limits[0] * (1 + Fraction(1, 10**11)):
+        assert len(holding) == 1
+        (regime,) = holding
+        for name, expression in regime.outputs.items():
+            if name == "bound":
+                assert flags[int(model["bound"])] == expression
+            else:
+                assert put(TRANSIT, expression, values) == exact(model[name]), name
+    for regime in holding:  # on a border the expressions of both sides agree
+        throughput = put(TRANSIT, regime.outputs["ms_throughput"], values)
+        assert throughput == exact(model["ms_throughput"])
+
+
+def test_regimes_expand_to_the_inputs() -> None:
+    model = load_model("occupancy")
+    for regime in model.regimes(expand=True, granularity="cuda"):
+        names = {symbol.name for symbol in regime.condition.free_symbols}
+        assert names <= set(model.needs(granularity="cuda"))
+
+
+def test_regimes_of_a_family_that_a_switch_dissolves_follow_the_flags() -> None:
+    found = TRANSIT.regimes(supply="smooth")
+    assert [regime.label for regime in found] == list(LABELS)  # and no capacity
+    assert {regime.of for regime in found} == {"bound"}
+
+
+def test_one_family_can_be_chosen_and_an_unknown_is_named() -> None:
+    model = load_model("occupancy + transit")
+    assert {regime.of for regime in model.regimes("ms_throughput")} == {"ms_throughput"}
+    assert {regime.of for regime in model.regimes()} == {"active_blocks_per_sm", "ms_throughput"}
+    with pytest.raises(UnknownNameError, match="did you mean 'ms_throughput'"):
+        model.regimes("ms_througput")
+
+
+# --- regimes of every model
+
+
+@pytest.mark.parametrize("name", [model.name for model in iterate_models() if model.regimes()])
+@pytest.mark.parametrize("expand", [False, True])
+def test_in_each_regime_the_expressions_equal_the_model(name: str, expand: bool) -> None:
+    model = load_model(name)
+    graph = model.graph()
+    regimes = model.regimes(expand=expand)
+    rng = random.Random(7)
+    seen: set[tuple[str, str]] = set()
+    for _ in range(20 if expand else 60):
+        values = everything(graph, point(model.quantities, model.inputs, rng))
+        for of in {regime.of for regime in regimes}:
+            holding = [
+                regime
+                for regime in regimes
+                if regime.of == of and put(model, regime.condition, values)
+            ]
+            assert holding, of
+            for regime in holding:
+                seen.add((of, regime.label))
+                for output, expression in regime.outputs.items():
+                    if not isinstance(expression, str):
+                        assert put(model, expression, values) == exact(values[output]), output
+                    elif len(holding) == 1:
+                        eq = graph.definitions[output].equation
+                        assert eq is not None
+                        assert eq.flags[int(values[output])] == expression
+    assert len(seen) > len(regimes) / 2
+
+
+def test_the_cases_of_mwp_cwp() -> None:
+    model = load_model("mwp_cwp")
+    cases = model.regimes("case")
+    assert len(cases) == 3
+    for regime in cases:
+        assert not regime.outputs["total_cycles"].has(model.symbol("case"))
+    of = [regime.of for regime in model.regimes()]
+    assert of.index("mwp") < of.index("cwp") < of.index("case")
+
+
+# --- borders
+
+
+def test_the_borders_of_the_paper() -> None:
+    assert TRANSIT.border("memory", "thread", solve_for="threads") == R * (L + Z)
+    assert TRANSIT.border("thread", "memory", solve_for="threads") == R * (L + Z)
+    assert TRANSIT.border("computation", "thread", solve_for="threads") == M * (L + Z) / Z
+    assert TRANSIT.border("memory", "thread", solve_for="intensity") == N / R - L
+    assert TRANSIT.border("computation", "memory", solve_for="intensity") == M / R
+    n_less_m = TRANSIT.border("computation", "thread", solve_for="intensity")
+    assert sympy.simplify(n_less_m - M * L / (N - M)) == 0
+
+
+EVERY = {(a, b, name) for a, b in combinations(LABELS, 2) for name in QUANTITIES}
+STILL = {
+    ("thread", "memory", "lanes_width"),
+    ("thread", "computation", "ms_peak"),
+    ("memory", "computation", "threads"),
+    ("memory", "computation", "mem_latency"),
+}
+
+
+@pytest.mark.parametrize(("a", "b", "name"), sorted(EVERY - STILL))
+@settings(max_examples=30, deadline=None)
+@given(values=inputs)
+def test_across_a_border_the_bound_flips(
+    a: str, b: str, name: str, values: dict[str, Fraction]
+) -> None:
+    graph = TRANSIT.graph()
+    family = TRANSIT.families[0]
+    (third,) = set(family.terms) - {a, b}
+    aside = {"thread": "threads", "memory": "ms_peak", "computation": "lanes_width"}[third]
+    if name != "threads" and third != "thread":
+        values = values | {"threads": values["threads"] * 10**4}
+    values = values | {aside: values[aside] * 10**12}
+    where = put(TRANSIT, TRANSIT.border(a, b, solve_for=name), values)
+    assume(where.is_positive)  # zoo and the negative are no place
+    border = Fraction(int(where.p), int(where.q))
+    there = everything(graph, {**values, name: border})
+    first, second = (there[family.terms[label]] for label in (a, b))
+    assert first == second
+    assume(there[family.terms[third]] > first * Fraction(101, 100))
+    flags = graph.definitions["bound"].equation.flags  # type: ignore[union-attr]
+    step = Fraction(1, 10**4)
+    sides = [
+        flags[int(everything(graph, {**values, name: border * factor})["bound"])]
+        for factor in (1 - step, 1 + step)
+    ]
+    assert set(sides) == {a, b}
+
+
+@pytest.mark.parametrize(("a", "b", "name"), sorted(STILL))
+def test_a_quantity_that_moves_no_border_is_refused(a: str, b: str, name: str) -> None:
+    with pytest.raises(DseError, match=f"{name} does not move the border between {a} and {b}"):
+        TRANSIT.border(a, b, solve_for=name)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "name"),
+    [
+        ("latency", "bandwidth", "mem_bandwidth"),
+        ("latency", "bandwidth", "busy_sms"),
+        ("latency", "bandwidth", "core_clock"),
+        ("latency", "warps", "resident_warps"),
+        ("latency", "warps", "mem_latency_nominal"),
+        ("latency", "warps", "independent_insts"),
+        ("latency", "warps", "departure_delay_uncoalesced"),
+        ("bandwidth", "warps", "mem_bandwidth"),
+        ("bandwidth", "warps", "mem_latency"),
+        ("periods", "warps", "comp_insts"),
+        ("memory", "computation", "mem_bandwidth"),
+        ("memory", "computation", "comp_insts"),
+    ],
+)
+def test_on_a_border_of_mwp_cwp_the_terms_are_equal(a: str, b: str, name: str) -> None:
+    model = load_model("mwp_cwp")
+    found = model.border(a, b, solve_for=name)
+    solutions = found if isinstance(found, list) else [found]
+    family = next(entry for entry in model.families if {a, b} <= set(entry.terms))
+    graph = model.graph()
+    rng = random.Random(3)
+    tried = 0
+    for _ in range(200):
+        values = everything(graph, point(model.quantities, model.inputs, rng, edges=0))
+        for solution in solutions:
+            place = put(model, solution, values)
+            if place.is_positive and place.is_finite and place.is_rational:
+                cut = {key: values[key] for key in model.inputs} | {
+                    name: Fraction(int(place.p), int(place.q))
+                }
+                there = moved(graph, cut, name)
+                assert there[family.terms[a]] == there[family.terms[b]]
+                tried += 1
+    assert tried > 5
+
+
+def moved(graph: Graph, values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Every quantity where one, input or not, has been given a value."""
+    found = dict(values)
+    for key, definition in graph.definitions.items():
+        if definition.kind == "equation" and key != name:
+            found[key] = exactly(interpret(definition.node, found, number=as_fraction))
+    return found
+
+
+def test_branches_come_as_a_list(write: Callable[[str], Model]) -> None:
+    model = write("return comp_insts * comp_insts - 3 * comp_insts + 2 * sync_insts")
+    first, second = model.border("low", "high", solve_for="comp_insts")
+    sync = model.symbol("sync_insts")
+    both = {first.subs(sync, 1), second.subs(sync, 1)}
+    assert both == {1, 2}
+
+
+def test_extrema_and_magnitudes_are_told_apart(write: Callable[[str], Model]) -> None:
+    model = write("return maximum(comp_insts - 5, 2 * comp_insts - 9) - sync_insts")
+    sync = model.symbol("sync_insts")  # never negative, so that the second line is the higher one
+    assert model.border("low", "high", solve_for="comp_insts").equals((sync + 9) / 2)
+    model = write("return absolute(comp_insts - 5) - sync_insts")
+    places = model.border("low", "high", solve_for="comp_insts")
+    assert {place.subs(sync, 2) for place in places} == {3, 7}
+
+
+def test_what_stands_behind_a_rounding_has_no_border(write: Callable[[str], Model]) -> None:
+    model = write("return floor(comp_insts / 3) - sync_insts")
+    with pytest.raises(DseError, match="comp_insts stands behind a floor"):
+        model.border("low", "high", solve_for="comp_insts")
+    assert model.border("low", "high", solve_for="sync_insts") is not None
+
+
+def test_regimes_that_never_meet_say_so(write: Callable[[str], Model]) -> None:
+    model = write("return comp_insts + 1 + sync_insts * 0")
+    with pytest.raises(DseError, match="never meet as comp_insts varies"):
+        model.border("low", "high", solve_for="comp_insts")
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str], Model]:
+    """A model whose two terms are 0 and the given one."""
+    count = iter(range(100))
+
+    def put_down(body: str) -> Model:
+        path = tmp_path / f"mine{next(count)}.py"
+        path.write_text(
+            "from symbolic.equation import equation\n"
+            "from symbolic.model import Family\n"
+            "from symbolic.ops import *\n"
+            "FAMILIES = (Family(of='least', terms={'low': 'nothing', 'high': 'much'}),)\n"
+            "@equation\ndef nothing(tile):\n    return tile * 0\n"
+            f"@equation\ndef much(comp_insts, sync_insts):\n    {body}\n"
+            "@equation\ndef least(nothing, much):\n    return minimum(nothing, much)\n"
+        )
+        return load_model(str(path))
+
+    return put_down
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        ("memry", "thread", r"'memry' is no regime of the model transit; did you mean 'memory'"),
+        ("thread", "capacity", r"'capacity' is no regime .* thread, memory, computation"),
+        ("thread", "thread", "no border with itself"),
+    ],
+)
+def test_unknown_regimes_are_named(a: str, b: str, message: str) -> None:
+    with pytest.raises(DseError, match=message):
+        TRANSIT.border(a, b, solve_for="threads")
+
+
+def test_regimes_of_different_quantities_share_no_border() -> None:
+    model = load_model("occupancy + transit")
+    with pytest.raises(DseError, match=r"different quantities.*active_blocks_per_sm: shared_mem"):
+        model.border("registers", "memory", solve_for="threads")
+
+
+def test_a_switch_that_dissolves_a_family_takes_its_borders() -> None:
+    with pytest.raises(DseError, match=r"not the smallest of .* under supply=smooth"):
+        TRANSIT.border("memory", "thread", solve_for="threads", supply="smooth")
+
+
+def test_an_unknown_quantity_is_named() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'threads'"):
+        TRANSIT.border("memory", "thread", solve_for="thread")
+
+
+def test_a_border_in_a_union_is_that_of_the_model() -> None:
+    model = load_model("transit + occupancy")
+    assert model.border("memory", "thread", solve_for="threads") == R * (L + Z)
