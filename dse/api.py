@@ -28,7 +28,12 @@ class _Models(Mapping[str, Model]):
 
     def __getitem__(self, name: str) -> Model:
         if name not in self:
-            raise KeyError(name)
+            from symbolic.errors import UnknownEntryError, nearest
+
+            known = list(self)
+            raise UnknownEntryError(
+                f"{name!r} is no model{nearest(str(name), known)}; there are: {', '.join(known)}"
+            )
         return load_model(name)
 
     def __iter__(self) -> Iterator[str]:

@@ -34,7 +34,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dse.entry_file import Value, read_entry_file
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
 from symbolic.quantities import TABLE, Quantity
 
 __all__ = ["Entry", "Value", "compute_capability", "machine", "machines", "workload", "workloads"]
@@ -64,10 +64,6 @@ class Entry:
 def _entry(*fields: Any) -> Entry:
     names = ("name", "title", "kind", "values", "path", "compute_capability")
     return Entry(**dict(zip(names, fields, strict=True)))
-
-
-class _UnknownEntryError(UnknownNameError, KeyError):
-    __str__ = Exception.__str__
 
 
 @lru_cache(maxsize=1)
@@ -147,14 +143,14 @@ def _find(kind: str, name: str, folder: Path | None) -> Path:
     raise _unknown(kind, name)
 
 
-def _unknown(kind: str, name: str) -> _UnknownEntryError:
+def _unknown(kind: str, name: str) -> UnknownEntryError:
     known = [*_Catalog(kind)]
     there = ", ".join(k for k in known if kind != "machine" or not k.startswith("cc"))
     there += ", cc1.0 and the other compute capabilities" if kind == "machine" else ""
     missing = "".join(f"; DSE_PATH lists {f}, no folder" for f in _folders() if not f.is_dir())
     other = "workload" if kind == "machine" else "machine"
     hint = f" but a {other}" if name.lower() in _paths(other) else nearest(name.lower(), known)
-    return _UnknownEntryError(
+    return UnknownEntryError(
         f"{name!r} is no {kind}{hint}; there are: {there} (one of your own "
         f"is given as a path ending in .toml, or lies in a folder of DSE_PATH{missing})"
     )
@@ -178,7 +174,7 @@ def _load(
             raise said.source.error(("base",), f"base runs in a circle: {names}")
         try:
             base = _load(kind, said.base, path.parent, extra, (*chain, path))
-        except _UnknownEntryError as error:
+        except UnknownEntryError as error:
             raise said.source.error(("base",), UnknownNameError(f"base: {error}")) from error
         limits = _limits()[base.compute_capability][1] if base.compute_capability else {}
         inherited = {k: v for k, v in base.values.items() if limits.get(k) != v}

@@ -31,6 +31,7 @@ __all__ = [
     "per_axes",
     "read_goals",
     "spread",
+    "trimmed",
 ]
 
 #: The name of an objective that is a formula.
@@ -115,6 +116,11 @@ def choose(
     return found.reshape(*shape, top), rest
 
 
+def trimmed(flat: NDArray[np.int64], per: Sequence[str]) -> NDArray[np.int64]:
+    """Without the ranks that no point takes, where there is one ranking."""
+    return flat if per else flat[: max(int(np.count_nonzero(flat >= 0)), 1)]
+
+
 def spread(
     flat: NDArray[np.int64],
     rest: Sequence[str],
@@ -152,8 +158,8 @@ def answer(
     def shaped(array: NDArray[Any]) -> NDArray[Any]:
         return array if ranked else array[..., 0]
 
-    none = next(iter(chosen.places.values())) < 0 if chosen.places else np.zeros((top,), dtype=bool)
-    coords: dict[str, Any] = {"rank": ("rank", np.arange(1, top + 1))} if ranked else {}
+    none = next(iter(chosen.places.values())) < 0 if chosen.places else np.zeros(1, dtype=bool)
+    coords: dict[str, Any] = {"rank": ("rank", np.arange(none.shape[-1]) + 1)} if ranked else {}
     for name, (axis, array, attrs) in coordinates.items():
         if axis in chosen.per:
             coords[name] = (axis, array, attrs)

@@ -23,8 +23,8 @@ __all__ = ["ROW", "Nest", "compiled", "emit", "row_axes"]
 
 #: Longest piece of a row that is worked on at once; its buffers stay in the first-level cache.
 ROW = 1024
-#: The row takes in trailing axes until it is at least this long.
-_SHORTEST_ROW = 128
+#: The row takes in trailing axes until it is this long; it stays this short rather than be cut.
+_LONG_ENOUGH, _BEARABLE = 128, 32
 
 _TEMPLATES = {
     "add": "{0} + {1}",
@@ -57,7 +57,7 @@ def row_axes(sizes: Sequence[int]) -> int:
     """How many trailing axes form the row."""
     length, count = 1, 0
     for size in reversed(sizes):
-        if length >= _SHORTEST_ROW:
+        if length >= (_LONG_ENOUGH if length * size <= ROW else _BEARABLE):
             break
         length *= size
         count += 1

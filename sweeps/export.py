@@ -216,6 +216,8 @@ def _from_frame(frame: pd.DataFrame, header: str) -> xr.Dataset:
         values = values[index]
         if row["dtype"][1] in "UOT":
             values = np.array([str(v) for v in values.reshape(-1)]).reshape(values.shape)
+        elif row["dtype"] == "|b1" and values.dtype.kind != "b":
+            values = values == "True"
         else:
             values = values.astype(row["dtype"])
         values = values.transpose([present.index(dim) for dim in row["dims"]])
@@ -235,11 +237,8 @@ def _read_csv(path: Path) -> xr.Dataset:
         first = file.readline()
         if not first.startswith(_MARK):
             raise DseError(f"{path} was not written by this library: its first line says nothing")
-        said = json.loads(first.removeprefix(_MARK))
-        text = {n: str for n, row in said["variables"].items() if row["dtype"][1] in "UOT"}
-        frame = pd.read_csv(file, dtype=text, float_precision="round_trip", keep_default_na=True)
-    for name in text:
-        frame[name] = frame[name].fillna("")
+        # as text: the numbers are read exactly below, each as its own type
+        frame = pd.read_csv(file, dtype=str, keep_default_na=False)
     return _from_frame(frame, first.removeprefix(_MARK))
 
 

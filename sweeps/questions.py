@@ -18,6 +18,7 @@ from sweeps.answers import (
     choose,
     per_axes,
     spread,
+    trimmed,
 )
 from sweeps.dataset import quantities_of
 from sweeps.grid import FEASIBLE
@@ -135,7 +136,7 @@ def dataset_optimum(
     flat, rest = choose(values, dims, kept, top)
     if np.all(flat < 0):
         raise InfeasibleError(_nothing_left(goal.text, where))
-    chosen = Chosen(per=kept, places=spread(flat, rest, kept, table.axes))
+    chosen = Chosen(per=kept, places=spread(trimmed(flat, kept), rest, kept, table.axes))
     coordinates, found = table.pick(chosen.places)
     if goal.text not in ds.variables:
         node = parse(goal.text, table.quantities)

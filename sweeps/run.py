@@ -143,7 +143,7 @@ def prepare(
         array = leaves[name].over((*own, *row))
         if any(axis in row for axis in axes[name]):
             array = np.broadcast_to(array, (*shape, *row_shape))
-        arrays.append(np.ascontiguousarray(array, dtype=np.float64).reshape(-1))
+        arrays.append(np.array(array, dtype=np.float64, order="C").reshape(-1))
     scalars = np.array([float(leaves[name].array) for name in nest.scalars], dtype=np.float64)
     return Prepared(
         nest=nest,

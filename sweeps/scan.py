@@ -20,6 +20,7 @@ from sweeps.answers import (
     choose,
     per_axes,
     spread,
+    trimmed,
 )
 from sweeps.check import check
 from sweeps.compile import compiled
@@ -71,7 +72,7 @@ def grid_optimum(
         flat, rest = choose(_over(grid, objectives, dims), dims, kept, top)
     else:
         flat, rest = _fused(grid, objectives, dims, kept, top)
-    chosen = Chosen(per=kept, places=spread(flat, rest, kept, sizes))
+    chosen = Chosen(per=kept, places=spread(trimmed(flat, kept), rest, kept, sizes))
     if np.all(flat < 0):
         raise InfeasibleError(
             f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints "
@@ -204,7 +205,7 @@ def _fused_one(
 
 
 def _answer_grid(grid: Grid, goal: Goal, chosen: Chosen, top: int) -> xr.Dataset:
-    shape = next(iter(chosen.places.values())).shape if chosen.places else (top,)
+    shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
     flat = {axis: np.maximum(index, 0).reshape(-1) for axis, index in chosen.places.items()}
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
     found: dict[str, tuple[NDArray[Any], dict[str, Any]]] = {

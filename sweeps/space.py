@@ -22,6 +22,8 @@ _FORMS = (
     "{ zip = { name = list, ... } }"
 )
 _LARGEST = 2**31
+_WHOLE = 2.0**53  # beyond it not every whole number is a float
+_TAKEN = ("feasible", "machine", "objective", "point", "rank", "workload")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +64,9 @@ class Axis:
             number = float(value)
         except (TypeError, ValueError):
             raise DseError(f"{value!r} is no value of the axis {self.name}") from None
-        index = int(np.argmin(np.abs(self.values - number)))
-        if not math.isclose(self.values[index], number, rel_tol=1e-9, abs_tol=0.0):
+        held = self.coordinate if self.kind == "zip" else self.values
+        index = int(np.argmin(np.abs(held - number)))
+        if not math.isclose(held[index], number, rel_tol=1e-9, abs_tol=0.0):
             raise DseError(
                 f"{self.name} = {value} is not on its axis; the nearest value is "
                 f"{self.coordinate[index]}, and the axis holds {_shown(self.coordinate)}"
@@ -86,13 +89,26 @@ def _number(value: Any, row: Quantity, where: str) -> float | int:
         value, (int, float, np.integer, np.floating)
     ):
         raise DseError(f"{where} holds {value!r}: expected a number, with or without a unit")
-    return value.item() if isinstance(value, np.generic) else value
+    number: float | int = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, int) and abs(number) > _WHOLE:
+        try:
+            return float(number)
+        except OverflowError:
+            raise DseError(f"{where} holds a number beyond 1e308: give one that floats hold") from None
+    return number
+
+
+def _finite(values: Sequence[float], where: str, form: str) -> None:
+    if not all(map(math.isfinite, values)):
+        shown = ", ".join(map(str, values))
+        raise DseError(f"{where}: {form} of {shown}: expected finite numbers")
 
 
 def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, float, int]:
     if not isinstance(spec, Sequence) or isinstance(spec, str) or len(spec) != 3:
         raise DseError(f"{where}: {form} = {spec!r}, expected [start, stop, count]")
     start, stop = (_number(value, row, where) for value in spec[:2])
+    _finite((start, stop), where, form)
     count = spec[2]
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise DseError(f"{where}: the count of {form} is {count!r}, expected a whole number >= 1")
@@ -120,10 +136,12 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
         if not isinstance(ends, Sequence) or isinstance(ends, str) or len(ends) != 2:
             raise DseError(f"{where}: powers_of_two = {ends!r}, expected [start, stop]")
         low, high = (_number(value, row, where) for value in ends)
-        if low <= 0 or math.log2(low) % 1 or not math.isfinite(high):
+        _finite((low, high), where, "powers_of_two")
+        if low <= 0 or math.log2(low) % 1:
             raise DseError(f"{where}: powers_of_two starts at {low}, expected a power of two")
         count = max(math.floor(math.log2(high / low)) + 1, 0) if high > 0 else 0
-        return np.array([low * 2**k for k in range(count)])
+        powers = np.array([low * 2.0**k for k in range(count)])
+        return powers.astype(np.int64) if isinstance(low, int) and isinstance(high, int) else powers
     if {"start", "stop"} <= keys <= {"start", "stop", "step"}:
         start, stop = (_number(spec[end], row, where) for end in ("start", "stop"))
         step = _number(spec.get("step", 1), row, where)
@@ -132,15 +150,22 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
                 f"{where}: start {start}, stop {stop}, step {step} make no range: expected finite "
                 "numbers and a step other than 0"
             )
-        count = math.floor((stop - start) / step * (1 + 1e-12) + 1e-9) + 1
-        _bounded(count, where)
+        steps = (stop - start) / step
+        _bounded(steps, where)
         if all(isinstance(value, int) for value in (start, stop, step)):
             return np.array(range(int(start), int(stop) + (1 if step > 0 else -1), int(step)))
-        return start + step * np.arange(max(count, 0))
+        count = max(math.floor(steps * (1 + 1e-12) + 1e-9) + 1, 0)
+        values = start + step * np.arange(count)
+        return np.minimum(values, stop) if step > 0 else np.maximum(values, stop)
     known = ("start", "stop", "step", "linspace", "geomspace", "powers_of_two", "zip")
     odd = next((key for key in spec if key not in known), None)
     hint = f"; {odd!r} is no key of an axis{nearest(odd, known)}" if odd else ""
     raise DseError(f"{where} = {dict(spec)!r} is no axis{hint}; expected {_FORMS}")
+
+
+def _wide(values: Any) -> bool:
+    """Whether some whole number is beyond those that floats hold exactly."""
+    return bool(np.any(np.abs(np.asarray(values, dtype=np.float64)) > _WHOLE))
 
 
 def _numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
@@ -148,8 +173,11 @@ def _numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
     if isinstance(spec, Mapping):
         array = _from_mapping(spec, row, where)
     elif isinstance(spec, range):
-        _bounded(len(spec), where)
-        array = np.array(spec, dtype=np.int64)
+        if spec:
+            _number(spec[0], row, where)
+            _number(spec[-1], row, where)
+            _bounded((spec[-1] - spec[0]) / spec.step, where)
+        array = np.array(spec, dtype=np.float64 if spec and _wide((spec[0], spec[-1])) else None)
     elif hasattr(spec, "__array__"):
         array = np.asarray(spec)
         if array.ndim != 1 or array.dtype.kind not in "iuf":
@@ -157,6 +185,7 @@ def _numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
                 f"{where} is an array of shape {array.shape} and type {array.dtype}: "
                 "expected one dimension of numbers"
             )
+        array = array.astype(np.float64 if array.dtype.kind == "f" or _wide(array) else np.int64)
     elif isinstance(spec, Sequence) and not isinstance(spec, str):
         numbers = [_number(value, row, where) for value in spec]
         whole = all(isinstance(value, int) for value in numbers)
@@ -165,9 +194,10 @@ def _numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
         raise DseError(
             f"{where} = {spec!r} is no axis: expected {_FORMS}; a single value belongs in set"
         )
-    if row.domain.whole and array.dtype.kind == "f" and np.all(np.floor(array) == array):
-        array = array.astype(np.int64)
-    return array.astype(np.int64) if array.dtype.kind == "u" else array
+    if row.domain.whole and array.dtype.kind == "f":
+        exact = (np.floor(array) == array) & (np.abs(array) <= _WHOLE)
+        return array.astype(np.int64) if np.all(exact) else array
+    return array
 
 
 def _labels(spec: Any, row: Quantity, where: str, known: Sequence[str] | None) -> tuple[str, ...]:
@@ -225,6 +255,8 @@ def parse_axis(name: str, spec: Any, quantities: Mapping[str, Quantity]) -> Axis
     [1000000000.0, 1300000000.0]
     """
     where = f"the axis {name}"
+    if not isinstance(name, str):
+        raise DseError(f"{where} has no name: expected that of a quantity, as text")
     if isinstance(spec, Mapping) and "zip" in spec:
         return _zip(name, spec, quantities)
     if name in ("machine", "workload"):
@@ -264,6 +296,11 @@ def _zip(name: str, spec: Mapping[str, Any], quantities: Mapping[str, Quantity])
         raise DseError(f"{where} = {dict(spec)!r}: expected {{ zip = {{ name = list, ... }} }}")
     if name in quantities and name not in columns:
         raise DseError(f"{where} zips other quantities: give it a name that is no quantity")
+    if not name.isidentifier() or name in _TAKEN:
+        raise DseError(
+            f"{where} zips quantities: its name must be one word of letters, digits and _, and "
+            f"none of {', '.join(_TAKEN)}"
+        )
     arrays: dict[str, NDArray[Any]] = {}
     for column, values in columns.items():
         row = quantities.get(column)

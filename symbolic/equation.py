@@ -51,6 +51,7 @@ class Equation:
     domain: str = "[-inf, inf]"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function, at the given values."""
         return self.function(*args, **kwargs)
 
     __hash__ = object.__hash__
@@ -102,7 +103,7 @@ def equation(
     domain: str = "[-inf, inf]",
     name: str = "",
 ) -> Any:
-    """Turn a function into an :class:`Equation`: its name is the quantity, its parameters the inputs.
+    """Make an :class:`Equation`: the function's name is the quantity, its parameters the inputs.
 
     Parameters
     ----------

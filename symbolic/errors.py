@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class DseError(ValueError):
@@ -12,6 +13,12 @@ class DseError(ValueError):
 
 class UnknownNameError(DseError):
     """A name that is not known where it stands."""
+
+
+class UnknownEntryError(UnknownNameError, KeyError):
+    """A key that a mapping of models, machines or workloads does not hold."""
+
+    __str__ = Exception.__str__
 
 
 class DomainError(DseError):
@@ -28,8 +35,12 @@ class ExpressionError(DseError):
     def __init__(self, message: str, text: str, position: int) -> None:
         self.text = text
         self.position = position
+        self.message = message
         pointer = " " * position + "^"
         super().__init__(f"{message} (at position {position})\n    {text}\n    {pointer}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.text, self.position)
 
 
 class GraphError(DseError):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Number
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -52,19 +52,20 @@ MAX_POWER = 64
 
 
 class Node:
-    """One step of a traced equation: an operation and its arguments. Equal nodes are identical.
+    """One step of a traced equation: an operation, its arguments. Equal nodes are identical.
 
     ``op`` is ``"constant"`` (``args = (value,)``), ``"reference"`` (``args = (quantity name,)``), or
     a primitive, whose ``args`` are nodes.
     """
 
     __slots__ = ("__weakref__", "args", "op")
-    _pool: WeakValueDictionary[Any, Node] = WeakValueDictionary()
+    _pool: ClassVar[WeakValueDictionary[Any, Node]] = WeakValueDictionary()
 
     op: str
     args: tuple[Any, ...]
 
     def __new__(cls, op: str, args: tuple[Any, ...]) -> Node:
+        """The one node of that operation on those arguments."""
         leaf = op in ("constant", "reference")
         key = (op, *((type(args[0]), repr(args[0])) if leaf else map(id, args)))
         node = cls._pool.get(key)
@@ -430,20 +431,23 @@ def sqrt(a: Any) -> Any:
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """``base`` to the ``exponent``. A literal whole exponent becomes products, exact in every world.
+    """``base`` to the ``exponent``. A whole literal exponent becomes products, exact everywhere.
 
-    Other exponents use the library's power function, on which worlds agree within 2 ulp.
-    A literal exponent beyond 64 is refused with ``ValueError``.
+    An exponent that is a quantity, or no whole number, uses the library's power function, on which
+    worlds agree within 2 ulp. A literal exponent beyond 64 is refused with ``ValueError``.
 
-    >>> power(3, 2), power(2.0, -1)
-    (9, 0.5)
+    >>> power(3, 2), power(2.0, -1), power(2.0, 0.5) == 2.0**0.5
+    (9, 0.5, True)
     """
     if isinstance(exponent, Node) and exponent.op == "constant":
         exponent = exponent.args[0]
-    if not isinstance(exponent, (int, float)):
+    traced = isinstance(base, Node)
+    if not isinstance(exponent, (int, float)) or not (traced or isinstance(exponent, int)):
         return _pow(base, exponent)
     if abs(exponent) > MAX_POWER:
-        raise ValueError(f"the exponent {exponent} is beyond {MAX_POWER}: rewrite the formula")
+        if traced or isinstance(base, int):
+            raise ValueError(f"the exponent {exponent} is beyond {MAX_POWER}: rewrite the formula")
+        return _pow(base, float(exponent))
     if exponent != int(exponent):
         return _pow(base, exponent)
     count = int(exponent)
