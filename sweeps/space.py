@@ -94,7 +94,7 @@ def _number(value: Any, row: Quantity, where: str) -> float | int:
         try:
             return float(number)
         except OverflowError:
-            raise DseError(f"{where} holds a number beyond 1e308: give one that floats hold") from None
+            raise DseError(f"{where} holds a number beyond 1e308: give a smaller one") from None
     return number
 
 
