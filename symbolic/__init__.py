@@ -1,1 +1,1 @@
-"""The equations of the models and their algebra: quantities, graph, closed forms, units, formulas."""
+"""The equations of the models and their algebra: quantities, graph, closed forms, units."""

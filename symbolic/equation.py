@@ -11,7 +11,7 @@ from typing import Any
 from symbolic.errors import GraphError
 from symbolic.ops import Node, constant, reference
 
-__all__ = ["Equation", "equation"]
+__all__ = ["Equation", "equation", "label_text"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,8 @@ class Equation:
         return inspect.getdoc(self.function) or ""
 
 
-def _label(value: object) -> str:
+def label_text(value: object) -> str:
+    """The label of a switch as text; truth values are ``true`` and ``false``."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -144,7 +145,7 @@ def equation(
             function=function,
             inputs=tuple(parameter.name for parameter in parameters),
             source=source,
-            when={key: _label(value) for key, value in (when or {}).items()},
+            when={key: label_text(value) for key, value in (when or {}).items()},
             flags=dict(flags or {}),
             symbol=symbol,
             table=table,

@@ -14,7 +14,7 @@ from symbolic.ops import Node, constant, reference, references, substitute
 __all__ = ["Condition", "Definition", "Graph", "resolve"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Definition:
     """How one quantity gets its value.
 
@@ -35,7 +35,7 @@ class Definition:
         return self.kind in ("given", "default", "table")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Condition:
     """A relation that marks points as feasible: a rule of the model or a constraint of the user."""
 
@@ -44,7 +44,7 @@ class Condition:
     is_rule: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Graph:
     """The definitions needed for some outputs, each after those it needs."""
 
@@ -165,6 +165,11 @@ class _Resolver:
             otherwise = self.own(name)
             if otherwise is None:
                 return None
+            if otherwise.kind == "table":
+                raise GraphError(
+                    f"{name} is given for some labels of an axis and comes from a table equation "
+                    "for the others: give it for every label, or for none"
+                )
             formula = substitute(formula, {name: otherwise.node})
         return Definition(name=name, kind="formula", node=formula, needs=references(formula))
 

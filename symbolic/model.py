@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from symbolic.equation import Equation, _label
+from symbolic.equation import Equation, label_text
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
 from symbolic.ops import references
 from symbolic.quantities import RULES, TABLE, Domain, Quantity
@@ -92,7 +92,7 @@ class Model:
                     f"{nearest(name, used)}; its switches are: {', '.join(used) or 'none'}"
                 )
         bare = replace(self, rules=())
-        labels = {name: _label(value) for name, value in switches.items()}
+        labels = {name: label_text(value) for name, value in switches.items()}
         chosen = resolve(bare, given={}, switches=labels, outputs=()).switches
         held = [
             eq

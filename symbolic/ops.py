@@ -54,8 +54,8 @@ MAX_POWER = 64
 class Node:
     """One step of a traced equation: an operation, its arguments. Equal nodes are identical.
 
-    ``op`` is ``"constant"`` (``args = (value,)``), ``"reference"`` (``args = (quantity name,)``), or
-    a primitive, whose ``args`` are nodes.
+    ``op`` is ``"constant"`` (``args = (value,)``), ``"reference"`` (``args = (quantity name,)``),
+    or a primitive, whose ``args`` are nodes.
     """
 
     __slots__ = ("__weakref__", "args", "op")
@@ -251,14 +251,8 @@ def _scalar_exp(a: Any) -> float:
         return math.inf
 
 
-def _scalar_power(a: Any, b: Any) -> Any:
-    try:
-        value = a**b
-    except ZeroDivisionError:
-        return math.inf
-    except OverflowError:
-        return math.inf
-    return math.nan if isinstance(value, complex) else value
+def _scalar_power(a: Any, b: Any) -> float:
+    return float(_quiet(np.power)(float(a), float(b)))
 
 
 _minimum = _primitive("minimum", lambda a, b: a if a < b else b, lambda a, b: np.where(a < b, a, b))
@@ -442,15 +436,12 @@ def power(base: Any, exponent: Any) -> Any:
     if isinstance(exponent, Node) and exponent.op == "constant":
         exponent = exponent.args[0]
     traced = isinstance(base, Node)
-    if not isinstance(exponent, (int, float)) or not (traced or isinstance(exponent, int)):
+    literal = isinstance(exponent, int) or (traced and isinstance(exponent, float))
+    if literal and abs(exponent) > MAX_POWER and (traced or isinstance(base, int)):
+        raise ValueError(f"the exponent {exponent} is beyond {MAX_POWER}: rewrite the formula")
+    if not isinstance(exponent, int) or abs(exponent) > MAX_POWER:
         return _pow(base, exponent)
-    if abs(exponent) > MAX_POWER:
-        if traced or isinstance(base, int):
-            raise ValueError(f"the exponent {exponent} is beyond {MAX_POWER}: rewrite the formula")
-        return _pow(base, float(exponent))
-    if exponent != int(exponent):
-        return _pow(base, exponent)
-    count = int(exponent)
+    count = exponent
     if count == 0:
         return base * 0 + 1
     product = base

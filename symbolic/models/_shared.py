@@ -30,7 +30,7 @@ def warps_per_block(threads_per_block, warp_size):
     return ceil(threads_per_block / warp_size)
 
 
-@equation(source="Hong 2012, Table 1", symbol="N")
+@equation(source="Hong 2012, Table 1", symbol=r"N_\mathrm{SM}")
 def warps_per_sm(active_blocks_per_sm, warps_per_block):
     r"""Warps that one multiprocessor can hold at once. [warps]
 

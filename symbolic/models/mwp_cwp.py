@@ -11,6 +11,7 @@ limits MWP but N, and case 3 holds, computation alone. MWP − 1 is 0 where MWP 
 
 from __future__ import annotations
 
+from symbolic.advice import Guide
 from symbolic.equation import equation
 from symbolic.model import Family
 from symbolic.models import _memory_warps, _residency, _shared
@@ -43,6 +44,19 @@ RESIDENCY = _residency.EQUATIONS
 MEMORY_WARPS = _memory_warps.EQUATIONS
 
 CASES = {1: "not enough warps", 2: "memory bound", 3: "computation bound"}
+
+#: What a programmer or a designer can move; the threads of a block change the work, too.
+ADVICE = Guide(
+    state="case",
+    goal="time",
+    limits="mwp",
+    helps="active_blocks_per_sm, warps_per_sm, active_sms, mem_bandwidth, core_clock, comp_insts, "
+    "coalesced_insts, uncoalesced_insts, transactions_per_uncoalesced, "
+    "departure_delay_coalesced, departure_delay_uncoalesced",
+    follow=True,
+    show=("mwp", "cwp", "resident_warps"),
+    fixed=frozenset({"threads_per_block", "warp_size"}),
+)
 
 PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 
+from symbolic.advice import Guide
 from symbolic.equation import equation
 from symbolic.model import Family
 from symbolic.ops import both, divide, equal, maximum, minimum, sqrt, where
@@ -30,6 +31,24 @@ FAMILIES = (
 )
 
 FLAGS = {0: "thread", 1: "memory", 2: "computation", 3: "capacity"}
+
+#: §2.4, Figs. 11-17. The latency is held: it is "generally very difficult to change".
+ADVICE = Guide(
+    state="bound",
+    goal="cs_throughput",
+    maximize=True,
+    limits="ms_throughput",
+    helps={
+        "thread": "threads, intensity",
+        "memory": "intensity, ms_peak",
+        "computation": "lanes_width",
+        "capacity": "lanes_width + intensity, lanes_width + ms_peak, "
+        "lanes_width + ms_peak + threads",
+    },
+    tied={"capacity": ("memory", "computation")},
+    fixed=frozenset({"issue_cycles", "comp_factor", "imbalance_loss", "warp_size"}),
+    notes={"supply=smooth": "the memory system never fills: thread and memory name its asymptotes"},
+)
 
 #: Two limits closer than one part in this many are a tie.
 TIE = 10**12

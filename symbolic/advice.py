@@ -1,0 +1,168 @@
+"""What advice a model gives, declared beside it as data, and the search for where a regime ends.
+
+A model file that holds a :class:`Guide` named ``ADVICE`` is advised on by :func:`dse.advise`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symbolic.graph import Graph
+from symbolic.model import Model
+from symbolic.quantities import Domain
+
+__all__ = ["Guide", "first_event", "guides", "smallest_terms", "steps"]
+
+Floats = NDArray[np.float64]
+
+#: Values of a whole quantity that are looked at one by one, nearest first; beyond, by ratio.
+NEAR = 4096
+#: A quantity is followed over a factor of two to this power.
+OCTAVES = 64
+#: Steps in an octave.
+FINE = 32
+#: Parts into which the step that holds an event is cut, until it holds one number.
+PARTS = 256
+ROUNDS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guide:
+    """What helps in each bound or case of a model.
+
+    Parameters
+    ----------
+    state : str
+        The quantity with flags that names the bound or case.
+    goal : str
+        What should improve; ``maximize`` says whether it should rise.
+    limits : str
+        The quantity that equals the smallest of several terms; a border is where another term
+        becomes the smallest.
+    helps : str or mapping of str to str
+        The moves, for all states or by the label of each, with commas between: quantities moved
+        one at a time, or several joined by ``+`` that move together by one factor.
+    tied : mapping of str to tuple of str
+        The terms, by their labels in the model's families, that bind in a state; the one of the
+        state's own label where it is not named.
+    follow : bool
+        Whether moves that reach a border are told even where they do not help.
+    show : tuple of str
+        Quantities told with the state.
+    fixed : frozenset of str
+        Quantities never advised, though a quantity that helps may depend on them.
+    notes : mapping of str to str
+        What to say under a switch, by ``"name=label"``.
+    """
+
+    state: str
+    goal: str
+    limits: str
+    helps: str | Mapping[str, str]
+    maximize: bool = False
+    tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    follow: bool = False
+    show: tuple[str, ...] = ()
+    fixed: frozenset[str] = frozenset()
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def moves(self, label: str) -> tuple[tuple[str, ...], ...]:
+        """The moves of a state, each as the quantities that move together.
+
+        >>> guide = Guide(state="b", goal="t", limits="r", helps={"memory": "z, m + r"})
+        >>> guide.moves("memory")
+        (('z',), ('m', 'r'))
+        """
+        text = self.helps if isinstance(self.helps, str) else self.helps.get(label, "")
+        moves = (tuple(name.strip() for name in move.split("+")) for move in text.split(","))
+        return tuple(move for move in moves if move != ("",))
+
+
+def guides(model: Model) -> tuple[Guide, ...]:
+    """The guides beside the equations of a model, in the order of its main outputs.
+
+    >>> from symbolic.model import load_model
+    >>> [guide.state for guide in guides(load_model("transit"))]
+    ['bound']
+    """
+    found: list[Guide] = []
+    for eq in model.equations:
+        guide = getattr(eq.function, "__globals__", {}).get("ADVICE")
+        if isinstance(guide, Guide) and guide not in found:
+            found.append(guide)
+    known = [g for g in found if {g.state, g.goal, g.limits} <= set(model.yields)]
+    order = [*model.outputs, *model.yields]
+    return tuple(sorted(known, key=lambda guide: order.index(guide.state)))
+
+
+def smallest_terms(graph: Graph, name: str) -> tuple[str, ...]:
+    """The quantities whose smallest is the named one, as far down as minima go; else itself.
+
+    >>> from symbolic.model import load_model
+    >>> smallest_terms(load_model("transit").graph(), "ms_throughput")
+    ('thread_limit', 'ms_peak', 'computation_limit')
+    """
+    found: dict[str, None] = {}
+    stack = [graph.definitions[name].node]
+    if stack[0].op not in ("minimum", "ceil"):
+        return (name,)
+    while stack:
+        node = stack.pop()
+        if node.op in ("minimum", "ceil"):
+            stack.extend(reversed(node.args))
+        elif node.op == "reference":
+            found.update(dict.fromkeys(smallest_terms(graph, node.args[0])))
+        else:
+            return (name,)
+    return tuple(found)
+
+
+def steps(start: float, domain: Domain, *, raising: bool) -> Floats:
+    """Values beyond the start, nearest first, up to the end of the domain or 2**64 times away.
+
+    >>> steps(3.0, Domain(low=1, low_open=False, whole=True), raising=False)
+    array([2., 1.])
+    """
+    sign = 1.0 if raising else -1.0
+    if domain.whole:
+        near = start + sign * np.arange(1, NEAR + 1)
+        far = np.rint(max(start, 1.0) * np.exp2(sign * np.arange(1, 16 * OCTAVES) / 16))
+        xs = np.concatenate([near, far[(far - near[-1]) * sign > 0]])
+    else:
+        base, octaves = (start, OCTAVES) if start else (2.0**-OCTAVES, 2 * OCTAVES)
+        xs = base * np.exp2(sign * np.arange(1 if start else 0, FINE * octaves + 1) / FINE)
+    ends = [end for end in (domain.low, domain.high) if (end - start) * sign > 0]
+    xs = np.concatenate([xs, [end for end in ends if math.isfinite(end)]])
+    xs = np.unique(xs[domain.holds(xs) & ((xs - start) * sign > 0)])
+    return xs if raising else xs[::-1]
+
+
+def first_event(
+    event: Callable[[Floats], NDArray[Any]], start: float, xs: Floats, *, whole: bool = False
+) -> tuple[float, float] | None:
+    """The first place along ``xs`` where an event holds: the last number before, and the number.
+
+    Exact to neighbouring whole numbers or floats, if no event begins and ends within one step.
+
+    >>> first_event(lambda x: x * x >= 2, 1.0, np.array([1.25, 1.5, 2.0]))[1]
+    1.4142135623730951
+    """
+    low = start
+    for turn in range(ROUNDS):
+        hit = np.flatnonzero(event(xs))
+        if not len(hit):
+            return None
+        place = int(hit[0])
+        low, high = (float(xs[place - 1]) if place else low), float(xs[place])
+        xs = low + (high - low) * (np.arange(1, PARTS) / PARTS)
+        xs = np.rint(xs) if whole else xs
+        xs = np.concatenate([xs[(xs != low) & (xs != high)], [high]])
+        if len(xs) == 1 or turn == ROUNDS - 1:
+            break
+    return low, high
