@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symbolic.model import Model, available_models, load_model
+from symbolic.library import available_models, load_model
+from symbolic.model import Model
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -13,7 +13,8 @@ from sweeps.grid import Leaf
 from sweeps.space import Axis
 from symbolic.errors import DseError
 from symbolic.graph import resolve
-from symbolic.model import Model, load_model
+from symbolic.library import load_model
+from symbolic.model import Model
 from symbolic.ops import Node
 from symbolic.quantities import Quantity
 

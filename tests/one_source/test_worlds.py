@@ -20,7 +20,7 @@ import pytest
 
 from symbolic.closed_form import SYMPY, exact, symbol, to_sympy
 from symbolic.equation import Equation
-from symbolic.model import iterate_models
+from symbolic.library import iterate_models
 from symbolic.ops import NUMERIC, Node, interpret, walk
 from symbolic.quantities import Quantity
 from tests.one_source.points import point

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from symbolic.closed_form import SYMPY, exact, symbol, to_sympy
 from symbolic.errors import DseError, UnknownNameError
-from symbolic.model import iterate_models, load_model
+from symbolic.library import iterate_models, load_model
 from symbolic.ops import (
     NUMERIC,
     absolute,

@@ -9,7 +9,8 @@ import pytest
 
 from symbolic.errors import DseError, GraphError, UnknownNameError
 from symbolic.graph import Graph, resolve
-from symbolic.model import Model, load_model
+from symbolic.library import load_model
+from symbolic.model import Model
 from symbolic.ops import constant, interpret, reference, where
 
 HEAD = "from symbolic.equation import equation\nfrom symbolic.quantities import quantity\n"

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from symbolic.errors import DseError, GraphError, UnknownNameError
-from symbolic.model import Family, Model, available_models, iterate_models, load_model
+from symbolic.library import available_models, iterate_models, load_model
+from symbolic.model import Family, Model
 
 HEAD = "from symbolic.equation import equation\nfrom symbolic.quantities import quantity\n"
 Write = Callable[..., str]
@@ -38,7 +39,7 @@ def heat_rise(lost_power):
 
 def test_importing_a_model_does_not_load_sympy() -> None:
     code = (
-        "import sys, symbolic.model as m; m.load_model('transit').variants('bound');"
+        "import sys, symbolic.library as m; m.load_model('transit').variants('bound');"
         "assert 'sympy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

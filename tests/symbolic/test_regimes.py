@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from symbolic.closed_form import exact
 from symbolic.errors import DseError, UnknownNameError
 from symbolic.graph import Graph
-from symbolic.model import Model, iterate_models, load_model
+from symbolic.library import iterate_models, load_model
+from symbolic.model import Model
 from symbolic.ops import interpret
 from tests.one_source.points import point
 

@@ -1,0 +1,189 @@
+"""Finding models: the shipped, those of ``DSE_PATH``, files by path, and unions of several."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+
+from symbolic.equation import Equation
+from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
+from symbolic.model import Family, Model
+from symbolic.quantities import RULES, TABLE, Domain, Quantity
+
+__all__ = ["available_models", "iterate_models", "load_model"]
+
+
+def _from_module(module: ModuleType, name: str) -> Model:
+    equations: list[Equation] = []
+    quantities: dict[str, Quantity] = dict(TABLE)
+    for value in vars(module).values():
+        if isinstance(value, Equation) and value not in equations:
+            equations.append(value)
+        elif isinstance(value, Quantity):
+            if value.name in TABLE and TABLE[value.name] != value:
+                raise GraphError(
+                    f"{name} declares {value.name} again, which the table of quantities holds "
+                    f"as {TABLE[value.name].meaning!r}: use another name"
+                )
+            quantities[value.name] = value
+        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Equation):
+            equations.extend(eq for eq in value if eq not in equations)
+    for eq in equations:
+        if eq.name not in quantities:
+            quantities[eq.name] = Quantity(
+                name=eq.name, unit=eq.unit, domain=Domain.parse(eq.domain), meaning=eq.meaning
+            )
+    for eq in equations:
+        for needed in eq.inputs:
+            if needed not in quantities:
+                raise UnknownNameError(
+                    f"the equation {eq.describe()} needs {needed!r}, which is no known quantity"
+                    f"{nearest(needed, quantities)} (a new input is declared with "
+                    f"dse.quantity({needed!r}, unit=..., meaning=...))"
+                )
+    if not equations:
+        raise GraphError(f"{name} holds no equation: decorate a function with @dse.equation")
+    yielded = tuple(dict.fromkeys(eq.name for eq in equations))
+    doc = (module.__doc__ or "").strip().splitlines()
+    outputs = tuple(getattr(module, "OUTPUTS", ())) or yielded
+    for output in outputs:
+        if output not in yielded:
+            raise UnknownNameError(
+                f"{name} lists {output!r} in OUTPUTS, which no equation yields"
+                f"{nearest(output, yielded)}"
+            )
+    return Model(
+        name=name,
+        equations=tuple(equations),
+        quantities=quantities,
+        rules=RULES + tuple(getattr(module, "RULES", ())),
+        outputs=outputs,
+        families=tuple(getattr(module, "FAMILIES", ())),
+        summary=doc[0] if doc else "",
+    )
+
+
+def _union(models: list[Model], prefer: str | None) -> Model:
+    names = [model.name for model in models]
+    if prefer is not None and prefer not in names:
+        raise UnknownNameError(
+            f"prefer={prefer!r} is none of the joined models {', '.join(names)}"
+            f"{nearest(prefer, names)}"
+        )
+    owner: dict[str, Model] = {}
+    for model in sorted(models, key=lambda m: m.name != prefer):
+        for name in model.yields:
+            first = owner.setdefault(name, model)
+            ours, theirs = first.variants(name), model.variants(name)
+            if first.name == prefer or set(theirs) <= set(ours):
+                continue
+            if not set(ours) <= set(theirs):
+                mine = next(eq for eq in ours if eq not in theirs)
+                other = next(eq for eq in theirs if eq not in ours)
+                raise GraphError(
+                    f"{name} has two definitions: {mine.describe()} and {other.describe()}; "
+                    f"say which to use with prefer={first.name!r} or prefer={model.name!r}"
+                )
+            owner[name] = model
+    quantities: dict[str, Quantity] = {}
+    for model in models:
+        for name, row in model.quantities.items():
+            if quantities.setdefault(name, row).unit != row.unit:
+                raise GraphError(
+                    f"{name} is in {quantities[name].unit!r} in one of the models "
+                    f"{', '.join(names)} and in {row.unit!r} in {model.name}: rename one"
+                )
+    families: list[Family] = []
+    for model in models:
+        families += [family for family in model.families if family not in families]
+    joined = (eq for model in models for eq in model.equations if owner[eq.name] is model)
+    return Model(
+        name=" + ".join(names),
+        equations=tuple(dict.fromkeys(joined)),
+        quantities=quantities,
+        rules=tuple(dict.fromkeys(rule for model in models for rule in model.rules)),
+        outputs=tuple(dict.fromkeys(name for model in models for name in model.outputs)),
+        families=tuple(families),
+        summary=" + ".join(model.summary for model in models),
+    )
+
+
+def _folders() -> list[Path]:
+    return [Path(part) for part in os.environ.get("DSE_PATH", "").split(os.pathsep) if part]
+
+
+def available_models() -> dict[str, Path]:
+    """Names of the shipped models and of those in the folders of ``DSE_PATH``, with their files."""
+    shipped = Path(__file__).parent / "models"
+    found: dict[str, Path] = {}
+    for folder in [shipped, *_folders()]:
+        for path in sorted(folder.glob("*.py")) if folder.is_dir() else []:
+            if not path.stem.startswith("_") and (
+                folder == shipped or "equation" in path.read_text()
+            ):
+                found.setdefault(path.stem, path)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _from_file(path: Path, stamp: int) -> Model:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise DseError(f"{path} is no Python file: a model is a file of equations")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return _from_module(module, path.stem)
+
+
+@lru_cache(maxsize=64)
+def _shipped(name: str) -> Model:
+    return _from_module(importlib.import_module(f"symbolic.models.{name}"), name)
+
+
+def _single(name: str, base: Path | None) -> Model:
+    if name.endswith(".py"):
+        path = (base / name if base else Path(name)).resolve()
+        if not path.is_file():
+            raise DseError(f"the model file {name!r} does not exist (looked at {path})")
+        return _from_file(path, path.stat().st_mtime_ns)
+    found = available_models()
+    if name not in found:
+        raise UnknownNameError(
+            f"{name!r} is no model{nearest(name, found)}; there are: {', '.join(sorted(found))} "
+            "(give a model of your own as a path ending in .py, or put it in a folder of DSE_PATH)"
+        )
+    path = found[name]
+    if path.parent == Path(__file__).parent / "models":
+        return _shipped(name)
+    return _from_file(path.resolve(), path.stat().st_mtime_ns)
+
+
+def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | None = None) -> Model:
+    """The model of that name or file, or the union of several: ``"occupancy + mwp_cwp"``.
+
+    Parameters
+    ----------
+    spec : str or Model
+        Name of a shipped model, path of a file ending in ``.py``, or several joined by ``+``.
+    prefer : str, optional
+        The model whose equation is used where two define the same quantity.
+    base : Path, optional
+        The folder against which relative paths are read.
+    """
+    if isinstance(spec, Model):
+        return spec
+    parts = [part.strip() for part in spec.split("+")]
+    models = [_single(part, base) for part in parts]
+    return models[0] if len(models) == 1 else _union(models, prefer)
+
+
+def iterate_models() -> Iterator[Model]:
+    """Every shipped model."""
+    for name, path in available_models().items():
+        if path.parent == Path(__file__).parent / "models":
+            yield _shipped(name)

@@ -1,0 +1,181 @@
+"""The tree into which an equation is traced.
+
+Python's ``if``, ``and``, ``==`` and ``int()`` cannot be recorded; on a :class:`Node` they raise an
+error that names the primitive to use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from numbers import Number
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+__all__ = ["Node", "constant", "reference", "references", "substitute", "walk"]
+
+BOOLEAN = frozenset({"less", "less_equal", "equal", "both", "either", "negate"})
+
+
+class Node:
+    """One step of a traced equation: an operation, its arguments. Equal nodes are identical.
+
+    ``op`` is ``"constant"`` (``args = (value,)``), ``"reference"`` (``args = (quantity name,)``),
+    or a primitive, whose ``args`` are nodes.
+    """
+
+    __slots__ = ("__weakref__", "args", "op")
+    _pool: ClassVar[WeakValueDictionary[Any, Node]] = WeakValueDictionary()
+
+    op: str
+    args: tuple[Any, ...]
+
+    def __new__(cls, op: str, args: tuple[Any, ...]) -> Node:
+        """The one node of that operation on those arguments."""
+        leaf = op in ("constant", "reference")
+        key = (op, *((type(args[0]), repr(args[0])) if leaf else map(id, args)))
+        node = cls._pool.get(key)
+        if node is None:
+            node = object.__new__(cls)
+            object.__setattr__(node, "op", op)
+            object.__setattr__(node, "args", args)
+            cls._pool[key] = node
+        return node
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a node is immutable")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Node, (self.op, self.args)
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether the node is a condition."""
+        return self.op in BOOLEAN
+
+    def __repr__(self) -> str:
+        if self.op == "constant":
+            return repr(self.args[0])
+        if self.op == "reference":
+            return str(self.args[0])
+        return f"{self.op}({', '.join(map(repr, self.args))})"
+
+    # --- arithmetic records itself
+    def __add__(self, other: Any) -> Node:
+        return Node("add", (self, constant(other)))
+
+    def __radd__(self, other: Any) -> Node:
+        return Node("add", (constant(other), self))
+
+    def __sub__(self, other: Any) -> Node:
+        return Node("sub", (self, constant(other)))
+
+    def __rsub__(self, other: Any) -> Node:
+        return Node("sub", (constant(other), self))
+
+    def __mul__(self, other: Any) -> Node:
+        return Node("mul", (self, constant(other)))
+
+    def __rmul__(self, other: Any) -> Node:
+        return Node("mul", (constant(other), self))
+
+    def __truediv__(self, other: Any) -> Node:
+        return Node("div", (self, constant(other)))
+
+    def __rtruediv__(self, other: Any) -> Node:
+        return Node("div", (constant(other), self))
+
+    def __neg__(self) -> Node:
+        return Node("mul", (constant(-1), self))
+
+    def __pos__(self) -> Node:
+        return self
+
+    def __lt__(self, other: Any) -> Node:
+        return Node("less", (self, constant(other)))
+
+    def __gt__(self, other: Any) -> Node:
+        return Node("less", (constant(other), self))
+
+    def __le__(self, other: Any) -> Node:
+        return Node("less_equal", (self, constant(other)))
+
+    def __ge__(self, other: Any) -> Node:
+        return Node("less_equal", (constant(other), self))
+
+    # --- what cannot be recorded is refused
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        raise TypeError("an equation cannot use ==, != or 'in' over quantities: use equal(a, b)")
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "an equation cannot use if, and, or, not, min or max over quantities: "
+            "use where, both, either, negate, minimum, maximum"
+        )
+
+    def _refuse(self, *_: object) -> Any:
+        raise TypeError(
+            "an equation cannot use int(), round(), abs(), //, % or ** over quantities: "
+            "use floor, ceil, absolute, power"
+        )
+
+    __int__ = __float__ = __round__ = __abs__ = __index__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _refuse
+
+
+def constant(value: Any) -> Node:
+    """The node of a number or truth value; a node stays itself."""
+    if isinstance(value, Node):
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, Number):
+        raise TypeError(f"an equation may use numbers and quantities, not {value!r}")
+    return Node("constant", (value,))
+
+
+def reference(name: str) -> Node:
+    """The node that stands for the quantity of that name."""
+    return Node("reference", (name,))
+
+
+def walk(roots: Iterable[Node]) -> list[Node]:
+    """Every node below the roots, each once, arguments before their users."""
+    done: dict[int, Node] = {}
+    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in done:
+            continue
+        if ready or node.op in ("constant", "reference"):
+            done[id(node)] = node
+        else:
+            stack.append((node, True))
+            stack.extend((arg, False) for arg in reversed(node.args))
+    return list(done.values())
+
+
+def references(*roots: Node) -> tuple[str, ...]:
+    """The quantities named below the roots, each once, in order of appearance."""
+    return tuple(node.args[0] for node in walk(roots) if node.op == "reference")
+
+
+def substitute(root: Node, replacements: Mapping[str, Node]) -> Node:
+    """The same tree with quantities replaced by the given nodes."""
+    done: dict[int, Node] = {}
+    for node in walk((root,)):
+        if node.op == "reference":
+            done[id(node)] = replacements.get(node.args[0], node)
+        elif node.op == "constant":
+            done[id(node)] = node
+        else:
+            done[id(node)] = Node(node.op, tuple(done[id(arg)] for arg in node.args))
+    return done[id(root)]
