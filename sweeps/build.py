@@ -89,6 +89,10 @@ def build_grid(
         _add_axis(axis, (tables or {}).get(axis.name, {}), given, leaves)
     switch_axes = tuple(axis.name for axis in axes if axis.kind == "switch")
     wanted = None if outputs is None else list(outputs)
+    for name in wanted or ():
+        if model.quantity(name).is_label:
+            raise DseError(f"{name} has labels for values and cannot be an output: leave it out")
+    supplied = {name for axis in axes for name in (axis.name, *axis.columns)}
     graphs: dict[tuple[str, ...], Graph] = {}
     complete: dict[tuple[str, ...], dict[str, Leaf]] = {}
     for key in itertools.product(*(axis_of[name].labels for name in switch_axes)):
@@ -100,7 +104,9 @@ def build_grid(
             where=constraints,
         )
         graphs[key] = graph
-        complete[key] = _complete(graph, leaves, tuple(axis_of))
+        at = {a: axis_of[a].labels.index(k) for a, k in zip(switch_axes, key, strict=True)}
+        here = {name: _at_switches(leaf, at) for name, leaf in leaves.items()}
+        complete[key] = _complete(graph, here, tuple(axis_of))
     first = next(iter(graphs.values()))
     return Grid(
         model=model,
@@ -108,8 +114,18 @@ def build_grid(
         switch_axes=switch_axes,
         graphs=graphs,
         leaves=complete,
-        outputs=tuple(name for name in first.outputs if name not in axis_of),
+        outputs=tuple(name for name in first.outputs if name not in supplied),
     )
+
+
+def _at_switches(leaf: Leaf, at: Mapping[str, int]) -> Leaf:
+    """The part of a table over switch axes that is read under some labels of theirs."""
+    switched = tuple(axis for axis in leaf.axes if axis in at)
+    if not switched:
+        return leaf
+    index = tuple(at.get(axis, slice(None)) for axis in leaf.axes)
+    axes = tuple(axis for axis in leaf.axes if axis not in at)
+    return Leaf(axes=axes, array=np.asarray(leaf.array[index]), switched=switched)
 
 
 def _add_axis(
@@ -209,15 +225,17 @@ def _run_table(graph: Graph, name: str, leaves: Mapping[str, Leaf], order: tuple
     assert definition.equation is not None
     roots = [graph.flat(need) for need in definition.needs]
     used = {axis for n in references(*roots) for axis in leaves[n].axes}
+    switched = {axis for n in references(*roots) for axis in leaves[n].switched}
     axes = tuple(axis for axis in order if axis in used)
-    values = {n: leaves[n].over(axes) for n in references(*roots)}
+    values = {n: np.atleast_1d(leaves[n].over(axes)) for n in references(*roots)}
     with np.errstate(all="ignore"):
         columns = np.broadcast_arrays(*map(np.asarray, interpret_all(roots, values)))
-    shape = columns[0].shape if columns else ()
+    shape = columns[0].shape if columns and axes else ()
     known: dict[tuple[Any, ...], float] = {}
     result = np.empty(math.prod(shape))
     for place, inputs in enumerate(zip(*(c.reshape(-1).tolist() for c in columns), strict=True)):
         if inputs not in known:
             known[inputs] = float(definition.equation(*inputs))
         result[place] = known[inputs]
-    return Leaf(axes=axes, array=result.reshape(shape))
+    own = tuple(axis for axis in order if axis in switched)
+    return Leaf(axes=axes, array=result.reshape(shape), switched=own)

@@ -58,13 +58,13 @@ def _first_in(
         for name in references(node):
             leaf = grid.leaves[key][name].over(own)
             cut = leaf[low : low + step] if shape and leaf.shape[0] > 1 else leaf
-            values[name] = cut
+            values[name] = np.atleast_1d(cut)
         with np.errstate(all="ignore"):
             holds = interpret_all((node,), values)[0]
-        sizes = (min(step, shape[0] - low), *shape[1:]) if shape else ()
+        sizes = (min(step, shape[0] - low), *shape[1:]) if shape else (1,)
         holds = np.broadcast_to(holds, sizes)
         if holds.any():
-            place = np.unravel_index(int(np.argmax(holds.reshape(-1))), sizes) if sizes else ()
+            place = np.unravel_index(int(np.argmax(holds.reshape(-1))), sizes) if shape else ()
             point = dict.fromkeys(dims, 0)
             point.update({axis: int(i) for axis, i in zip(own, place, strict=True)})
             if shape:
@@ -75,20 +75,28 @@ def _first_in(
 
 def check(grid: Grid) -> None:
     """Raise where a given formula leaves its domain, or no point is feasible."""
-    for name in grid.graph.definitions:
-        if grid.graph.definitions[name].kind == "formula":
-            _check_formula(grid, name)
+    formulas = (
+        name
+        for graph in grid.graphs.values()
+        for name, definition in graph.definitions.items()
+        if definition.kind == "formula"
+    )
+    for name in dict.fromkeys(formulas):
+        _check_formula(grid, name)
     if grid.conditions and first(grid, grid.feasible_node, grid.dims(FEASIBLE)) is None:
         raise InfeasibleError(_why_infeasible(grid))
 
 
 def _check_formula(grid: Grid, name: str) -> None:
     row = grid.model.quantity(name)
-    dims = grid.dims(name)
+    everywhere = all(name in graph.definitions for graph in grid.graphs.values())
+    dims = grid.ordered({*grid.dims(name), *(() if everywhere else grid.switch_axes)})
 
     def outside(key: tuple[str, ...]) -> Node:
-        node = grid.graphs[key].flat(name)
-        return _outside(node, row.domain)
+        graph = grid.graphs[key]
+        if name not in graph.definitions:  # of another switch's branch
+            return constant(False)
+        return _outside(graph.flat(name), row.domain)
 
     point = first(grid, outside, dims)
     if point is not None:
@@ -106,7 +114,8 @@ def _why_infeasible(grid: Grid) -> str:
 
         def holds(key: tuple[str, ...], condition: Condition = condition) -> Node:
             graph = grid.graphs[key]
-            return graph.flat_condition(condition)
+            applies = any(c.text == condition.text for c in graph.conditions)
+            return graph.flat_condition(condition) if applies else constant(True)
 
         if first(grid, holds, dims) is None:
             names = references(condition.node)

@@ -55,12 +55,12 @@ def axis_coordinates(grid: Grid) -> dict[str, tuple[tuple[str, ...], NDArray[Any
                 attributes["units"] = row.unit or "1"
         else:
             attributes = {"long_name": axis.name}
-        found[axis.name] = ((axis.name,), axis.coordinate, attributes)
+        found[axis.name] = ((axis.name,), axis.coordinate.copy(), attributes)
         for column, array in axis.columns.items():
             quantity = grid.model.quantities[column]
             found[column] = (
                 (axis.name,),
-                array,
+                array.copy(),
                 {"long_name": quantity.meaning, "units": quantity.unit or "1"},
             )
     return found

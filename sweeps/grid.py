@@ -34,10 +34,14 @@ _TYPES = {"float": np.float64, "flag": np.int8, "bool": np.bool_}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """The values of one quantity over some axes, in the order of the grid."""
+    """The values of one quantity over some axes, in the order of the grid.
+
+    ``switched`` are the switch axes on which it depends too; each of their labels has its own leaf.
+    """
 
     axes: tuple[str, ...]
     array: NDArray[Any]
+    switched: tuple[str, ...] = ()
 
     def over(self, axes: Sequence[str]) -> NDArray[Any]:
         """The values shaped for broadcasting over the given axes."""
@@ -95,6 +99,8 @@ class Grid:
             else:
                 dims = set()
                 for key, graph in self.graphs.items():
+                    if name not in graph.definitions:  # of another switch's branch
+                        continue
                     dims.update(self.node_dims(graph.flat(name), key))
                     dims.update(graph.switches_of([name]) & set(self.switch_axes))
             self._dims[name] = self.ordered(dims)
@@ -117,7 +123,8 @@ class Grid:
     def node_dims(self, node: Node, key: tuple[str, ...]) -> set[str]:
         """The axes of the leaves below a node."""
         leaves = self.leaves[key]
-        return {axis for name in references(node) for axis in leaves[name].axes}
+        used = [leaves[name] for name in references(node)]
+        return {axis for leaf in used for axis in (*leaf.axes, *leaf.switched)}
 
     # --- nodes over the leaves
     def feasible_node(self, key: tuple[str, ...]) -> Node:
@@ -177,10 +184,14 @@ class Grid:
         """Nodes over the leaves, in NumPy, each broadcast over the (switch-free) axes ``dims``."""
         leaves = self.leaves[key]
         names = references(*roots)
-        values = {name: leaves[name].over(dims) for name in names}
+        # never fewer than one dimension: bare numbers would divide as Python does
+        values = {name: np.atleast_1d(leaves[name].over(dims)) for name in names}
         shape = self.shape(dims)
         with np.errstate(all="ignore"):
-            return [np.broadcast_to(v, shape) for v in interpret_all(roots, values)]
+            found = interpret_all(roots, values)
+        if not shape:
+            found = [np.asarray(value).reshape(()) for value in found]
+        return [np.broadcast_to(value, shape) for value in found]
 
     def at(self, point: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
         """Quantities at one configuration, given as an index along each axis.
@@ -191,11 +202,12 @@ class Grid:
         graph, leaves = self.graphs[key], self.leaves[key]
         roots = [self.feasible_node(key) if n == FEASIBLE else graph.flat(n) for n in names]
         values = {
-            name: leaves[name].array[tuple(point[axis] for axis in leaves[name].axes)]
+            name: np.array([leaves[name].array[tuple(point[a] for a in leaves[name].axes)]])
             for name in references(*roots)
         }
         with np.errstate(all="ignore"):
-            return dict(zip(names, interpret_all(roots, values), strict=True))
+            found = [np.atleast_1d(value)[0] for value in interpret_all(roots, values)]
+        return dict(zip(names, found, strict=True))
 
     def at_points(
         self, places: Mapping[str, NDArray[np.int64]], names: Sequence[str]

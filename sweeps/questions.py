@@ -55,7 +55,7 @@ class _Table:
         """A variable shaped for broadcasting over some axes."""
         variable = self.ds[name].variable
         present = [dim for dim in dims if dim in variable.dims]
-        array = np.asarray(variable.transpose(*present).values)
+        array = variable.transpose(*present).values.astype(np.float64, copy=False)
         return array.reshape([self.axes[d] if d in variable.dims else 1 for d in dims])
 
     def values(self, goals: Sequence[Goal]) -> tuple[list[NDArray[np.float64]], tuple[str, ...]]:
@@ -72,7 +72,7 @@ class _Table:
             holds = holds & condition
         found = []
         for value in results[: len(nodes)]:
-            counts = holds & ~np.isnan(value)
+            counts = holds & np.isfinite(value)
             found.append(np.broadcast_to(np.where(counts, value, np.inf), shape))
         return found, dims
 
@@ -140,11 +140,14 @@ def dataset_optimum(
     coordinates, found = table.pick(chosen.places)
     if goal.text not in ds.variables:
         node = parse(goal.text, table.quantities)
-        arrays = {n: found[n][0] if n in found else None for n in references(node)}
-        for name in arrays:
-            if arrays[name] is None:
-                axis, array, _ = coordinates[name]
-                arrays[name] = array[np.maximum(chosen.places[axis], 0)]
+        arrays = {}
+        for name in references(node):
+            if name in found:
+                array = found[name][0]
+            else:
+                axis, values_on_axis, _ = coordinates[name]
+                array = values_on_axis[np.maximum(chosen.places[axis], 0)]
+            arrays[name] = array.astype(np.float64)
         found[OBJECTIVE] = (np.asarray(interpret_all((node,), arrays)[0]), {"long_name": goal.text})
     return answer(coordinates, found, chosen, top, goal)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -175,13 +176,15 @@ class _Meter:
 
     def __init__(self, total: int, listener: Listener | None) -> None:
         self.total, self.listener, self.done = total, listener, 0
+        self.lock = threading.Lock()
         self.began = time.monotonic()
 
     def add(self, points: int) -> None:
-        self.done += points
-        if self.listener is not None:
-            elapsed = time.monotonic() - self.began
-            self.listener(Progress(done=self.done, total=self.total, elapsed=elapsed))
+        with self.lock:  # tiles end in several threads
+            self.done += points
+            if self.listener is not None:
+                elapsed = time.monotonic() - self.began
+                self.listener(Progress(done=self.done, total=self.total, elapsed=elapsed))
 
 
 def compute(

@@ -30,7 +30,7 @@ from sweeps.reduce import front, smallest
 from sweeps.run import TILE, in_threads, prepare
 from symbolic.errors import InfeasibleError
 from symbolic.expression import parse
-from symbolic.ops import Node, both, constant, equal, interpret_all, references, substitute, where
+from symbolic.ops import Node, both, constant, interpret_all, references, substitute, where
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -85,7 +85,7 @@ def _objective(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
     """The signed objective over the leaves, infinite where a condition fails or it is no number."""
     graph = grid.graphs[key]
     value = _flat(grid, key, goal.node(grid.model.quantities))
-    holds = equal(value, value)
+    holds = value > -math.inf  # so neither NaN nor an infinity to be maximised
     if graph.conditions:
         holds = both(grid.feasible_node(key), holds)
     return constant(where(holds, value, math.inf))
@@ -214,7 +214,7 @@ def _answer_grid(grid: Grid, goal: Goal, chosen: Chosen, top: int) -> xr.Dataset
     }
     if goal.text not in grid.model.quantities:
         needed = list(references(goal.node(grid.model.quantities)))
-        values = grid.at_points(flat, needed)
+        values = {n: a.astype(np.float64) for n, a in grid.at_points(flat, needed).items()}
         formula = parse(goal.text, grid.model.quantities)
         number = interpret_all((formula,), values)[0]
         found[OBJECTIVE] = (np.asarray(number).reshape(shape), {"long_name": goal.text})
