@@ -1,0 +1,278 @@
+"""What the tree looks like: names, sizes, files that say the same."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("dse", "symbolic", "stochastic", "sweeps")
+
+TOP = {
+    *PACKAGES,
+    "tests",
+    "pyproject.toml",
+    "examples",
+    "docs",
+    "README.md",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "LICENSE",
+    ".ci",
+    ".gitignore",
+}
+
+#: Lines beyond which a module is a smell, and why these few are longer.
+LIMIT = 300
+LONGER = {
+    "symbolic/quantities.py": "the one table: a row for each quantity",
+    "symbolic/ops.py": "the primitives with their meaning in every world, side by side",
+}
+
+PAPERS = {
+    "Transit: A Visual Analytical Model for Multithreaded Machines": "10.1145/2749246.2749265",
+    "Performance Modeling for Highly-threaded Many-core GPUs": "",
+    "Modelling Performance Loss due to Thread Imbalance in Stochastic Variable-Length SIMT "
+    "Workloads": "10.1109/MASCOTS56607.2022.00026",
+    "Modeling Performance and Power for Energy-Efficient GPGPU Computing": "",
+}
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    """The files that git knows, those about to be added included."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this is no git checkout")
+    paths = (ROOT / name for name in done.stdout.split("\0") if name)
+    return tuple(path for path in sorted(paths) if path.is_file())
+
+
+def sources() -> list[Path]:
+    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def module_of(path: Path) -> ModuleType:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+
+
+def project() -> dict[str, Any]:
+    table: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return table
+
+
+# --- the tree
+def test_top_level_is_fixed() -> None:
+    assert {path.relative_to(ROOT).parts[0] for path in tracked()} == TOP
+
+
+def test_every_package_is_typed() -> None:
+    assert [package for package in PACKAGES if not (ROOT / package / "py.typed").is_file()] == []
+
+
+def test_no_path_of_one_machine() -> None:
+    pattern = re.compile(r"(?<![\w.$}])/(?:home|root|work|Users|mnt|tmp)/[A-Za-z]")
+    found = []
+    for path in tracked():
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue
+        found += [
+            f"{name_of(path)}:{number}: {line.strip()[:80]}"
+            for number, line in enumerate(lines, start=1)
+            if pattern.search(line)
+        ]
+    assert found == []
+
+
+def test_modules_are_short() -> None:
+    sizes = {name_of(path): len(path.read_text().splitlines()) for path in sources()}
+    assert {name: size for name, size in sizes.items() if size > LIMIT and name not in LONGER} == {}
+    assert set(LONGER) <= set(sizes)
+
+
+# --- public names
+def order(name: str) -> tuple[int, list[str | int]]:
+    """Constants, classes, the rest; alphabetical within each, numbers by their value."""
+    pieces = [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", name)]
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, pieces)
+
+
+def modules_with_names() -> list[Path]:
+    return [
+        path
+        for path in sources()
+        if path.name != "__main__.py" and "models" not in path.relative_to(ROOT).parts[:-1]
+    ]
+
+
+@pytest.mark.parametrize("path", modules_with_names(), ids=name_of)
+def test_all_is_sorted(path: Path) -> None:
+    module = module_of(path)
+    names = getattr(module, "__all__", None)
+    if names is None:
+        assert not defined_in(path), f"{name_of(path)} defines public names and has no __all__"
+        return
+    assert list(names) == sorted(set(names), key=order)
+    assert [name for name in names if not hasattr(module, name)] == []
+
+
+def defined_in(path: Path) -> set[str]:
+    """Public functions and classes that a file defines at its top level."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    body = ast.parse(path.read_text()).body
+    return {n.name for n in body if isinstance(n, kinds) and not n.name.startswith("_")}
+
+
+def test_all_is_complete() -> None:
+    missing = set()
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES:
+                module = importlib.import_module(node.module or "")
+                known = getattr(module, "__all__", None)
+                missing |= {
+                    f"{node.module}.{alias.name}, for {name_of(path)}"
+                    for alias in node.names
+                    if known is not None and alias.name not in known
+                    if not isinstance(getattr(module, alias.name, None), ModuleType)
+                }
+    assert sorted(missing) == []
+
+
+def test_the_interface_holds_what_is_promised() -> None:
+    import dse
+
+    promised = {
+        *("DseError", "Study", "advise", "best_config", "equation", "evaluate", "export"),
+        *("machine", "machines", "model", "models", "open", "optimum", "pareto", "quantity"),
+        *("workload", "workloads"),
+    }
+    assert promised <= set(dse.__all__) <= set(dir(dse))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_submodule_hides_a_public_name(package: str) -> None:
+    module = importlib.import_module(package)
+    before = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+    for found in pkgutil.walk_packages(module.__path__, f"{package}."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+    after = {name: getattr(module, name) for name in before}
+    assert before == after
+    assert [name for name, value in after.items() if isinstance(value, ModuleType)] == []
+
+
+# --- tests
+ASSERTING = {"raises", "warns", "fail"}
+
+
+def asserts(node: ast.AST, others: dict[str, ast.AST]) -> bool:
+    """Whether a test asserts: itself, or by something of its file that it names."""
+    for part in ast.walk(node):
+        name = getattr(part, "attr", None) or getattr(part, "id", None)
+        if isinstance(part, ast.Assert) or name in ASSERTING:
+            return True
+        if isinstance(part, ast.keyword) and part.arg == "check":  # a program that must succeed
+            return ast.unparse(part.value) == "True"
+        rest = {key: value for key, value in others.items() if key != name}
+        if name in others and asserts(others[name], rest):
+            return True
+    return False
+
+
+def named(tree: ast.Module) -> dict[str, ast.AST]:
+    """Functions and constants of a file by name."""
+    found: dict[str, ast.AST] = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = node
+        elif isinstance(node, ast.Assign):
+            found |= {to.id: node.value for to in node.targets if isinstance(to, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
+            found[node.target.id] = node.value
+    return found
+
+
+def test_every_test_asserts() -> None:
+    silent = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        if path.parent.name == "benchmarks":  # they report
+            continue
+        tree = ast.parse(path.read_text())
+        others = named(tree)
+        silent += [
+            f"{name_of(path)}:{node.lineno} {node.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test")
+            if not asserts(node, {key: it for key, it in others.items() if it is not node})
+        ]
+    assert silent == []
+
+
+# --- files that say the same
+def test_changelog_keeps_its_form() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert text.startswith("# Changelog\n")
+    heads = re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
+    assert heads[0] == "[Unreleased]"
+    released = [
+        re.fullmatch(r"\[(\d+\.\d+\.\d+)\] - \d{4}-\d{2}-\d{2}", head) for head in heads[1:]
+    ]
+    assert all(released)
+    kinds = set(re.findall(r"^### (.*)$", text, flags=re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    dates = [head.rsplit(" ", 1)[1] for head in heads[1:]]
+    assert dates == sorted(dates, reverse=True)
+
+
+def test_versions_agree() -> None:
+    version = project()["version"]
+    citation = (ROOT / "CITATION.cff").read_text()
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    assert re.findall(r"^version: (\S+)$", citation, flags=re.MULTILINE) == [version]
+    assert re.search(r"^## \[(\d[^]]*)\]", changelog, flags=re.MULTILINE)[1] == version  # type: ignore[index]
+
+
+def test_citation_names_the_papers() -> None:
+    text = (ROOT / "CITATION.cff").read_text()
+    keys = re.findall(r"^([a-z-]+):", text, flags=re.MULTILINE)
+    assert {"cff-version", "message", "title", "authors", "version", "license"} <= set(keys)
+    assert len(keys) == len(set(keys))
+    assert "\t" not in text
+    references = text.split("\nreferences:\n")[1].split("\n  - type: ")
+    titles = {}
+    for reference in references:
+        title = re.search(r'^    title: "(.*)"$', reference, flags=re.MULTILINE)
+        assert title, reference
+        doi = re.search(r"^    doi: (\S+)$", reference, flags=re.MULTILINE)
+        titles[title[1]] = doi[1] if doi else ""
+        assert re.search(r"^    year: \d{4}$", reference, flags=re.MULTILINE)
+        assert "family-names" in reference
+    assert titles == PAPERS
+
+
+def test_licence_is_the_one_declared() -> None:
+    text = (ROOT / "LICENSE").read_text()
+    assert "Apache License" in text
+    assert "Version 2.0, January 2004" in text
+    assert project()["license"] == "Apache-2.0"
+    assert "license: Apache-2.0" in (ROOT / "CITATION.cff").read_text()

@@ -1,0 +1,167 @@
+"""README.md is true: its snippets run, print what it shows, and stand as files where it says so.
+
+In a ``console`` block a line ``$ command`` is followed by what it prints, with ``...`` for whatever
+is left out. A block whose fence names a file is that file; if the tree has none, it is written for
+the snippets that follow.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    language: str
+    file: str
+    text: str
+    line: int
+
+
+def read_blocks() -> list[Block]:
+    found = []
+    text = README.read_text(encoding="utf-8")
+    fence = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+    for match in fence.finditer(text):
+        language, file, body = match.groups()
+        line = text.count("\n", 0, match.start()) + 2
+        found.append(Block(language=language, file=file or "", text=body, line=line))
+    return found
+
+
+BLOCKS = read_blocks()
+FILES = [block for block in BLOCKS if block.file]
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the examples and the files that the README gives, to run its snippets in."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    for block in FILES:
+        if not (ROOT / block.file).exists():
+            (tmp_path / block.file).write_text(block.text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DSE_PATH", raising=False)
+    return tmp_path
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command with `dse` taken from this tree, whatever is installed."""
+    tools = folder / ".tools"
+    tools.mkdir(exist_ok=True)
+    script = tools / "dse"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dse "$@"\n')
+    script.chmod(0o755)
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
+    )
+
+
+def prints(want: str, got: str) -> bool:
+    """Whether something was printed as shown, up to white space and what ``...`` leaves out."""
+    pieces = re.split(r"\s*\.\.\.\s*", " ".join(want.split()))
+    return bool(re.fullmatch(".*".join(map(re.escape, pieces)), " ".join(got.split())))
+
+
+def test_what_is_left_out_may_be_nothing_and_the_rest_may_not() -> None:
+    assert prints("a\n...\nb  c\n", "a\nb c\n")
+    assert prints("a ...", "a 1\n2\n")
+    assert not prints("a ... c", "a b")
+    assert not prints("a", "a b")
+
+
+def test_every_block_is_of_a_kind_that_is_checked() -> None:
+    assert {block.language for block in BLOCKS} <= {"sh", "console", "python", "toml"}
+    for block in BLOCKS:
+        if block.language == "toml":
+            assert block.file, f"line {block.line}: name the file after the fence"
+        if block.language == "python":
+            assert block.file or ">>>" in block.text, f"line {block.line}: a prompt or a file"
+
+
+@pytest.mark.parametrize("block", FILES, ids=lambda block: block.file)
+def test_files_stand_as_shown(block: Block) -> None:
+    shipped = ROOT / block.file
+    assert block.text.strip()
+    if block.file.startswith("examples/"):
+        assert block.text == shipped.read_text(encoding="utf-8")
+    else:
+        assert not shipped.exists()
+
+
+def test_python_snippets_print_what_is_shown(room: Path) -> None:
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=FLAGS)
+    names: dict[str, object] = {}
+    said: list[str] = []
+    for block in BLOCKS:
+        if block.language == "python" and not block.file:
+            test = parser.get_doctest(block.text, names, "README.md", str(README), block.line - 1)
+            runner.run(test, out=said.append, clear_globs=False)
+            names = test.globs
+    assert runner.summarize(verbose=False).attempted > 10
+    assert runner.summarize(verbose=False).failed == 0, "".join(said)
+
+
+def test_console_snippets_print_what_is_shown(room: Path) -> None:
+    commands = 0
+    for block in BLOCKS:
+        if block.language != "console":
+            continue
+        for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+            command, _, want = part.partition("\n")
+            done = shell(command, room)
+            assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+            assert prints(want, done.stdout), (
+                f"$ {command}\nprinted\n{done.stdout}\nREADME line {block.line} shows\n{want}"
+            )
+            commands += 1
+    assert commands >= 8
+
+
+def test_the_two_commands_are_single_lines_with_pip_alone() -> None:
+    lines = [line for b in BLOCKS if b.language == "sh" for line in b.text.splitlines()]
+    commands = [line for line in lines if line.startswith("python3 -m venv")]
+    assert len(commands) == 2
+    run, tests = commands
+    assert "examples/merge-four-gpus.toml --store merge.zarr" in run
+    assert tests.endswith(".venv/bin/python -m pytest")
+    assert (ROOT / "examples/merge-four-gpus.toml").is_file()
+    for command in commands:
+        assert command.count("&&") == 2
+        assert re.findall(r"\.venv/bin/pip install (\S+)", command)
+        syntax = subprocess.run(["sh", "-n", "-c", command], check=False)
+        assert syntax.returncode == 0
+
+
+def test_links_lead_somewhere() -> None:
+    text = README.read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)#:]+)\)", text)
+    assert "docs/merge-four-gpus.png" in targets
+    assert [target for target in targets if not (ROOT / target).is_file()] == []
+
+
+def test_unrelated_projects_of_the_same_name_are_mentioned() -> None:
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    assert "unrelated projects named `dse` and `stochastic`" in text
+    assert "virtual environment is advised" in text
