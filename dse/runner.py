@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,28 +18,59 @@ if TYPE_CHECKING:
 
     from dse.study import Study
 
-__all__ = ["finished_store", "meter", "run"]
+__all__ = ["Meter", "aside", "finished_store", "run"]
 
 
-def meter() -> Callable[[Progress], None]:
-    """A listener that writes a line of progress to standard error, from the first second on."""
-    shown = 0.0
+class Meter:
+    """A listener that shows progress on standard error, from the first second on.
 
-    def listen(progress: Progress) -> None:
-        nonlocal shown
-        over = progress.done >= progress.total
-        if progress.elapsed < 1 or (progress.elapsed - shown < 0.2 and not over):
-            return
-        shown = progress.elapsed
-        share = progress.done / max(progress.total, 1)
-        sys.stderr.write(
-            f"\r{share:6.1%}  {progress.done:,} of {progress.total:,} values, "
-            f"{progress.rate / 1e6:,.0f} M/s, {progress.remaining:,.0f} s left "
-            + ("\n" if over else "")
-        )
-        sys.stderr.flush()
+    On a terminal one line is kept up to date; elsewhere a line is written every few seconds.
+    """
 
-    return listen
+    def __init__(self) -> None:
+        self.computing = 0.0
+        self._began = time.monotonic()
+        self._shown = 0.0
+        self._first: Progress | None = None
+        self._open = False
+        self._lock = threading.Lock()
+        self._terminal = sys.stderr.isatty()
+
+    def __call__(self, progress: Progress) -> None:
+        """Tell of the computation."""
+        self.computing = max(self.computing, progress.elapsed)
+        self._first = first = self._first or progress
+        text = f"{progress.done / max(progress.total, 1):6.1%}  {progress.done:,} of "
+        text += f"{progress.total:,} values"
+        if progress.done > first.done and progress.elapsed > first.elapsed:
+            # before the first tile is done a nest is compiled, which says nothing of the others
+            rate = (progress.done - first.done) / (progress.elapsed - first.elapsed)
+            left = (progress.total - progress.done) / rate
+            text += f", {rate / 1e6:,.3g} million a second, about {left:,.0f} s left"
+        self._show(text)
+
+    def writing(self, size: int) -> None:
+        """Tell of the bytes written to a store so far."""
+        self._show(f"writing the store: {size / 2**20:,.1f} MiB so far")
+
+    def _show(self, text: str) -> None:
+        with self._lock:
+            elapsed = time.monotonic() - self._began
+            pause = 0.2 if self._terminal else 5.0
+            if elapsed < 1 or (self._shown and elapsed - self._shown < pause):
+                return
+            self._shown = elapsed
+            self._open = self._terminal
+            sys.stderr.write(f"\r\x1b[K{text}" if self._terminal else f"{text}\n")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """End the line, if one is shown."""
+        with self._lock:
+            if self._open:
+                sys.stderr.write("\n")
+                sys.stderr.flush()
+            self._open = False
 
 
 def finished_store(study: Study, path: Path, *, expand: bool) -> xr.Dataset | None:
@@ -61,12 +95,45 @@ def finished_store(study: Study, path: Path, *, expand: bool) -> xr.Dataset | No
         raise DseError(f"{path} exists and is no store of a study: {way_out}")
     if ds.attrs["identity"] == ours["identity"]:
         return ds
-    keys = ("simt_dse_version", "model", "study", "equations")
-    apart = [key for key in keys if ds.attrs.get(key) != ours[key]]
-    shown = "; ".join(f"its {key} is {ds.attrs.get(key)}, not {ours[key]}" for key in apart[:1])
-    raise DseError(
-        f"{path} is the store of another study ({shown or 'other equations'}): {way_out}"
-    )
+    difference = _difference(ds.attrs, ours)
+    raise DseError(f"{path} is the store of another study ({difference}): {way_out}")
+
+
+def _difference(theirs: Any, ours: dict[str, Any]) -> str:
+    """What tells a store from the one a study would write, in a few words."""
+    import json
+
+    for key, name in (("simt_dse_version", "version of simt-dse"), ("model", "model")):
+        if theirs.get(key) != ours[key]:
+            return f"its {name} is {theirs.get(key)}, not {ours[key]}"
+    try:
+        there = json.loads(theirs.get("study", ""))
+    except (TypeError, ValueError):
+        return "it does not tell its study"
+    here = json.loads(ours["study"])
+    for key in dict.fromkeys([*here, *there]):
+        a, b = there.get(key), here.get(key)
+        if a != b and isinstance(a, dict) and isinstance(b, dict):
+            for name in dict.fromkeys([*b, *a]):
+                if a.get(name) != b.get(name):
+                    what = "the axis " if key == "axes" else "the value of "
+                    there_is, wanted = _short(a.get(name)), _short(b.get(name))
+                    return f"{what}{name} is {there_is} there, not {wanted}"
+            return f"the {key} stand in another order"
+        if a != b:
+            return f"its {key} is {_short(a)}, not {_short(b)}"
+    if str(theirs["identity"]).removesuffix("-expanded") == ours["identity"].removesuffix(
+        "-expanded"
+    ):
+        return "one of the two has every output expanded over all axes"
+    return "its equations or the values of its machine or workload are other ones"
+
+
+def _short(value: Any) -> str:
+    import json
+
+    text = "nothing" if value is None else json.dumps(value)
+    return text if len(text) <= 90 else f"{text[:60]} ... {text[-20:]}"
 
 
 def _attributes(study: Study, expand: bool) -> dict[str, Any]:
@@ -87,28 +154,54 @@ def run(
     """See :meth:`dse.Study.run`."""
     from sweeps.dataset import label
 
-    listener = meter() if progress is True else progress or None
-    if store is None:
-        arrays = compute(study.grid(), expand=expand, listener=listener)
-        return label(study.grid(), arrays, _attributes(study, expand))
-    from sweeps.export import open_dataset, whole, write_zarr
+    listener = Meter() if progress is True else progress or None
+    meter = listener if isinstance(listener, Meter) else None
+    try:
+        if store is None:
+            arrays = compute(study.grid(), expand=expand, listener=listener)
+            return label(study.grid(), arrays, _attributes(study, expand))
+        from dse._store import save
+        from sweeps.export import open_dataset, whole
 
-    path = Path(store)
-    if path.suffix != ".zarr":
-        raise DseError(f"store = {str(store)!r}: expected a name that ends in .zarr")
-    if fresh and path.exists():
-        _set_aside(path)
-    found = finished_store(study, path, expand=expand)
-    if found is not None:
-        return found
-    with whole(path) as beside:
-        arrays = compute(study.grid(), expand=expand, listener=listener)
-        write_zarr(label(study.grid(), arrays, _attributes(study, expand)), beside)
-    return open_dataset(path)
+        path = Path(store)
+        if path.suffix != ".zarr":
+            raise DseError(f"store = {str(store)!r}: expected a name that ends in .zarr")
+        with _kept_aside(path, fresh):
+            found = finished_store(study, path, expand=expand)
+            if found is not None:
+                return found
+            with whole(path) as beside:
+                arrays = compute(study.grid(), expand=expand, listener=listener)
+                ds = label(study.grid(), arrays, _attributes(study, expand))
+                save(ds, beside, told=meter.writing if meter else None)
+        return open_dataset(path)
+    finally:
+        if meter is not None:
+            meter.close()
 
 
-def _set_aside(path: Path) -> None:
+def aside(path: Path) -> Path:
+    """The free name to which a fresh run moves what is at a path."""
     number = 1
-    while (aside := path.with_name(f"{path.stem}.old-{number}{path.suffix}")).exists():
+    while (found := path.with_name(f"{path.stem}.old-{number}{path.suffix}")).exists():
         number += 1
-    path.rename(aside)
+    return found
+
+
+@contextmanager
+def _kept_aside(path: Path, fresh: bool) -> Iterator[None]:
+    """What is at a path out of the way; back again if the work fails."""
+    if not fresh or not path.exists():
+        yield
+        return
+    kept = aside(path)
+    try:
+        path.rename(kept)
+    except OSError as error:
+        raise DseError(f"cannot write in {path.parent}: {error.strerror}") from error
+    try:
+        yield
+    except BaseException:
+        if not path.exists():
+            kept.rename(path)
+        raise

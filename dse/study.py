@@ -16,7 +16,8 @@ from sweeps.build import build_grid
 from sweeps.grid import Grid, Leaf
 from sweeps.space import Axis, parse_axis
 from symbolic.errors import DseError, UnknownNameError, nearest
-from symbolic.model import Model, load_model
+from symbolic.library import load_model
+from symbolic.model import Model
 from symbolic.ops import Node, references
 from symbolic.quantities import Quantity
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Study"]
 
-_KEYS = ("model", "machine", "workload", "axes", "set", "where", "outputs", "prefer")
+_KEYS = ("model", "machine", "workload", "axes", "set", "where", "outputs", "prefer", "best")
 _ENTRIES = {"machine": machine, "workload": workload}
 
 
@@ -63,6 +64,9 @@ class Study:
         The quantities wanted; the model's main outputs where None.
     prefer : str, optional
         Of joined models, the one whose equation is used where two define the same quantity.
+    best : mapping, optional
+        The question that ``dse run`` answers besides: ``minimize`` or ``maximize``, ``per``,
+        ``where`` and ``top``, as for :meth:`optimum`. It changes nothing in what is computed.
     folder : Path, optional
         The folder against which relative paths are read.
 
@@ -85,6 +89,7 @@ class Study:
     where: str | Sequence[str] = ()
     outputs: Sequence[str] | None = None
     prefer: str | None = None
+    best: Mapping[str, Any] | None = None
     folder: Path | None = None
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -105,6 +110,10 @@ class Study:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
         self._read()
         self.grid()  # everything that can be wrong is found here, before any work
+        if self.best is not None:
+            from dse._best import read_best
+
+            read_best(self.best).check(self)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Study:

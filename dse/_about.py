@@ -1,0 +1,131 @@
+"""The catalogue and the models as the command line shows them: data for JSON, text for people."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from dse._text import table, value_text
+
+if TYPE_CHECKING:
+    from dse.catalog import Entry
+    from symbolic.model import Model
+
+__all__ = ["entries", "entry_data", "entry_text", "model_data", "model_text", "titles"]
+
+
+def titles(kind: str) -> dict[str, str]:
+    """The machines or workloads by name, with their titles; no value is read.
+
+    A file that cannot be read is listed all the same, and says so when it is asked for.
+    """
+    from dse.catalog import _paths, compute_capability, machines
+
+    found = {}
+    for name, paths in _paths(kind).items():
+        try:
+            found[name] = str(tomllib.loads(paths[0].read_text(encoding="utf-8"))["title"])
+        except (OSError, ValueError, KeyError):
+            found[name] = f"cannot be read: {paths[0]}"
+    if kind == "machine":
+        for name in machines():
+            if name not in found:
+                found[name] = compute_capability(name.removeprefix("cc")).title
+    return found
+
+
+def entries(kind: str, name: str | None) -> tuple[dict[str, Any], Callable[[], str]]:
+    """All machines or workloads, or the named one: data for JSON, and a function to its text."""
+    if name is None:
+        found = titles(kind)
+        rows = [[key, title] for key, title in found.items()]
+        data = [{"name": key, "title": title} for key, title in found.items()]
+        return {f"{kind}s": data}, lambda: table([kind, "title"], rows)
+    from dse.catalog import machine, workload
+
+    entry = machine(name) if kind == "machine" else workload(name)
+    return entry_data(entry), lambda: entry_text(entry)
+
+
+def entry_data(entry: Entry) -> dict[str, Any]:
+    """A machine or workload for JSON."""
+    from symbolic.quantities import TABLE
+
+    values = {}
+    for name, value in entry.values.items():
+        row = TABLE.get(name)
+        values[name] = {"value": value.value, "unit": row.unit if row else ""}
+        values[name] |= {"assumed": value.assumed} if value.assumed else {"source": value.source}
+    found = {"name": entry.name, "kind": entry.kind, "title": entry.title}
+    if entry.compute_capability:
+        found["compute_capability"] = entry.compute_capability
+    return {**found, "values": values}
+
+
+def entry_text(entry: Entry) -> str:
+    """A machine or workload: every value with its source."""
+    rows = []
+    for name, said in entry_data(entry)["values"].items():
+        origin = f"assumed: {said['assumed']}" if "assumed" in said else said["source"]
+        rows.append([name, value_text(said["value"], said["unit"]), origin])
+    return f"{entry.name}: {entry.title}\n\n" + table(["quantity", "value", "source"], rows)
+
+
+def _switches(model: Model) -> Iterator[str]:
+    yield from dict.fromkeys(switch for eq in model.equations for switch in eq.when)
+
+
+def model_data(model: Model) -> dict[str, Any]:
+    """A model for JSON."""
+
+    def row(name: str) -> dict[str, Any]:
+        quantity = model.quantity(name)
+        found: dict[str, Any] = {"name": name, "unit": quantity.unit, "meaning": quantity.meaning}
+        if quantity.labels:
+            found["labels"] = list(quantity.labels)
+        if quantity.default is not None:
+            found["default"] = quantity.default
+        return found
+
+    return {
+        "name": model.name,
+        "summary": model.summary,
+        "inputs": [row(name) for name in model.inputs],
+        "switches": [row(name) for name in _switches(model)],
+        "outputs": [row(name) for name in model.outputs],
+        "equations": [
+            {
+                "name": eq.name,
+                "needs": list(eq.inputs),
+                "source": eq.source,
+                "when": dict(eq.when),
+                "unit": model.quantity(eq.name).unit,
+                "meaning": model.quantity(eq.name).meaning,
+                "flags": {str(value): meaning for value, meaning in eq.flags.items()},
+            }
+            for eq in model.equations
+        ],
+        "citations": list(model.citations),
+    }
+
+
+def model_text(model: Model) -> str:
+    """A model: what it needs, what it yields, its equations with their sources."""
+    data = model_data(model)
+    parts = [f"{data['name']}: {data['summary']}"]
+    for title in ("inputs", "switches", "outputs"):
+        rows = []
+        for row in data[title]:
+            default = value_text(row["default"], row["unit"]) if "default" in row else ""
+            labels = f" ({', '.join(row['labels'])})" if "labels" in row else ""
+            rows.append([f"  {row['name']}", row["unit"], default, row["meaning"] + labels])
+        if rows:
+            parts.append(table([title, "unit", "default", "meaning"], rows))
+    rows = []
+    for eq in data["equations"]:
+        when = ", ".join(f"{name} = {label}" for name, label in eq["when"].items())
+        needs = ", ".join(eq["needs"])
+        rows.append([f"  {eq['name']}", eq["source"], f"of {needs}" + (f" [{when}]" * bool(when))])
+    parts.append(table(["equations", "source", "needs"], rows))
+    return "\n\n".join(parts)

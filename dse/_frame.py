@@ -1,0 +1,232 @@
+"""The frame of the command line: errors and signals as exit statuses, inputs, shared options."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from symbolic.errors import DseError, InfeasibleError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse._best import Best
+    from dse.study import Study
+
+__all__ = [
+    "Commands",
+    "asked",
+    "example",
+    "expanding",
+    "from_study",
+    "from_study_or_store",
+    "goals",
+    "in_json",
+    "kinds",
+    "listed",
+    "put",
+    "question",
+    "read_source",
+    "read_study",
+    "reading",
+]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+#: A second signal so soon is the same hand on the keyboard: the clean-up goes on.
+_AGAIN = 2.0
+
+
+class _Failed(click.ClickException):
+    exit_code = 1
+
+
+class _Misused(click.ClickException):
+    exit_code = 2
+
+
+class _Signalled(BaseException):
+    """A signal that ends the program; what was begun is cleaned up on the way out."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """Interrupt, termination and hang-up as an exception in the main thread."""
+    last = 0.0
+
+    def stop(number: int, _: Any) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last > _AGAIN:
+            last = now
+            raise _Signalled(number)
+
+    kept: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) in (
+                signal.SIG_DFL,
+                signal.default_int_handler,
+            ):
+                kept[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+
+
+class Commands(click.Group):
+    """The commands; every error a person can cause becomes one message and an exit status."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with _signals():
+                return super().invoke(ctx)
+        except (_Signalled, KeyboardInterrupt) as stopped:
+            number = stopped.number if isinstance(stopped, _Signalled) else int(signal.SIGINT)
+            said = "interrupted" if number == signal.SIGINT else "terminated"
+            click.echo(f"{said}: nothing unfinished was left under the name of a result", err=True)
+            ctx.exit(128 + number)
+        except DseError as error:
+            failed = isinstance(error, InfeasibleError) or isinstance(error.__cause__, OSError)
+            raise (_Failed if failed else _Misused)(str(error)) from error
+        except MemoryError as error:
+            detail = str(error) or "no more can be had"
+            raise _Failed(
+                f"not enough memory: {detail}; see dse plan for what is needed"
+            ) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            raise _Failed(str(error)) from error
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """What is wrong with an input is misuse, whatever its cause."""
+    try:
+        yield
+    except DseError as error:
+        raise _Misused(str(error)) from error
+
+
+def read_study(path: str) -> Study:
+    from dse.study import Study
+
+    with reading():
+        return Study.from_toml(path)
+
+
+def read_source(path: str) -> Study | xr.Dataset:
+    if Path(path).suffix == ".toml":
+        return read_study(path)
+    from sweeps.export import open_dataset
+
+    with reading():
+        return open_dataset(path)
+
+
+def listed(texts: Sequence[str]) -> list[str]:
+    """Names or formulas, given one by one or with commas between them (not within brackets)."""
+    found = []
+    for text in texts:
+        depth, piece = 0, ""
+        for letter in text + ",":
+            depth += (letter in "([") - (letter in ")]")
+            if letter == "," and depth <= 0:
+                found.append(piece.strip())
+                piece = ""
+            else:
+                piece += letter
+        found += [piece.strip()] if piece.strip() else []
+    if "" in found:
+        raise click.UsageError(f"{' '.join(texts)!r} has an empty place between commas")
+    return found
+
+
+def put(as_json: bool, data: Any, text: Callable[[], str]) -> None:
+    from dse._text import to_json
+
+    click.echo(to_json(data) if as_json else text())
+
+
+in_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+from_study = click.argument("study", type=click.Path(exists=True, dir_okay=False, readable=True))
+from_study_or_store = click.argument(
+    "source", metavar="STUDY_OR_STORE", type=click.Path(exists=True)
+)
+expanding = click.option("--expand", is_flag=True, help="Store every output over all axes.")
+
+
+def goals(several: bool) -> Callable[[_F], _F]:
+    """The options --minimize, --maximize and --where."""
+
+    def add(function: _F) -> _F:
+        what = "Quantities or formulas, with commas between" if several else "Quantity or formula"
+        for name in ("maximize", "minimize"):
+            text = f"{what}, to make as {'small' if name == 'minimize' else 'large'} as can be."
+            function = click.option(f"--{name}", multiple=True, metavar="Q", help=text)(function)
+        text = 'Constraint, such as "time <= 10 ms"; may be repeated.'
+        return click.option("--where", multiple=True, metavar="CONDITION", help=text)(function)
+
+    return add
+
+
+def kinds(function: _F) -> _F:
+    """The options --per and --top."""
+    per = click.option("--per", multiple=True, metavar="AXIS,...", help="A winner for each value.")
+    top = click.option("--top", type=click.IntRange(min=1), help="How many, best first. [1]")
+    return per(top(function))
+
+
+def example(*lines: str) -> str:
+    """The end of a command's help."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def asked(
+    minimize: Sequence[str],
+    maximize: Sequence[str],
+    per: Sequence[str],
+    where: Sequence[str],
+    top: int | None,
+) -> dict[str, Any]:
+    """The question of the options, in the form of a study's ``[best]``."""
+    found: dict[str, Any] = {}
+    for name, texts in (("minimize", minimize), ("maximize", maximize)):
+        if len(texts) > 1:
+            raise click.UsageError(
+                f"--{name} is given twice: for several objectives ask dse pareto"
+            )
+        found |= {name: texts[0]} if texts else {}
+    given = {"per": listed(per), "where": list(where), "top": top}
+    return found | {key: value for key, value in given.items() if value}
+
+
+def question(given: Mapping[str, Any], filed: Mapping[str, Any] | None) -> Best | None:
+    """What the options ask; where they name no objective, they refine the study file's question."""
+    from dse._best import read_best
+
+    if "minimize" in given or "maximize" in given:
+        return read_best(given, origin="the question")
+    if filed is not None:
+        return read_best({**filed, **given}, origin="the question")
+    if given:
+        raise click.UsageError(
+            f"--{next(iter(given))} needs an objective: give --minimize or --maximize a quantity, "
+            "or the study a table [best]"
+        )
+    return None

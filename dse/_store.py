@@ -1,0 +1,77 @@
+"""Writing a store so that it can be interrupted: what was begun has ended before it is removed.
+
+zarr writes from threads of its own, which an interrupt of the main thread does not stop. They would
+write on while the half-written store is removed, and leave pieces of it behind.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from sweeps.export import whole, write_zarr
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["export_zarr", "save"]
+
+Told = Callable[[int], None]
+_PATIENCE = 10.0
+
+
+class _StoppedError(Exception):
+    """Nothing more is written."""
+
+
+def _stoppable(path: Path, told: Told | None) -> tuple[Any, Callable[[], None]]:
+    """A local store that counts its writes, and a function that ends them."""
+    from zarr.storage import LocalStore
+
+    stopped = threading.Event()
+    under_way = 0
+    written = 0
+
+    class Stoppable(LocalStore):
+        # counted on zarr's single event loop; a write is counted before it looks at `stopped`, so
+        # that none can begin once the count was seen to be 0
+        async def set(self, key: str, value: Any) -> None:
+            nonlocal under_way, written
+            under_way += 1
+            try:
+                if stopped.is_set():
+                    raise _StoppedError
+                await super().set(key, value)
+                written += len(value)
+            finally:
+                under_way -= 1
+            if told is not None:
+                told(written)
+
+    def stop() -> None:
+        stopped.set()
+        limit = time.monotonic() + _PATIENCE
+        while under_way and time.monotonic() < limit:
+            time.sleep(0.005)
+
+    return Stoppable(path), stop
+
+
+def save(ds: xr.Dataset, path: Path, *, told: Told | None = None) -> None:
+    """Write a zarr store under exactly this name; ``told`` hears the bytes written so far."""
+    store, stop = _stoppable(path, told)
+    try:
+        write_zarr(ds, cast("Path", store))
+    except BaseException:
+        stop()
+        raise
+
+
+def export_zarr(ds: xr.Dataset, path: Path, *, told: Told | None = None) -> Path:
+    """Write a zarr store that appears under its name only when it is whole."""
+    with whole(path) as beside:
+        save(ds, beside, told=told)
+    return path

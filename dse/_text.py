@@ -1,0 +1,172 @@
+"""What the command line prints: JSON documents, tables, and values with their units for people."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "Answer",
+    "answer",
+    "order_of",
+    "table",
+    "to_json",
+    "value_text",
+]
+
+_PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
+_SCALED = ("Hz", "s", "J", "W", "B/s")
+#: Rows of a table for people; JSON has them all.
+ROWS = 60
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return str(value) if isinstance(value, Path) else value
+
+
+def to_json(value: Any) -> str:
+    """One valid JSON document: NaN is null, infinity the text "inf".
+
+    >>> to_json({"a": float("nan"), "b": [np.int8(1), -np.inf]}).split()
+    ['{', '"a":', 'null,', '"b":', '[', '1,', '"-inf"', ']', '}']
+    """
+    return json.dumps(_plain(value), indent=2, allow_nan=False, ensure_ascii=False)
+
+
+def value_text(value: Any, unit: str = "") -> str:
+    """A value for people, with a prefix where its unit takes one.
+
+    >>> value_text(1.35e9, "Hz"), value_text(0.016660123, "s"), value_text(float("nan"))
+    ('1.35 GHz', '16.66 ms', '-')
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    unit = "" if unit == "1" else unit
+    number = float(value)
+    if math.isnan(number):
+        return "-"
+    if unit in _SCALED and math.isfinite(number) and number:
+        power = min(max(3 * math.floor(math.log10(abs(number)) / 3), -12), 12)
+        return f"{number / 10.0**power:.4g} {_PREFIXES[power]}{unit}"
+    text = str(value) if isinstance(value, (int, np.integer)) else f"{number:.6g}"
+    return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns under their names; a column of numbers stands on the right.
+
+    >>> print(table(["name", "n"], [["one", "1"], ["ten", "10"]]))
+    name   n
+    one    1
+    ten   10
+    """
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    right = [
+        bool(rows) and all(row[k][:1] in "-0123456789" for row in rows) for k in range(len(header))
+    ]
+
+    def line(cells: Sequence[str]) -> str:
+        parts = zip(cells, widths, right, strict=True)
+        return "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in parts).rstrip()
+
+    return "\n".join(line(cells) for cells in [header, *rows])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The configurations that answer a question, as rows."""
+
+    question: str
+    over: tuple[str, ...]
+    variables: Mapping[str, Mapping[str, Any]]
+    rows: tuple[Mapping[str, Any], ...]
+
+    def data(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "question": self.question,
+            "over": list(self.over),
+            "variables": self.variables,
+            "rows": list(self.rows),
+        }
+
+    def __str__(self) -> str:
+        names = [name for name in self.variables if name not in ("feasible", "point")]
+        shown = [[self._cell(name, row) for name in names] for row in self.rows[:ROWS]]
+        text = table(names, shown)
+        more = len(self.rows) - ROWS
+        return text + (f"\n... and {more:,} more (--json has them all)" if more > 0 else "")
+
+    def _cell(self, name: str, row: Mapping[str, Any]) -> str:
+        attributes, value = self.variables[name], row[name]
+        if "flags" in attributes:
+            return str(attributes["flags"].get(str(value), "-"))
+        return value_text(value, str(attributes.get("units", "")))
+
+
+def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
+    """The Dataset of an optimum or a front as rows: the configuration first, then the outputs.
+
+    ``order`` lists axes and outputs as the study does; a store keeps them in an order of its own.
+    """
+    sizes = {str(dim): size for dim, size in ds.sizes.items()}
+    first = next(iter(ds.data_vars.values()), None)
+    over = tuple(map(str, first.dims)) if first is not None else tuple(sizes)
+    places = {name: place for place, name in enumerate(order)}
+    coordinates = sorted(map(str, ds.coords), key=lambda name: places.get(name, len(places)))
+    outputs = sorted(map(str, ds.data_vars), key=lambda name: places.get(name, len(places)))
+    leading = [name for name in over if name in coordinates]
+    names = [
+        *leading,
+        *(name for name in coordinates if name not in leading),
+        *outputs,
+    ]
+    columns, variables = {}, {}
+    for name in names:
+        variable = ds[name].variable
+        own = [dim for dim in over if dim in variable.dims]
+        values = np.asarray(variable.transpose(*own).values)
+        values = values.reshape([sizes[dim] if dim in own else 1 for dim in over])
+        columns[name] = np.broadcast_to(values, [sizes[d] for d in over]).reshape(-1).tolist()
+        kept = {k: v for k, v in variable.attrs.items() if k in ("units", "long_name")}
+        if "flag_values" in variable.attrs:
+            meanings = [m.replace("_", " ") for m in str(variable.attrs["flag_meanings"]).split()]
+            flags = np.atleast_1d(variable.attrs["flag_values"]).tolist()
+            kept["flags"] = dict(zip(map(str, flags), meanings, strict=True))
+        variables[name] = kept
+    rows = tuple(dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    question = str(ds.attrs.get("question", ""))
+    return Answer(question=question, over=over, variables=variables, rows=rows)
+
+
+def order_of(source: Any) -> list[str]:
+    """The axes and outputs in the order of the study, from a Study or from a Dataset of one."""
+    if hasattr(source, "grid"):
+        grid = source.grid()
+        return [*grid.axes, *grid.outputs]
+    try:
+        outputs = json.loads(source.attrs["study"])["outputs"]
+    except (KeyError, TypeError, ValueError):
+        outputs = []
+    return [*str(source.attrs.get("axes", "")).split(), *map(str, outputs)]

@@ -1,0 +1,299 @@
+"""The command ``dse``. Heavy libraries are imported by the commands that need them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dse._frame import (
+    Commands,
+    asked,
+    example,
+    expanding,
+    from_study,
+    from_study_or_store,
+    goals,
+    in_json,
+    kinds,
+    listed,
+    put,
+    question,
+    read_source,
+    read_study,
+    reading,
+)
+
+if TYPE_CHECKING:
+    from dse._best import Best
+    from dse.study import Study
+
+__all__ = ["main"]
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Exit status:
+  0    done (also: nothing to do, the store of this study is finished)
+  1    failed: no point is feasible, a file cannot be written, memory does not suffice
+  2    misused: a wrong option, study, name, unit or input file; a store of another study
+  130  interrupted (143: terminated); no unfinished file stands under the name of a result
+
+\b
+Example:
+  dse run examples/merge-four-gpus.toml --store merge.zarr""",
+)
+@click.version_option(message="%(prog)s %(version)s", package_name="simt-dse", prog_name="dse")
+def main() -> None:
+    """Explore the design space of GPUs with published analytic models.
+
+    Results go to standard output, progress and errors to standard error.
+    """
+
+
+@main.command(
+    epilog=example(
+        "dse run examples/merge-four-gpus.toml --store merge.zarr",
+        'dse run study.toml --maximize "1 / time" --per machine --top 3',
+    )
+)
+@from_study
+@click.option("--store", metavar="OUT.zarr", type=click.Path(), help="Write the dataset here.")
+@expanding
+@click.option("--fresh", is_flag=True, help="Keep what is at OUT.zarr aside and compute anew.")
+@goals(several=False)
+@kinds
+@in_json
+def run(
+    study: str, store: str | None, expand: bool, fresh: bool, as_json: bool, **options: Any
+) -> None:
+    """Sweep a study and find its best configuration.
+
+    Tells what was swept, how fast, the best configuration, and where the dataset lies. The best
+    configuration is the one the study file asks for under [best], or these options. --where
+    constrains only the best configuration; a constraint of the study belongs in its file.
+    """
+    from dse._report import run_data, run_text
+    from dse.runner import Meter, aside, finished_store
+
+    read = read_study(study)
+    best = _checked(read, asked(**options))
+    path = Path(store) if store is not None else None
+    kept = aside(path) if path is not None and fresh and path.exists() else None
+    done = path is not None and kept is None and finished_store(read, path, expand=expand)
+    meter = Meter()
+    began = time.monotonic()
+    try:
+        ds = read.run(store=path, expand=expand, progress=meter, fresh=fresh)
+    finally:
+        meter.close()
+    data = run_data(
+        read,
+        ds,
+        seconds=None if done else (meter.computing, time.monotonic() - began),
+        store=path,
+        kept=kept,
+        best=best.ask(read, ds) if best is not None else None,
+    )
+    put(as_json, data, lambda: run_text(data))
+
+
+def _checked(study: Study, given: Mapping[str, Any]) -> Best | None:
+    best = question(given, study.best)
+    if best is not None:
+        best.check(study)
+    return best
+
+
+@main.command(epilog=example("dse plan examples/merge-four-gpus.toml"))
+@from_study
+@expanding
+@in_json
+def plan(study: str, expand: bool, as_json: bool) -> None:
+    """What a run would do, before any work.
+
+    Points, tiles, memory, what each output depends on, defaults and assumptions.
+    """
+    planned = read_study(study).plan(expand=expand)
+    put(as_json, planned.to_dict(), lambda: str(planned))
+
+
+@main.command(
+    epilog=example(
+        'dse optimum merge.zarr --minimize time --where "active_sms <= 8" --per workload',
+        "dse optimum examples/merge-four-gpus.toml --minimize time --top 5",
+    )
+)
+@from_study_or_store
+@goals(several=False)
+@kinds
+@in_json
+def optimum(source: str, as_json: bool, **options: Any) -> None:
+    """The best configurations of a study or a stored dataset.
+
+    Of a study nothing is stored, and where no objective is given its [best] is asked. Of equally
+    good configurations the one with the lowest index wins, in the order of the axes.
+    """
+    from dse._text import answer, order_of
+    from dse.api import optimum as best_of
+    from dse.study import Study
+
+    read = read_source(source)
+    given = asked(**options)
+    best = _checked(read, given) if isinstance(read, Study) else question(given, None)
+    if best is None:
+        raise click.UsageError("give --minimize or --maximize a quantity")
+    found = best.ask(read) if isinstance(read, Study) else best_of(read, **given)
+    told = answer(found, order_of(read))
+    put(as_json, told.data(), lambda: f"{told.question}\n\n{told}")
+
+
+@main.command(
+    epilog=example("dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'")
+)
+@from_study_or_store
+@goals(several=True)
+@in_json
+def pareto(
+    source: str,
+    minimize: Sequence[str],
+    maximize: Sequence[str],
+    where: Sequence[str],
+    as_json: bool,
+) -> None:
+    """The configurations no other beats in every objective.
+
+    Of configurations equal in every objective the first in the order of the axes stands for all.
+    """
+    from dse._text import answer, order_of
+    from dse.api import pareto as front_of
+    from dse.study import Study
+
+    given: dict[str, Any] = {"minimize": listed(minimize), "maximize": listed(maximize)}
+    if not any(given.values()):
+        raise click.UsageError("give --minimize or --maximize quantities, with commas between")
+    read = read_source(source)
+    given["where"] = list(where)
+    found = read.pareto(**given) if isinstance(read, Study) else front_of(read, **given)
+    told = answer(found, order_of(read))
+    head = f"{told.question}: {len(told.rows):,} configurations"
+    put(as_json, told.data(), lambda: f"{head}\n\n{told}")
+
+
+@main.command(
+    epilog=example(
+        "dse explain examples/merge-four-gpus.toml workload=svm machine=gtx280 core_clock=1.3GHz"
+    )
+)
+@from_study
+@click.argument("point", metavar="[AXIS=VALUE]...", nargs=-1)
+@in_json
+def explain(study: str, point: Sequence[str], as_json: bool) -> None:
+    """Every intermediate quantity at one configuration.
+
+    Each with its value, unit, equation and source. Axes not given stand at their first value.
+    """
+    at: dict[str, str] = {}
+    for text in point:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not (name and equals and value.strip()):
+            raise click.UsageError(f"{text!r} is no AXIS=VALUE: expected such as active_sms=20")
+        if name in at:
+            raise click.UsageError(f"{name} is given twice: {at[name]} and {value.strip()}")
+        at[name] = value.strip()
+    told = read_study(study).explain(**at)
+    put(as_json, told.to_dict(), lambda: str(told))
+
+
+@main.command(epilog=example("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv"))
+@click.argument("store", type=click.Path(exists=True))
+@click.argument("out", metavar="OUT.nc|.csv|.parquet|.zarr", type=click.Path())
+@in_json
+def export(store: str, out: str, as_json: bool) -> None:
+    """Write a stored dataset in another format.
+
+    The ending of the name chooses it. Values, units, flags and attributes are kept.
+    """
+    from dse._report import size_of
+    from dse.plan import bytes_text
+    from sweeps.export import export as write
+    from sweeps.export import open_dataset
+
+    with reading():
+        ds = open_dataset(store)
+    path = Path(out)
+    if path.suffix == ".zarr":
+        from dse._store import export_zarr
+
+        export_zarr(ds, path)
+    else:
+        write(ds, path)
+    size = size_of(path)
+    put(
+        as_json,
+        {"source": store, "written": path, "bytes": size},
+        lambda: f"{path} ({bytes_text(size)})",
+    )
+
+
+@main.command(epilog=example("dse models", "dse models mwp_cwp", "dse models transit --latex"))
+@click.argument("name", required=False)
+@click.option("--latex", is_flag=True, help="The equations in LaTeX, one a line.")
+@in_json
+def models(name: str | None, latex: bool, as_json: bool) -> None:
+    """The models, or one of them.
+
+    NAME is a model, the path of a file (.py), or several joined by +. Of one: its inputs, switches,
+    outputs and equations with their sources.
+    """
+    from dse._about import model_data, model_text
+    from dse._text import table
+    from dse.api import model
+    from dse.api import models as known
+
+    if name is None:
+        if latex:
+            raise click.UsageError("--latex needs the NAME of a model")
+        rows = [(key, one.summary, list(one.outputs)) for key, one in known().items()]
+        data = [{"name": key, "summary": text, "outputs": out} for key, text, out in rows]
+        lines = [[key, text] for key, text, _ in rows]
+        put(as_json, {"models": data}, lambda: table(["model", "summary"], lines))
+        return
+    found = model(name)
+    if latex:
+        equations = found.latex()
+        put(as_json, {"name": found.name, "latex": equations.splitlines()}, lambda: equations)
+        return
+    put(as_json, model_data(found), lambda: model_text(found))
+
+
+@main.command(epilog=example("dse machines", "dse machines gtx280", "dse machines cc8.0 --json"))
+@click.argument("name", required=False)
+@in_json
+def machines(name: str | None, as_json: bool) -> None:
+    """The machines, or one of them.
+
+    NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
+    """
+    from dse._about import entries
+
+    put(as_json, *entries("machine", name))
+
+
+@main.command(epilog=example("dse workloads", "dse workloads svm"))
+@click.argument("name", required=False)
+@in_json
+def workloads(name: str | None, as_json: bool) -> None:
+    """The workloads, or one of them.
+
+    NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
+    """
+    from dse._about import entries
+
+    put(as_json, *entries("workload", name))
