@@ -101,6 +101,7 @@ class Model:
     def needs(self, *outputs: str, **switches: object) -> tuple[str, ...]:
         """The inputs behind the given outputs, or behind all equations where none is named.
 
+        >>> from symbolic.library import load_model
         >>> load_model("transit").needs("cs_transition")
         ('lanes_width',)
         """
@@ -122,6 +123,7 @@ class Model:
     def symbol(self, name: str) -> Any:
         """The SymPy symbol of a quantity, as it stands in closed forms.
 
+        >>> from symbolic.library import load_model
         >>> load_model("transit").symbol("threads").is_positive
         True
         """
@@ -143,6 +145,7 @@ class Model:
         **switches
             Labels of switches.
 
+        >>> from symbolic.library import load_model
         >>> load_model("transit").closed_form("cs_throughput")
         intensity*ms_throughput
         """
@@ -166,6 +169,7 @@ class Model:
         **switches
             Labels of switches.
 
+        >>> from symbolic.library import load_model
         >>> print(load_model("transit").regimes("ms_throughput")[0].label)
         thread
         """
@@ -191,6 +195,7 @@ class Model:
             One expression, or a list where there are branches. An expression that holds only on
             a condition is a ``Piecewise`` of that one piece.
 
+        >>> from symbolic.library import load_model
         >>> load_model("transit").border("memory", "thread", solve_for="threads")
         ms_peak*(intensity + mem_latency)
         """
@@ -203,6 +208,7 @@ class Model:
 
         All variants where neither a name nor a switch is given; otherwise those that hold.
 
+        >>> from symbolic.library import load_model
         >>> print(load_model("transit").latex("cs_transition"))
         \pi = \mathrm{lanes\_width} \quad \text{(Li 2015, Eq. 1)}
         """
