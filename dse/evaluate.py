@@ -63,8 +63,8 @@ def evaluate(
     >>> round(float(ds.cs_throughput), 6)
     10.0
     """
+    from dse.inputs import read_parts
     from dse.provenance import attributes
-    from dse.study import read_parts
     from sweeps.dataset import label
     from sweeps.run import compute
 

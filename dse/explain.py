@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,7 @@ def explain(study: Study, point: Mapping[str, Any]) -> Explanation:
         name: axis.position(point[name], quantities) if name in point else 0
         for name, axis in grid.axes.items()
     }
+    at = {name: grid.axes[name].coordinate[place].item() for name, place in places.items()}
     key = tuple(grid.axes[axis].labels[places[axis]] for axis in grid.switch_axes)
     graph = grid.graphs[key]
     values = grid.at(places, list(graph.definitions))
@@ -84,9 +85,7 @@ def explain(study: Study, point: Mapping[str, Any]) -> Explanation:
         if flags:
             shown = f"{int(float(shown))} ({flags.get(int(float(shown)), '?')})"
         eq = definition.equation
-        source = (
-            eq.source if eq is not None else parts.origins.get(name) or "default of the quantity"
-        )
+        source = eq.source if eq is not None else _origin(parts.origins.get(name), at.values())
         steps.append(
             Step(
                 name=name,
@@ -100,5 +99,11 @@ def explain(study: Study, point: Mapping[str, Any]) -> Explanation:
     conditions = {}
     for condition in graph.conditions:
         conditions[condition.text] = bool(interpret_all((condition.node,), values)[0])
-    at = {name: grid.axes[name].coordinate[place].item() for name, place in places.items()}
     return Explanation(point=at, steps=tuple(steps), conditions=conditions)
+
+
+def _origin(said: str | Mapping[str, str] | None, labels: Iterable[Any]) -> str:
+    """Where a value is from; of what an axis supplies, at the label that stands here."""
+    if isinstance(said, Mapping):
+        return next((said[label] for label in labels if label in said), "the model's own")
+    return said or "default of the quantity"

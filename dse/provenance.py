@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+from collections.abc import Mapping
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from sweeps.grid import Leaf
+from symbolic.equation import Equation
+
 if TYPE_CHECKING:
-    from dse.study import Parts
+    from dse.inputs import Parts
     from sweeps.grid import Grid
 
 __all__ = ["attributes", "version"]
@@ -38,8 +43,7 @@ def attributes(model: str, text: str, grid: Grid, parts: Parts) -> dict[str, Any
                     row["when"] = eq.switches
                 if row not in equations:
                     equations.append(row)
-                    body = eq.doc if eq.table else repr(eq.node)
-                    digests.append(f"{name}[{eq.switches}]: {body}")
+                    digests.append(f"{name}[{eq.switches}]: {_body(eq)}")
             elif definition.kind == "default":
                 defaults[name] = definition.node.args[0]
         for name in graph.switches_of(grid.outputs) - set(grid.switch_axes):
@@ -48,7 +52,9 @@ def attributes(model: str, text: str, grid: Grid, parts: Parts) -> dict[str, Any
     used = {name for graph in grid.graphs.values() for name in graph.definitions}
     sources = {name: text for name, text in parts.origins.items() if name in used}
     assumptions = [t for t in parts.assumptions if t.split(" of ", 1)[0] in used]
-    identity = hashlib.sha256("\n".join([version(), text, *digests]).encode()).hexdigest()
+    values = [parts.values, parts.tables, parts.labels, parts.switches]
+    said = "\n".join([version(), text, *digests, *map(_canonical, values)])
+    identity = hashlib.sha256(said.encode()).hexdigest()
     return {
         "Conventions": "CF-1.11",
         "title": f"simt-dse sweep of {model}",
@@ -62,3 +68,26 @@ def attributes(model: str, text: str, grid: Grid, parts: Parts) -> dict[str, Any
         "simt_dse_version": version(),
         "identity": identity,
     }
+
+
+def _body(equation: Equation) -> str:
+    """What an equation computes, as text; a table equation by its source, where there is one."""
+    if not equation.table:
+        return repr(equation.node)
+    try:
+        return inspect.getsource(equation.function)
+    except OSError:
+        return equation.doc
+
+
+def _canonical(values: Mapping[str, Any]) -> str:
+    """Values as text that depends on nothing but them."""
+    return repr(sorted((name, _plain(value)) for name, value in values.items()))
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Leaf):
+        return f"{value.axes}: {value.array.tolist()}"
+    if isinstance(value, Mapping):
+        return _canonical(value)
+    return repr(value)

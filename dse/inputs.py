@@ -1,0 +1,223 @@
+"""The values of a study: what it sets, its workload, its machine, and where each is from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.catalog import Entry, machine, workload
+from sweeps.grid import Leaf
+from sweeps.space import Axis
+from symbolic.errors import DseError, nearest
+from symbolic.model import Model
+from symbolic.ops import Node
+from symbolic.quantities import Quantity
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Parts", "read_parts"]
+
+_ENTRIES = {"machine": machine, "workload": workload}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """A study, read: what :func:`sweeps.build.build_grid` takes, and where each value is from.
+
+    ``origins`` says it once for a quantity, or for each label of the axis that supplies it.
+    """
+
+    model: Model
+    axes: tuple[Axis, ...]
+    values: Mapping[str, float | Node | Leaf]
+    labels: Mapping[str, str]
+    switches: Mapping[str, str]
+    tables: Mapping[str, Mapping[str, Sequence[float | Node | None]]]
+    origins: Mapping[str, str | Mapping[str, str]]
+    assumptions: tuple[str, ...]
+
+
+def read_parts(
+    model: Model,
+    axes: Sequence[Axis],
+    *,
+    entries: Mapping[str, str | None],
+    given: Mapping[str, Any],
+    folder: Path | None = None,
+    replaced: Sequence[str] = (),
+) -> Parts:
+    """Gather the values of a study by precedence: set and axes, workload, machine.
+
+    ``entries`` names the machine and the workload, unless they are axes; ``replaced`` names
+    quantities that are given elsewhere, so that no file's value is taken.
+    """
+    varied = [name for axis in axes for name in {axis.name: None, **axis.columns}]
+    for name in varied:
+        if varied.count(name) > 1:
+            raise DseError(f"{name} is given by two axes: keep one of them")
+        if name in given:
+            raise DseError(f"{name} is an axis and is set: keep one of them")
+    values: dict[str, float | Node | Leaf] = {}
+    labels: dict[str, str] = {}
+    switches: dict[str, str] = {}
+    tables: dict[str, dict[str, list[float | Node | None]]] = {}
+    origins: dict[str, str | Mapping[str, str]] = dict.fromkeys(varied, "axis of the study")
+    assumptions: list[str] = []
+    by_name = {axis.name: axis for axis in axes}
+    for kind, load in _ENTRIES.items():
+        single = entries.get(kind)
+        names = by_name[kind].labels if kind in by_name else (single,) if single else ()
+        loaded = [load(n, folder=folder, quantities=model.quantities) for n in names]
+        supplied = dict.fromkeys(name for entry in loaded for name in entry.values)
+        for name in supplied:
+            if name in given or name in varied or name in replaced:
+                continue
+            row = model.quantities[name]
+            for entry in loaded:
+                value = entry.values.get(name)
+                if value is not None and value.assumed:
+                    assumptions.append(f"{name} of {entry.name}: {value.assumed}")
+            if row.is_label:
+                _entry_label(row, loaded, kind, by_name, labels, switches)
+                origins[name] = _origin(loaded[0], name)
+                continue
+            column = [_entry_value(entry, row, model) for entry in loaded]
+            if kind not in by_name:
+                value_here = column[0]
+                assert value_here is not None
+                values[name] = value_here
+                for table in tables.values():
+                    table.pop(name, None)
+                origins[name] = _origin(loaded[0], name)
+                continue
+            other = next((k for k, t in tables.items() if name in t), None)
+            if other is not None:
+                raise DseError(
+                    f"{name} is given by both axes {other} and {kind}: set it, or take it out of "
+                    "the files of one"
+                )
+            below = values.pop(name, None)
+            if isinstance(below, (int, float, Node)):
+                column = [below if value is None else value for value in column]
+            tables.setdefault(kind, {})[name] = column
+            origins[name] = {
+                label: _origin(entry, name)
+                for label, entry in zip(names, loaded, strict=True)
+                if name in entry.values
+            }
+    for name, value in given.items():
+        _set_value(model.quantity(name), value, model, by_name, values, labels, switches)
+        origins[name] = "set by the study"
+    return Parts(
+        model=model,
+        axes=tuple(axes),
+        values=values,
+        labels=labels,
+        switches=switches,
+        tables=tables,
+        origins=origins,
+        assumptions=tuple(dict.fromkeys(assumptions)),
+    )
+
+
+def _origin(entry: Entry, name: str) -> str:
+    value = entry.values[name]
+    return f"{entry.name}: {value.source or 'assumed, ' + value.assumed}"
+
+
+def _entry_value(entry: Entry, row: Quantity, model: Model) -> float | Node | None:
+    from symbolic.expression import parse_value
+
+    value = entry.values.get(row.name)
+    if value is None:
+        return None
+    if isinstance(value.value, str):
+        return parse_value(value.value, row, model.quantities)
+    return float(value.value)
+
+
+def _entry_label(
+    row: Quantity,
+    entries: Sequence[Entry],
+    kind: str,
+    axes: Mapping[str, Axis],
+    labels: dict[str, str],
+    switches: dict[str, str],
+) -> None:
+    found = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
+    if len(found) > 1:
+        raise DseError(
+            f"{row.name} differs along the axis {kind} and is a label: give it by set or as an axis"
+        )
+    (switches if row.is_switch else labels)[row.name] = str(found.pop())
+
+
+def _set_value(
+    row: Quantity,
+    value: Any,
+    model: Model,
+    axes: Mapping[str, Axis],
+    values: dict[str, float | Node | Leaf],
+    labels: dict[str, str],
+    switches: dict[str, str],
+) -> None:
+    from symbolic.expression import parse_value
+
+    where = "set"
+    if row.is_label:
+        text = str(value).lower() if isinstance(value, bool) else value
+        if not isinstance(text, str):
+            raise DseError(f"{row.name} = {value!r}: expected a label")
+        (switches if row.is_switch else labels)[row.name] = text
+        return
+    if isinstance(value, str):
+        parsed = parse_value(value, row, model.quantities)
+        if not isinstance(parsed, Node):
+            row.check(parsed, where)
+        values[row.name] = parsed
+        return
+    if hasattr(value, "dims") and hasattr(value, "coords"):
+        values[row.name] = _table(row, value, axes)
+        return
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise DseError(
+            f"{row.name} = {value!r}: expected a number, a text with a unit, a formula, or a "
+            "DataArray over axes of the study; several values belong in axes"
+        )
+    row.check(float(value), where)
+    values[row.name] = float(value)
+
+
+def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf:
+    """A labelled array over some axes, brought into the order of the axes."""
+    for dim in array.dims:
+        if dim not in axes:
+            raise DseError(
+                f"{row.name} is a table over {', '.join(map(str, array.dims))}, and {dim!r} is no "
+                f"axis of the study{nearest(str(dim), axes)}"
+            )
+    for name in [axis for axis in axes if axis in array.dims]:
+        axis = axes[name]
+        if name not in array.coords:
+            if array.sizes[name] != axis.size:
+                raise DseError(
+                    f"{row.name} has {array.sizes[name]} values along {name}, the axis has "
+                    f"{axis.size}: give the table coordinates, or one value for each"
+                )
+            continue
+        known = {value: place for place, value in enumerate(array.coords[name].values.tolist())}
+        missing = [value for value in axis.coordinate.tolist() if value not in known]
+        if missing:
+            raise DseError(f"{row.name} has no value at {name} = {missing[0]}: extend the table")
+        array = array.isel({name: [known[value] for value in axis.coordinate.tolist()]})
+    order = [axis for axis in axes if axis in array.dims]
+    found = np.ascontiguousarray(array.transpose(*order).values, dtype=np.float64)
+    row.check(found, "a table in set")
+    return Leaf(axes=tuple(order), array=found)
