@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.errors import DseError, UnitError, nearest
+from symbolic.errors import DseError, UnitError, UnknownNameError, nearest
 from symbolic.expression import parse_value
 from symbolic.quantities import Quantity
 
@@ -81,10 +81,13 @@ def _shown(values: Sequence[Any] | NDArray[Any]) -> str:
 
 def _number(value: Any, row: Quantity, where: str) -> float | int:
     if isinstance(value, str):
-        parsed = parse_value(value, row, {row.name: row})
-        if isinstance(parsed, (int, float)):
-            return parsed
-        raise DseError(f"{where} holds {value!r}: expected a number, with or without a unit")
+        try:
+            return float(parse_value(value, row, {}))  # without a name it is no formula
+        except UnitError as error:
+            raise UnitError(f"{where}: {error}") from None
+        except DseError:
+            problem = f"{where} holds {value!r}: expected a number, with or without a unit"
+            raise DseError(problem) from None
     if isinstance(value, (bool, np.bool_)) or not isinstance(
         value, (int, float, np.integer, np.floating)
     ):
@@ -156,7 +159,9 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
             return np.array(range(int(start), int(stop) + (1 if step > 0 else -1), int(step)))
         count = max(math.floor(steps * (1 + 1e-12) + 1e-9) + 1, 0)
         values = start + step * np.arange(count)
-        return np.minimum(values, stop) if step > 0 else np.maximum(values, stop)
+        if count and abs(values[-1] - stop) <= 1e-9 * abs(step):
+            values[-1] = stop
+        return values
     known = ("start", "stop", "step", "linspace", "geomspace", "powers_of_two", "zip")
     odd = next((key for key in spec if key not in known), None)
     hint = f"; {odd!r} is no key of an axis{nearest(odd, known)}" if odd else ""
@@ -265,14 +270,11 @@ def parse_axis(name: str, spec: Any, quantities: Mapping[str, Quantity]) -> Axis
     row = quantities.get(name)
     if row is None:
         known = [*quantities, "machine", "workload"]
-        raise DseError(f"{where} is no known quantity{nearest(name, known)}")
+        raise UnknownNameError(f"{where} is no known quantity{nearest(name, known)}")
     if row.labels is not None:
         kind = "switch" if row.is_switch else "label"
         return _categories(name, kind, _labels(spec, row, where, None), where)
-    try:
-        array = _numbers(spec, row, where)
-    except UnitError as error:
-        raise UnitError(f"{where}: {error}") from None
+    array = _numbers(spec, row, where)
     _distinct(array, where)
     row.check(array, where)
     return Axis(name=name, kind="number", coordinate=array, values=array.astype(np.float64))
@@ -305,7 +307,8 @@ def _zip(name: str, spec: Mapping[str, Any], quantities: Mapping[str, Quantity])
     for column, values in columns.items():
         row = quantities.get(column)
         if row is None:
-            raise DseError(f"{where} zips {column!r}, no quantity{nearest(column, quantities)}")
+            hint = nearest(column, quantities)
+            raise UnknownNameError(f"{where} zips {column!r}, no quantity{hint}")
         if row.is_label:
             raise DseError(f"{where} zips {column}, whose values are labels: only numbers can be")
         arrays[column] = _numbers(values, row, f"{where}, column {column},")
