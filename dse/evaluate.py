@@ -12,11 +12,11 @@ from sweeps.build import build_grid
 from sweeps.grid import Leaf
 from sweeps.space import Axis
 from symbolic.errors import DseError
-from symbolic.graph import resolve
 from symbolic.library import load_model
 from symbolic.model import Model
 from symbolic.ops import Node
 from symbolic.quantities import Quantity
+from symbolic.resolve import resolve
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -12,7 +12,7 @@ import numpy as np
 from sweeps.grid import Grid, Leaf
 from sweeps.space import Axis
 from symbolic.errors import DseError
-from symbolic.graph import Graph, resolve
+from symbolic.graph import Graph
 from symbolic.model import Model
 from symbolic.ops import (
     Node,
@@ -24,6 +24,7 @@ from symbolic.ops import (
     substitute,
     where,
 )
+from symbolic.resolve import resolve
 
 __all__ = ["build_grid"]
 
@@ -59,12 +60,12 @@ def build_grid(
         For a categorical axis: quantities that it supplies, with a number, a formula or None (not
         supplied) for each label.
     outputs, constraints :
-        As ``outputs`` and ``where`` in :func:`symbolic.graph.resolve`.
+        As ``outputs`` and ``where`` in :func:`symbolic.resolve.resolve`.
 
     Raises
     ------
     DseError
-        See :func:`symbolic.graph.resolve`; and a grid of more than 2**63 - 1 points.
+        See :func:`symbolic.resolve.resolve`; and a grid of more than 2**63 - 1 points.
     """
     axis_of = {axis.name: axis for axis in axes}
     points = math.prod(axis.size for axis in axes)

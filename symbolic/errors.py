@@ -6,6 +6,18 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+__all__ = [
+    "DomainError",
+    "DseError",
+    "ExpressionError",
+    "GraphError",
+    "InfeasibleError",
+    "UnitError",
+    "UnknownEntryError",
+    "UnknownNameError",
+    "nearest",
+]
+
 
 class DseError(ValueError):
     """Something given by the user does not fit; the message says what, and what would."""

@@ -76,7 +76,7 @@ class Model:
 
     def graph(self, **switches: object) -> Graph:
         """Its equations joined under the given switches, with every input left open."""
-        from symbolic.graph import resolve
+        from symbolic.resolve import resolve
 
         for name in switches:
             if not self.quantity(name).is_switch:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from symbolic.errors import DseError, GraphError, UnknownNameError
-from symbolic.graph import Graph, resolve
+from symbolic.graph import Graph
 from symbolic.library import load_model
 from symbolic.model import Model
 from symbolic.ops import constant, interpret, reference, where
+from symbolic.resolve import resolve
 
 HEAD = "from symbolic.equation import equation\nfrom symbolic.quantities import quantity\n"
 THREADS, BLOCKS = reference("threads"), reference("blocks")

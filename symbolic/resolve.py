@@ -1,0 +1,232 @@
+"""Joining equations by name: one definition for each quantity that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from symbolic.equation import Equation
+from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
+from symbolic.expression import parse_condition
+from symbolic.graph import Condition, Definition, Graph
+from symbolic.model import Model
+from symbolic.node import Node, constant, reference, references, substitute
+
+__all__ = ["resolve"]
+
+#: How many equations that need a missing quantity are named before the rest is counted.
+_SHOWN = 4
+
+
+class _Resolver:
+    def __init__(
+        self, model: Model, given: Mapping[str, Node | None], switches: Mapping[str, str]
+    ) -> None:
+        self.model = model
+        self.given = given
+        self.switches = switches
+        self.definitions: dict[str, Definition] = {}
+        self.missing: dict[str, list[str]] = {}
+
+    def equation(self, name: str) -> Equation | None:
+        """The one equation that yields a quantity under the switches, or None."""
+        found = [
+            eq
+            for eq in self.model.variants(name)
+            if all(self.switches[switch] == label for switch, label in eq.when.items())
+        ]
+        if len(found) > 1:
+            raise GraphError(
+                f"{name} has two definitions: {found[0].describe()} and {found[1].describe()}; "
+                "keep one, tell them apart by a switch (when=), or give the quantity a value"
+            )
+        return found[0] if found else None
+
+    def own(self, name: str) -> Definition | None:
+        """The definition by equation or default, as if no value were given."""
+        found = self.equation(name)
+        if found is not None:
+            if found.table:
+                return Definition(
+                    name=name,
+                    kind="table",
+                    node=reference(name),
+                    needs=found.inputs,
+                    equation=found,
+                )
+            return Definition(
+                name=name,
+                kind="equation",
+                node=found.node,
+                needs=references(found.node),
+                equation=found,
+            )
+        default = self.model.quantity(name).default
+        if isinstance(default, str) and not self.model.quantity(name).is_label:
+            return Definition(name=name, kind="formula", node=reference(default), needs=(default,))
+        if default is not None and not isinstance(default, str):
+            return Definition(name=name, kind="default", node=constant(default), needs=())
+        return None
+
+    def definition(self, name: str) -> Definition | None:
+        """How a quantity gets its value, or None where nothing says."""
+        if name not in self.given:
+            return self.own(name)
+        formula = self.given[name]
+        if formula is None:
+            return Definition(name=name, kind="given", node=reference(name), needs=())
+        if name in references(formula):  # given for some labels of a categorical axis only
+            otherwise = self.own(name)
+            if otherwise is None:
+                return None
+            if otherwise.kind == "table":
+                raise GraphError(
+                    f"{name} is given for some labels of an axis and comes from a table equation "
+                    "for the others: give it for every label, or for none"
+                )
+            formula = substitute(formula, {name: otherwise.node})
+        return Definition(name=name, kind="formula", node=formula, needs=references(formula))
+
+    def define(self, root: str) -> None:
+        """Add the definition of a quantity after those of all it needs."""
+        path: list[str] = []
+        stack: list[tuple[str, bool]] = [(root, False)]
+        while stack:
+            name, ready = stack.pop()
+            if ready:
+                path.pop()
+                definition = self.definition(name)
+                assert definition is not None
+                self.definitions[name] = definition
+                continue
+            if name in self.definitions or name in self.missing:
+                if name in self.missing and path:
+                    self.missing[name].append(path[-1])
+                continue
+            if name in path:
+                cycle = " -> ".join([*path[path.index(name) :], name])
+                raise GraphError(
+                    f"the definitions form a cycle: {cycle}; give one of them a value to cut it"
+                )
+            definition = self.definition(name)
+            if definition is None:
+                self.missing[name] = path[-1:]
+                continue
+            path.append(name)
+            stack.append((name, True))
+            stack.extend((need, False) for need in reversed(definition.needs))
+
+    def cite(self, name: str) -> str:
+        """A quantity with the source of its equation."""
+        eq = self.equation(name)
+        return f"{name} ({eq.source})" if eq is not None and eq.source else name
+
+    def complain(self) -> None:
+        """Raise one error that names every missing quantity and the equations that need it."""
+        if not self.missing:
+            return
+        lines = []
+        for name, users in self.missing.items():
+            row = self.model.quantity(name)
+            needed = [self.cite(user) for user in dict.fromkeys(users)]
+            if len(needed) > _SHOWN:
+                needed[_SHOWN:] = [f"and {len(needed) - _SHOWN} more"]
+            unit = f" [{row.unit}]" if row.unit else ""
+            meaning = f", {row.meaning}{unit}," if row.meaning else f"{unit}"
+            reason = f" is needed by {'; '.join(needed)}" if needed else " was asked for"
+            hint = ""
+            if name in self.given:
+                hint = " (it is given for some labels of an axis and not for the others)"
+            lines.append(f"{name}{meaning}{reason}{hint}")
+        raise GraphError(
+            f"the model {self.model.name} lacks "
+            + ("a value:\n  " if len(lines) == 1 else f"{len(lines)} values:\n  ")
+            + "\n  ".join(lines)
+            + "\nGive each a value (set, an axis, a machine or a workload), or join a model that "
+            "yields it"
+        )
+
+
+def resolve(
+    model: Model,
+    *,
+    given: Mapping[str, Node | None],
+    switches: Mapping[str, str] | None = None,
+    outputs: Iterable[str] | None = None,
+    where: Iterable[str] = (),
+) -> Graph:
+    """Join equations, given values and defaults into one definition for each quantity needed.
+
+    Parameters
+    ----------
+    model : Model
+        The equations.
+    given : mapping of str to Node or None
+        Quantities that have a value: None for a leaf of the grid, a node for a formula in other
+        quantities. A formula that names its own quantity means the model's own definition there.
+    switches : mapping of str to str, optional
+        Labels of switches; those not named take their default.
+    outputs : iterable of str, optional
+        The quantities wanted; the model's main outputs where None.
+    where : iterable of str
+        Constraints of the user, which must be answerable; the model's rules apply where all
+        quantities of a rule are known.
+
+    Raises
+    ------
+    GraphError
+        A missing input (all are named, with the equations that need them), two definitions of one
+        quantity, or a cycle.
+    UnknownNameError
+        A name that is no quantity.
+    """
+    for name in given:
+        model.quantity(name)
+    chosen = {name: str(row.default) for name, row in model.quantities.items() if row.is_switch}
+    for name, label in (switches or {}).items():
+        row = model.quantity(name)
+        if row.labels is None or label not in row.labels:
+            raise UnknownNameError(
+                f"{name} = {label!r} is no choice: expected one of {', '.join(row.labels or ())}"
+                f"{nearest(label, row.labels or ())}"
+            )
+        chosen[name] = label
+    wanted = tuple(dict.fromkeys(model.outputs if outputs is None else outputs))
+    resolver = _Resolver(model, given, chosen)
+    conditions: list[Condition] = []
+    for name in wanted:
+        model.quantity(name)
+        resolver.define(name)
+    for text in where:
+        node = parse_condition(text, model.quantities)
+        conditions.append(Condition(text=text, node=node, is_rule=False))
+        for name in references(node):
+            resolver.define(name)
+    resolver.complain()
+    rules = []
+    for text in model.rules:
+        node = parse_condition(text, model.quantities)
+        attempt = _Resolver(model, given, chosen)
+        attempt.definitions.update(resolver.definitions)
+        try:
+            for name in references(node):
+                attempt.define(name)
+        except GraphError:  # of quantities that nobody asked for
+            continue
+        if not attempt.missing:
+            resolver.definitions.update(attempt.definitions)
+            rules.append(Condition(text=text, node=node, is_rule=True))
+    graph = Graph(
+        model=model,
+        definitions=resolver.definitions,
+        outputs=wanted,
+        conditions=(*rules, *conditions),
+        switches=chosen,
+    )
+    for definition in graph.definitions.values():
+        for need in definition.needs:
+            if model.quantity(need).is_label and definition.kind != "table":
+                raise DseError(
+                    f"{definition.name} cannot use {need}, whose values are labels: only a table "
+                    "equation can"
+                )
+    return graph
