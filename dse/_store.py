@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -35,21 +36,30 @@ def _stoppable(path: Path, told: Told | None) -> tuple[Any, Callable[[], None]]:
     under_way = 0
     written = 0
 
+    @contextmanager
+    def counted(size: int) -> Iterator[None]:
+        # on zarr's single event loop; a write is counted before it looks at `stopped`, so that none
+        # can begin once the count was seen to be 0
+        nonlocal under_way, written
+        under_way += 1
+        try:
+            if stopped.is_set():
+                raise _StoppedError
+            yield
+            written += size
+        finally:
+            under_way -= 1
+        if told is not None:
+            told(written)
+
     class Stoppable(LocalStore):
-        # counted on zarr's single event loop; a write is counted before it looks at `stopped`, so
-        # that none can begin once the count was seen to be 0
         async def set(self, key: str, value: Any) -> None:
-            nonlocal under_way, written
-            under_way += 1
-            try:
-                if stopped.is_set():
-                    raise _StoppedError
+            with counted(len(value)):
                 await super().set(key, value)
-                written += len(value)
-            finally:
-                under_way -= 1
-            if told is not None:
-                told(written)
+
+        async def set_if_not_exists(self, key: str, value: Any) -> None:
+            with counted(len(value)):
+                await super().set_if_not_exists(key, value)
 
     def stop() -> None:
         stopped.set()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from dse.study import Study
 
+_EXPANDED = "-expanded"
+
 __all__ = ["Meter", "aside", "finished_store", "run"]
 
 
@@ -32,6 +34,7 @@ class Meter:
         self._began = time.monotonic()
         self._shown = 0.0
         self._first: Progress | None = None
+        self._writing = 0.0
         self._open = False
         self._lock = threading.Lock()
         self._terminal = sys.stderr.isatty()
@@ -50,8 +53,11 @@ class Meter:
         self._show(text)
 
     def writing(self, size: int) -> None:
-        """Tell of the bytes written to a store so far."""
-        self._show(f"writing the store: {size / 2**20:,.1f} MiB so far")
+        """Tell of the bytes written to a store so far, once that takes longer than a second."""
+        now = time.monotonic()
+        self._writing = self._writing or now
+        if now - self._writing >= 1:
+            self._show(f"writing the store: {size / 2**20:,.1f} MiB so far")
 
     def _show(self, text: str) -> None:
         with self._lock:
@@ -122,10 +128,9 @@ def _difference(theirs: Any, ours: dict[str, Any]) -> str:
             return f"the {key} stand in another order"
         if a != b:
             return f"its {key} is {_short(a)}, not {_short(b)}"
-    if str(theirs["identity"]).removesuffix("-expanded") == ours["identity"].removesuffix(
-        "-expanded"
-    ):
-        return "one of the two has every output expanded over all axes"
+    if str(theirs["identity"]).removesuffix(_EXPANDED) == ours["identity"].removesuffix(_EXPANDED):
+        expanded = theirs["identity"].endswith(_EXPANDED)
+        return f"its outputs are {'' if expanded else 'not '}expanded over all axes"
     return "its equations or the values of its machine or workload are other ones"
 
 
@@ -139,7 +144,7 @@ def _short(value: Any) -> str:
 def _attributes(study: Study, expand: bool) -> dict[str, Any]:
     found = dict(study.attributes())
     if expand:
-        found["identity"] += "-expanded"
+        found["identity"] += _EXPANDED
     return found
 
 

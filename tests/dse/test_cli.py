@@ -1,0 +1,218 @@
+"""The command line: every command, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import dse
+from dse.cli import main
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def study() -> str:
+    """The text of study.toml."""
+    return Path("study.toml").read_text()
+
+
+def document(result: Result) -> Any:
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(result.stdout, parse_constant=refuse)
+
+
+# --- run
+
+
+def test_run_tells_what_how_fast_which_and_where(run: Run) -> None:
+    text = run("run", "study.toml", "--store", "out.zarr", "--minimize", "time").stdout
+    assert "21 configurations" in text
+    assert "active_sms" in text
+    assert "feasible: 15, where" in text
+    assert "million configurations a second" in text
+    assert "best, minimize time:" in text
+    assert "computation bound" in text
+    assert "dataset: out.zarr" in text
+    ds = dse.open("out.zarr")
+    assert dict(ds.sizes) == {"threads_per_block": 3, "active_sms": 7}
+
+
+def test_run_in_json(run: Run) -> None:
+    said = document(
+        run("run", "study.toml", "--store", "o.zarr", "--maximize", "occupancy", "--json")
+    )
+    assert (said["points"], said["feasible_points"], said["computed"]) == (21, 15, True)
+    assert said["axes"]["active_sms"]["size"] == 7
+    assert said["store"] == "o.zarr"
+    assert said["points_per_second"] > 0
+    assert said["best"]["rows"][0]["occupancy"] == 1.0
+    assert said["best"]["variables"]["case"]["flags"]["2"] == "memory bound"
+    again = document(run("run", "study.toml", "--store", "o.zarr", "--json"))
+    assert (again["computed"], again["seconds"], again["best"]) == (False, None, None)
+
+
+def test_run_without_a_store_keeps_the_dataset_in_memory(run: Run) -> None:
+    text = run("run", "study.toml").stdout
+    assert "kept in memory only" in text
+    assert "best: name an objective" in text
+    assert sorted(Path().iterdir()) == [Path("study.toml")]
+
+
+def test_the_question_of_the_file_is_asked_and_refined(run: Run, study: str) -> None:
+    best = '[best]\nminimize = "time"\nper = "active_sms"\nwhere = "occupancy >= 0.5"\n'
+    Path("best.toml").write_text(study + best)
+    rows = document(run("run", "best.toml", "--json"))["best"]["rows"]
+    assert [row["active_sms"] for row in rows] == [*range(12, 19)]
+    assert rows[-1]["time"] is None  # 18 multiprocessors are more than there are
+    rows = document(run("run", "best.toml", "--per", "threads_per_block", "--json"))["best"]["rows"]
+    assert [row["threads_per_block"] for row in rows] == [64, 128, 256]
+    asked = run("run", "best.toml", "--maximize", "active_sms", "--top", "2").stdout
+    assert "best, maximize active_sms:" in asked
+    lines = run("optimum", "best.toml").stdout.splitlines()
+    assert len(lines) == 3 + 7
+    assert [line.split()[1] for line in lines[3:]] == [*["128"] * 5, "-", "-"]
+
+
+def test_a_finished_store_is_nothing_to_do(run: Run) -> None:
+    run("run", "study.toml", "--store", "out.zarr")
+    stamps = {path: path.stat().st_mtime_ns for path in Path("out.zarr").rglob("*")}
+    again = run("run", "study.toml", "--store", "out.zarr", "--minimize", "time").stdout
+    assert "nothing to do" in again
+    assert "best, minimize time" in again
+    assert {path: path.stat().st_mtime_ns for path in Path("out.zarr").rglob("*")} == stamps
+
+
+def test_another_path_is_refused_with_the_difference(run: Run, study: str) -> None:
+    run("run", "study.toml", "--store", "out.zarr")
+    Path("dir.zarr").mkdir()
+    Path("file.zarr").write_text("mine")
+    for name in ("dir.zarr", "file.zarr"):
+        refused = run("run", "study.toml", "--store", name, status=2)
+        assert f"{name} exists and is no store of a study" in refused.stderr
+    assert Path("file.zarr").read_text() == "mine"
+
+    def refusal(text: str, *options: str) -> str:
+        Path("other.toml").write_text(text)
+        return run("run", "other.toml", "--store", "out.zarr", *options, status=2).stderr
+
+    assert "the axis threads_per_block is [64, 128, 256] there, not [64, 128]" in refusal(
+        study.replace(", 256]", "]")
+    )
+    assert 'its machine is "8800gtx", not "8800gt"' in refusal(study.replace("8800gtx", "8800gt"))
+    assert "its model is occupancy + mwp_cwp, not mwp_cwp + occupancy" in refusal(
+        study.replace("occupancy + mwp_cwp", "mwp_cwp + occupancy")
+    )
+    assert "the value of comp_factor is nothing there, not 2" in refusal(
+        study + "[set]\ncomp_factor = 2\n"
+    )
+    assert "its outputs are not expanded" in refusal(study, "--expand")
+
+
+def test_fresh_keeps_the_earlier_store_aside(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("run", "study.toml", "--store", "out.zarr")
+    text = run("run", "study.toml", "--store", "out.zarr", "--fresh").stdout
+    assert "the earlier store is kept as out.old-1.zarr" in text
+    assert dse.open("out.old-1.zarr").identical(dse.open("out.zarr"))
+    before = sorted(Path().rglob("*"))
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dse.runner.compute", interrupted)
+    result = CliRunner().invoke(main, ["run", "study.toml", "--store", "out.zarr", "--fresh"])
+    assert result.exit_code == 130
+    assert "interrupted: nothing unfinished was left" in result.stderr
+    assert sorted(Path().rglob("*")) == before
+
+
+# --- the other commands
+
+
+def test_plan(run: Run) -> None:
+    text = run("plan", "study.toml").stdout
+    assert "21 points (threads_per_block 3 x active_sms 7)" in text
+    said = document(run("plan", "study.toml", "--expand", "--json"))
+    assert {output["points"] for output in said["outputs"]} == {21}
+
+
+def test_explain(run: Run) -> None:
+    text = run("explain", "study.toml", "threads_per_block=128", "active_sms = 16").stdout
+    assert text.startswith("at threads_per_block = 128, active_sms = 16")
+    assert "Hong 2012, Eq. 6" in text
+    said = document(run("explain", "study.toml", "active_sms=18", "--json"))
+    assert said["point"] == {"threads_per_block": 64, "active_sms": 18}
+    assert said["conditions"]["active_sms <= n_sms"] is False
+
+
+def test_optimum_of_a_study_and_of_its_store_agree(run: Run) -> None:
+    run("run", "study.toml", "--store", "out.zarr")
+    question = ["--minimize", "time", "--where", "active_sms <= 14", "--top", "3", "--json"]
+    said = document(run("optimum", "study.toml", *question))
+    assert said == document(run("optimum", "out.zarr", *question))
+    assert [row["rank"] for row in said["rows"]] == [1, 2, 3]
+    # the bound on the SMs reaches 14 first, and 128 and 256 threads are equally good
+    assert said["rows"][0]["threads_per_block"] == 128
+    each = document(
+        run("optimum", "out.zarr", "--minimize", "time", "--per", "active_sms", "--json")
+    )
+    assert [row["time"] is None for row in each["rows"]] == [False] * 5 + [True] * 2
+    text = run("optimum", "out.zarr", "--minimize", "time", "--per", "active_sms").stdout
+    header = text.splitlines()[2].split()
+    assert header == ["active_sms", "threads_per_block", "time", "case", "occupancy"]
+
+
+def test_pareto(run: Run) -> None:
+    run("run", "study.toml", "--store", "out.zarr")
+    question = ["--minimize", "time,active_sms", "--maximize", "minimum(occupancy, 0.5)", "--json"]
+    said = document(run("pareto", "study.toml", *question))
+    assert said["rows"] == document(run("pareto", "out.zarr", *question))["rows"]
+    assert said["question"].count("mize ") == 3
+    times = [row["time"] for row in sorted(said["rows"], key=lambda row: row["active_sms"])]
+    assert times == sorted(times, reverse=True)
+    assert "configurations" in run("pareto", "study.toml", *question[:-1]).stdout
+
+
+@pytest.mark.parametrize("ending", ["nc", "csv", "parquet", "zarr"])
+def test_export(run: Run, ending: str) -> None:
+    run("run", "study.toml", "--store", "out.zarr")
+    said = document(run("export", "out.zarr", f"copy.{ending}", "--json"))
+    assert said["written"] == f"copy.{ending}"
+    assert said["bytes"] > 0
+    with dse.open(f"copy.{ending}") as copy, dse.open("out.zarr") as ds:
+        assert copy.equals(ds)
+        assert copy.attrs["identity"] == ds.attrs["identity"]
+    assert "exists: remove it" in run("export", "out.zarr", f"copy.{ending}", status=2).stderr
+
+
+def test_models(run: Run) -> None:
+    assert "transit" in run("models").stdout
+    assert {"mwp_cwp", "occupancy"} <= {
+        m["name"] for m in document(run("models", "--json"))["models"]
+    }
+    assert "Hong 2012, Eq. 22" in run("models", "mwp_cwp").stdout
+    said = document(run("models", "transit", "--json"))
+    assert "threads" in [row["name"] for row in said["inputs"]]
+    assert r"\frac{M}{Z}" in run("models", "transit", "--latex").stdout
+    assert len(document(run("models", "transit", "--latex", "--json"))["latex"]) > 5
+
+
+@pytest.mark.parametrize(("kind", "name"), [("machine", "gtx280"), ("workload", "svm")])
+def test_machines_and_workloads(run: Run, kind: str, name: str) -> None:
+    assert name in run(f"{kind}s").stdout
+    listed = document(run(f"{kind}s", "--json"))[f"{kind}s"]
+    known = dse.machines() if kind == "machine" else dse.workloads()
+    assert {row["name"]: row["title"] for row in listed} == {k: e.title for k, e in known.items()}
+    text = run(f"{kind}s", name).stdout
+    assert "Hong 2012, Table" in text
+    assert "assumed: " in text
+    said = document(run(f"{kind}s", name.upper(), "--json"))
+    assert said["name"] == name
+    assert all(("source" in v) != ("assumed" in v) for v in said["values"].values())

@@ -1,0 +1,121 @@
+"""The command line: help, and the exit status of whatever can go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from dse.cli import main
+
+COMMANDS = sorted(main.commands)
+LISTED = {
+    "run",
+    "plan",
+    "optimum",
+    "pareto",
+    "explain",
+    "export",
+    "models",
+    "machines",
+    "workloads",
+}
+
+Run = Callable[..., Result]
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_has_an_example(run: Run, command: str) -> None:
+    text = run(*command.split(), "--help").stdout
+    assert f"Example:\n    dse {command}".rstrip() in text
+
+
+def test_commands_and_version(run: Run) -> None:
+    assert set(COMMANDS) >= LISTED
+    assert run("--version").stdout.startswith("dse ")
+    for name in COMMANDS:
+        assert any("--json" in option.opts for option in main.commands[name].params), name
+
+
+MISUSED = [
+    ("run nowhere.toml", "does not exist"),
+    ("run wrong.toml", "has the key 'modle', which is none of"),
+    ("run best.toml", "best has the key 'minimise'"),
+    ("run top.toml", "best: top = 0, expected a whole number"),
+    ("run both.toml", "best holds both minimize and maximize"),
+    ("run table.toml", "best = 3: expected a table"),
+    ("run goal.toml", "'tim' is no quantity; did you mean 'time'?"),
+    ("run per.toml", "'machine', which is no axis of the study"),
+    ("run study.toml --store out.nc", "expected a name that ends in .zarr"),
+    ("run study.toml --top 2", "--top needs an objective"),
+    ("run study.toml --minimize time --minimize case", "for several objectives ask dse pareto"),
+    ("run study.toml --minimize time --per machine", "'machine', which is no axis of the study"),
+    ("run study.toml --minimize time --per active_sms,", "empty place between commas"),
+    ("optimum study.toml", "give --minimize or --maximize"),
+    ("optimum study.toml --minimize tim", "did you mean 'time'?"),
+    ("optimum study.toml --minimize time --where time<=1kg", "kg"),
+    ("optimum study.toml --minimize time --maximize case", "both minimize and maximize"),
+    ("optimum other.txt --minimize time", "expected one of"),
+    ("optimum dir.zarr --minimize time", "no zarr store that can be read"),
+    ("pareto study.toml", "give --minimize or --maximize"),
+    ("explain study.toml active_sms", "expected such as active_sms=20"),
+    ("explain study.toml active_sms=12 active_sms=13", "is given twice"),
+    ("explain study.toml active_sms=99", "is not on its axis"),
+    ("explain study.toml active=12", "did you mean 'active_sms'?"),
+    ("export dir.zarr out.nc", "no zarr store that can be read"),
+    ("models nope", "is no model"),
+    ("models --latex", "--latex needs the NAME"),
+    ("machines gtx28", "did you mean 'gtx280'?"),
+    ("workloads gtx280", "is no workload but a machine"),
+    ("machine", "No such command"),
+    ("plan study.toml --jsn", "No such option"),
+]
+
+
+@pytest.mark.parametrize(("command", "said"), MISUSED, ids=[command for command, _ in MISUSED])
+def test_misuse_is_2(run: Run, command: str, said: str) -> None:
+    study = Path("study.toml").read_text()
+    Path("wrong.toml").write_text(study.replace("model", "modle"))
+    Path("best.toml").write_text(study + '[best]\nminimise = "time"\n')
+    Path("top.toml").write_text(study + '[best]\nminimize = "time"\ntop = 0\n')
+    Path("both.toml").write_text(study + '[best]\nminimize = "time"\nmaximize = "time"\n')
+    Path("goal.toml").write_text(study + '[best]\nminimize = "tim"\n')
+    Path("per.toml").write_text(study + '[best]\nminimize = "time"\nper = ["machine"]\n')
+    Path("table.toml").write_text("best = 3\n" + study)
+    Path("other.txt").write_text("")
+    Path("dir.zarr").mkdir()
+    assert said in run(*command.split(" "), status=2).stderr
+
+
+def test_what_fails_is_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("computed before the folder was tried")
+
+    Path("file").write_text("")
+    with monkeypatch.context() as patch:
+        patch.setattr("dse.runner.compute", never)
+        for place in ("nowhere/out.zarr", "file/out.zarr"):
+            assert "cannot write in" in run("run", "study.toml", "--store", place, status=1).stderr
+    none = run(
+        "optimum", "study.toml", "--minimize", "time", "--where", "active_sms > 99", status=1
+    )
+    assert "'active_sms > 99' is broken at every point" in none.stderr
+    run("run", "study.toml", "--store", "out.zarr")
+    none = run("optimum", "out.zarr", "--minimize", "time", "--where", "active_sms > 99", status=1)
+    assert "active_sms > 99" in none.stderr
+    assert "cannot write in" in run("export", "out.zarr", "nowhere/out.nc", status=1).stderr
+
+    def too_much(*_: Any, **__: Any) -> None:
+        raise MemoryError("Unable to allocate 58 TiB")
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("dse.runner.compute", too_much)
+    assert "58 TiB; see dse plan" in run("run", "study.toml", status=1).stderr
+    monkeypatch.setattr("dse.runner.compute", full)
+    assert "No space left" in run("run", "study.toml", "--store", "x.zarr", status=1).stderr
+    assert not list(Path().glob("*x.zarr*"))

@@ -1,0 +1,149 @@
+"""The program itself, in processes of its own: the main job, signals, pipes, start-up."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dse
+
+MERGE = Path(__file__).parents[2] / "examples" / "merge-four-gpus.toml"
+
+
+def program(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dse", *arguments], cwd=folder, capture_output=True, text=True
+    )
+
+
+def test_the_main_job(tmp_path: Path) -> None:
+    done = program("run", str(MERGE), "--store", "merge.zarr", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["points"] >= 1_000_000
+    assert [path.name for path in tmp_path.iterdir()] == ["merge.zarr"]
+    rows = {(row["workload"], row["machine"]): row for row in said["best"]["rows"]}
+    assert len(rows) == 24
+    study = dse.Study.from_toml(MERGE)
+    asked = study.optimum(minimize="time", per=["workload", "machine"])
+    axes = ["threads_per_block", "active_sms", "core_clock"]
+    with dse.open(tmp_path / "merge.zarr") as ds:
+        time = ds.time.where(ds.feasible).transpose("workload", "machine", *axes)
+        for (workload, machine), row in rows.items():
+            here = {"workload": workload, "machine": machine}
+            values = time.sel(here).values
+            place = np.unravel_index(np.nanargmin(values), values.shape)
+            assert row["time"] == values[place]
+            for axis, index in zip(axes, place, strict=True):
+                assert row[axis] == ds[axis].values[index]
+            one = asked.sel(here)
+            assert {axis: row[axis] for axis in axes} == {a: one[a].item() for a in axes}
+            assert math.isclose(row["time"], one.time.item(), rel_tol=1e-14)
+
+
+#: Slows the tiles of a run down, or the writes of its store, so that a signal meets them.
+SLOWED = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import sweeps.run
+import zarr.storage
+if sys.argv[1] == "computing":
+    sweeps.run.TILE = 1 << 12
+    def wait(): time.sleep(0.05)
+    inner = sweeps.run.Prepared.run
+    def run(*arguments): wait(); return inner(*arguments)
+    sweeps.run.Prepared.run = run
+else:
+    put = zarr.storage._local._put
+    def slow(*arguments, **more): time.sleep(0.05); return put(*arguments, **more)
+    zarr.storage._local._put = slow
+from dse.cli import main
+main(sys.argv[2:], prog_name="dse")
+"""
+
+
+STUDY = """
+model = "transit"
+[axes]
+threads = {{ start = 1, stop = {threads} }}
+intensity = {{ start = 1, stop = 100 }}
+[set]
+lanes_width = 32
+ms_peak = 1
+mem_latency = 600
+"""
+
+
+def wait_for_progress(process: subprocess.Popen[str], folder: Path) -> None:
+    assert process.stderr is not None
+    assert "%" in process.stderr.readline()
+
+
+def wait_for_pieces(process: subprocess.Popen[str], folder: Path) -> None:
+    limit = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < limit:
+        for place, _, files in os.walk(folder):
+            if ".part" in place and "c" in Path(place).parts and files:
+                return
+        time.sleep(0.002)
+    raise AssertionError("no piece of the store was seen")
+
+
+@pytest.mark.parametrize(
+    ("stage", "number", "status", "said"),
+    [
+        ("computing", signal.SIGINT, 130, "interrupted"),
+        ("writing", signal.SIGINT, 130, "interrupted"),
+        ("writing", signal.SIGTERM, 143, "terminated"),
+    ],
+)
+def test_a_signal_leaves_nothing_half_done(
+    tmp_path: Path, stage: str, number: signal.Signals, status: int, said: str
+) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.format(threads=5000 if stage == "computing" else 100))
+    command = [sys.executable, "-c", SLOWED, stage, "run", "study.toml", "--store", "out.zarr"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        (wait_for_progress if stage == "computing" else wait_for_pieces)(process, tmp_path)
+        process.send_signal(number)
+        told, errors = process.communicate(timeout=60)
+    assert process.returncode == status, errors
+    assert f"{said}: nothing unfinished was left" in errors
+    assert "Traceback" not in errors
+    assert told == ""
+    assert list(tmp_path.iterdir()) == [study]
+
+
+def test_broken_pipe(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dse", "machines", "gtx280", "--json"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
+def test_startup_loads_no_heavy_library(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from dse.cli import main\n"
+        "for arguments in (['--help'], ['--version'], ['machines'], ['workloads']):\n"
+        "    main(arguments, standalone_mode=False)\n"
+        "heavy = {'xarray', 'numba', 'sympy', 'dask', 'pandas', 'zarr', 'pint'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,95 @@
+"""Progress on standard error: only of long runs, one line on a terminal, honest about the rest."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+import pytest
+
+from dse import Study
+from dse.runner import Meter
+from sweeps.run import Progress
+
+
+class Stream(io.StringIO):
+    def __init__(self, *, terminal: bool) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("dse.runner.time.monotonic", clock)
+    return clock
+
+
+def told(monkeypatch: pytest.MonkeyPatch, clock: Clock, moments: Any, *, terminal: bool) -> str:
+    stream = Stream(terminal=terminal)
+    monkeypatch.setattr(sys, "stderr", stream)
+    meter = Meter()
+    for elapsed, done in moments:
+        clock.now = 100.0 + elapsed
+        meter(Progress(done=done, total=1000, elapsed=elapsed))
+    meter.close()
+    assert meter.computing == max(elapsed for elapsed, _ in moments)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_short_run_shows_nothing(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock, terminal: bool
+) -> None:
+    assert told(monkeypatch, clock, [(0.1, 10), (0.9, 1000)], terminal=terminal) == ""
+
+
+def test_a_terminal_keeps_one_line(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    moments = [(2.0, 100), (2.1, 150), (4.0, 300), (6.0, 1000)]
+    text = told(monkeypatch, clock, moments, terminal=True)
+    assert text.count("\n") == 1
+    assert text.endswith("\n")
+    shown = text.strip().split("\r\x1b[K")
+    # what came before the first tile (compiling) is no part of the estimate: 200 values in 2 s
+    assert shown[1] == " 30.0%  300 of 1,000 values, 0.0001 million a second, about 7 s left"
+    assert len(shown) == 3
+
+
+def test_elsewhere_a_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    moments = [(t / 10, t) for t in range(1, 121)]
+    lines = told(monkeypatch, clock, moments, terminal=False).splitlines()
+    assert len(lines) == 3
+    assert all("%" in line and "\r" not in line for line in lines)
+
+
+def test_writing_is_told_after_a_second_of_it(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Stream(terminal=False))
+    meter = Meter()
+    for elapsed in (10.0, 10.5, 11.5):
+        clock.now = 100.0 + elapsed
+        meter.writing(int(elapsed * 2**20))
+    assert sys.stderr.getvalue() == "writing the store: 11.5 MiB so far\n"  # type: ignore[attr-defined]
+
+
+def test_a_caller_may_listen() -> None:
+    heard: list[Progress] = []
+    study = Study(
+        model="transit",
+        axes={"threads": [64, 128]},
+        set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600},
+    )
+    study.run(progress=heard.append)
+    assert heard[-1].done == heard[-1].total > 0
