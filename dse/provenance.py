@@ -9,14 +9,18 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sweeps.grid import Leaf
 from symbolic.equation import Equation
 
 if TYPE_CHECKING:
     from dse.inputs import Parts
+    from dse.study import Study
     from sweeps.grid import Grid
+    from sweeps.space import Axis
 
-__all__ = ["attributes", "version"]
+__all__ = ["attributes", "study_text", "version"]
 
 
 def version() -> str:
@@ -25,6 +29,46 @@ def version() -> str:
         return metadata.version("simt-dse")
     except metadata.PackageNotFoundError:
         return "unknown"
+
+
+def study_text(study: Study) -> str:
+    """A study as canonical JSON: the same study always gives the same text."""
+    tree: dict[str, Any] = {"model": study.model}
+    for key in ("machine", "workload", "prefer"):
+        if getattr(study, key) is not None:
+            tree[key] = getattr(study, key)
+    tree["axes"] = {name: _listed(axis) for name, axis in study.grid().axes.items()}
+    tree["set"] = {name: _jsonable(value) for name, value in study.set.items()}
+    tree["where"] = list(study.where)
+    tree["outputs"] = list(study.grid().outputs)
+    return json.dumps(tree)
+
+
+def _listed(axis: Axis) -> Any:
+    if axis.labels:
+        return list(axis.labels)
+    if axis.columns:
+        return {"zip": {name: array.tolist() for name, array in axis.columns.items()}}
+    return _shortened(axis.coordinate)
+
+
+def _shortened(array: np.ndarray[Any, Any]) -> Any:
+    """A long axis as a hash of its values, so that the text of a study stays short."""
+    if array.size <= 1000:
+        return array.tolist()
+    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    return {
+        "first": array[0].item(),
+        "last": array[-1].item(),
+        "count": int(array.size),
+        "sha256": digest,
+    }
+
+
+def _jsonable(value: Any) -> Any:
+    if hasattr(value, "dims"):
+        return {"dims": list(map(str, value.dims)), "values": np.asarray(value).tolist()}
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def attributes(model: str, text: str, grid: Grid, parts: Parts) -> dict[str, Any]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dse.inputs import Parts, read_parts
 from sweeps.build import build_grid
 from sweeps.grid import Grid
-from sweeps.space import Axis, parse_axis
+from sweeps.space import parse_axis
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.library import load_model
 from symbolic.ops import references
@@ -179,15 +176,9 @@ class Study:
 
     def text(self) -> str:
         """The study as canonical JSON: the same study always gives the same text."""
-        tree: dict[str, Any] = {"model": self.model}
-        for key in ("machine", "workload", "prefer"):
-            if getattr(self, key) is not None:
-                tree[key] = getattr(self, key)
-        tree["axes"] = {axis.name: _plain(axis) for axis in self._parts.axes}
-        tree["set"] = {name: _jsonable(value) for name, value in self.set.items()}
-        tree["where"] = list(self.where)
-        tree["outputs"] = list(self.grid().outputs)
-        return json.dumps(tree, sort_keys=False)
+        from dse.provenance import study_text
+
+        return study_text(self)
 
     def attributes(self) -> dict[str, Any]:
         """What the Dataset says of itself: study, equations, defaults, assumptions, version."""
@@ -300,32 +291,3 @@ class Study:
         from dse.explain import explain
 
         return explain(self, point)
-
-
-def _plain(axis: Axis) -> Any:
-    if axis.labels:
-        return list(axis.labels)
-    if axis.columns:
-        return {"zip": {name: array.tolist() for name, array in axis.columns.items()}}
-    return _run_length(axis.coordinate)
-
-
-def _run_length(array: np.ndarray[Any, Any]) -> Any:
-    """A long axis as a hash of its values, so that the text of a study stays short."""
-    if array.size <= 1000:
-        return array.tolist()
-    import hashlib
-
-    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-    return {
-        "first": array[0].item(),
-        "last": array[-1].item(),
-        "count": int(array.size),
-        "sha256": digest,
-    }
-
-
-def _jsonable(value: Any) -> Any:
-    if hasattr(value, "dims"):
-        return {"dims": list(map(str, value.dims)), "values": np.asarray(value).tolist()}
-    return value.item() if isinstance(value, np.generic) else value
