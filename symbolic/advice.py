@@ -87,7 +87,7 @@ class Guide:
 def guides(model: Model) -> tuple[Guide, ...]:
     """The guides beside the equations of a model, in the order of its main outputs.
 
-    >>> from symbolic.model import load_model
+    >>> from symbolic.library import load_model
     >>> [guide.state for guide in guides(load_model("transit"))]
     ['bound']
     """
@@ -104,7 +104,7 @@ def guides(model: Model) -> tuple[Guide, ...]:
 def smallest_terms(graph: Graph, name: str) -> tuple[str, ...]:
     """The quantities whose smallest is the named one, as far down as minima go; else itself.
 
-    >>> from symbolic.model import load_model
+    >>> from symbolic.library import load_model
     >>> smallest_terms(load_model("transit").graph(), "ms_throughput")
     ('thread_limit', 'ms_peak', 'computation_limit')
     """

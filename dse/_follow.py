@@ -1,0 +1,192 @@
+"""An input moved in one direction, until another bound or case is reached."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse._site import TIE, Site
+from symbolic.advice import first_event, steps
+from symbolic.ops import interpret, references
+from symbolic.quantities import Domain
+
+if TYPE_CHECKING:
+    from dse.advice import Move
+
+__all__ = ["follow"]
+
+Floats = NDArray[np.float64]
+
+#: Gains within this of 1 are none.
+NOTHING = 1e-12
+#: How far beyond a border the next state is read off.
+BEYOND = 1e-9
+#: A gain that still grows by this much over the last steps of an endless way has no limit.
+GROWS, LAST = 1.5, 256
+#: A border this near, relative to the start, is at the start.
+SAME = 1e-11
+#: Less than any step of the search, relative to the start.
+TINY = 2.0**-65
+
+
+def follow(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
+    """The moves of one input, up and down, or of several upwards by one factor."""
+    for raising in (True, False) if len(names) == 1 else (True,):
+        way = _Way(site=site, names=names, raising=raising)
+        move = way.move()
+        if move is not None:
+            yield move
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """Where a move leads: places are values of the input, or the common factor of several."""
+
+    site: Site
+    names: tuple[str, ...]
+    raising: bool
+
+    @property
+    def domain(self) -> Domain:
+        """Of a place."""
+        alone = len(self.names) == 1
+        return self.site.row(self.names[0]).domain if alone else Domain(low=0)
+
+    @property
+    def told(self) -> bool:
+        """Whether the smallest term tells the state; a whole number may stand on a border."""
+        return self.site.told and not self.domain.whole
+
+    @property
+    def start(self) -> float:
+        return self.site.value(self.names[0]) if len(self.names) == 1 else 1.0
+
+    def moved(self, places: Floats) -> dict[str, Floats]:
+        if len(self.names) == 1:
+            return {self.names[0]: places}
+        return {name: self.site.value(name) * places for name in self.names}
+
+    def value(self, place: float) -> float:
+        """Of the first quantity."""
+        return place if len(self.names) == 1 else self.site.value(self.names[0]) * place
+
+    def gain(self, place: float) -> float:
+        """The factor by which the goal improves."""
+        guide = self.site.guide
+        here = self.site.value(guide.goal)
+        there = float(self.site.at([guide.goal], self.moved(np.array([place])))[0][0])
+        better, worse = (there, here) if guide.maximize else (here, there)
+        return better / worse if worse else math.inf
+
+    def allowed(self, places: Floats) -> NDArray[np.bool_]:
+        moved = self.moved(places)
+        inside = [self.site.row(name).domain.holds(array) for name, array in moved.items()]
+        found: NDArray[np.bool_] = np.logical_and.reduce([self.site.watch(moved)[0], *inside])
+        return found
+
+    def move(self) -> Move | None:
+        """The move to the first border, or to the end of the way; None where it is no advice."""
+        start, domain = self.start, self.domain
+        xs = steps(start, domain, raising=self.raising)
+        found = first_event(
+            lambda x: ~self.allowed(x) | self.site.changed(self.moved(x), self.told),
+            start,
+            xs,
+            whole=domain.whole,
+        )
+        if found is None:
+            return self._endless(xs) if len(xs) else None
+        low, high = found
+        if not self.allowed(np.array([high]))[0]:
+            return self._made(low, self.gain(low), limit=self._broken(high))
+        jumps = domain.whole or abs(low - high) < TINY * start  # only the end itself is beyond
+        low = start if math.isclose(low, start, rel_tol=SAME) else low
+        until = high if jumps else low
+        gain = self.gain(until)
+        keep = self.site.guide.follow or (until == start and abs(gain - 1) <= NOTHING)
+        beyond = high if jumps else self._beyond(low, high)
+        return self._made(until, gain, beyond=beyond, keep=keep)
+
+    def _endless(self, xs: Floats) -> Move | None:
+        domain = self.domain
+        end, closed = (
+            (domain.high, not domain.high_open)
+            if self.raising
+            else (domain.low, not domain.low_open)
+        )
+        gain = self.gain(float(xs[-1]))
+        if not closed:
+            before = self.gain(float(xs[max(len(xs) - 1 - LAST, 0)]))
+            gain = math.inf if gain > GROWS * before else 0.0 if before > GROWS * gain else gain
+        limit = f"the end of its domain {domain}" if math.isfinite(end) else ""
+        return self._made(end, gain, limit=limit)
+
+    def _beyond(self, low: float, high: float) -> float:
+        """A place past the border, where neighbouring states are told apart."""
+        step = BEYOND * abs(low) * (1 if self.raising else -1)
+        place = max(low + step, high) if self.raising else min(low + step, high)
+        inside = self.domain.contains(place) and bool(self.allowed(np.array([place]))[0])
+        return place if inside else high
+
+    def _broken(self, place: float) -> str:
+        """What forbids a place."""
+        graph, moved = self.site.grid.graph, self.moved(np.array([place]))
+        for condition in graph.conditions:
+            names = references(condition.node)
+            values = dict(zip(names, self.site.at(names, moved), strict=True))
+            if not np.all(interpret(condition.node, values)):
+                return f"{'the rule' if condition.is_rule else 'where'} {condition.text}"
+        return f"the end of what {self.site.guide.goal} is defined for"
+
+    def _made(
+        self,
+        place: float,
+        gain: float,
+        *,
+        beyond: float | None = None,
+        limit: str = "",
+        keep: bool = False,
+    ) -> Move | None:
+        from dse.advice import Move
+
+        helps = gain > 1 + NOTHING
+        if not (helps or keep):
+            return None
+        site, graph = self.site, self.site.grid.graph
+        label: str | None = None
+        limiter: tuple[str, ...] = ()
+        decides = site.binding[0]
+        if beyond is not None:
+            flag, *terms = site.at([site.guide.state, *site.terms], self.moved(np.array([beyond])))
+            values = {name: float(term[0]) for name, term in zip(site.terms, terms, strict=True)}
+            least = min(values.values())
+            near = [name for name, value in values.items() if value <= least + TIE * abs(least)]
+            if least < min(values[name] for name in site.binding):
+                near = [name for name in near if name not in site.binding]
+                decides = near[0]
+            else:
+                decides = site.guide.state
+            limiter = tuple(dict.fromkeys(site.terms[name] for name in near))
+            alone = self.told and len(limiter) == 1
+            label = limiter[0] if alone else site.label(flag[0])
+        eq = graph.definitions[decides].equation or graph.definitions[site.guide.limits].equation
+        return Move(
+            quantity=self.names[0],
+            together=self.names[1:],
+            unit=site.row(self.names[0]).unit,
+            direction="raise" if self.raising else "lower",
+            value=site.value(self.names[0]),
+            until=self.value(place),
+            next_bound=label,
+            next_limiter=limiter,
+            gain=gain,
+            helps=helps,
+            equation=eq.name if eq else "",
+            source=eq.source if eq else "",
+            limit=limit,
+        )

@@ -1,0 +1,249 @@
+"""One configuration with its inputs free to move: what :mod:`dse.advice` looks at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.inputs import read_parts
+from dse.study import Study
+from sweeps.build import build_grid
+from sweeps.check import check
+from sweeps.grid import FEASIBLE, Grid, Leaf
+from symbolic.advice import Guide, guides, smallest_terms
+from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.library import load_model
+from symbolic.model import Model
+from symbolic.ops import interpret_all
+from symbolic.quantities import Quantity
+
+__all__ = ["TIE", "Site", "open_site"]
+
+Floats = NDArray[np.float64]
+
+#: Terms closer than this are a tie.
+TIE = 1e-12
+#: Terms that move together differ by no more than this.
+ROUNDING = 2.0**-50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A grid of one point, and the guide to it.
+
+    ``terms`` are the quantities whose smallest is the guide's ``limits``, with their labels;
+    ``binding`` those that bind here; ``told`` says whether they alone tell the state.
+    """
+
+    grid: Grid
+    guide: Guide
+    flag: int
+    terms: Mapping[str, str]
+    binding: tuple[str, ...]
+    told: bool
+
+    # --- values
+    def at(self, names: Sequence[str], moved: Mapping[str, Floats] | None = None) -> list[Floats]:
+        """Quantities, or ``feasible``, with some inputs moved to each of several values."""
+        graph = self.grid.graph
+        roots = [self.grid.feasible_node(()) if n == FEASIBLE else graph.flat(n) for n in names]
+        values: dict[str, Any] = {
+            name: leaf.array.reshape(1) for name, leaf in self.grid.leaves[()].items()
+        }
+        values |= moved or {}
+        size = max((len(array) for array in (moved or {}).values()), default=1)
+        with np.errstate(all="ignore"):
+            found = interpret_all(roots, values)
+        return [np.broadcast_to(value, (size,)) for value in found]
+
+    def watch(self, moved: Mapping[str, Floats]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """At each moved place: whether it can be had, and whether another term binds there."""
+        goal, allowed, *terms = self.at([self.guide.goal, FEASIBLE, *self.terms], moved)
+        found = dict(zip(self.terms, terms, strict=True))
+        held = np.min([found.pop(name) for name in self.binding], axis=0)
+        rest = [*found.values()]
+        left = np.min(rest, axis=0) < held * (1 - ROUNDING) if rest else np.zeros(len(goal), bool)
+        return np.isfinite(goal) & allowed.astype(bool), left
+
+    def changed(self, moved: Mapping[str, Floats], told: bool) -> NDArray[np.bool_]:
+        """At each moved place: whether the state differs from here; the terms may tell it alone."""
+        changed = self.watch(moved)[1]
+        if not told:
+            changed = changed | (self.at([self.guide.state], moved)[0] != self.flag)
+        return changed
+
+    def value(self, name: str) -> float:
+        """A quantity here."""
+        return float(self.at([name])[0][0])
+
+    def label(self, flag: float) -> str:
+        """What a value of the state means."""
+        return self.grid.flags(self.guide.state)[int(flag)]
+
+    def limiters(self) -> tuple[str, ...]:
+        """The smallest terms, by label."""
+        values = self.term_values()
+        least = min(values.values())
+        return tuple(label for label, value in values.items() if value <= least + TIE * abs(least))
+
+    def term_values(self) -> dict[str, float]:
+        """What competes to be the smallest, by label; of one label the least."""
+        values: dict[str, float] = {}
+        for name, label in self.terms.items():
+            values[label] = min(self.value(name), values.get(label, math.inf))
+        return values
+
+    def shown(self) -> dict[str, float]:
+        """The goal and what tells the state."""
+        return {name: self.value(name) for name in (self.guide.goal, *self.guide.show)}
+
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said under the switches."""
+        switches = [f"{name}={label}" for name, label in self.grid.graph.switches.items()]
+        return tuple(f"{s}: {self.guide.notes[s]}" for s in switches if s in self.guide.notes)
+
+    # --- what may move
+    def candidates(self) -> Iterator[tuple[str, ...]]:
+        """The inputs to move, those together that the guide moves together."""
+        graph, seen = self.grid.graph, set()
+        moving = graph.ancestors([self.guide.goal])
+        for names in self.guide.moves(self.label(self.flag)):
+            if any(name not in moving for name in names):
+                continue
+            if len(names) > 1:
+                if all(self._free(name) for name in names):
+                    yield names
+                continue
+            behind = names if self._free(names[0]) else sorted(graph.ancestors(names))
+            for name in behind:
+                if name not in seen and self._free(name):
+                    seen.add(name)
+                    yield (name,)
+
+    def _free(self, name: str) -> bool:
+        """Whether a quantity is a number that can be moved."""
+        graph = self.grid.graph
+        if graph.definitions[name].kind not in ("given", "default") or name in self.guide.fixed:
+            return False
+        row = self.row(name)
+        tables = [d.name for d in graph.definitions.values() if d.kind == "table"]
+        return not row.is_label and row.domain.low >= 0 and name not in graph.ancestors(tables)
+
+    def row(self, name: str) -> Quantity:
+        """The row of a quantity."""
+        return self.grid.model.quantity(name)
+
+
+def open_site(
+    what: str | Model | Study,
+    entries: Mapping[str, str | None],
+    prefer: str | None,
+    point: Mapping[str, Any],
+) -> Site:
+    """Read a configuration; see :func:`dse.advise`."""
+    wanted: Sequence[str] = ()
+    where, folder = wanted, None
+    given = dict(point)
+    if isinstance(what, Study):
+        if prefer is not None:
+            raise DseError("prefer is part of a study: give it to dse.Study")
+        named = {kind: name for kind, name in entries.items() if name is not None}
+        entries, given = _of_study(what, {**point, **named})
+        model, where, folder = what._parts.model, tuple(what.where), what.folder
+        wanted = what.outputs or ()
+    else:
+        model = load_model(what, prefer=prefer)
+    guide = _guide(model, wanted)
+    parts = read_parts(model, (), entries=entries, given=given, folder=folder)
+
+    def build(values: Mapping[str, Any]) -> Grid:
+        return build_grid(
+            model,
+            values=values,
+            labels=parts.labels,
+            switches=parts.switches,
+            outputs=(guide.goal, guide.state, guide.limits, *guide.show),
+            constraints=where,
+        )
+
+    grid = build(parts.values)
+    check(grid)
+    pinned = {}  # inputs that stand at the value of another one, unless given
+    labels = [""] if isinstance(guide.helps, str) else list(guide.helps)
+    for name in dict.fromkeys(n for label in labels for move in guide.moves(label) for n in move):
+        definition = grid.graph.definitions.get(name)
+        if definition is not None and definition.kind == "formula" and name not in parts.values:
+            pinned[name] = float(grid.at({}, [name])[name])
+    grid = build({**parts.values, **pinned}) if pinned else grid
+    return _site(grid, guide)
+
+
+def _site(grid: Grid, guide: Guide) -> Site:
+    flags = grid.flags(guide.state)
+    if not flags:
+        raise DseError(f"{guide.state} is given: leave it to its equation to be advised")
+    flag = int(float(grid.at({}, [guide.state])[guide.state]))
+    known = {
+        quantity: label
+        for family in grid.model.families
+        if family.of == guide.limits
+        for label, quantity in family.terms.items()
+    }
+    names = smallest_terms(grid.graph, guide.limits)
+    terms = {name: known.get(name, name) for name in names}
+    values = grid.at({}, names)
+    least = min(map(float, values.values()))
+    bound = guide.tied.get(flags[flag], (flags[flag],))
+    binding = tuple(n for n in names if terms[n] in bound) or tuple(
+        n for n in names if float(values[n]) <= least + TIE * abs(least)
+    )
+    told = set(terms.values()) <= set(flags.values())
+    return Site(grid=grid, guide=guide, flag=flag, terms=terms, binding=binding, told=told)
+
+
+def _guide(model: Model, wanted: Sequence[str]) -> Guide:
+    found = guides(model)
+    if not found:
+        raise DseError(
+            f"there is no advice on the model {model.name}: a model is advised on where a Guide "
+            "named ADVICE stands beside its equations, as in transit and mwp_cwp"
+        )
+    return next((guide for guide in found if guide.state in wanted), found[0])
+
+
+def _of_study(
+    study: Study, point: Mapping[str, Any]
+) -> tuple[dict[str, str | None], dict[str, Any]]:
+    """A configuration of a study as the entries and values of one point."""
+    grid, parts = study.grid(), study._parts
+    for name in point:
+        if name not in grid.axes:
+            raise UnknownNameError(
+                f"{name!r} is no axis of the study{nearest(name, grid.axes)}; its axes are: "
+                f"{', '.join(grid.axes) or 'none'}"
+            )
+    quantities = parts.model.quantities
+    places = {
+        name: axis.position(point[name], quantities) if name in point else 0
+        for name, axis in grid.axes.items()
+    }
+    entries = {"machine": study.machine, "workload": study.workload}
+    given: dict[str, Any] = dict(study.set)
+    for name, value in given.items():
+        leaf = parts.values.get(name)
+        if hasattr(value, "dims") and isinstance(leaf, Leaf):
+            given[name] = float(leaf.array[tuple(places[axis] for axis in leaf.axes)])
+    for name, axis in grid.axes.items():
+        place = places[name]
+        if name in entries:
+            entries[name] = axis.labels[place]
+        elif axis.kind == "zip":
+            given |= {column: float(array[place]) for column, array in axis.columns.items()}
+        else:
+            given[name] = axis.labels[place] if axis.labels else float(axis.values[place])
+    return entries, given

@@ -1,0 +1,181 @@
+"""What limits a configuration, what would help, and how far until something else limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    from dse.study import Study
+    from symbolic.model import Model
+
+__all__ = ["Advice", "Move", "advise"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One quantity moved in one direction, until the first border on the way.
+
+    Attributes
+    ----------
+    quantity : str
+        The input to move; those of ``together`` move with it, by the same factor.
+    direction : str
+        ``"raise"`` or ``"lower"``.
+    value, until : float
+        Where it stands, and where the first next bound is reached: the border itself, or for a
+        whole quantity the first number beyond. Where no bound follows, the end of the way: that of
+        the domain (maybe infinite), or the last value that breaks no rule.
+    next_bound : str or None
+        The bound or case beyond, None where none follows; the same as now where only the smallest
+        term changes.
+    next_limiter : tuple of str
+        The smallest terms beyond.
+    gain : float
+        The factor by which the goal improves on the way, below 1 where it worsens: the ratio of
+        what :func:`dse.evaluate` gives at ``until`` and at ``value``, or its limit.
+    helps : bool
+        Whether the goal improves.
+    equation, source : str
+        The quantity whose equation decides the border, and where it is published.
+    limit : str
+        What ends the way where no bound does.
+    """
+
+    quantity: str
+    together: tuple[str, ...] = ()
+    unit: str
+    direction: str
+    value: float
+    until: float
+    next_bound: str | None
+    next_limiter: tuple[str, ...]
+    gain: float
+    helps: bool
+    equation: str
+    source: str
+    limit: str = ""
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        name = " with ".join(
+            [self.quantity, *([", ".join(self.together)] if self.together else [])]
+        )
+        text = f"{self.direction} {name} from {self.value:.6g} to {self.until:.6g}{unit}"
+        if self.next_bound is None:
+            text += f": no other bound follows{f', up to {self.limit}' if self.limit else ''}"
+        else:
+            named = self.next_limiter == (self.next_bound,)
+            by = "" if named else f", limited by {' and '.join(self.next_limiter)}"
+            text += f": then {self.next_bound}{by}"
+        return f"{text}; gain {self.gain:.6g}   [{self.equation}; {self.source}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """The bound or case of a configuration, and the moves out of it, the most helpful first.
+
+    Attributes
+    ----------
+    state, bound : str
+        The quantity that names the bound or case, and what it says.
+    goal : str
+        What the gains are of.
+    limiter : tuple of str
+        The smallest of ``terms`` (several at a tie).
+    terms : mapping of str to float
+        What competes to be the smallest, with the values.
+    values : mapping of str to float
+        The goal and the quantities that tell the state.
+    moves : tuple of Move
+    notes : tuple of str
+    """
+
+    state: str
+    bound: str
+    goal: str
+    limiter: tuple[str, ...]
+    terms: Mapping[str, float]
+    values: Mapping[str, float]
+    moves: tuple[Move, ...]
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, quantity: str) -> Move:
+        """The first move of a quantity."""
+        for move in self.moves:
+            if move.quantity == quantity:
+                return move
+        known = ", ".join(dict.fromkeys(move.quantity for move in self.moves)) or "none"
+        raise DseError(f"no advice on {quantity!r} here; there is on: {known}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The advice as plain data."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.state}: {self.bound}"]
+        terms = ", ".join(f"{name} {value:.6g}" for name, value in self.terms.items())
+        lines.append(f"  limited by {' and '.join(self.limiter)} (of {terms})")
+        lines.append("  " + ", ".join(f"{k} = {v:.6g}" for k, v in self.values.items()))
+        helpful = [str(move) for move in self.moves if move.helps]
+        lines.append(f"what improves {self.goal}:" if helpful else f"nothing improves {self.goal}")
+        lines += [f"  {text}" for text in helpful]
+        others = [str(move) for move in self.moves if not move.helps]
+        lines += ["other borders:", *(f"  {text}" for text in others)] if others else []
+        return "\n".join([*lines, *self.notes])
+
+
+def advise(
+    what: str | Model | Study,
+    /,
+    *,
+    machine: str | None = None,
+    workload: str | None = None,
+    prefer: str | None = None,
+    **point: Any,
+) -> Advice:
+    """What limits a configuration, what would help, and how far until something else limits.
+
+    Only inputs are advised: a quantity that an equation yields is moved through the inputs behind
+    it, and a given value cuts its equation.
+
+    Parameters
+    ----------
+    what : str, Model or Study
+        A model, as for :func:`dse.evaluate`, or a study.
+    machine, workload, prefer : str, optional
+        As for :func:`dse.evaluate`; of a study, the label on its axis.
+    **point
+        Of a model, its quantities: numbers, texts with units, formulas, labels of switches. Of a
+        study, a value for each axis; axes left out stand at their first value.
+
+    Raises
+    ------
+    DseError
+        A model without a guide, several configurations, whatever does not fit.
+    InfeasibleError
+        A configuration that breaks a rule or a constraint.
+
+    >>> print(advise("transit", threads=1024, intensity=10, lanes_width=32, ms_peak=1,
+    ...              mem_latency=600)["ms_peak"])  # doctest: +ELLIPSIS
+    raise ms_peak from 1 to 1.67869: then thread; gain 1.67869   [thread_limit...
+    """
+    from dse._follow import follow
+    from dse._site import open_site
+
+    site = open_site(what, {"machine": machine, "workload": workload}, prefer, point)
+    found = [move for names in site.candidates() for move in follow(site, names)]
+    unique = {(move.quantity, move.together, move.direction): move for move in found}
+    return Advice(
+        state=site.guide.state,
+        bound=site.label(site.flag),
+        goal=site.guide.goal,
+        limiter=site.limiters(),
+        terms=site.term_values(),
+        values=site.shown(),
+        moves=tuple(sorted(unique.values(), key=lambda move: (not move.helps, -move.gain))),
+        notes=site.notes(),
+    )
