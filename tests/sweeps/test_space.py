@@ -358,7 +358,7 @@ def test_zips_refused(name: str, spec: Any, message: str) -> None:
 
 
 def test_a_zip_has_no_other_key() -> None:
-    with pytest.raises(DseError, match="expected { zip"):
+    with pytest.raises(DseError, match=r"expected \{ zip"):
         axis({"zip": {"threads": [1]}, "step": 1}, "pair")
 
 

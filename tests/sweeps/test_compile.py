@@ -1,0 +1,235 @@
+"""Loop nests: their text, where steps stand, names, and what one process compiles."""
+
+from __future__ import annotations
+
+import ast
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dse
+import sweeps.compile
+import sweeps.run
+from sweeps.compile import compiled, emit, row_axes
+from symbolic.ops import constant, divide, equal, exp, minimum, negate, power, reference, where
+from tests.oracles.compare import same_bits
+
+a, b, c = (reference(name) for name in "abc")
+
+
+def run(nest: Any, sizes: list[int], scalars: list[float], *arrays: Any) -> Any:
+    """Every output of a nest over all its axes."""
+    bounds = np.array([[0, size] for size in sizes], dtype=np.int64).reshape(-1)
+    types = {"float": np.float64, "flag": np.int8, "bool": np.bool_}
+    results = [np.empty(math.prod(sizes), dtype=types[kind]) for kind in nest.kinds]
+    inputs = [np.array(array, dtype=np.float64).reshape(-1) for array in arrays]
+    numbers = np.array(scalars, dtype=np.float64)
+    compiled(nest)(bounds, np.array(sizes), 0, numbers, *inputs, *results)
+    return [result.reshape(sizes) for result in results]
+
+
+def loops(source: str) -> list[ast.For]:
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.For)]
+
+
+def depth_of(source: str, text: str) -> int:
+    """How many loops are around the line that holds a text."""
+    line = next(i for i, row in enumerate(source.splitlines(), 1) if text in row)
+    return sum(
+        node.lineno < line <= (node.end_lineno or 0)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.For)
+    )
+
+
+def test_steps_stand_in_the_loop_that_binds_their_inputs() -> None:
+    node = exp(a) + power(b, 0.5) * divide(c, a, at_zero=0.0)
+    leaves = {"a": ("x",), "b": ("y",), "c": ("z",)}
+    nest = emit(outer=("x", "y"), row=("z",), leaves=leaves, outputs=[(node, "float")], names={})
+    assert depth_of(nest.source, "np.exp") == 2  # pieces of the row, x
+    assert depth_of(nest.source, "** 0.5") == 3  # and y
+    x, y, z = np.array([0.0, 2.0]), np.array([4.0, 9.0, 2.0]), np.arange(5.0)
+    (found,) = run(nest, [2, 3, 5], [], *({"a": x, "b": y, "c": z}[n] for n in nest.arrays))
+    ratio = np.where(x[:, None, None] == 0, 0, z / np.where(x == 0, 1, x)[:, None, None])
+    expected = np.exp(x)[:, None, None] + (y**0.5)[:, None] * ratio
+    assert np.all(np.abs(found - expected) <= 4e-16 * np.abs(expected))
+
+
+def test_what_varies_along_the_row_alone_is_kept_in_a_buffer() -> None:
+    node = where(exp(c) < 2, exp(c), a)
+    leaves = {"a": ("x",), "c": ("z",)}
+    nest = emit(outer=("x",), row=("z",), leaves=leaves, outputs=[(node, "float")], names={})
+    assert nest.source.count("np.exp") == 1
+    assert depth_of(nest.source, "np.exp") == 2  # pieces of the row, its places; not x
+    z = np.linspace(0, 1, 3000)
+    arrays = {"a": [5.0, 6.0], "c": z}
+    (found,) = run(nest, [2, 3000], [], *(arrays[name] for name in nest.arrays))
+    rows = [np.where(np.exp(z) < 2, np.exp(z), value) for value in (5.0, 6.0)]
+    assert np.all(np.abs(found - rows) <= 4e-16 * np.abs(rows))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (math.nan, math.nan),
+        (math.inf, math.inf),
+        (-math.inf, -math.inf),
+        (-0.0, -0.0),
+        (-3, -3.0),
+        (0.1, 0.1),
+        (5e-324, 5e-324),
+        (1e308, 1e308),
+        (2**63, 2.0**63),
+        (True, 1.0),
+    ],
+)
+def test_constants(value: Any, expected: float) -> None:
+    node = constant(value)
+    others = where(node < 2, node, a)  # a constant where it is used
+    nest = emit(
+        outer=(),
+        row=("x",),
+        leaves={"a": ("x",)},
+        outputs=[(node, "float"), (others, "float")],
+        names={},
+    )
+    found, chosen = run(nest, [2], [], [7.0, 8.0])
+    assert same_bits(found, [expected, expected])
+    assert same_bits(chosen, [expected] * 2 if expected < 2 else [7.0, 8.0])
+
+
+def test_negative_constants_in_every_place() -> None:
+    two = constant(-2)
+    nodes = [
+        a - two,
+        two - a,
+        a * two,
+        a / two,
+        power(a, reference("b")),
+        two + two,
+        minimum(two, a),
+    ]
+    nest = emit(
+        outer=(),
+        row=("x",),
+        leaves={"a": ("x",), "b": ()},
+        outputs=[(node, "float") for node in nodes],
+        names={},
+    )
+    found = run(nest, [1], [-1.0] if nest.scalars else [], [4.0])
+    assert [float(value[0]) for value in found] == [6.0, -6.0, -8.0, -2.0, 0.25, -4.0, -2.0]
+
+
+def test_flags_and_conditions() -> None:
+    low = a < 2
+    outputs = [(where(low, 1.0, -1.0), "flag"), (low, "bool"), (negate(equal(a, 3)), "bool")]
+    nest = emit(outer=(), row=("x",), leaves={"a": ("x",)}, outputs=outputs, names={})
+    flags, lows, others = run(nest, [3], [], [1.0, 2.0, 3.0])
+    assert flags.tolist() == [1, -1, -1]
+    assert lows.tolist() == [True, False, False]
+    assert others.tolist() == [True, True, False]
+
+
+def test_a_text_is_compiled_once() -> None:
+    make = lambda: emit(  # noqa: E731
+        outer=(), row=("x",), leaves={"a": ("x",)}, outputs=[(a + 1, "float")], names={}
+    )
+    first, second = make(), make()
+    assert first == second
+    assert first.key == second.key
+    assert compiled(first) is compiled(second)
+    other = emit(outer=(), row=("x",), leaves={"a": ("x",)}, outputs=[(a + 2, "float")], names={})
+    assert other.key != first.key
+
+
+def test_the_text_is_a_readable_program() -> None:
+    study = dse.Study(
+        model="transit",
+        axes={"threads": [1, 2], "mem_latency": [3, 4]},
+        set={"intensity": 1, "ms_peak": 1, "lanes_width": 1},
+    )
+    grid = study.grid()
+    nodes = [(grid.output_node(name, (), tuple(grid.axes)), "float") for name in grid.outputs]
+    source = sweeps.run.prepare(grid, (), ("threads", "mem_latency"), nodes).nest.source
+    ast.parse(source)
+    for name in ("q_threads", "q_mem_latency", "q_ms_throughput", "q_thread_limit", "q_bound"):
+        assert name in source
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count"),
+    [([], 0), ([1], 1), ([5000], 1), ([3, 5000], 1), ([2, 2, 2], 3), ([10, 200], 1), ([1] * 5, 5)],
+)
+def test_the_row_takes_in_axes_until_it_is_long(sizes: list[int], count: int) -> None:
+    assert row_axes(sizes) == count
+
+
+@pytest.mark.parametrize("size", range(1, 60))
+def test_a_row_is_long_where_the_axes_allow(size: int) -> None:
+    sizes = [size] * 6
+    row = size ** row_axes(sizes)
+    assert row >= min(32, size**6)
+    assert row <= 1024 or row // size < 32
+
+
+# --- names
+
+COLLIDING = """
+import dse
+from symbolic.ops import divide, where
+share_quotient = dse.quantity("share_quotient", domain="[0, inf)")
+pick_yes = dse.quantity("pick_yes", domain="[0, inf)")
+t0 = dse.quantity("t0", domain="[0, inf)", default=3)
+OUTPUTS = ("mixed", "pick")
+
+@dse.equation(source="here")
+def pick_no(share_quotient, threads):
+    return share_quotient * 3 + threads
+
+@dse.equation(source="here")
+def share(threads, share_quotient):
+    return divide(threads, share_quotient, at_zero=7.0)
+
+@dse.equation(source="here")
+def pick(share, pick_yes, pick_no):
+    return where(share < 2, share + 1, pick_no * 2)
+
+@dse.equation(source="here")
+def mixed(pick_no, share, pick, pick_yes, share_quotient, t0):
+    return pick_no + 2 * share + 4 * pick + 8 * pick_yes + 16 * share_quotient + t0
+"""
+
+
+def test_helpers_do_not_meet_quantities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "colliding.py"
+    path.write_text(COLLIDING)
+    spec: dict[str, Any] = {
+        "model": str(path),
+        "axes": {"threads": [1, 5, 9], "share_quotient": [0, 1, 2, 3], "pick_yes": [0, 10]},
+    }
+    expected = dse.Study(**spec).run()
+    monkeypatch.setattr(sweeps.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.compile, "row_axes", lambda sizes: 1)
+    found = dse.Study(**spec).run()
+    for name in expected.data_vars:
+        assert same_bits(found[name].values, expected[name].values)
+
+
+@pytest.mark.parametrize("names", [("row", "b"), ("b", "row"), ("a b", "class"), ("x=1\n", "ﬁ")])
+def test_dimensions_may_bear_any_name(
+    names: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = xr.DataArray(np.arange(1.0, 7).reshape(2, 3), dims=names)
+    latency = xr.DataArray([100.0, 900.0], dims=names[:1])
+    given = {"threads": threads, "mem_latency": latency}
+    rest: dict[str, Any] = {"intensity": 10, "lanes_width": 32, "ms_peak": 1}
+    expected = dse.evaluate("transit", **given, **rest)
+    monkeypatch.setattr(sweeps.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.run, "row_axes", lambda sizes: 1)
+    found = dse.evaluate("transit", **given, **rest)
+    assert found.ms_throughput.dims == names
+    xr.testing.assert_identical(found, expected)
