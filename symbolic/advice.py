@@ -1,23 +1,19 @@
-"""What advice a model gives, declared beside it as data, and the search for where a regime ends.
-
-A model file that holds a :class:`Guide` named ``ADVICE`` is advised on by :func:`dse.advise`.
-"""
+"""Which guides of a model apply, and the search for where a regime ends."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symbolic.graph import Graph
-from symbolic.model import Model
+from symbolic.model import Guide, Model
 from symbolic.quantities import Domain
 
-__all__ = ["Guide", "first_event", "guides", "smallest_terms", "steps"]
+__all__ = ["first_event", "guides", "smallest_terms", "steps"]
 
 Floats = NDArray[np.float64]
 
@@ -32,58 +28,6 @@ PARTS = 256
 ROUNDS = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guide:
-    """What helps in each bound or case of a model.
-
-    Parameters
-    ----------
-    state : str
-        The quantity with flags that names the bound or case.
-    goal : str
-        What should improve; ``maximize`` says whether it should rise.
-    limits : str
-        The quantity that equals the smallest of several terms; a border is where another term
-        becomes the smallest.
-    helps : str or mapping of str to str
-        The moves, for all states or by the label of each, with commas between: quantities moved
-        one at a time, or several joined by ``+`` that move together by one factor.
-    tied : mapping of str to tuple of str
-        The terms, by their labels in the model's families, that bind in a state; the one of the
-        state's own label where it is not named.
-    follow : bool
-        Whether moves that reach a border are told even where they do not help.
-    show : tuple of str
-        Quantities told with the state.
-    fixed : frozenset of str
-        Quantities never advised, though a quantity that helps may depend on them.
-    notes : mapping of str to str
-        What to say under a switch, by ``"name=label"``.
-    """
-
-    state: str
-    goal: str
-    limits: str
-    helps: str | Mapping[str, str]
-    maximize: bool = False
-    tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    follow: bool = False
-    show: tuple[str, ...] = ()
-    fixed: frozenset[str] = frozenset()
-    notes: Mapping[str, str] = field(default_factory=dict)
-
-    def moves(self, label: str) -> tuple[tuple[str, ...], ...]:
-        """The moves of a state, each as the quantities that move together.
-
-        >>> guide = Guide(state="b", goal="t", limits="r", helps={"memory": "z, m + r"})
-        >>> guide.moves("memory")
-        (('z',), ('m', 'r'))
-        """
-        text = self.helps if isinstance(self.helps, str) else self.helps.get(label, "")
-        moves = (tuple(name.strip() for name in move.split("+")) for move in text.split(","))
-        return tuple(move for move in moves if move != ("",))
-
-
 def guides(model: Model) -> tuple[Guide, ...]:
     """The guides beside the equations of a model, in the order of its main outputs.
 
@@ -91,12 +35,8 @@ def guides(model: Model) -> tuple[Guide, ...]:
     >>> [guide.state for guide in guides(load_model("transit"))]
     ['bound']
     """
-    found: list[Guide] = []
-    for eq in model.equations:
-        guide = getattr(eq.function, "__globals__", {}).get("ADVICE")
-        if isinstance(guide, Guide) and guide not in found:
-            found.append(guide)
-    known = [g for g in found if {g.state, g.goal, g.limits} <= set(model.yields)]
+    yields = set(model.yields)
+    known = [g for g in model.guides if {g.state, g.goal, g.limits} <= yields]
     order = [*model.outputs, *model.yields]
     return tuple(sorted(known, key=lambda guide: order.index(guide.state)))
 

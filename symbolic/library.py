@@ -12,7 +12,7 @@ from types import ModuleType
 
 from symbolic.equation import Equation
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
-from symbolic.model import Family, Model
+from symbolic.model import Family, Guide, Model
 from symbolic.quantities import RULES, TABLE, Domain, Quantity
 
 __all__ = ["available_models", "iterate_models", "load_model"]
@@ -64,6 +64,7 @@ def _from_module(module: ModuleType, name: str) -> Model:
         rules=RULES + tuple(getattr(module, "RULES", ())),
         outputs=outputs,
         families=tuple(getattr(module, "FAMILIES", ())),
+        guides=(module.ADVICE,) if isinstance(getattr(module, "ADVICE", None), Guide) else (),
         summary=doc[0] if doc else "",
     )
 
@@ -109,6 +110,7 @@ def _union(models: list[Model], prefer: str | None) -> Model:
         rules=tuple(dict.fromkeys(rule for model in models for rule in model.rules)),
         outputs=tuple(dict.fromkeys(name for model in models for name in model.outputs)),
         families=tuple(families),
+        guides=tuple(guide for model in models for guide in model.guides),
         summary=" + ".join(model.summary for model in models),
     )
 
@@ -117,17 +119,21 @@ def _folders() -> list[Path]:
     return [Path(part) for part in os.environ.get("DSE_PATH", "").split(os.pathsep) if part]
 
 
+def _paths() -> dict[str, list[Path]]:
+    """The files that bear each name of a model."""
+    shipped = Path(__file__).parent / "models"
+    found: dict[str, list[Path]] = {}
+    for folder in dict.fromkeys([shipped, *_folders()]):
+        for path in sorted(folder.glob("*.py")) if folder.is_dir() else []:
+            text = "equation" if folder == shipped else path.read_text("utf-8", "replace")
+            if "equation" in text and not path.stem.startswith("_"):
+                found.setdefault(path.stem, []).append(path)
+    return found
+
+
 def available_models() -> dict[str, Path]:
     """Names of the shipped models and of those in the folders of ``DSE_PATH``, with their files."""
-    shipped = Path(__file__).parent / "models"
-    found: dict[str, Path] = {}
-    for folder in [shipped, *_folders()]:
-        for path in sorted(folder.glob("*.py")) if folder.is_dir() else []:
-            if not path.stem.startswith("_") and (
-                folder == shipped or "equation" in path.read_text()
-            ):
-                found.setdefault(path.stem, path)
-    return found
+    return {name: paths[0] for name, paths in _paths().items()}
 
 
 @lru_cache(maxsize=64)
@@ -151,13 +157,18 @@ def _single(name: str, base: Path | None) -> Model:
         if not path.is_file():
             raise DseError(f"the model file {name!r} does not exist (looked at {path})")
         return _from_file(path, path.stat().st_mtime_ns)
-    found = available_models()
+    found = _paths()
     if name not in found:
         raise UnknownNameError(
             f"{name!r} is no model{nearest(name, found)}; there are: {', '.join(sorted(found))} "
             "(give a model of your own as a path ending in .py, or put it in a folder of DSE_PATH)"
         )
-    path = found[name]
+    if len(found[name]) > 1:
+        raise DseError(
+            f"{name!r} names {len(found[name])} models: {', '.join(map(str, found[name]))}; rename "
+            "one, or give the path of the one you mean"
+        )
+    path = found[name][0]
     if path.parent == Path(__file__).parent / "models":
         return _shipped(name)
     return _from_file(path.resolve(), path.stat().st_mtime_ns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from symbolic.equation import Equation, label_text
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from symbolic.graph import Graph
     from symbolic.regimes import Regime
 
-__all__ = ["Family", "Model"]
+__all__ = ["Family", "Guide", "Model"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,58 @@ class Family:
 
     of: str
     terms: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guide:
+    """What helps in each bound or case of a model; a model file declares it as ``ADVICE``.
+
+    Parameters
+    ----------
+    state : str
+        The quantity with flags that names the bound or case.
+    goal : str
+        What should improve; ``maximize`` says whether it should rise.
+    limits : str
+        The quantity that equals the smallest of several terms; a border is where another term
+        becomes the smallest.
+    helps : str or mapping of str to str
+        The moves, for all states or by the label of each, with commas between: quantities moved
+        one at a time, or several joined by ``+`` that move together by one factor.
+    tied : mapping of str to tuple of str
+        The terms, by their labels in the model's families, that bind in a state; the one of the
+        state's own label where it is not named.
+    follow : bool
+        Whether moves that reach a border are told even where they do not help.
+    show : tuple of str
+        Quantities told with the state.
+    fixed : frozenset of str
+        Quantities never advised, though a quantity that helps may depend on them.
+    notes : mapping of str to str
+        What to say under a switch, by ``"name=label"``.
+    """
+
+    state: str
+    goal: str
+    limits: str
+    helps: str | Mapping[str, str]
+    maximize: bool = False
+    tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    follow: bool = False
+    show: tuple[str, ...] = ()
+    fixed: frozenset[str] = frozenset()
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def moves(self, label: str) -> tuple[tuple[str, ...], ...]:
+        """The moves of a state, each as the quantities that move together.
+
+        >>> guide = Guide(state="b", goal="t", limits="r", helps={"memory": "z, m + r"})
+        >>> guide.moves("memory")
+        (('z',), ('m', 'r'))
+        """
+        text = self.helps if isinstance(self.helps, str) else self.helps.get(label, "")
+        moves = (tuple(name.strip() for name in move.split("+")) for move in text.split(","))
+        return tuple(move for move in moves if move != ("",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +96,7 @@ class Model:
     rules: tuple[str, ...] = RULES
     outputs: tuple[str, ...] = ()
     families: tuple[Family, ...] = ()
+    guides: tuple[Guide, ...] = ()
     summary: str = ""
 
     def quantity(self, name: str) -> Quantity:

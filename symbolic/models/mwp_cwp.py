@@ -11,9 +11,8 @@ limits MWP but N, and case 3 holds, computation alone. MWP − 1 is 0 where MWP 
 
 from __future__ import annotations
 
-from symbolic.advice import Guide
 from symbolic.equation import equation
-from symbolic.model import Family
+from symbolic.model import Family, Guide
 from symbolic.models import _memory_warps, _residency, _shared
 from symbolic.ops import both, ceil, divide, either, equal, maximum, minimum, where
 

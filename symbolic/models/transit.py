@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import math
 
-from symbolic.advice import Guide
 from symbolic.equation import equation
-from symbolic.model import Family
+from symbolic.model import Family, Guide
 from symbolic.ops import both, divide, equal, maximum, minimum, sqrt, where
 
 OUTPUTS = ("ms_throughput", "cs_throughput", "threads_in_ms", "threads_in_cs", "bound")

@@ -501,7 +501,7 @@ def test_a_model_of_your_own(tmp_path: Any) -> None:
     path = tmp_path / "kiln.py"
     path.write_text(
         '''"""A kiln: bricks fired an hour."""
-from symbolic.advice import Guide
+from symbolic.model import Guide
 from symbolic.equation import equation
 from symbolic.ops import minimum, where
 from symbolic.quantities import quantity

@@ -15,10 +15,10 @@ from dse.study import Study
 from sweeps.build import build_grid
 from sweeps.check import check
 from sweeps.grid import FEASIBLE, Grid, Leaf
-from symbolic.advice import Guide, guides, smallest_terms
+from symbolic.advice import guides, smallest_terms
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.library import load_model
-from symbolic.model import Model
+from symbolic.model import Guide, Model
 from symbolic.ops import interpret_all
 from symbolic.quantities import Quantity
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dse._site import TIE, Site
+from dse.advice.site import TIE, Site
 from symbolic.advice import first_event, steps
 from symbolic.ops import interpret, references
 from symbolic.quantities import Domain
 
 if TYPE_CHECKING:
-    from dse.advice import Move
+    from dse.advice.words import Move
 
 __all__ = ["follow"]
 
@@ -152,7 +152,7 @@ class _Way:
         limit: str = "",
         keep: bool = False,
     ) -> Move | None:
-        from dse.advice import Move
+        from dse.advice.words import Move
 
         helps = gain > 1 + NOTHING
         if not (helps or keep):
