@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.check import check
-from sweeps.compile import Nest, compiled, emit, row_axes
+from sweeps.compile import compiled
+from sweeps.emit import Nest, emit, row_axes
 from sweeps.grid import FEASIBLE, Grid
 from symbolic.ops import Node
 

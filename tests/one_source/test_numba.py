@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import dse
-import sweeps.compile
+import sweeps.emit
 import sweeps.run
-from sweeps.compile import compiled, emit
+from sweeps.compile import compiled
+from sweeps.emit import emit
 from symbolic.equation import Equation
 from symbolic.library import iterate_models
 from symbolic.model import Model
@@ -162,7 +163,7 @@ def test_whole_models(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study = dse.Study(model=name, **spec)
     array = study.run()
     monkeypatch.setattr(sweeps.run, "SMALL", 0)
-    monkeypatch.setattr(sweeps.compile, "ROW", 8)
+    monkeypatch.setattr(sweeps.emit, "ROW", 8)
     nest = dse.Study(model=name, **spec).run()
     steps = {}
     for axis, listed in spec["axes"].items():

@@ -1,0 +1,359 @@
+"""From the graph to a loop nest: each step at the outermost loop that binds its inputs.
+
+The trailing axes of the grid are flattened into one *row*, so that the innermost loop is long and
+vectorised however short the last axes are. A step that depends on no outer axis of a loop is taken
+out of that loop; where it depends on the row as well, its values over the row are kept in a buffer.
+:attr:`Nest.source` is the printable text; :mod:`sweeps.compile` makes machine code of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from symbolic.ops import Node, walk
+
+__all__ = ["ROW", "Nest", "emit", "row_axes"]
+
+#: Longest piece of a row that is worked on at once; its buffers stay in the first-level cache.
+ROW = 1024
+#: The row takes in trailing axes until it is this long; it stays this short rather than be cut.
+_LONG_ENOUGH, _BEARABLE = 128, 32
+
+_TEMPLATES = {
+    "add": "{0} + {1}",
+    "sub": "{0} - {1}",
+    "mul": "{0} * {1}",
+    "div": "{0} / {1}",
+    "less": "{0} < {1}",
+    "less_equal": "{0} <= {1}",
+    "equal": "{0} == {1}",
+    "both": "{0} & {1}",
+    "either": "{0} | {1}",
+    "negate": "not {0}",
+    "where": "{1} if {0} else {2}",
+    "minimum": "{0} if {0} < {1} else {1}",
+    "maximum": "{0} if {1} < {0} else {1}",
+    "divide": "{2} if {1} == 0.0 else quotient",
+    "floor": "np.floor({0})",
+    "ceil": "np.ceil({0})",
+    "absolute": "-{0} if {0} < 0.0 else {0}",
+    "exp": "np.exp({0})",
+    "log": "np.log({0})",
+    "log2": "np.log2({0})",
+    "log10": "np.log10({0})",
+    "sqrt": "np.sqrt({0})",
+    "pow": "{0} ** {1}",
+}
+
+
+def row_axes(sizes: Sequence[int]) -> int:
+    """How many trailing axes form the row."""
+    length, count = 1, 0
+    for size in reversed(sizes):
+        if length >= (_LONG_ENOUGH if length * size <= ROW else _BEARABLE):
+            break
+        length *= size
+        count += 1
+    return count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nest:
+    """The text of a loop nest and the order of its arguments.
+
+    The function takes ``bounds`` (first and last+1 index of each outer axis, then of the row),
+    ``sizes`` (of the outer axes, then of the row), ``origin`` (flat index of the first element of
+    the output arrays), ``scalars``, one array a leaf in ``arrays``, then the outputs, or for a
+    reduction ``best`` (values, ascending) and ``places`` (their flat indices).
+    """
+
+    source: str
+    scalars: tuple[str, ...]
+    arrays: tuple[str, ...]
+    outer: tuple[str, ...]
+    row: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """A hash of the text and kinds, under which the compiled function is kept."""
+        said = f"{self.kinds}\n{self.source}"
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+class _Emitter:
+    def __init__(
+        self,
+        outer: Sequence[str],
+        row: Sequence[str],
+        leaves: Mapping[str, Sequence[str]],
+        roots: Sequence[Node],
+        names: Mapping[int, str],
+    ) -> None:
+        self.outer, self.row, self.leaves = tuple(outer), tuple(row), leaves
+        self.final = len(self.outer)
+        self.nodes = walk(roots)
+        self.roots = roots
+        self.names = dict(names)
+        self.depth: dict[int, int] = {}
+        self.vector: dict[int, bool] = {}
+        self.text: dict[int, str] = {}
+        self.buffer: dict[int, int] = {}
+        self._classify()
+
+    def _classify(self) -> None:
+        """Find the depth of the loop that binds each node, and whether it varies along the row."""
+        level = {axis: depth + 1 for depth, axis in enumerate(self.outer)}
+        for node in self.nodes:
+            if node.op == "constant":
+                depth, vector = 0, False
+            elif node.op == "reference":
+                axes = self.leaves[node.args[0]]
+                depth = max((level[axis] for axis in axes if axis in level), default=0)
+                vector = any(axis in self.row for axis in axes)
+            else:
+                depth = max(self.depth[id(arg)] for arg in node.args)
+                vector = any(self.vector[id(arg)] for arg in node.args)
+            self.depth[id(node)], self.vector[id(node)] = depth, vector
+        users: dict[int, int] = {id(root): self.final for root in self.roots}
+        for node in reversed(self.nodes):
+            if node.op in ("constant", "reference"):
+                continue
+            at = self.depth[id(node)] if self.vector[id(node)] else -1
+            if self._inlined(node):
+                at = users[id(node)]
+            for arg in node.args:
+                users[id(arg)] = max(users.get(id(arg), -1), at)
+        for node in self.nodes:
+            inner = self.vector[id(node)] and node.op not in ("constant", "reference")
+            if inner and not node.is_boolean and users.get(id(node), -1) > self.depth[id(node)]:
+                self.buffer[id(node)] = len(self.buffer)
+
+    def _inlined(self, node: Node) -> bool:
+        """Whether a node is written out where it is used: buffers hold numbers, not conditions."""
+        return node.is_boolean and self.vector[id(node)]
+
+    def name(self, node: Node) -> str:
+        """The variable of a node."""
+        if id(node) not in self.text:
+            self.text[id(node)] = self.names.get(id(node)) or f"t{len(self.text)}"
+        return self.text[id(node)]
+
+    def operand(self, node: Node, depth: int) -> str:
+        """How a node is read inside the loop at some depth."""
+        if node.op == "constant":
+            value = node.args[0]
+            if isinstance(value, bool):
+                return repr(value)
+            number = float(value)
+            if math.isnan(number):
+                return "np.nan"
+            if math.isinf(number):
+                return "np.inf" if number > 0 else "-np.inf"
+            return repr(number) if number >= 0 else f"({number!r})"
+        if node.op == "reference" and self.vector[id(node)]:
+            return f"{self.name(node)}[j]"
+        if self._inlined(node):
+            operands = [self.operand(arg, depth) for arg in node.args]
+            return f"({_TEMPLATES[node.op].format(*operands)})"
+        if id(node) in self.buffer and depth > self.depth[id(node)]:
+            return f"buffer[{self.buffer[id(node)] * ROW} + j]"
+        return self.name(node)
+
+    def _place(self, node: Node) -> str:
+        """The place of a leaf's value, or of the first of its row, in its array."""
+        axes = [axis for axis in self.outer if axis in self.leaves[node.args[0]]]
+        place = ""
+        for axis in axes:
+            place = f"({place}) * n_{axis} + i_{axis}" if place else f"i_{axis}"
+        if self.vector[id(node)]:
+            return f"({place}) * n_row + start" if place else "start"
+        return place
+
+    def step(self, node: Node, depth: int) -> list[str]:
+        """The statements that compute a node."""
+        name = self.name(node)
+        if node.op == "reference":
+            place = self._place(node)
+            index = f"{place} : {place} + width" if self.vector[id(node)] else place
+            return [f"{name} = a_{node.args[0]}[{index}]"]
+        operands = [self.operand(arg, depth) for arg in node.args]
+        if node.op == "divide":
+            quotient = f"quotient_{name}"
+            text = _TEMPLATES["divide"].replace("quotient", quotient).format(*operands)
+            return [f"{quotient} = {operands[0]} / {operands[1]}", f"{name} = {text}"]
+        if node.op == "where":  # both arms in variables, so that the choice is no branch
+            arms = [f"{arm}_{name}" for arm in ("yes", "no")]
+            return [
+                f"{arms[0]} = {operands[1]}",
+                f"{arms[1]} = {operands[2]}",
+                f"{name} = {arms[0]} if {operands[0]} else {arms[1]}",
+            ]
+        return [f"{name} = " + _TEMPLATES[node.op].format(*operands)]
+
+    def scalars_at(self, depth: int) -> list[str]:
+        """Statements of one value each, and the rows of the leaves, at a depth."""
+        lines = []
+        for node in self.nodes:
+            if self.depth[id(node)] != depth or node.op == "constant":
+                continue
+            leaf = node.op == "reference"
+            if (leaf and self.leaves[node.args[0]]) or (not leaf and not self.vector[id(node)]):
+                lines += self.step(node, depth)
+        return lines
+
+    def rows_at(self, depth: int) -> list[str]:
+        """Statements of the loop along the row, at a depth."""
+        lines = []
+        for node in self.nodes:
+            if not self.vector[id(node)] or self.depth[id(node)] != depth:
+                continue
+            if node.op in ("constant", "reference") or self._inlined(node):
+                continue
+            lines += self.step(node, depth)
+            if id(node) in self.buffer:
+                lines.append(f"buffer[{self.buffer[id(node)] * ROW} + j] = {self.name(node)}")
+        return lines
+
+
+_KINDS = {"float": "", "flag": "np.int8", "bool": ""}
+
+
+def _plain_names(
+    outer: Sequence[str], row: Sequence[str], leaves: Mapping[str, Sequence[str]]
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """The axes by names that may stand in a program, whatever the dimensions are called."""
+    axes = (*outer, *row)
+    plain = all(axis.isascii() and axis.isidentifier() and axis != "row" for axis in axes)
+    short = {axis: axis if plain else f"axis{k}" for k, axis in enumerate(axes)}
+    return (
+        tuple(short[axis] for axis in outer),
+        tuple(short[axis] for axis in row),
+        {name: tuple(short[axis] for axis in own) for name, own in leaves.items()},
+    )
+
+
+def emit(
+    *,
+    outer: Sequence[str],
+    row: Sequence[str],
+    leaves: Mapping[str, Sequence[str]],
+    outputs: Sequence[tuple[Node, str]],
+    names: Mapping[int, str],
+    reduce: bool = False,
+) -> Nest:
+    """Write the loop nest that fills some outputs, or that finds the smallest of one.
+
+    Parameters
+    ----------
+    outer, row : sequence of str
+        The axes of the outer loops, and those flattened into the row, in the order of the grid.
+    leaves : mapping of str to sequence of str
+        The axes on which each leaf depends.
+    outputs : sequence of (Node, str)
+        What to compute, over the leaves, and its kind: ``"float"``, ``"flag"`` or ``"bool"``. A
+        reduction takes one output, the objective, infinite where a point does not count.
+    names : mapping of int to str
+        Names for nodes (by ``id``), to keep the text readable.
+    reduce : bool
+        Keep the smallest values and their places instead of storing.
+    """
+    roots = [node for node, _ in outputs]
+    outer, row, leaves = _plain_names(outer, row, leaves)
+    emitter = _Emitter(outer, row, leaves, roots, names)
+    used = [node.args[0] for node in emitter.nodes if node.op == "reference"]
+    scalars = tuple(name for name in used if not leaves[name])
+    arrays = tuple(name for name in used if leaves[name])
+    results = ["best", "places"] if reduce else [f"out{k}" for k in range(len(outputs))]
+    lines = [
+        "def nest("
+        + ", ".join(["bounds", "sizes", "origin", "scalars", *(f"a_{n}" for n in arrays), *results])
+        + "):"
+    ]
+
+    def put(indent: int, *texts: str) -> None:
+        lines.extend("    " * indent + text for text in texts)
+
+    for position, name in enumerate(scalars):
+        reference = next(n for n in emitter.nodes if n.op == "reference" and n.args[0] == name)
+        put(1, f"{emitter.name(reference)} = scalars[{position}]")
+    for position, axis in enumerate([*outer, "row"]):
+        put(1, f"n_{axis} = sizes[{position}]")
+    count = len(emitter.buffer) + (1 if reduce else 0)
+    objective = len(emitter.buffer) * ROW
+    if count:
+        put(1, f"buffer = np.empty({count * ROW})")
+    if reduce:
+        put(1, "last = best.size - 1", "limit = best[last]")
+    first = 2 * len(outer)
+    put(1, f"for start in range(bounds[{first}], bounds[{first + 1}], {ROW}):")
+    put(2, f"width = min({ROW}, bounds[{first + 1}] - start)")
+    put(2, *emitter.scalars_at(0))
+    indent = 2
+    for depth in range(len(outer) + 1):
+        if depth:
+            axis = outer[depth - 1]
+            low, high = f"bounds[{2 * depth - 2}]", f"bounds[{2 * depth - 1}]"
+            put(indent, f"for i_{axis} in range({low}, {high}):")
+            indent += 1
+            put(indent, *emitter.scalars_at(depth))
+        rows = emitter.rows_at(depth)
+        if depth < len(outer):
+            if rows:
+                put(indent, "for j in range(width):")
+                put(indent + 1, *rows)
+            continue
+        place = "0"
+        for axis in outer:
+            place = f"({place}) * n_{axis} + i_{axis}" if place != "0" else f"i_{axis}"
+        put(indent, f"place = ({place}) * n_row + start - origin")
+        if reduce:
+            value = emitter.operand(roots[0], depth)
+            # a later piece of the rows comes back to lower places, which win ties
+            put(indent, "ties = place < places[last]")
+            put(indent, "reach = np.nextafter(limit, np.inf) if ties else limit")
+            put(indent, "hits = 0", "for j in range(width):")
+            put(
+                indent + 1,
+                *rows,
+                f"value = {value}",
+                f"buffer[{objective} + j] = value",
+                "hits += 1 if value < reach else 0",
+            )
+            put(
+                indent,
+                "if hits:",
+                "    for j in range(width):",
+                f"        value = buffer[{objective} + j]",
+                "        if value < limit or (value == limit and place + j < places[last]):",
+                "            slot = last",
+                "            while slot > 0 and (",
+                "                value < best[slot - 1]",
+                "                or (value == best[slot - 1] and place + j < places[slot - 1])",
+                "            ):",
+                "                best[slot] = best[slot - 1]",
+                "                places[slot] = places[slot - 1]",
+                "                slot -= 1",
+                "            best[slot] = value",
+                "            places[slot] = place + j",
+                "            limit = best[last]",
+            )
+        else:
+            for k in range(len(outputs)):
+                put(indent, f"row{k} = out{k}[place : place + width]")
+            put(indent, "for j in range(width):")
+            put(indent + 1, *rows)
+            for k, (node, kind) in enumerate(outputs):
+                value = emitter.operand(node, depth)
+                put(indent + 1, f"row{k}[j] = {_KINDS[kind]}({value})")
+    return Nest(
+        source="\n".join(lines) + "\n",
+        scalars=scalars,
+        arrays=arrays,
+        outer=tuple(outer),
+        row=tuple(row),
+        kinds=("reduce",) if reduce else tuple(kind for _, kind in outputs),
+    )
