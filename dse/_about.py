@@ -20,18 +20,18 @@ def titles(kind: str) -> dict[str, str]:
 
     A file that cannot be read is listed all the same, and says so when it is asked for.
     """
-    from dse.catalog import _paths, compute_capability, machines
+    import dse.catalog as catalog
 
     found = {}
-    for name, paths in _paths(kind).items():
+    for name, paths in catalog._paths(kind).items():
         try:
             found[name] = str(tomllib.loads(paths[0].read_text(encoding="utf-8"))["title"])
         except (OSError, ValueError, KeyError):
             found[name] = f"cannot be read: {paths[0]}"
     if kind == "machine":
-        for name in machines():
+        for name in catalog.machines():
             if name not in found:
-                found[name] = compute_capability(name.removeprefix("cc")).title
+                found[name] = catalog.compute_capability(name.removeprefix("cc")).title
     return found
 
 

@@ -141,6 +141,7 @@ def optimum(source: str, as_json: bool, **options: Any) -> None:
     """
     from dse._text import answer, order_of
     from dse.api import optimum as best_of
+    from dse.runner import ticking
     from dse.study import Study
 
     read = read_source(source)
@@ -148,7 +149,8 @@ def optimum(source: str, as_json: bool, **options: Any) -> None:
     best = _checked(read, given) if isinstance(read, Study) else question(given, None)
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
-    found = best.ask(read) if isinstance(read, Study) else best_of(read, **given)
+    with ticking("searching"):
+        found = best.ask(read) if isinstance(read, Study) else best_of(read, **given)
     told = answer(found, order_of(read))
     put(as_json, told.data(), lambda: f"{told.question}\n\n{told}")
 
@@ -172,6 +174,7 @@ def pareto(
     """
     from dse._text import answer, order_of
     from dse.api import pareto as front_of
+    from dse.runner import ticking
     from dse.study import Study
 
     given: dict[str, Any] = {"minimize": listed(minimize), "maximize": listed(maximize)}
@@ -179,10 +182,11 @@ def pareto(
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")
     read = read_source(source)
     given["where"] = list(where)
-    found = read.pareto(**given) if isinstance(read, Study) else front_of(read, **given)
+    with ticking("searching"):
+        found = read.pareto(**given) if isinstance(read, Study) else front_of(read, **given)
     told = answer(found, order_of(read))
-    head = f"{told.question}: {len(told.rows):,} configurations"
-    put(as_json, told.data(), lambda: f"{head}\n\n{told}")
+    counted = f"{len(told.rows):,} configurations"
+    put(as_json, told.data(), lambda: f"{told.question}: {counted}\n\n{told}")
 
 
 @main.command(
@@ -221,25 +225,20 @@ def export(store: str, out: str, as_json: bool) -> None:
     The ending of the name chooses it. Values, units, flags and attributes are kept.
     """
     from dse._report import size_of
+    from dse._store import export_zarr
     from dse.plan import bytes_text
+    from dse.runner import ticking
     from sweeps.export import export as write
     from sweeps.export import open_dataset
 
     with reading():
         ds = open_dataset(store)
     path = Path(out)
-    if path.suffix == ".zarr":
-        from dse._store import export_zarr
-
-        export_zarr(ds, path)
-    else:
-        write(ds, path)
+    with ticking(f"writing {path}"):
+        (export_zarr if path.suffix == ".zarr" else write)(ds, path)
     size = size_of(path)
-    put(
-        as_json,
-        {"source": store, "written": path, "bytes": size},
-        lambda: f"{path} ({bytes_text(size)})",
-    )
+    data = {"source": store, "written": path, "bytes": size}
+    put(as_json, data, lambda: f"{path} ({bytes_text(size)})")
 
 
 @main.command(epilog=example("dse models", "dse models mwp_cwp", "dse models transit --latex"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dse.study import Study
 
-__all__ = ["Plan", "PlannedOutput", "make_plan"]
+__all__ = ["Plan", "PlannedOutput", "bytes_text", "make_plan"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

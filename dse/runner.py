@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _EXPANDED = "-expanded"
 
-__all__ = ["Meter", "aside", "finished_store", "run"]
+__all__ = ["Meter", "aside", "finished_store", "run", "ticking"]
 
 
 class Meter:
@@ -35,7 +35,7 @@ class Meter:
         self._shown = 0.0
         self._first: Progress | None = None
         self._writing = 0.0
-        self._open = False
+        self._open = self._closed = False
         self._lock = threading.Lock()
         self._terminal = sys.stderr.isatty()
 
@@ -59,8 +59,14 @@ class Meter:
         if now - self._writing >= 1:
             self._show(f"writing the store: {size / 2**20:,.1f} MiB so far")
 
+    def working(self, what: str, seconds: float) -> None:
+        """Tell that work goes on."""
+        self._show(f"{what}: {seconds:.0f} s so far")
+
     def _show(self, text: str) -> None:
         with self._lock:
+            if self._closed:  # threads of an interrupted run may still have something to tell
+                return
             elapsed = time.monotonic() - self._began
             pause = 0.2 if self._terminal else 5.0
             if elapsed < 1 or (self._shown and elapsed - self._shown < pause):
@@ -71,12 +77,32 @@ class Meter:
             sys.stderr.flush()
 
     def close(self) -> None:
-        """End the line, if one is shown."""
+        """End the line, if one is shown; nothing more is told."""
         with self._lock:
             if self._open:
                 sys.stderr.write("\n")
                 sys.stderr.flush()
-            self._open = False
+            self._open, self._closed = False, True
+
+
+@contextmanager
+def ticking(what: str) -> Iterator[None]:
+    """Shows for how long work goes on that does not tell how far it is."""
+    meter, began = Meter(), time.monotonic()
+    over = threading.Event()
+
+    def tick() -> None:
+        while not over.wait(0.2):
+            meter.working(what, time.monotonic() - began)
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        meter.close()
 
 
 def finished_store(study: Study, path: Path, *, expand: bool) -> xr.Dataset | None:

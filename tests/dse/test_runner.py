@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 from typing import Any
 
 import pytest
 
 from dse import Study
-from dse.runner import Meter
+from dse.runner import Meter, ticking
 from sweeps.run import Progress
 
 
@@ -82,6 +83,25 @@ def test_writing_is_told_after_a_second_of_it(
         clock.now = 100.0 + elapsed
         meter.writing(int(elapsed * 2**20))
     assert sys.stderr.getvalue() == "writing the store: 11.5 MiB so far\n"  # type: ignore[attr-defined]
+
+
+def test_what_was_interrupted_tells_no_more(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    monkeypatch.setattr(sys, "stderr", Stream(terminal=True))
+    meter = Meter()
+    meter.close()
+    clock.now = 109.0
+    meter(Progress(done=1, total=2, elapsed=9.0))
+    assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
+
+
+def test_work_that_does_not_tell_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Stream(terminal=False))
+    with ticking("searching"):
+        time.sleep(1.3)
+    assert sys.stderr.getvalue() == "searching: 1 s so far\n"  # type: ignore[attr-defined]
+    with ticking("searching"):
+        pass
+    assert sys.stderr.getvalue().count("\n") == 1  # type: ignore[attr-defined]
 
 
 def test_a_caller_may_listen() -> None:
