@@ -37,7 +37,16 @@ from dse.entry_file import Value, read_entry_file
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
 from symbolic.quantities import TABLE, Quantity
 
-__all__ = ["Entry", "Value", "compute_capability", "machine", "machines", "workload", "workloads"]
+__all__ = [
+    "Entry",
+    "Value",
+    "compute_capability",
+    "machine",
+    "machines",
+    "titles",
+    "workload",
+    "workloads",
+]
 
 _DATA = Path(__file__).parent / "data"
 
@@ -262,3 +271,21 @@ def workloads() -> Mapping[str, Entry]:
     True
     """
     return _Catalog("workload")
+
+
+def titles(kind: str) -> dict[str, str]:
+    """The machines or workloads by name, with their titles; no value is read.
+
+    A file that cannot be read is listed all the same, and says so when it is asked for.
+    """
+    found = {}
+    for name, paths in _paths(kind).items():
+        try:
+            found[name] = str(tomllib.loads(paths[0].read_text(encoding="utf-8"))["title"])
+        except (OSError, ValueError, KeyError):
+            found[name] = f"cannot be read: {paths[0]}"
+    if kind == "machine":
+        for name in machines():
+            if name not in found:
+                found[name] = compute_capability(name.removeprefix("cc")).title
+    return found

@@ -191,8 +191,8 @@ def run(
         if store is None:
             arrays = compute(study.grid(), expand=expand, listener=listener)
             return label(study.grid(), arrays, _attributes(study, expand))
-        from dse._store import save
         from sweeps.export import open_dataset, whole
+        from sweeps.store import write_zarr
 
         path = Path(store)
         if path.suffix != ".zarr":
@@ -204,7 +204,7 @@ def run(
             with whole(path) as beside:
                 arrays = compute(study.grid(), expand=expand, listener=listener)
                 ds = label(study.grid(), arrays, _attributes(study, expand))
-                save(ds, beside, told=meter.writing if meter else None)
+                write_zarr(ds, beside, told=meter.writing if meter else None)
         return open_dataset(path)
     finally:
         if meter is not None:

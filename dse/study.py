@@ -105,7 +105,7 @@ class Study:
         self._read()
         self.grid()  # everything that can be wrong is found here, before any work
         if self.best is not None:
-            from dse._best import read_best
+            from dse.best import read_best
 
             read_best(self.best).check(self)
 

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeps.dataset import assemble, open_netcdf, open_zarr
+from sweeps.store import write_zarr
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["export", "open_dataset", "whole", "write_zarr"]
+__all__ = ["export", "open_dataset", "whole"]
 
 _ROWS = 1 << 19
 _MARK = "# simt-dse "
@@ -68,26 +69,8 @@ def whole(path: Path) -> Iterator[Path]:
         raise
 
 
-def write_zarr(ds: xr.Dataset, path: Path) -> None:
-    """Write a zarr (v3) store under exactly this name."""
-    import warnings
-
-    with warnings.catch_warnings():
-        # zarr-python warns that labels (variable-length text) have no agreed v3 codec yet
-        warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
-        _text_as_objects(ds).to_zarr(path, mode="w-", zarr_format=3, consolidated=False)
-
-
 def _write_netcdf(ds: xr.Dataset, path: Path) -> None:
     ds.to_netcdf(path, engine="netcdf4", format="NETCDF4")
-
-
-def _text_as_objects(ds: xr.Dataset) -> xr.Dataset:
-    """Labels as variable-length text, which zarr stores in its standard way."""
-    names = [name for name, variable in ds.variables.items() if variable.dtype.kind == "U"]
-    return ds.assign_coords({n: ds[n].astype(object) for n in names if n in ds.coords}).assign(
-        {n: ds[n].astype(object) for n in names if n not in ds.coords}
-    )
 
 
 def _order(ds: xr.Dataset) -> list[str]:
@@ -135,15 +118,15 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
     dims = _order(ds)
     shape = [ds.sizes[dim] for dim in dims]
     names = [*(str(n) for n in ds.coords), *(str(n) for n in ds.data_vars)]
-    arrays = {name: ds[name].variable for name in names}
+    dims_of = {name: [str(dim) for dim in ds[name].dims] for name in names}
+    arrays = {name: np.asarray(ds[name].values) for name in names}
     total = math.prod(shape)
     for low in range(0, total, _ROWS):
         flat = np.arange(low, min(low + _ROWS, total))
         places = dict(zip(dims, np.unravel_index(flat, shape) if dims else (), strict=True))
         columns = {}
-        for name, variable in arrays.items():
-            index = tuple(places[str(dim)] for dim in variable.dims)
-            values = np.asarray(variable.values)
+        for name, values in arrays.items():
+            index = tuple(places[dim] for dim in dims_of[name])
             columns[name] = values[index] if index else np.full(flat.size, values[()])
         yield pd.DataFrame(columns)
 
@@ -172,7 +155,7 @@ def _write_parquet(ds: xr.Dataset, path: Path) -> None:
             writer.close()
 
 
-_WRITERS: dict[str, Callable[[Any, Path], None]] = {
+_WRITERS: dict[str, Callable[..., None]] = {
     ".zarr": write_zarr,
     ".nc": _write_netcdf,
     ".csv": _write_csv,
@@ -180,9 +163,10 @@ _WRITERS: dict[str, Callable[[Any, Path], None]] = {
 }
 
 
-def export(ds: xr.Dataset, path: str | Path) -> Path:
+def export(ds: xr.Dataset, path: str | Path, *, told: Callable[[int], None] | None = None) -> Path:
     """Write a Dataset as ``.zarr``, ``.nc``, ``.csv`` or ``.parquet``, by the ending of the name.
 
+    ``told`` hears of the bytes of a zarr store as they are written.
     The file appears under its name only when it is whole. :func:`open_dataset` gives back the same
     values, units, flags and attributes.
 
@@ -198,7 +182,10 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
             f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(_WRITERS)}"
         )
     with whole(path) as beside:
-        writer(ds, beside)
+        if writer is write_zarr:
+            write_zarr(ds, beside, told=told)
+        else:
+            writer(ds, beside)
     return path
 
 
@@ -252,6 +239,16 @@ def _read_parquet(path: Path) -> xr.Dataset:
     return _from_frame(table.to_pandas(), header.decode())
 
 
+def _ordered(ds: xr.Dataset) -> xr.Dataset:
+    """The outputs in the order of the study; a store lists them as its folders lie."""
+    try:
+        listed = json.loads(ds.attrs["study"])["outputs"]
+    except (KeyError, TypeError, ValueError):
+        return ds
+    first = [name for name in listed if name in ds.data_vars]
+    return ds[[*first, *(name for name in ds.data_vars if name not in first)]]
+
+
 def open_dataset(path: str | Path) -> xr.Dataset:
     """Open a file or store that this library wrote; zarr and netCDF lazily.
 
@@ -272,7 +269,7 @@ def open_dataset(path: str | Path) -> xr.Dataset:
     if path.suffix == ".parquet":
         return _read_parquet(path)
     try:
-        return open_netcdf(path) if path.suffix == ".nc" else open_zarr(path)
+        return open_netcdf(path) if path.suffix == ".nc" else _ordered(open_zarr(path))
     except Exception as error:
         kind = "netCDF file" if path.suffix == ".nc" else "zarr store"
         raise DseError(f"{str(path)!r} is no {kind} that can be read: {error}") from error

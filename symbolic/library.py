@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import traceback
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -142,7 +143,17 @@ def _from_file(path: Path, stamp: int) -> Model:
     if spec is None or spec.loader is None:
         raise DseError(f"{path} is no Python file: a model is a file of equations")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except DseError:
+        raise
+    except Exception as error:
+        steps = [s for s in traceback.extract_tb(error.__traceback__) if s.filename == str(path)]
+        line = getattr(error, "lineno", None) or (steps[-1].lineno if steps else None)
+        where = f"{path}, line {line}" if line else str(path)
+        raise DseError(
+            f"the model file {where} cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
     return _from_module(module, path.stem)
 
 

@@ -150,6 +150,8 @@ def test_an_equation_of_another_model_can_be_imported(write: Write) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("x = (", r"mine\.py, line \d+ cannot be loaded: SyntaxError"),
+        ("\nx = 1 / 0", r"mine\.py, line \d+ cannot be loaded: ZeroDivisionError"),
         ("x = 1", "mine holds no equation: decorate a function"),
         ("@equation\ndef pull(threds):\n    return threds", "did you mean 'threads'"),
         ("@equation\ndef pull(fluxes):\n    return fluxes", r"declared with\s+dse\.quantity"),

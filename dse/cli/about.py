@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from dse._text import table, value_text
+from dse.cli.text import table, value_text
 
 if TYPE_CHECKING:
     from dse.catalog import Entry
     from symbolic.model import Model
 
-__all__ = ["entries", "entry_data", "entry_text", "model_data", "model_text", "titles"]
-
-
-def titles(kind: str) -> dict[str, str]:
-    """The machines or workloads by name, with their titles; no value is read.
-
-    A file that cannot be read is listed all the same, and says so when it is asked for.
-    """
-    import dse.catalog as catalog
-
-    found = {}
-    for name, paths in catalog._paths(kind).items():
-        try:
-            found[name] = str(tomllib.loads(paths[0].read_text(encoding="utf-8"))["title"])
-        except (OSError, ValueError, KeyError):
-            found[name] = f"cannot be read: {paths[0]}"
-    if kind == "machine":
-        for name in catalog.machines():
-            if name not in found:
-                found[name] = catalog.compute_capability(name.removeprefix("cc")).title
-    return found
+__all__ = ["entries", "entry_data", "entry_text", "model_data", "model_text"]
 
 
 def entries(kind: str, name: str | None) -> tuple[dict[str, Any], Callable[[], str]]:
     """All machines or workloads, or the named one: data for JSON, and a function to its text."""
     if name is None:
+        from dse.catalog import titles
+
         found = titles(kind)
         rows = [[key, title] for key, title in found.items()]
         data = [{"name": key, "title": title} for key, title in found.items()]

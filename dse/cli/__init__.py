@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse._frame import (
+from dse.cli.frame import (
     Commands,
     asked,
     example,
@@ -28,7 +28,7 @@ from dse._frame import (
 )
 
 if TYPE_CHECKING:
-    from dse._best import Best
+    from dse.best import Best
     from dse.study import Study
 
 __all__ = ["main"]
@@ -78,7 +78,7 @@ def run(
     configuration is the one the study file asks for under [best], or these options. --where
     constrains only the best configuration; a constraint of the study belongs in its file.
     """
-    from dse._report import run_data, run_text
+    from dse.cli.report import run_data, run_text
     from dse.runner import Meter, aside, finished_store
 
     read = read_study(study)
@@ -139,8 +139,8 @@ def optimum(source: str, as_json: bool, **options: Any) -> None:
     Of a study nothing is stored, and where no objective is given its [best] is asked. Of equally
     good configurations the one with the lowest index wins, in the order of the axes.
     """
-    from dse._text import answer, order_of
     from dse.api import optimum as best_of
+    from dse.cli.text import answer, order_of
     from dse.runner import ticking
     from dse.study import Study
 
@@ -172,8 +172,8 @@ def pareto(
 
     Of configurations equal in every objective the first in the order of the axes stands for all.
     """
-    from dse._text import answer, order_of
     from dse.api import pareto as front_of
+    from dse.cli.text import answer, order_of
     from dse.runner import ticking
     from dse.study import Study
 
@@ -224,8 +224,7 @@ def export(store: str, out: str, as_json: bool) -> None:
 
     The ending of the name chooses it. Values, units, flags and attributes are kept.
     """
-    from dse._report import size_of
-    from dse._store import export_zarr
+    from dse.cli.report import size_of
     from dse.plan import bytes_text
     from dse.runner import ticking
     from sweeps.export import export as write
@@ -235,7 +234,7 @@ def export(store: str, out: str, as_json: bool) -> None:
         ds = open_dataset(store)
     path = Path(out)
     with ticking(f"writing {path}"):
-        (export_zarr if path.suffix == ".zarr" else write)(ds, path)
+        write(ds, path)
     size = size_of(path)
     data = {"source": store, "written": path, "bytes": size}
     put(as_json, data, lambda: f"{path} ({bytes_text(size)})")
@@ -251,10 +250,10 @@ def models(name: str | None, latex: bool, as_json: bool) -> None:
     NAME is a model, the path of a file (.py), or several joined by +. Of one: its inputs, switches,
     outputs and equations with their sources.
     """
-    from dse._about import model_data, model_text
-    from dse._text import table
     from dse.api import model
     from dse.api import models as known
+    from dse.cli.about import model_data, model_text
+    from dse.cli.text import table
 
     if name is None:
         if latex:
@@ -280,7 +279,7 @@ def machines(name: str | None, as_json: bool) -> None:
 
     NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
     """
-    from dse._about import entries
+    from dse.cli.about import entries
 
     put(as_json, *entries("machine", name))
 
@@ -293,6 +292,6 @@ def workloads(name: str | None, as_json: bool) -> None:
 
     NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
     """
-    from dse._about import entries
+    from dse.cli.about import entries
 
     put(as_json, *entries("workload", name))

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
-
-from sweeps.export import whole, write_zarr
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["export_zarr", "save"]
+__all__ = ["write_zarr"]
 
 Told = Callable[[int], None]
 _PATIENCE = 10.0
@@ -70,18 +69,22 @@ def _stoppable(path: Path, told: Told | None) -> tuple[Any, Callable[[], None]]:
     return Stoppable(path), stop
 
 
-def save(ds: xr.Dataset, path: Path, *, told: Told | None = None) -> None:
-    """Write a zarr store under exactly this name; ``told`` hears the bytes written so far."""
+def write_zarr(ds: xr.Dataset, path: Path, *, told: Told | None = None) -> None:
+    """Write a zarr (v3) store under exactly this name; ``told`` hears the bytes written so far."""
     store, stop = _stoppable(path, told)
     try:
-        write_zarr(ds, cast("Path", store))
+        with warnings.catch_warnings():
+            # zarr-python warns that labels (variable-length text) have no agreed v3 codec yet
+            warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
+            _text_as_objects(ds).to_zarr(store, mode="w-", zarr_format=3, consolidated=False)
     except BaseException:
         stop()
         raise
 
 
-def export_zarr(ds: xr.Dataset, path: Path, *, told: Told | None = None) -> Path:
-    """Write a zarr store that appears under its name only when it is whole."""
-    with whole(path) as beside:
-        save(ds, beside, told=told)
-    return path
+def _text_as_objects(ds: xr.Dataset) -> xr.Dataset:
+    """Labels as variable-length text, which zarr stores in its standard way."""
+    names = [name for name, variable in ds.variables.items() if variable.dtype.kind == "U"]
+    return ds.assign_coords({n: ds[n].astype(object) for n in names if n in ds.coords}).assign(
+        {n: ds[n].astype(object) for n in names if n not in ds.coords}
+    )

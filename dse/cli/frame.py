@@ -18,7 +18,7 @@ from symbolic.errors import DseError, InfeasibleError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse._best import Best
+    from dse.best import Best
     from dse.study import Study
 
 __all__ = [
@@ -92,6 +92,7 @@ class Commands(click.Group):
     """The commands; every error a person can cause becomes one message and an exit status."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
         try:
             with _signals():
                 return super().invoke(ctx)
@@ -124,6 +125,7 @@ def reading() -> Iterator[None]:
 
 
 def read_study(path: str) -> Study:
+    """The study of a file."""
     from dse.study import Study
 
     with reading():
@@ -131,6 +133,7 @@ def read_study(path: str) -> Study:
 
 
 def read_source(path: str) -> Study | xr.Dataset:
+    """The study of a file that ends in .toml, else the dataset of a store."""
     if Path(path).suffix == ".toml":
         return read_study(path)
     from sweeps.export import open_dataset
@@ -158,7 +161,8 @@ def listed(texts: Sequence[str]) -> list[str]:
 
 
 def put(as_json: bool, data: Any, text: Callable[[], str]) -> None:
-    from dse._text import to_json
+    """Print data as JSON, or as its text."""
+    from dse.cli.text import to_json
 
     click.echo(to_json(data) if as_json else text())
 
@@ -218,7 +222,7 @@ def asked(
 
 def question(given: Mapping[str, Any], filed: Mapping[str, Any] | None) -> Best | None:
     """What the options ask; where they name no objective, they refine the study file's question."""
-    from dse._best import read_best
+    from dse.best import read_best
 
     if "minimize" in given or "maximize" in given:
         return read_best(given, origin="the question")
