@@ -19,7 +19,20 @@ from sweeps.emit import Nest, emit, row_axes
 from sweeps.grid import FEASIBLE, Grid
 from symbolic.ops import Node
 
-__all__ = ["Group", "Progress", "Tiling", "compute", "groups", "prepare", "workers"]
+__all__ = [
+    "SINGLE",
+    "SMALL",
+    "TILE",
+    "Group",
+    "Progress",
+    "Tiling",
+    "compute",
+    "groups",
+    "in_threads",
+    "plan_rows",
+    "prepare",
+    "workers",
+]
 
 #: Points of a tile that is stored.
 TILE = 1 << 21

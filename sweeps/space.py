@@ -10,19 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.errors import DseError, UnitError, UnknownNameError, nearest
+from sweeps.forms import numbers
+from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_value
 from symbolic.quantities import Quantity
 
 __all__ = ["Axis", "parse_axis"]
 
-_FORMS = (
-    "a list, a range, an array, { start, stop, step }, { linspace = [start, stop, count] }, "
-    "{ geomspace = [start, stop, count] }, { powers_of_two = [start, stop] } or "
-    "{ zip = { name = list, ... } }"
-)
-_LARGEST = 2**31
-_WHOLE = 2.0**53  # beyond it not every whole number is a float
 _TAKEN = ("feasible", "machine", "objective", "point", "rank", "workload")
 
 
@@ -77,132 +71,6 @@ class Axis:
 def _shown(values: Sequence[Any] | NDArray[Any]) -> str:
     texts = [str(value) for value in values[:8]]
     return ", ".join(texts) + (f", ... ({len(values)} in all)" if len(values) > 8 else "")
-
-
-def _number(value: Any, row: Quantity, where: str) -> float | int:
-    if isinstance(value, str):
-        try:
-            return float(parse_value(value, row, {}))  # without a name it is no formula
-        except UnitError as error:
-            raise UnitError(f"{where}: {error}") from None
-        except DseError:
-            problem = f"{where} holds {value!r}: expected a number, with or without a unit"
-            raise DseError(problem) from None
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise DseError(f"{where} holds {value!r}: expected a number, with or without a unit")
-    number: float | int = value.item() if isinstance(value, np.generic) else value
-    if isinstance(number, int) and abs(number) > _WHOLE:
-        try:
-            return float(number)
-        except OverflowError:
-            raise DseError(f"{where} holds a number beyond 1e308: give a smaller one") from None
-    return number
-
-
-def _finite(values: Sequence[float], where: str, form: str) -> None:
-    if not all(map(math.isfinite, values)):
-        shown = ", ".join(map(str, values))
-        raise DseError(f"{where}: {form} of {shown}: expected finite numbers")
-
-
-def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, float, int]:
-    if not isinstance(spec, Sequence) or isinstance(spec, str) or len(spec) != 3:
-        raise DseError(f"{where}: {form} = {spec!r}, expected [start, stop, count]")
-    start, stop = (_number(value, row, where) for value in spec[:2])
-    _finite((start, stop), where, form)
-    count = spec[2]
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise DseError(f"{where}: the count of {form} is {count!r}, expected a whole number >= 1")
-    _bounded(count, where)
-    return start, stop, count
-
-
-def _bounded(count: float, where: str) -> None:
-    if count > _LARGEST:
-        raise DseError(f"{where} would hold {count:.3g} values, more than {_LARGEST}: coarsen it")
-
-
-def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray[Any]:
-    keys = set(spec)
-    if keys == {"linspace"}:
-        start, stop, count = _triple(spec["linspace"], row, where, "linspace")
-        return np.linspace(start, stop, count)
-    if keys == {"geomspace"}:
-        start, stop, count = _triple(spec["geomspace"], row, where, "geomspace")
-        if start <= 0 or stop <= 0:
-            raise DseError(f"{where}: geomspace needs positive ends, was given {start}, {stop}")
-        return np.geomspace(start, stop, count)
-    if keys == {"powers_of_two"}:
-        ends = spec["powers_of_two"]
-        if not isinstance(ends, Sequence) or isinstance(ends, str) or len(ends) != 2:
-            raise DseError(f"{where}: powers_of_two = {ends!r}, expected [start, stop]")
-        low, high = (_number(value, row, where) for value in ends)
-        _finite((low, high), where, "powers_of_two")
-        if low <= 0 or math.log2(low) % 1:
-            raise DseError(f"{where}: powers_of_two starts at {low}, expected a power of two")
-        count = max(math.floor(math.log2(high / low)) + 1, 0) if high > 0 else 0
-        powers = np.array([low * 2.0**k for k in range(count)])
-        return powers.astype(np.int64) if isinstance(low, int) and isinstance(high, int) else powers
-    if {"start", "stop"} <= keys <= {"start", "stop", "step"}:
-        start, stop = (_number(spec[end], row, where) for end in ("start", "stop"))
-        step = _number(spec.get("step", 1), row, where)
-        if step == 0 or not all(map(math.isfinite, (start, stop, step))):
-            raise DseError(
-                f"{where}: start {start}, stop {stop}, step {step} make no range: expected finite "
-                "numbers and a step other than 0"
-            )
-        steps = (stop - start) / step
-        _bounded(steps, where)
-        if all(isinstance(value, int) for value in (start, stop, step)):
-            return np.array(range(int(start), int(stop) + (1 if step > 0 else -1), int(step)))
-        count = max(math.floor(steps * (1 + 1e-12) + 1e-9) + 1, 0)
-        values = start + step * np.arange(count)
-        if count and abs(values[-1] - stop) <= 1e-9 * abs(step):
-            values[-1] = stop
-        return values
-    known = ("start", "stop", "step", "linspace", "geomspace", "powers_of_two", "zip")
-    odd = next((key for key in spec if key not in known), None)
-    hint = f"; {odd!r} is no key of an axis{nearest(odd, known)}" if odd else ""
-    raise DseError(f"{where} = {dict(spec)!r} is no axis{hint}; expected {_FORMS}")
-
-
-def _wide(values: Any) -> bool:
-    """Whether some whole number is beyond those that floats hold exactly."""
-    return bool(np.any(np.abs(np.asarray(values, dtype=np.float64)) > _WHOLE))
-
-
-def _numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
-    """The values of a numeric axis, whole numbers kept whole."""
-    if isinstance(spec, Mapping):
-        array = _from_mapping(spec, row, where)
-    elif isinstance(spec, range):
-        if spec:
-            _number(spec[0], row, where)
-            _number(spec[-1], row, where)
-            _bounded((spec[-1] - spec[0]) / spec.step, where)
-        array = np.array(spec, dtype=np.float64 if spec and _wide((spec[0], spec[-1])) else None)
-    elif hasattr(spec, "__array__"):
-        array = np.asarray(spec)
-        if array.ndim != 1 or array.dtype.kind not in "iuf":
-            raise DseError(
-                f"{where} is an array of shape {array.shape} and type {array.dtype}: "
-                "expected one dimension of numbers"
-            )
-        array = array.astype(np.float64 if array.dtype.kind == "f" or _wide(array) else np.int64)
-    elif isinstance(spec, Sequence) and not isinstance(spec, str):
-        numbers = [_number(value, row, where) for value in spec]
-        whole = all(isinstance(value, int) for value in numbers)
-        array = np.array(numbers, dtype=np.int64 if whole else np.float64)
-    else:
-        raise DseError(
-            f"{where} = {spec!r} is no axis: expected {_FORMS}; a single value belongs in set"
-        )
-    if row.domain.whole and array.dtype.kind == "f":
-        exact = (np.floor(array) == array) & (np.abs(array) <= _WHOLE)
-        return array.astype(np.int64) if np.all(exact) else array
-    return array
 
 
 def _labels(spec: Any, row: Quantity, where: str, known: Sequence[str] | None) -> tuple[str, ...]:
@@ -274,7 +142,7 @@ def parse_axis(name: str, spec: Any, quantities: Mapping[str, Quantity]) -> Axis
     if row.labels is not None:
         kind = "switch" if row.is_switch else "label"
         return _categories(name, kind, _labels(spec, row, where, None), where)
-    array = _numbers(spec, row, where)
+    array = numbers(spec, row, where)
     _distinct(array, where)
     row.check(array, where)
     return Axis(name=name, kind="number", coordinate=array, values=array.astype(np.float64))
@@ -311,7 +179,7 @@ def _zip(name: str, spec: Mapping[str, Any], quantities: Mapping[str, Quantity])
             raise UnknownNameError(f"{where} zips {column!r}, no quantity{hint}")
         if row.is_label:
             raise DseError(f"{where} zips {column}, whose values are labels: only numbers can be")
-        arrays[column] = _numbers(values, row, f"{where}, column {column},")
+        arrays[column] = numbers(values, row, f"{where}, column {column},")
         row.check(arrays[column], f"{where}, column {column}")
     lengths = {column: len(array) for column, array in arrays.items()}
     if len(set(lengths.values())) > 1:

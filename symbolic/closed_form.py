@@ -25,7 +25,17 @@ if TYPE_CHECKING:
     from symbolic.equation import Equation
     from symbolic.model import Model
 
-__all__ = ["SYMPY", "closed_form", "exact", "inline", "latex", "piecewise", "symbol", "to_sympy"]
+__all__ = [
+    "SYMPY",
+    "closed_form",
+    "exact",
+    "inline",
+    "latex",
+    "piecewise",
+    "symbol",
+    "to_sympy",
+    "under",
+]
 
 
 def exact(value: Any) -> Any:

@@ -14,7 +14,7 @@ from symbolic.ops import Node, constant
 from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
 from symbolic.units import Dimension, misfit
 
-__all__ = ["Term", "apply", "compare", "fold", "number_node"]
+__all__ = ["FUNCTIONS", "Term", "apply", "compare", "condition", "fold", "number_node", "numeric"]
 
 _MAX_BITS = 2000
 _WHOLE = 2**53

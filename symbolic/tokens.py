@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from symbolic.errors import DseError, ExpressionError, UnitError, UnknownNameError
 
-__all__ = ["ExpressionNameError", "ExpressionUnitError", "Source", "Token"]
+__all__ = ["ExpressionNameError", "ExpressionUnitError", "Source", "Token", "shown", "unit_of"]
 
 MAX_LENGTH = 10_000
 MAX_DIGITS = 1_000

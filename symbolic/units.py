@@ -17,7 +17,16 @@ from typing import Any, NoReturn
 
 from symbolic.errors import UnitError, nearest
 
-__all__ = ["Dimension", "dimension", "is_unit", "misfit", "nearest_unit", "to_si"]
+__all__ = [
+    "Dimension",
+    "dimension",
+    "exact",
+    "is_unit",
+    "misfit",
+    "nearest_unit",
+    "spellings",
+    "to_si",
+]
 
 MAX_EXPONENT = 12
 MAX_LENGTH = 200

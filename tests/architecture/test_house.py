@@ -37,6 +37,10 @@ LIMIT = 300
 LONGER = {
     "symbolic/quantities.py": "the one table: a row for each quantity",
     "symbolic/ops.py": "the primitives with their meaning in every world, side by side",
+    "symbolic/units.py": "the table of units and its two readers",
+    "symbolic/grammar.py": "one Pratt parser",
+    "symbolic/closed_form.py": "the primitives in SymPy, side by side, and what reads them",
+    "sweeps/emit.py": "one emitter: where each step of a nest stands",
 }
 
 PAPERS = {
