@@ -30,10 +30,9 @@ class Meter:
     """
 
     def __init__(self) -> None:
-        self.computing = 0.0
+        self.computing = self.compiling = 0.0
         self._began = time.monotonic()
         self._shown = 0.0
-        self._first: Progress | None = None
         self._writing = 0.0
         self._open = self._closed = False
         self._lock = threading.Lock()
@@ -41,15 +40,13 @@ class Meter:
 
     def __call__(self, progress: Progress) -> None:
         """Tell of the computation."""
-        self.computing = max(self.computing, progress.elapsed)
-        self._first = first = self._first or progress
+        self.compiling = progress.compiling
+        self.computing = progress.elapsed - progress.compiling
         text = f"{progress.done / max(progress.total, 1):6.1%}  {progress.done:,} of "
         text += f"{progress.total:,} values"
-        if progress.done > first.done and progress.elapsed > first.elapsed:
-            # before the first tile is done a nest is compiled, which says nothing of the others
-            rate = (progress.done - first.done) / (progress.elapsed - first.elapsed)
-            left = (progress.total - progress.done) / rate
-            text += f", {rate / 1e6:,.3g} million a second, about {left:,.0f} s left"
+        if progress.done and progress.rate:
+            text += f", {progress.rate / 1e6:,.3g} million a second"
+            text += f", about {progress.remaining:,.0f} s left"
         self._show(text)
 
     def writing(self, size: int) -> None:

@@ -44,21 +44,26 @@ SINGLE = 1 << 17
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a long run stands: points done of how many, and the seconds since it began."""
+    """Where a long run stands: values done of how many, seconds since it began.
+
+    ``compiling`` is how many of the seconds went into compiling loop nests.
+    """
 
     done: int
     total: int
     elapsed: float
+    compiling: float = 0.0
 
     @property
     def rate(self) -> float:
-        """Points a second so far."""
-        return self.done / self.elapsed if self.elapsed > 0 else 0.0
+        """Values a second so far, compiling apart."""
+        seconds = self.elapsed - self.compiling
+        return self.done / seconds if seconds > 0 else 0.0
 
     @property
     def remaining(self) -> float:
         """Estimated seconds to the end."""
-        return (self.total - self.done) / self.rate if self.done else math.inf
+        return (self.total - self.done) / self.rate if self.done and self.rate else math.inf
 
 
 Listener = Callable[[Progress], None]
@@ -193,13 +198,26 @@ class _Meter:
         self.total, self.listener, self.done = total, listener, 0
         self.lock = threading.Lock()
         self.began = time.monotonic()
+        self.compiling = 0.0
+
+    def compile(self, nest: Nest) -> None:
+        """Compile a nest on the clock."""
+        began = time.monotonic()
+        compiled(nest)
+        self.compiling += time.monotonic() - began
 
     def add(self, points: int) -> None:
         with self.lock:  # tiles end in several threads
             self.done += points
             if self.listener is not None:
-                elapsed = time.monotonic() - self.began
-                self.listener(Progress(done=self.done, total=self.total, elapsed=elapsed))
+                self.listener(
+                    Progress(
+                        done=self.done,
+                        total=self.total,
+                        elapsed=time.monotonic() - self.began,
+                        compiling=self.compiling,
+                    )
+                )
 
 
 def compute(
@@ -255,7 +273,7 @@ def _fill(
 def _fill_tiles(
     ready: Prepared, pieces: Sequence[NDArray[Any]], points: int, meter: _Meter
 ) -> None:
-    compiled(ready.nest)
+    meter.compile(ready.nest)
     tiling = ready.tiling(TILE if points > SINGLE else points)
 
     def work(number: int) -> None:

@@ -95,7 +95,7 @@ def run(
     data = run_data(
         read,
         ds,
-        seconds=None if done else (meter.computing, time.monotonic() - began),
+        seconds=(None if done else (meter.compiling, meter.computing, time.monotonic() - began)),
         store=path,
         kept=kept,
         best=best.ask(read, ds) if best is not None else None,

@@ -28,18 +28,18 @@ def run_data(
     study: Study,
     ds: xr.Dataset,
     *,
-    seconds: tuple[float, float] | None,
+    seconds: tuple[float, float, float] | None,
     store: Path | None,
     kept: Path | None,
     best: xr.Dataset | None,
 ) -> dict[str, Any]:
     """The report of a run for JSON.
 
-    ``seconds`` to compute and in all, None where the store was finished before; ``kept`` is where
-    an earlier store lies now.
+    ``seconds`` to compile, to compute and in all, None where the store was finished before;
+    ``kept`` is where an earlier store lies now.
     """
     grid = study.grid()
-    computing, total = seconds or (None, None)
+    compiling, computing, total = seconds or (None, None, None)
     feasible = round(float(ds["feasible"].mean()) * grid.points) if "feasible" in ds else None
     return {
         "model": study.model,
@@ -50,6 +50,7 @@ def run_data(
         "conditions": [condition.text for condition in grid.conditions],
         "computed": seconds is not None,
         "seconds": total,
+        "compiling_seconds": compiling,
         "computing_seconds": computing,
         "points_per_second": grid.points / computing if computing else None,
         "store": store,
@@ -94,7 +95,7 @@ def run_text(data: dict[str, Any]) -> str:
         rate = f"{data['points_per_second'] / 1e6:,.3g}" if data["points_per_second"] else "-"
         lines.append(
             f"computed in {data['computing_seconds']:.3g} s, {rate} million configurations a "
-            f"second (compiling included); {data['seconds']:.3g} s in all"
+            f"second; compiled in {data['compiling_seconds']:.3g} s; {data['seconds']:.3g} s in all"
         )
     else:
         lines.append("nothing to do: the store of this study is finished")

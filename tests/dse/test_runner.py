@@ -37,15 +37,22 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def told(monkeypatch: pytest.MonkeyPatch, clock: Clock, moments: Any, *, terminal: bool) -> str:
+def told(
+    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock,
+    moments: Any,
+    *,
+    terminal: bool,
+    compiling: float = 0.0,
+) -> str:
     stream = Stream(terminal=terminal)
     monkeypatch.setattr(sys, "stderr", stream)
     meter = Meter()
     for elapsed, done in moments:
         clock.now = 100.0 + elapsed
-        meter(Progress(done=done, total=1000, elapsed=elapsed))
+        meter(Progress(done=done, total=1000, elapsed=elapsed, compiling=compiling))
     meter.close()
-    assert meter.computing == max(elapsed for elapsed, _ in moments)
+    assert meter.computing == moments[-1][0] - compiling
     return stream.getvalue()
 
 
@@ -58,11 +65,11 @@ def test_a_short_run_shows_nothing(
 
 def test_a_terminal_keeps_one_line(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     moments = [(2.0, 100), (2.1, 150), (4.0, 300), (6.0, 1000)]
-    text = told(monkeypatch, clock, moments, terminal=True)
+    text = told(monkeypatch, clock, moments, terminal=True, compiling=1.0)
     assert text.count("\n") == 1
     assert text.endswith("\n")
     shown = text.strip().split("\r\x1b[K")
-    # what came before the first tile (compiling) is no part of the estimate: 200 values in 2 s
+    # compiling is no part of the estimate: 300 values in the other 3 s
     assert shown[1] == " 30.0%  300 of 1,000 values, 0.0001 million a second, about 7 s left"
     assert len(shown) == 3
 
