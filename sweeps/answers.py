@@ -32,6 +32,7 @@ __all__ = [
     "read_goals",
     "spread",
     "trimmed",
+    "with_idle_axes",
 ]
 
 #: The name of an objective that is a formula.
@@ -103,17 +104,50 @@ class Chosen:
 
 def choose(
     values: NDArray[np.float64], dims: Sequence[str], per: Sequence[str], top: int
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Flat indices over the axes besides ``per`` of the ``top`` smallest, shape (*per, top)."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    """The ``top`` smallest, shape (*per, top): flat indices over the other axes, and values."""
     rest = tuple(dim for dim in dims if dim not in per)
     moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
     shape = moved.shape[: len(per)]
     rows = moved.reshape(math.prod(shape), -1)
     found = np.full((len(rows), top), -1, dtype=np.int64)
+    scores = np.full((len(rows), top), np.inf)
     for place, row in enumerate(rows):
         best = smallest(row, top)
         found[place, : best.size] = best
-    return found.reshape(*shape, top), rest
+        scores[place, : best.size] = row[best]
+    return found.reshape(*shape, top), scores.reshape(*shape, top), rest
+
+
+def with_idle_axes(
+    flat: NDArray[np.int64],
+    values: NDArray[np.float64],
+    rest: Sequence[str],
+    per: Sequence[str],
+    sizes: Mapping[str, int],
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """The winners among all axes, those included along which nothing varies: ties of each other.
+
+    ``flat`` and ``values`` are those of :func:`choose`, over the axes ``rest``. A configuration of
+    the first ``top`` lies, along either kind of axes, among the first ``top`` that tie.
+    """
+    idle = [axis for axis in sizes if axis not in rest and axis not in per]
+    top = flat.shape[-1]
+    if top == 1 or not idle:
+        return flat, tuple(rest)
+    whole = tuple(axis for axis in sizes if axis not in per)
+    shape = [sizes[axis] for axis in idle]
+    copies = np.unravel_index(np.arange(min(top, math.prod(shape))), shape)
+    index = dict(zip(idle, copies, strict=True))
+    if rest:
+        split = np.unravel_index(np.maximum(flat, 0), [sizes[axis] for axis in rest])
+        index.update({axis: i[..., None] for axis, i in zip(rest, split, strict=True)})
+    found = np.ravel_multi_index([index[axis] for axis in whole], [sizes[axis] for axis in whole])
+    found = np.where(flat[..., None] < 0, -1, found)
+    scores = np.broadcast_to(values[..., None], found.shape).reshape(*flat.shape[:-1], -1)
+    found = found.reshape(*flat.shape[:-1], -1)
+    order = np.lexsort((found, scores))[..., :top]
+    return np.take_along_axis(found, order, axis=-1), whole
 
 
 def trimmed(flat: NDArray[np.int64], per: Sequence[str]) -> NDArray[np.int64]:

@@ -19,6 +19,7 @@ from sweeps.answers import (
     per_axes,
     spread,
     trimmed,
+    with_idle_axes,
 )
 from sweeps.dataset import quantities_of
 from sweeps.grid import FEASIBLE
@@ -77,9 +78,9 @@ class _Table:
         return found, dims
 
     def pick(
-        self, places: Mapping[str, NDArray[np.int64]]
+        self, places: Mapping[str, NDArray[np.int64]], shape: tuple[int, ...]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Coordinates by axis, and variables at the given places."""
+        """Coordinates by axis, and variables at the given places, of the given shape."""
         ds = self.ds
         coordinates = {
             str(name): (str(c.dims[0]), np.asarray(c.values), dict(c.attrs))
@@ -98,9 +99,7 @@ class _Table:
                 picked = np.asarray(data_at).reshape(index[0].shape)
             else:
                 picked = np.asarray(data[index])
-            if not variable.dims and places:
-                picked = np.broadcast_to(picked, next(iter(places.values())).shape)
-            found[str(name)] = (picked, dict(variable.attrs))
+            found[str(name)] = (np.broadcast_to(picked, shape), dict(variable.attrs))
         return coordinates, found
 
 
@@ -133,11 +132,13 @@ def dataset_optimum(
         own = [axis for axis in dims if axis not in missing]
         shape = [table.axes[a] if a in own else 1 for a in dims]
         values = np.broadcast_to(values.reshape(shape), [table.axes[a] for a in dims])
-    flat, rest = choose(values, dims, kept, top)
+    flat, scores, rest = choose(values, dims, kept, top)
     if np.all(flat < 0):
         raise InfeasibleError(_nothing_left(goal.text, where))
-    chosen = Chosen(per=kept, places=spread(trimmed(flat, kept), rest, kept, table.axes))
-    coordinates, found = table.pick(chosen.places)
+    flat, rest = with_idle_axes(flat, scores, rest, kept, table.axes)
+    flat = trimmed(flat, kept)
+    chosen = Chosen(per=kept, places=spread(flat, rest, kept, table.axes))
+    coordinates, found = table.pick(chosen.places, flat.shape)
     if goal.text not in ds.variables:
         node = parse(goal.text, table.quantities)
         arrays = {}
@@ -148,7 +149,9 @@ def dataset_optimum(
                 axis, values_on_axis, _ = coordinates[name]
                 array = values_on_axis[np.maximum(chosen.places[axis], 0)]
             arrays[name] = array.astype(np.float64)
-        found[OBJECTIVE] = (np.asarray(interpret_all((node,), arrays)[0]), {"long_name": goal.text})
+        with np.errstate(all="ignore"):  # there may be no winner in some places
+            number = np.broadcast_to(interpret_all((node,), arrays)[0], flat.shape)
+        found[OBJECTIVE] = (number, {"long_name": goal.text})
     return answer(coordinates, found, chosen, top, goal)
 
 
@@ -169,5 +172,5 @@ def dataset_pareto(
     if not best.size:
         raise InfeasibleError(_nothing_left(", ".join(g.text for g in goals), where))
     places = spread(best, dims, (), table.axes)
-    coordinates, found = table.pick(places)
+    coordinates, found = table.pick(places, best.shape)
     return answer_points(coordinates, found, places, goals)

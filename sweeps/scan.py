@@ -21,6 +21,7 @@ from sweeps.answers import (
     per_axes,
     spread,
     trimmed,
+    with_idle_axes,
 )
 from sweeps.check import check
 from sweeps.compile import compiled
@@ -69,9 +70,10 @@ def grid_optimum(
     dims = grid.ordered({*_dims_of(grid, [goal]), *kept})
     sizes = {axis: grid.axes[axis].size for axis in grid.axes}
     if math.prod(grid.shape(dims)) <= SMALL:
-        flat, rest = choose(_over(grid, objectives, dims), dims, kept, top)
+        flat, scores, rest = choose(_over(grid, objectives, dims), dims, kept, top)
     else:
-        flat, rest = _fused(grid, objectives, dims, kept, top)
+        flat, scores, rest = _fused(grid, objectives, dims, kept, top)
+    flat, rest = with_idle_axes(flat, scores, rest, kept, sizes)
     chosen = Chosen(per=kept, places=spread(trimmed(flat, kept), rest, kept, sizes))
     if np.all(flat < 0):
         raise InfeasibleError(
@@ -122,7 +124,7 @@ def _fused(
     dims: Sequence[str],
     per: Sequence[str],
     top: int,
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
     """As :func:`choose`, by the fused nest: each tile keeps its best, the tiles are merged."""
     rest = tuple(dim for dim in dims if dim not in per)
     shape = grid.shape(per)
@@ -144,7 +146,7 @@ def _fused(
             order = np.lexsort((places, values))[:top]
             best[slot], found[slot] = values[order], places[order]
     found[~np.isfinite(best)] = -1
-    return found, rest
+    return found, best, rest
 
 
 def _restrict(grid: Grid, key: tuple[str, ...], fixed: Mapping[str, int]) -> Grid:
@@ -216,8 +218,10 @@ def _answer_grid(grid: Grid, goal: Goal, chosen: Chosen, top: int) -> xr.Dataset
         needed = list(references(goal.node(grid.model.quantities)))
         values = {n: a.astype(np.float64) for n, a in grid.at_points(flat, needed).items()}
         formula = parse(goal.text, grid.model.quantities)
-        number = interpret_all((formula,), values)[0]
-        found[OBJECTIVE] = (np.asarray(number).reshape(shape), {"long_name": goal.text})
+        with np.errstate(all="ignore"):  # there may be no winner in some places
+            number = np.asarray(interpret_all((formula,), values)[0])
+        number = np.broadcast_to(number, math.prod(shape)).reshape(shape)
+        found[OBJECTIVE] = (number, {"long_name": goal.text})
     coordinates = {
         name: (dims[0], array, attrs)
         for name, (dims, array, attrs) in axis_coordinates(grid).items()
