@@ -31,6 +31,7 @@ __all__ = ["export", "open_dataset", "whole"]
 _ROWS = 1 << 19
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"
+_TEXT = "text"
 
 
 def _remove(path: Path) -> None:
@@ -49,7 +50,7 @@ def whole(path: Path) -> Iterator[Path]:
     DseError
         ``path`` exists, or its folder cannot be written.
     """
-    if path.exists():
+    if path.exists() or path.is_symlink():
         raise DseError(f"{path} exists: remove it, or choose another name")
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
@@ -89,7 +90,7 @@ def _header(ds: xr.Dataset) -> str:
             "variables": {
                 str(name): {
                     "dims": [str(dim) for dim in variable.dims],
-                    "dtype": variable.dtype.str,
+                    "dtype": _TEXT if variable.dtype.kind in "UOT" else variable.dtype.str,
                     "attrs": {k: _listed(v) for k, v in variable.attrs.items()},
                 }
                 for name, variable in ds.variables.items()
@@ -200,8 +201,8 @@ def _from_frame(frame: pd.DataFrame, header: str) -> xr.Dataset:
         values = np.asarray(frame[name]).reshape(shape)
         index = tuple(slice(None) if dim in row["dims"] else 0 for dim in dims)
         present = [dim for dim in dims if dim in row["dims"]]
-        values = values[index]
-        if row["dtype"][1] in "UOT":
+        values = np.asarray(values[index])
+        if row["dtype"] == _TEXT:
             values = np.array([str(v) for v in values.reshape(-1)]).reshape(values.shape)
         elif row["dtype"] == "|b1" and values.dtype.kind != "b":
             values = values == "True"
@@ -249,6 +250,14 @@ def _ordered(ds: xr.Dataset) -> xr.Dataset:
     return ds[[*first, *(name for name in ds.data_vars if name not in first)]]
 
 
+_READERS: dict[str, tuple[str, Callable[[Path], xr.Dataset]]] = {
+    ".zarr": ("zarr store", lambda path: _ordered(open_zarr(path))),
+    ".nc": ("netCDF file", open_netcdf),
+    ".csv": ("CSV file", _read_csv),
+    ".parquet": ("Parquet file", _read_parquet),
+}
+
+
 def open_dataset(path: str | Path) -> xr.Dataset:
     """Open a file or store that this library wrote; zarr and netCDF lazily.
 
@@ -264,12 +273,10 @@ def open_dataset(path: str | Path) -> xr.Dataset:
         raise DseError(
             f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(_WRITERS)}"
         )
-    if path.suffix == ".csv":
-        return _read_csv(path)
-    if path.suffix == ".parquet":
-        return _read_parquet(path)
+    kind, reader = _READERS[path.suffix]
     try:
-        return open_netcdf(path) if path.suffix == ".nc" else _ordered(open_zarr(path))
+        return reader(path)
+    except DseError:
+        raise
     except Exception as error:
-        kind = "netCDF file" if path.suffix == ".nc" else "zarr store"
         raise DseError(f"{str(path)!r} is no {kind} that can be read: {error}") from error

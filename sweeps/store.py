@@ -74,9 +74,10 @@ def write_zarr(ds: xr.Dataset, path: Path, *, told: Told | None = None) -> None:
     store, stop = _stoppable(path, told)
     try:
         with warnings.catch_warnings():
-            # zarr-python warns that labels (variable-length text) have no agreed v3 codec yet
+            # zarr-python warns that v3 has yet to agree on variable-length text (our labels), and
+            # on one file with the metadata of all arrays; without that file xarray warns, opening
             warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
-            _text_as_objects(ds).to_zarr(store, mode="w-", zarr_format=3, consolidated=False)
+            _text_as_objects(ds).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
     except BaseException:
         stop()
         raise
