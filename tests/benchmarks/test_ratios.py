@@ -88,8 +88,9 @@ def first_touch(arrays, length):
 
 
 def _fill(array, low, high):
-    for place in range(low, high):
-        array[place] = 1.5
+    part = array[low:high]  # without a slice each index would be checked for a wrap-around
+    for place in range(part.size):
+        part[place] = 1.5
 
 
 def formulas(n, latency, z, peak, lanes, per_request, per_operation, base, work, clock, least):
@@ -106,7 +107,13 @@ def by_xarray():
     labelled = [xr.DataArray(values, {name: values}, name) for name, values in AXES.items()]
     results = formulas(*labelled, np.minimum)
     arrays = [array.transpose(*AXES) for array in xr.broadcast(*results)]
-    return xr.Dataset({name: a.copy() for name, a in zip(OUTPUTS, arrays, strict=True)})
+    return xr.Dataset(
+        {
+            name: (tuple(AXES), np.ascontiguousarray(array.values))
+            for name, array in zip(OUTPUTS, arrays, strict=True)
+        },
+        coords=AXES,
+    )
 
 
 def by_dask():
