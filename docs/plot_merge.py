@@ -7,6 +7,7 @@ needs matplotlib: `pip install '.[docs]'`.
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,8 @@ def draw(ds: xr.Dataset, picture: str) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-    shortest = ds["time"].where(ds["feasible"]).min(["active_sms", "core_clock"]) * 1e3
+    shortest = ds["time"].where(ds["feasible"], math.inf).min(["active_sms", "core_clock"]) * 1e3
+    shortest = shortest.where(shortest < math.inf).load()
     best = dse.optimum(ds, minimize="time", per=["workload", "machine"])
     figure = Figure(figsize=(10, 6.4), layout="constrained")
     panels = figure.subplots(2, 3, sharex=True)
