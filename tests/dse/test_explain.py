@@ -1,0 +1,195 @@
+"""One configuration, every intermediate."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from dse import DseError, Study
+from symbolic.errors import UnknownNameError
+from symbolic.library import load_model
+
+SPEC: dict[str, Any] = {
+    "model": "occupancy + mwp_cwp",
+    "workload": "svm",
+    "axes": {
+        "machine": ["gtx280", "8800gt"],
+        "waves": ["whole", "fractional"],
+        "threads_per_block": [64, 128, 768],
+        "pair": {"zip": {"core_clock": ["1 GHz", "1.2 GHz"], "active_sms": [10, 20]}},
+    },
+    "set": {"mem_bandwidth": "100 GB/s", "sync_insts": "mem_insts / 2"},
+    "where": "time <= 1 s",
+}
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return Study(**SPEC)
+
+
+def test_every_step_is_what_its_equation_gives(study: Study) -> None:
+    point = {"machine": "8800gt", "waves": "fractional", "threads_per_block": 128, "pair": 0}
+    told = study.explain(**point)
+    assert told.point == point
+    model = load_model(SPEC["model"])
+    values = {step.name: step.value for step in told.steps}
+    numbers = {
+        name: float(str(value).split(" ", 1)[0]) if isinstance(value, str) else value
+        for name, value in values.items()
+    }
+    computed = 0
+    for step in told.steps:
+        found = [eq for eq in model.variants(step.name) if step.source.startswith(eq.source)]
+        if not step.how.startswith("equation"):
+            continue
+        for eq in found:
+            if all(f"{k}={v}" in step.source or k not in ("waves",) for k, v in eq.when.items()):
+                needs = [numbers[name] for name in eq.inputs]
+                if float(eq(*needs)) == numbers[step.name]:
+                    computed += 1
+                    break
+        else:
+            pytest.fail(f"{step.name} = {step.value} is of no equation")
+    assert computed > 20
+
+
+def test_the_outputs_are_those_of_the_run(study: Study) -> None:
+    ds = study.run()
+    at = {"machine": "gtx280", "waves": "whole", "threads_per_block": 64, "pair": 1}
+    told = study.explain(**at)
+    here = ds.sel(at)
+    for name in study.grid().outputs:
+        value = told[name].value
+        if "flag_values" in ds[name].attrs:
+            number, meaning = str(value).rstrip(")").split(" (")
+            assert int(number) == int(here[name])
+            flags = dict(
+                zip(
+                    ds[name].attrs["flag_values"].tolist(),
+                    ds[name].attrs["flag_meanings"].split(),
+                    strict=True,
+                )
+            )
+            assert meaning.replace(" ", "_") == flags[int(number)]
+        else:
+            assert value == float(here[name])
+
+
+def test_where_values_are_from(study: Study) -> None:
+    told = study.explain(machine="gtx280", threads_per_block=128)
+    assert told["mem_bandwidth"].source == "set by the study"
+    assert told["mem_bandwidth"].unit == "B/s"
+    assert told["sync_insts"].how == "formula"
+    assert told["threads_per_block"].source == "axis of the study"
+    assert told["elements"].source.startswith("svm: Hong 2012")
+    assert told["n_sms"].source.startswith("gtx280: Hong 2012")
+    assert told["comp_factor"].how == "default"
+    assert told["repetitions"].source.endswith("with waves=whole")
+    assert "blocks" in told["repetitions"].how
+    other = study.explain(machine="8800gt")
+    assert other["n_sms"].source.startswith("8800gt: Hong 2012")
+
+
+def test_axes_left_out_stand_at_their_first(study: Study) -> None:
+    told = study.explain()
+    assert told.point == {
+        "machine": "gtx280",
+        "waves": "whole",
+        "threads_per_block": 64,
+        "pair": 0,
+    }
+
+
+def test_steps_come_after_those_they_need(study: Study) -> None:
+    told = study.explain()
+    seen: set[str] = set()
+    for step in told.steps:
+        if step.how.startswith("equation of "):
+            assert set(step.how.removeprefix("equation of ").split(", ")) <= seen, step
+        seen.add(step.name)
+
+
+def test_conditions_hold_or_not(study: Study) -> None:
+    good = study.explain(machine="gtx280", threads_per_block=128, pair=0)
+    assert all(good.conditions.values())
+    assert good.conditions["time <= 1 s"] is True
+    bad = study.explain(machine="8800gt", threads_per_block=768, pair=1)
+    assert bad.conditions["active_sms <= n_sms"] is False
+    assert bad.conditions["threads_per_block <= max_threads_per_block"] is False
+    assert "active_sms <= n_sms: BROKEN" in str(bad)
+    assert "active_sms <= n_sms: holds" in str(good)
+
+
+def test_text_and_json(study: Study) -> None:
+    told = study.explain(machine="gtx280", threads_per_block="128")
+    text = str(told)
+    assert text.startswith("at machine = gtx280, waves = whole, threads_per_block = 128, pair = 0")
+    for step in told.steps:
+        assert f"  {step.name} " in text
+    tree = json.loads(json.dumps(told.to_dict()))
+    assert [step["name"] for step in tree["steps"]] == [step.name for step in told.steps]
+    assert all(isinstance(value, bool) for value in tree["conditions"].values())
+
+
+def test_a_value_may_bear_a_unit() -> None:
+    study = Study(
+        model="mwp_cwp",
+        machine="gtx280",
+        workload="svm",
+        axes={"core_clock": ["1 GHz", "1.3 GHz"], "printed": [True, False]},
+        set={"threads_per_block": 128, "active_blocks_per_sm": 4},
+    )
+    told = study.explain(core_clock="1300 MHz", printed=False)
+    assert told.point == {"core_clock": 1.3e9, "printed": "false"}
+    assert told["active_sms"].value == told["n_sms"].value
+
+
+def test_labels_and_tables() -> None:
+    study = Study(
+        model="divergence",
+        axes={"paths": ["0.5: 100, 0.5: 20", "1: 7"]},
+        set={"warp_size": 32},
+        outputs=["divergence_loss"],
+    )
+    told = study.explain(paths="1: 7")
+    assert told["paths"].value == "1: 7"
+    assert told["divergence_loss"].value == 1.0
+    assert "Hong 2012" in told["divergent_cycles"].source
+
+
+def test_without_axes() -> None:
+    given = {"threads": 3, "intensity": 3, "ms_peak": 1, "lanes_width": 8, "mem_latency": 7}
+    told = Study(model="transit", set=given).explain()
+    assert told["ms_throughput"].value == 0.3
+    assert str(told).startswith("at one point")
+    assert math.isfinite(float(told["threads_in_ms"].value))
+
+
+@pytest.mark.parametrize(
+    ("point", "kind", "message"),
+    [
+        ({"machin": "gtx280"}, UnknownNameError, "'machin' is no axis of the study; did you mean"),
+        (
+            {"mem_bandwidth": 3},
+            UnknownNameError,
+            "'mem_bandwidth' is no axis.*its axes are: machine",
+        ),
+        ({"machine": "gtx480"}, DseError, "'gtx480' is not on the axis machine"),
+        ({"threads_per_block": 100}, DseError, "threads_per_block = 100 is not on its axis"),
+        ({"threads_per_block": [64]}, DseError, "is no value of the axis threads_per_block"),
+        ({"threads_per_block": "many"}, DseError, "many"),
+        ({"waves": "hole"}, DseError, "'hole' is not on the axis waves; did you mean 'whole'"),
+    ],
+)
+def test_refused(study: Study, point: dict[str, Any], kind: type[DseError], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        study.explain(**point)
+
+
+def test_an_unknown_step(study: Study) -> None:
+    with pytest.raises(UnknownNameError, match=r"'tme' is no step .* did you mean 'time'"):
+        study.explain()["tme"]

@@ -1,0 +1,151 @@
+"""What a run would do: the plan says beforehand what the run then does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import sweeps.run
+from dse import Study
+from dse.plan import bytes_text
+from sweeps.compile import compiled
+
+SPEC: dict[str, Any] = {
+    "model": "occupancy + mwp_cwp",
+    "workload": "svm",
+    "axes": {
+        "machine": ["gtx280", "8800gt"],
+        "waves": ["whole", "fractional"],
+        "supply": ["sharp", "smooth"],
+        "threads_per_block": [64, 128, 768],
+    },
+    "where": "time <= 1 s",
+    "outputs": ["time", "case", "occupancy", "mem_insts"],
+}
+
+
+@pytest.mark.parametrize("expand", [False, True])
+def test_it_says_what_the_run_stores(expand: bool) -> None:
+    study = Study(**SPEC)
+    plan, ds = study.plan(expand=expand), study.run(expand=expand)
+    assert plan.model == SPEC["model"]
+    assert dict(plan.axes) == dict(Study(**SPEC).run(expand=True).sizes)
+    assert plan.points == 24
+    assert [output.name for output in plan.outputs] == list(ds.data_vars)
+    for output in plan.outputs:
+        array = ds[output.name]
+        assert output.axes == array.dims
+        assert (output.points, output.bytes) == (array.size, array.nbytes)
+    assert plan.bytes == sum(array.nbytes for array in ds.data_vars.values())
+    assert plan.conditions == tuple(ds.feasible.attrs["conditions"].split("; "))
+    assert plan.idle_axes == (() if expand else ("supply",))
+
+
+def test_it_tells_defaults_and_assumptions() -> None:
+    plan = Study(**SPEC).plan()
+    attributes = Study(**SPEC).attributes()
+    assert plan.defaults == json.loads(attributes["defaults"])
+    assert list(plan.assumptions) == json.loads(attributes["assumptions"])
+
+
+def test_it_can_be_json() -> None:
+    told = json.loads(json.dumps(Study(**SPEC).plan().to_dict()))
+    assert told["points"] == 24
+    assert told["outputs"][0]["name"] == "time"
+
+
+def test_its_text() -> None:
+    text = str(Study(**SPEC).plan())
+    assert "24 points (machine 2 x waves 2 x supply 2 x threads_per_block 3)" in text
+    assert "over machine, waves, threads_per_block" in text
+    assert "mem_insts" in text
+    assert "over no axis" in text
+    assert "feasible where" in text
+    assert "time <= 1 s" in text
+    assert "no output depends on supply" in text
+    assert "assumed: transactions_per_uncoalesced of gtx280" in text
+    single = Study(
+        model="transit",
+        set={"threads": 1, "intensity": 3, "ms_peak": 1, "lanes_width": 8, "mem_latency": 7},
+    )
+    assert "1 points (one point)" in str(single.plan()) or "1 point" in str(single.plan())
+
+
+def test_no_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any, **__: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(sweeps.run, "_fill", never)
+    monkeypatch.setattr(sweeps.run, "compiled", never)
+    huge = Study(
+        model="transit",
+        axes={
+            name: {"linspace": [1, 900, 3000]} for name in ("threads", "intensity", "mem_latency")
+        },
+        set={"ms_peak": 1, "lanes_width": 8},
+        outputs=["ms_throughput"],
+    )
+    plan = huge.plan()
+    assert plan.points == 27_000_000_000
+    assert plan.bytes == 8 * plan.points
+
+
+UNEVEN = pytest.mark.xfail(
+    strict=True, reason="dse.plan counts tiles as if axes could be cut freely"
+)
+AXES = [
+    {"threads": 40, "mem_latency": 50},
+    pytest.param({"threads": 7, "mem_latency": 1100}, marks=UNEVEN),
+    {"threads": 300, "mem_latency": 11},
+    {"threads": 5000},
+    {"intensity": 3, "threads": 17, "mem_latency": 29},
+]
+
+
+@pytest.mark.parametrize("sizes", AXES, ids=str)
+def test_tiles_and_nests_are_those_of_the_run(
+    sizes: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps.run, "SMALL", 100)
+    monkeypatch.setattr(sweeps.run, "SINGLE", 500)
+    monkeypatch.setattr(sweeps.run, "TILE", 700)
+    rest = {"intensity": 3, "ms_peak": 1, "lanes_width": 8}
+    study = Study(
+        model="transit",
+        axes={"supply": ["sharp", "smooth"], **{n: range(1, k + 1) for n, k in sizes.items()}},
+        set={"mem_latency": 7, **rest}
+        if "mem_latency" not in sizes
+        else rest
+        if "intensity" not in sizes
+        else {"ms_peak": 1, "lanes_width": 8},
+        outputs=["ms_throughput"],
+    )
+    nests: list[str] = []
+    tiles: list[int] = []
+    monkeypatch.setattr(
+        sweeps.run, "compiled", lambda nest: nests.append(nest.source) or compiled(nest)
+    )
+    real = sweeps.run.in_threads
+    monkeypatch.setattr(
+        sweeps.run, "in_threads", lambda tasks: tiles.append(len(tasks)) or real(tasks)
+    )
+    plan = study.plan()
+    study.run()
+    assert plan.nests == len(set(nests))
+    assert plan.tiles == sum(tiles)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (1536 * 1024, "1.5 MiB"),
+        (2**50, "1,024.0 TiB"),
+    ],
+)
+def test_bytes(size: int, text: str) -> None:
+    assert bytes_text(size) == text
