@@ -89,10 +89,10 @@ def optimum(
     >>> best_config(optimum(ds, maximize="cs_throughput"))["threads"]
     1024
     """
-    from sweeps.answers import one_goal
+    from sweeps.answers import one_goal, texts_of
     from sweeps.questions import dataset_optimum
 
-    texts = [where] if isinstance(where, str) else list(where)
+    texts = texts_of(where, "where")
     return dataset_optimum(ds, one_goal(minimize, maximize), where=texts, per=per, top=top)
 
 
@@ -104,11 +104,10 @@ def pareto(
     where: str | Sequence[str] = (),
 ) -> xr.Dataset:
     """The configurations of a Dataset that no other beats in every objective."""
-    from sweeps.answers import read_goals
+    from sweeps.answers import read_goals, texts_of
     from sweeps.questions import dataset_pareto
 
-    texts = [where] if isinstance(where, str) else list(where)
-    return dataset_pareto(ds, read_goals(minimize, maximize), where=texts)
+    return dataset_pareto(ds, read_goals(minimize, maximize), where=texts_of(where, "where"))
 
 
 def best_config(best: xr.Dataset) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from typing import Any
 
 from dse.entry_file import Value, read_entry_file
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
+from symbolic.library import file_text
 from symbolic.quantities import TABLE, Quantity
 
 __all__ = [
@@ -127,7 +128,7 @@ def _paths(kind: str) -> dict[str, list[Path]]:
     for folder in _folders():
         files += (folder / f"{kind}s").glob("*.toml")
         for path in folder.glob("*.toml"):
-            if path.is_file() and mark.search(path.read_text(encoding="utf-8", errors="replace")):
+            if mark.search(file_text(path)):
                 files.append(path)
     found: dict[str, list[Path]] = {}
     for path in sorted({*map(_absolute, files)}, key=lambda p: (p.stem.lower(), p)):
@@ -157,6 +158,9 @@ def _unknown(kind: str, name: str) -> UnknownEntryError:
     there = ", ".join(k for k in known if kind != "machine" or not k.startswith("cc"))
     there += ", cc1.0 and the other compute capabilities" if kind == "machine" else ""
     missing = "".join(f"; DSE_PATH lists {f}, no folder" for f in _folders() if not f.is_dir())
+    for path in (folder / f"{name}.toml" for folder in _folders()):
+        if path.is_file():
+            missing += f'; {path} is not taken for one, as it does not say kind = "{kind}"'
     other = "workload" if kind == "machine" else "machine"
     hint = f" but a {other}" if name.lower() in _paths(other) else nearest(name.lower(), known)
     return UnknownEntryError(

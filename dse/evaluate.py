@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeps.answers import texts_of
 from sweeps.build import build_grid
 from sweeps.grid import Leaf
 from sweeps.space import Axis
@@ -68,7 +69,8 @@ def evaluate(
     from sweeps.dataset import label
     from sweeps.run import compute
 
-    joined = load_model(model, prefer=prefer) if isinstance(model, str) else model
+    joined = load_model(model, prefer=prefer)
+    outputs = None if outputs is None else texts_of(outputs, "outputs")
     arrays, sizes, coords = _arrays(values, joined)
     parts = read_parts(
         joined,
@@ -169,6 +171,8 @@ def _real(value: Any, row: Quantity) -> np.ndarray[Any, np.dtype[np.float64]]:
         raise DseError(
             f"{row.name} = {value!r}: expected a number, a text with a unit, or an array of numbers"
         ) from None
+    if not array.size:
+        raise DseError(f"{row.name} is an empty array: give it at least one value")
     array = array.astype(np.float64)
     row.check(array, "given")
     return array

@@ -20,7 +20,7 @@ from symbolic.quantities import Quantity
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Parts", "read_parts"]
+__all__ = ["Parts", "own_copy", "read_parts"]
 
 _ENTRIES = {"machine": machine, "workload": workload}
 
@@ -111,6 +111,8 @@ def read_parts(
                 if name in entry.values
             }
     for name, value in given.items():
+        if not isinstance(name, str):
+            raise DseError(f"set holds the name {name!r}: expected that of a quantity, as text")
         _set_value(model.quantity(name), value, model, by_name, values, labels, switches)
         origins[name] = "set by the study"
     return Parts(
@@ -191,8 +193,12 @@ def _set_value(
             f"{row.name} = {value!r}: expected a number, a text with a unit, a formula, or a "
             "DataArray over axes of the study; several values belong in axes"
         )
-    row.check(float(value), where)
-    values[row.name] = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise DseError(f"{row.name} is beyond 1e308: give a smaller number") from None
+    row.check(number, where)
+    values[row.name] = number
 
 
 def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf:
@@ -218,6 +224,16 @@ def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf
             raise DseError(f"{row.name} has no value at {name} = {missing[0]}: extend the table")
         array = array.isel({name: [known[value] for value in axis.coordinate.tolist()]})
     order = [axis for axis in axes if axis in array.dims]
-    found = np.ascontiguousarray(array.transpose(*order).values, dtype=np.float64)
+    found = np.array(array.transpose(*order).values, order="C")
+    if found.dtype.kind not in "iuf":
+        raise DseError(f"{row.name} is a table of {found.dtype}: expected numbers")
+    found = found.astype(np.float64, copy=False)  # a copy: what was given may change
     row.check(found, "a table in set")
     return Leaf(axes=tuple(order), array=found)
+
+
+def own_copy(value: Any) -> Any:
+    """A copy of lists, arrays and mappings."""
+    if isinstance(value, Mapping):
+        return {name: own_copy(item) for name, item in value.items()}
+    return value.copy() if hasattr(value, "copy") else value

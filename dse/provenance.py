@@ -58,8 +58,8 @@ def _shortened(array: np.ndarray[Any, Any]) -> Any:
         return array.tolist()
     digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
     return {
-        "first": array[0].item(),
-        "last": array[-1].item(),
+        "first": array.flat[0].item(),
+        "last": array.flat[-1].item(),
         "count": int(array.size),
         "sha256": digest,
     }
@@ -67,7 +67,15 @@ def _shortened(array: np.ndarray[Any, Any]) -> Any:
 
 def _jsonable(value: Any) -> Any:
     if hasattr(value, "dims"):
-        return {"dims": list(map(str, value.dims)), "values": np.asarray(value).tolist()}
+        labels = {
+            str(dim): np.array(value.coords[dim].values.tolist())  # labels as text, not objects
+            for dim in value.dims
+            if dim in value.coords
+        }
+        table: dict[str, Any] = {"dims": list(map(str, value.dims))}
+        if labels:
+            table["labels"] = {dim: _shortened(array) for dim, array in labels.items()}
+        return {**table, "values": _shortened(np.asarray(value))}
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.inputs import Parts, read_parts
+from dse.inputs import Parts, own_copy, read_parts
+from sweeps.answers import texts_of
 from sweeps.build import build_grid
 from sweeps.grid import Grid
 from sweeps.space import parse_axis
@@ -26,14 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Study"]
 
 _KEYS = ("model", "machine", "workload", "axes", "set", "where", "outputs", "prefer", "best")
-
-
-def _texts(value: str | Iterable[str] | None, key: str) -> tuple[str, ...]:
-    listed = [value] if isinstance(value, str) else list(value or ())
-    for text in listed:
-        if not isinstance(text, str):
-            raise DseError(f"{key} holds {text!r}: expected text, or a list of texts")
-    return tuple(listed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +83,9 @@ class Study:
     def __post_init__(self) -> None:
         if not isinstance(self.model, str):
             raise DseError(f"model = {self.model!r}: expected a name, names joined by +, or a path")
-        object.__setattr__(self, "where", _texts(self.where, "where"))
+        object.__setattr__(self, "where", texts_of(self.where, "where"))
         if self.outputs is not None:
-            object.__setattr__(self, "outputs", _texts(self.outputs, "outputs"))
+            object.__setattr__(self, "outputs", texts_of(self.outputs, "outputs"))
         for key in ("axes", "set"):
             if not isinstance(getattr(self, key), Mapping):
                 raise DseError(f"{key} = {getattr(self, key)!r}: expected a mapping from names")
@@ -102,6 +95,8 @@ class Study:
                 raise DseError(f"{key} = {value!r}: expected a name or a path")
             if value is not None and key in self.axes:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
+        for key in ("axes", "set"):  # what was given may change later
+            object.__setattr__(self, key, own_copy(getattr(self, key)))
         self._read()
         self.grid()  # everything that can be wrong is found here, before any work
         if self.best is not None:
@@ -118,6 +113,8 @@ class Study:
         DseError
             A file that cannot be read, a line that is no TOML, or a key that is not known.
         """
+        if not isinstance(path, (str, Path)):
+            raise DseError(f"the study {path!r}: expected the path of a TOML file")
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
@@ -137,6 +134,11 @@ class Study:
         if "model" not in tree:
             raise DseError(f'the study {path} names no model: begin it with model = "mwp_cwp"')
         return cls(**tree, folder=path.resolve().parent)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what was given: equations are functions, which are found again by name."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        return _study, (given,)
 
     # --- what it is made of
     @property
@@ -281,7 +283,7 @@ class Study:
 
         quantities = self._parts.model.quantities
         needed = [name for text in texts for name in references(parse(text, quantities))]
-        return self.grid(needed, _texts(where, "where"))
+        return self.grid(needed, texts_of(where, "where"))
 
     def explain(self, **point: Any) -> Explanation:
         """Every intermediate at one configuration: value, unit, equation, source.
@@ -291,3 +293,7 @@ class Study:
         from dse.explain import explain
 
         return explain(self, point)
+
+
+def _study(given: Mapping[str, Any]) -> Study:
+    return Study(**given)

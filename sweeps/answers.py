@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ __all__ = [
     "per_axes",
     "read_goals",
     "spread",
+    "texts_of",
     "trimmed",
     "with_idle_axes",
 ]
@@ -52,17 +53,28 @@ class Goal:
         return node if self.sign > 0 else -node
 
 
+def texts_of(value: Any, key: str) -> tuple[str, ...]:
+    """A text, or several of them, as a tuple; ``key`` stands in the message where it is neither.
+
+    >>> texts_of("time <= 1", "where"), texts_of(None, "where")
+    (('time <= 1',), ())
+    """
+    if value is None or isinstance(value, str):
+        return () if value is None else (value,)
+    if not isinstance(value, Iterable):
+        raise DseError(f"{key} = {value!r}: expected text, or a list of texts")
+    listed = tuple(value)
+    for text in listed:
+        if not isinstance(text, str):
+            raise DseError(f"{key} holds {text!r}: expected text, or a list of texts")
+    return listed
+
+
 def read_goals(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
     """The goals of ``minimize=`` and ``maximize=``: each a text, a list of texts, or None."""
     goals = []
-    for texts, sign in ((minimize, 1.0), (maximize, -1.0)):
-        listed = [texts] if isinstance(texts, str) else list(texts or ())
-        for text in listed:
-            if not isinstance(text, str):
-                raise DseError(
-                    f"{text!r} is no objective: expected a quantity or a formula as text"
-                )
-            goals.append(Goal(text=text, sign=sign))
+    for key, texts, sign in (("minimize", minimize, 1.0), ("maximize", maximize, -1.0)):
+        goals += [Goal(text=text, sign=sign) for text in texts_of(texts, key)]
     if not goals:
         raise DseError("nothing to optimise: give minimize= or maximize= a quantity")
     return tuple(goals)
@@ -85,7 +97,7 @@ def check_top(top: int) -> None:
 
 def per_axes(per: str | Sequence[str] | None, axes: Sequence[str]) -> tuple[str, ...]:
     """The axes named by ``per``, in the order of the grid."""
-    names = [per] if isinstance(per, str) else list(per or ())
+    names = texts_of(per, "per")
     for name in names:
         if name not in axes:
             raise UnknownNameError(

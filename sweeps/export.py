@@ -266,6 +266,8 @@ def open_dataset(path: str | Path) -> xr.Dataset:
     DseError
         Nothing is there, or it is not of a kind this library writes.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise DseError(f"{path!r} is no path: expected that of a store or file of a run")
     path = Path(path)
     if not path.exists():
         raise DseError(f"{str(path)!r} does not exist: expected a store or file of a run")

@@ -145,6 +145,8 @@ def dataset_optimum(
         for name in references(node):
             if name in found:
                 array = found[name][0]
+            elif not ds[name].ndim:  # an axis of which one value was selected
+                array = np.broadcast_to(ds[name].values, flat.shape)
             else:
                 axis, values_on_axis, _ = coordinates[name]
                 array = values_on_axis[np.maximum(chosen.places[axis], 0)]

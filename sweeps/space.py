@@ -56,7 +56,7 @@ class Axis:
             value = parse_value(value, quantities[self.name], {})
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise DseError(f"{value!r} is no value of the axis {self.name}") from None
         held = self.coordinate if self.kind == "zip" else self.values
         index = int(np.argmin(np.abs(held - number)))

@@ -63,7 +63,7 @@ class InfeasibleError(DseError):
     """No point satisfies the rules and constraints."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: object, known: Iterable[str]) -> str:
     """The hint "; did you mean 'x'?" for the nearest known name, or nothing where none is near."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -16,7 +16,7 @@ from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
 from symbolic.model import Family, Guide, Model
 from symbolic.quantities import RULES, TABLE, Domain, Quantity
 
-__all__ = ["available_models", "iterate_models", "load_model"]
+__all__ = ["available_models", "file_text", "iterate_models", "load_model"]
 
 
 def _from_module(module: ModuleType, name: str) -> Model:
@@ -126,10 +126,18 @@ def _paths() -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for folder in dict.fromkeys([shipped, *_folders()]):
         for path in sorted(folder.glob("*.py")) if folder.is_dir() else []:
-            text = "equation" if folder == shipped else path.read_text("utf-8", "replace")
+            text = "equation" if folder == shipped else file_text(path)
             if "equation" in text and not path.stem.startswith("_"):
                 found.setdefault(path.stem, []).append(path)
     return found
+
+
+def file_text(path: Path) -> str:
+    """The text of a file; empty where it cannot be read."""
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:  # a folder, or not ours to read
+        return ""
 
 
 def available_models() -> dict[str, Path]:
@@ -199,9 +207,11 @@ def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | Non
     """
     if isinstance(spec, Model):
         return spec
+    if not isinstance(spec, str):
+        raise DseError(f"{spec!r} is no model: expected a name, names joined by +, or a path")
     parts = [part.strip() for part in spec.split("+")]
     models = [_single(part, base) for part in parts]
-    return models[0] if len(models) == 1 else _union(models, prefer)
+    return models[0] if len(models) == 1 and prefer is None else _union(models, prefer)
 
 
 def iterate_models() -> Iterator[Model]:
