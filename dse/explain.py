@@ -47,7 +47,9 @@ class Explanation:
         return asdict(self)
 
     def __str__(self) -> str:
-        lines = ["at " + (", ".join(f"{k} = {v}" for k, v in self.point.items()) or "one point")]
+        units = {step.name: f" {step.unit}" for step in self.steps if step.unit}
+        here = [f"{name} = {value}{units.get(name, '')}" for name, value in self.point.items()]
+        lines = ["at " + (", ".join(here) or "one point")]
         width = max(len(step.name) for step in self.steps)
         for step in self.steps:
             value = step.value if isinstance(step.value, str) else f"{step.value:.10g}"
