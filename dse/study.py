@@ -273,7 +273,7 @@ class Study:
     ) -> xr.Dataset:
         """The configurations that no other beats in every objective (dimension ``point``)."""
         from sweeps.answers import read_goals
-        from sweeps.scan import grid_pareto
+        from sweeps.pareto import grid_pareto
 
         goals = read_goals(minimize, maximize)
         return grid_pareto(self._question([goal.text for goal in goals], where), goals)

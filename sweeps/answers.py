@@ -122,6 +122,11 @@ def choose(
     moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
     shape = moved.shape[: len(per)]
     rows = moved.reshape(math.prod(shape), -1)
+    if top == 1 and rows.size:
+        best = rows.argmin(axis=1)
+        scores = np.take_along_axis(rows, best[:, None], axis=1)
+        found = np.where(scores < np.inf, best[:, None], -1).astype(np.int64)
+        return found.reshape(*shape, 1), scores.reshape(*shape, 1), rest
     found = np.full((len(rows), top), -1, dtype=np.int64)
     scores = np.full((len(rows), top), np.inf)
     for place, row in enumerate(rows):

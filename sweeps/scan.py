@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from sweeps.answers import (
     Chosen,
     Goal,
     answer,
-    answer_points,
     check_top,
     choose,
     per_axes,
@@ -27,8 +26,8 @@ from sweeps.check import check
 from sweeps.compile import compiled
 from sweeps.dataset import axis_coordinates, describe
 from sweeps.grid import FEASIBLE, Grid, Leaf
-from sweeps.reduce import front, smallest
-from sweeps.run import TILE, in_threads, prepare
+from sweeps.reduce import smallest
+from sweeps.run import in_threads, prepare
 from symbolic.errors import InfeasibleError
 from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, interpret_all, references, substitute, where
@@ -36,10 +35,12 @@ from symbolic.ops import Node, both, constant, interpret_all, references, substi
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["grid_optimum", "grid_pareto"]
+__all__ = ["SMALL", "dims_of", "grid_optimum", "objective_node", "to_rest"]
 
 #: Points of a tile that is only reduced, and below which NumPy does it.
 REDUCED_TILE, SMALL = 1 << 24, 1 << 16
+#: Points looked at together where there are many short rankings.
+BLOCK = 1 << 21
 
 
 def grid_optimum(
@@ -66,11 +67,15 @@ def grid_optimum(
     check_top(top)
     check(grid)
     kept = per_axes(per, tuple(grid.axes))
-    objectives = {key: _objective(grid, key, goal) for key in grid.graphs}
-    dims = grid.ordered({*_dims_of(grid, [goal]), *kept})
+    objectives = {key: objective_node(grid, key, goal) for key in grid.graphs}
+    dims = grid.ordered({*dims_of(grid, [goal]), *kept})
     sizes = {axis: grid.axes[axis].size for axis in grid.axes}
-    if math.prod(grid.shape(dims)) <= SMALL:
+    points = math.prod(grid.shape(dims))
+    rows = points // math.prod(grid.shape(kept))
+    if points <= SMALL:
         flat, scores, rest = choose(_over(grid, objectives, dims), dims, kept, top)
+    elif kept and kept[0] not in grid.switch_axes and rows <= SMALL:
+        flat, scores, rest = _in_blocks(grid, objectives, dims, kept, top)
     else:
         flat, scores, rest = _fused(grid, objectives, dims, kept, top)
     flat, rest = with_idle_axes(flat, scores, rest, kept, sizes)
@@ -83,7 +88,7 @@ def grid_optimum(
     return _answer_grid(grid, goal, chosen, top)
 
 
-def _objective(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
+def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
     """The signed objective over the leaves, infinite where a condition fails or it is no number."""
     graph = grid.graphs[key]
     value = _flat(grid, key, goal.node(grid.model.quantities))
@@ -98,7 +103,8 @@ def _flat(grid: Grid, key: tuple[str, ...], node: Node) -> Node:
     return substitute(node, {name: graph.flat(name) for name in references(node)})
 
 
-def _dims_of(grid: Grid, goals: Sequence[Goal]) -> set[str]:
+def dims_of(grid: Grid, goals: Sequence[Goal]) -> set[str]:
+    """The axes on which some goals, and feasibility, depend."""
     names = {n for goal in goals for n in references(goal.node(grid.model.quantities))}
     dims = {dim for name in names for dim in grid.dims(name)}
     return dims | set(grid.dims(FEASIBLE))
@@ -116,6 +122,24 @@ def _over(
         piece: tuple[Any, ...] = (*index, ...)
         full[piece] = grid.evaluate([nodes[key]], key, plain)[0]
     return full.transpose([inner.index(dim) for dim in dims])
+
+
+def _in_blocks(
+    grid: Grid,
+    objectives: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    per: Sequence[str],
+    top: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    """As :func:`choose`, some values of the first ``per`` axis at a time: many short rankings."""
+    size = grid.axes[per[0]].size
+    step = max(1, BLOCK * size // math.prod(grid.shape(dims)))
+    parts = []
+    for low in range(0, size, step):
+        cut = _restrict(grid, {per[0]: slice(low, low + step)})
+        parts.append(choose(_over(cut, objectives, dims), dims, per, top))
+    flat, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    return flat, scores, parts[0][2]
 
 
 def _fused(
@@ -137,9 +161,9 @@ def _fused(
         at = dict(zip(switched, index, strict=True))
         for fixed in np.ndindex(*grid.shape(plain_per)):
             here = {**at, **dict(zip(plain_per, fixed, strict=True))}
-            part = _restrict(grid, key, dict(zip(plain_per, fixed, strict=True)))
+            part = _restrict(grid, dict(zip(plain_per, fixed, strict=True)))
             values, flat = _fused_one(part, key, objectives[key], plain_rest, top)
-            places = _to_rest(flat, plain_rest, at, rest, grid)
+            places = to_rest(flat, plain_rest, at, rest, grid)
             slot = tuple(here[d] for d in per)
             values = np.concatenate([best[slot], values])
             places = np.concatenate([found[slot], places])
@@ -149,19 +173,27 @@ def _fused(
     return found, best, rest
 
 
-def _restrict(grid: Grid, key: tuple[str, ...], fixed: Mapping[str, int]) -> Grid:
-    """The grid with some axes held at one index (they vanish from the leaves)."""
+def _restrict(grid: Grid, fixed: Mapping[str, int | slice]) -> Grid:
+    """The grid at one index of some axes, which vanish from the leaves, or over a part of them."""
     if not fixed:
         return grid
-    leaves = {}
-    for name, leaf in grid.leaves[key].items():
-        index = tuple(fixed.get(axis, slice(None)) for axis in leaf.axes)
-        axes = tuple(axis for axis in leaf.axes if axis not in fixed)
-        leaves[name] = Leaf(axes=axes, array=np.asarray(leaf.array[index]))
-    return replace(grid, leaves={**grid.leaves, key: leaves}, _dims={})
+    leaves: dict[tuple[str, ...], dict[str, Leaf]] = {}
+    for key, known in grid.leaves.items():
+        leaves[key] = {}
+        for name, leaf in known.items():
+            index = tuple(fixed.get(axis, slice(None)) for axis in leaf.axes)
+            left = tuple(axis for axis in leaf.axes if not isinstance(fixed.get(axis), int))
+            leaves[key][name] = Leaf(axes=left, array=np.asarray(leaf.array[index]))
+    axes = {
+        name: replace(axis, coordinate=axis.coordinate[part], values=axis.values[part])
+        if isinstance(part := fixed.get(name), slice)
+        else axis
+        for name, axis in grid.axes.items()
+    }
+    return replace(grid, axes=axes, leaves=leaves, _dims={})
 
 
-def _to_rest(
+def to_rest(
     flat: NDArray[np.int64],
     plain: Sequence[str],
     at: Mapping[str, int],
@@ -227,60 +259,3 @@ def _answer_grid(grid: Grid, goal: Goal, chosen: Chosen, top: int) -> xr.Dataset
         for name, (dims, array, attrs) in axis_coordinates(grid).items()
     }
     return answer(coordinates, found, chosen, top, goal)
-
-
-def _fronts(
-    grid: Grid, goals: Sequence[Goal], key: tuple[str, ...], dims: Sequence[str]
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
-    """Objectives and flat indices of each tile's own front over the switch-free axes."""
-    nodes = [_objective(grid, key, goal) for goal in goals]
-    points = math.prod(grid.shape(dims))
-    if points <= SMALL:
-        values = np.stack([a.reshape(-1) for a in grid.evaluate(nodes, key, dims)])
-        places = front(values)
-        yield values[:, places], places
-        return
-    ready = prepare(grid, key, dims, [(node, "float") for node in nodes])
-    compiled(ready.nest)
-    tiling = ready.tiling(TILE)
-
-    def work(number: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        bounds, origin, size = tiling.bounds(number)
-        values = np.empty((len(goals), size))
-        ready.run(bounds, origin, *values)
-        places = front(values)
-        return values[:, places], places + origin
-
-    yield from in_threads([lambda n=n: work(n) for n in range(tiling.count)])  # type: ignore[misc]
-
-
-def grid_pareto(grid: Grid, goals: Sequence[Goal]) -> xr.Dataset:
-    """The configurations that no other beats in every objective, tile by tile.
-
-    The result has the dimension ``point``, in axis order. Of configurations equal in every
-    objective the first in axis order stands for all.
-    """
-    check(grid)
-    dims = grid.ordered(_dims_of(grid, goals))
-    plain = [d for d in dims if d not in grid.switch_axes]
-    switched = [d for d in dims if d in grid.switch_axes]
-    values, places = [np.empty((len(goals), 0))], [np.empty(0, dtype=np.int64)]
-    for index, key in grid.keys(dims):
-        at = dict(zip(switched, index, strict=True))
-        for part, flat in _fronts(grid, goals, key, plain):
-            values.append(part)
-            places.append(_to_rest(flat, plain, at, dims, grid))
-    joined, flat = np.concatenate(values, axis=1), np.concatenate(places)
-    order = np.argsort(flat, kind="stable")
-    best = flat[order][front(np.ascontiguousarray(joined[:, order]))]
-    if not best.size:
-        raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
-    sizes = {axis: grid.axes[axis].size for axis in grid.axes}
-    places_of = spread(best, dims, (), sizes)
-    names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
-    found = {n: (a, describe(grid, n)) for n, a in grid.at_points(places_of, names).items()}
-    coordinates = {
-        name: (axis[0], array, attrs)
-        for name, (axis, array, attrs) in axis_coordinates(grid).items()
-    }
-    return answer_points(coordinates, found, places_of, goals)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import dse
 import sweeps.emit
+import sweeps.pareto
 import sweeps.run
 import sweeps.scan
 from dse import DseError, Study
@@ -165,7 +166,8 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions of a study by nests, in many tiles, in pieces of rows of 16."""
     monkeypatch.setattr(sweeps.scan, "SMALL", 0)
     monkeypatch.setattr(sweeps.scan, "REDUCED_TILE", 24)
-    monkeypatch.setattr(sweeps.scan, "TILE", 24)
+    monkeypatch.setattr(sweeps.pareto, "SMALL", 0)
+    monkeypatch.setattr(sweeps.pareto, "TILE", 24)
     monkeypatch.setattr(sweeps.emit, "ROW", 16)
     monkeypatch.setattr(sweeps.run, "workers", lambda: 3)
 
@@ -197,6 +199,23 @@ def test_optimum_by_a_fused_nest(
     top: int,
 ) -> None:
     ask(study, ds, records, OBJECTIVES[objective], sense, WHERE[where], per, top)
+
+
+@pytest.mark.parametrize("top", [1, 3])
+@pytest.mark.parametrize("block", [1, 200])
+@pytest.mark.parametrize("per", [["threads_per_block"], ["machine", "active_sms"], ["active_sms"]])
+def test_many_short_rankings_in_blocks(
+    monkeypatch: pytest.MonkeyPatch, per: list[str], block: int, top: int
+) -> None:
+    expected = Study(**SPEC).optimum(minimize="time", per=per, top=top)
+    points = Study(**SPEC).plan().points
+    monkeypatch.setattr(sweeps.scan, "SMALL", points - 1)  # more points, and fewer in a ranking
+    monkeypatch.setattr(sweeps.scan, "BLOCK", block)
+    calls = []
+    whole = sweeps.scan._in_blocks
+    monkeypatch.setattr(sweeps.scan, "_in_blocks", lambda *a: calls.append(a) or whole(*a))
+    identical(Study(**SPEC).optimum(minimize="time", per=per, top=top), expected)
+    assert calls
 
 
 @pytest.mark.usefixtures("fused")
