@@ -166,11 +166,11 @@ _lock = threading.Lock()
 def _registry() -> Any:
     from pint import UnitRegistry
 
-    registry = UnitRegistry(None, non_int_type=Fraction, cache_folder=None)
+    registry = UnitRegistry(None, non_int_type=Fraction, cache_folder=None, on_redefinition="raise")
 
     def define(names: str, definition: str) -> None:
         symbol, *aliases = names.split()
-        registry.define(" = ".join([symbol, definition, symbol, *aliases]))
+        registry.define(" = ".join([symbol, definition, "_", *aliases]))  # _: no symbol besides
 
     for names, kind in _BASES.items():
         define(names, kind)
