@@ -47,7 +47,7 @@ def _fronts(
         places = front(values)
         return values[:, places], places + origin
 
-    yield from in_threads([lambda n=n: work(n) for n in range(tiling.count)])  # type: ignore[misc]
+    yield from in_threads(work, tiling.count)
 
 
 def grid_pareto(grid: Grid, goals: Sequence[Goal]) -> xr.Dataset:

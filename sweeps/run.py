@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,14 +180,17 @@ def workers() -> int:
     return os.cpu_count() or 1
 
 
-def in_threads(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Run tasks by Dask's threaded scheduler; a single one in this thread. Results in order."""
-    if len(tasks) == 1 or workers() == 1:
-        return [task() for task in tasks]
+Result = TypeVar("Result")
+
+
+def in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
+    """The results of ``work`` on each number below ``count``, by Dask's threaded scheduler."""
+    if count == 1 or workers() == 1:
+        return [work(number) for number in range(count)]
     import dask.threaded
 
     # the scheduler itself: dask.compute would add as much as a small tile costs
-    graph = {number: (task,) for number, task in enumerate(tasks)}
+    graph = {f"tile {number}": (work, number) for number in range(count)}
     return list(dask.threaded.get(graph, list(graph), num_workers=workers()))
 
 
@@ -281,7 +284,7 @@ def _fill_tiles(
         ready.run(bounds, 0, *pieces)
         meter.add(size)
 
-    in_threads([lambda number=n: work(number) for n in range(tiling.count)])  # type: ignore[misc]
+    in_threads(work, tiling.count)
 
 
 def plan_rows(grid: Grid, *, expand: bool = False) -> Iterator[Mapping[str, Any]]:

@@ -231,7 +231,7 @@ def _fused_one(
         ready.run(bounds, 0, values, places)
         return values, places
 
-    results = in_threads([lambda n=n: work(n) for n in range(tiling.count)])  # type: ignore[misc]
+    results = in_threads(work, tiling.count)
     values = np.concatenate([v for v, _ in results])
     places = np.concatenate([p for _, p in results])
     order = np.lexsort((places, values))[:top]

@@ -129,7 +129,7 @@ def test_tiles_and_nests_are_those_of_the_run(
     )
     real = sweeps.run.in_threads
     monkeypatch.setattr(
-        sweeps.run, "in_threads", lambda tasks: tiles.append(len(tasks)) or real(tasks)
+        sweeps.run, "in_threads", lambda work, count: tiles.append(count) or real(work, count)
     )
     plan = study.plan()
     study.run()

@@ -197,8 +197,7 @@ def test_results_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.002 * (8 - number % 8))
         return ("inc", number)  # a tuple is a result, not something to call
 
-    tasks = [lambda n=n: task(n) for n in range(24)]  # type: ignore[misc]
-    assert in_threads(tasks) == [("inc", n) for n in range(24)]
+    assert in_threads(task, 24) == [("inc", n) for n in range(24)]
 
 
 def test_an_error_in_a_tile_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +209,7 @@ def test_an_error_in_a_tile_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> N
         return number
 
     with pytest.raises(ZeroDivisionError, match="tile 5"):
-        in_threads([lambda n=n: task(n) for n in range(9)])  # type: ignore[misc]
+        in_threads(task, 9)
 
 
 # --- progress
