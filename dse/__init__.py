@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dse.advice import advise
     from dse.api import best_config, export, model, models, open, optimum, pareto  # noqa: A004
     from dse.catalog import machine, machines, workload, workloads
-    from dse.evaluate import evaluate
+    from dse.evaluation import evaluate
     from dse.study import Study
     from symbolic.equation import equation
     from symbolic.errors import DseError
@@ -48,7 +48,7 @@ _HOMES = {
     "advise": "dse.advice",
     "best_config": "dse.api",
     "equation": "symbolic.equation",
-    "evaluate": "dse.evaluate",
+    "evaluate": "dse.evaluation",
     "export": "dse.api",
     "machine": "dse.catalog",
     "machines": "dse.catalog",

@@ -84,16 +84,16 @@ def make_plan(study: Study, *, expand: bool = False) -> Plan:
     """See :meth:`dse.Study.plan`."""
     from json import loads
 
-    from sweeps.run import SINGLE, SMALL, TILE, groups, plan_rows
+    from sweeps.run import SMALL, groups, plan_rows, tiles
 
     grid = study.grid()
     outputs = tuple(PlannedOutput(**row) for row in plan_rows(grid, expand=expand))
-    tiles = nests = 0
+    count = nests = 0
     for group in groups(grid, expand=expand):
         switched = math.prod(grid.axes[a].size for a in group.dims if a in grid.switch_axes)
-        plain = math.prod(grid.axes[a].size for a in group.dims if a not in grid.switch_axes)
-        tiles += switched * (1 if plain <= SINGLE else math.ceil(plain / TILE))
-        nests += switched if plain > SMALL else 0
+        plain = grid.shape(a for a in group.dims if a not in grid.switch_axes)
+        count += switched * tiles(plain)
+        nests += switched if math.prod(plain) > SMALL else 0
     moved = {axis for output in outputs for axis in output.axes}
     order = {name: place for place, name in enumerate([*grid.outputs, "feasible"])}
     attributes = study.attributes()
@@ -102,7 +102,7 @@ def make_plan(study: Study, *, expand: bool = False) -> Plan:
         axes={axis.name: axis.size for axis in grid.axes.values()},
         points=grid.points,
         outputs=tuple(sorted(outputs, key=lambda output: order[output.name])),
-        tiles=tiles,
+        tiles=count,
         nests=nests,
         bytes=sum(output.bytes for output in outputs),
         conditions=tuple(condition.text for condition in grid.conditions),

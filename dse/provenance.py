@@ -98,6 +98,8 @@ def attributes(model: str, text: str, grid: Grid, parts: Parts) -> dict[str, Any
                     digests.append(f"{name}[{eq.switches}]: {_body(eq)}")
             elif definition.kind == "default":
                 defaults[name] = definition.node.args[0]
+            elif definition.kind == "formula" and name not in parts.origins:
+                defaults[name] = str(definition.node)
         for name in graph.switches_of(grid.outputs) - set(grid.switch_axes):
             if name not in parts.switches:
                 defaults[name] = graph.switches[name]

@@ -250,7 +250,6 @@ def test_a_missing_input_names_the_equations_that_need_it() -> None:
         dse.evaluate("transit", **given_)
 
 
-@pytest.mark.xfail(strict=True, reason="ValueError: dse.evaluate lets a bare array redefine dim_0")
 @pytest.mark.parametrize("sizes", [(3, 2), (2, 3)])
 def test_a_bare_array_beside_a_dimension_of_its_default_name(sizes: tuple[int, int]) -> None:
     """xarray calls an unnamed dimension dim_0, and so do we."""
@@ -261,7 +260,6 @@ def test_a_bare_array_beside_a_dimension_of_its_default_name(sizes: tuple[int, i
     assert ds.thread_limit.dims == ("dim_0",)
 
 
-@pytest.mark.xfail(strict=True, reason="dse.evaluate drops an output that bears a dimension's name")
 def test_a_dimension_named_after_an_output() -> None:
     bandwidth = xr.DataArray([1e9, 2e9], dims="time")
     with pytest.raises(DseError, match="time"):

@@ -92,12 +92,9 @@ def test_no_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plan.bytes == 8 * plan.points
 
 
-UNEVEN = pytest.mark.xfail(
-    strict=True, reason="dse.plan counts tiles as if axes could be cut freely"
-)
 AXES = [
     {"threads": 40, "mem_latency": 50},
-    pytest.param({"threads": 7, "mem_latency": 1100}, marks=UNEVEN),
+    {"threads": 7, "mem_latency": 1100},
     {"threads": 300, "mem_latency": 11},
     {"threads": 5000},
     {"intensity": 3, "threads": 17, "mem_latency": 29},

@@ -83,21 +83,11 @@ json.dump(wrong, sys.stdout)
 """
 
 
-@pytest.mark.xfail(strict=True, reason="dse.evaluate is a function and a module")
 def test_public_names_survive_the_import_of_every_submodule() -> None:
     assert json.loads(python(LATER.format(packages=PACKAGES))) == []
 
 
-@pytest.mark.parametrize(
-    "package",
-    [
-        pytest.param(
-            "dse",
-            marks=pytest.mark.xfail(strict=True, reason="dse.evaluate is a function and a module"),
-        ),
-        *PACKAGES[1:],
-    ],
-)
+@pytest.mark.parametrize("package", PACKAGES)
 def test_no_submodule_or_folder_bears_a_public_name(package: str) -> None:
     base = importlib.import_module(package)
     public = set(getattr(base, "__all__", ()))

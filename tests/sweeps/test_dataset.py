@@ -162,7 +162,6 @@ def test_defaults_are_told(ds: xr.Dataset) -> None:
     assert "waves" not in told
 
 
-@pytest.mark.xfail(strict=True, reason="dse.provenance tells only defaults that are numbers")
 def test_a_default_that_is_another_quantity_is_told() -> None:
     ds = Study(
         model="mwp_cwp",

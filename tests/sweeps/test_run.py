@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import sweeps.emit
 import sweeps.run
 from dse import Study
-from sweeps.run import Progress, Tiling, compute, groups, in_threads, plan_rows
+from sweeps.run import Progress, compute, groups, in_threads, plan_rows
+from sweeps.tiling import Tiling
 from tests.oracles.compare import identical, ulps
 
 TOY = str(Path(__file__).parents[1] / "oracles" / "toy_model.py")

@@ -86,6 +86,11 @@ def evaluate(
             joined, given={**nodes, **dict.fromkeys(parts.labels)}, switches=parts.switches
         )
         outputs = [n for n in graph.definitions if not joined.quantities[n].is_label]
+    for dim in sizes:
+        if dim in outputs and dim not in arrays:
+            raise DseError(
+                f"a dimension is named {dim}, as an output is: rename it, or choose outputs="
+            )
     grid = build_grid(
         joined,
         axes=[_index(name, size) for name, size in sizes.items()],
@@ -144,7 +149,12 @@ def _arrays(
             shown = ", ".join(f"{name} {array.shape}" for name, array in bare.items())
             raise DseError(f"the arrays do not broadcast: {shown}") from None
         names = [f"dim_{k}" for k in range(len(shape))]
-        sizes.update(zip(names, shape, strict=True))
+        for dim, size in zip(names, shape, strict=True):
+            if sizes.setdefault(dim, size) != size:
+                raise DseError(
+                    f"an array without labels has {size} values along its dimension {dim}, and a "
+                    f"DataArray has {sizes[dim]} along the one of that name: name its dimension"
+                )
         for name, array in bare.items():
             aligned = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
             own = [k for k in range(len(shape)) if aligned.shape[k] > 1 or shape[k] == 1]
