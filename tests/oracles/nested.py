@@ -64,7 +64,7 @@ def rule(text: str) -> Condition:
 class Loops:
     """A study as plain data: what each step of each axis gives, and what is given throughout."""
 
-    model: Model
+    model: Model = field(repr=False)
     axes: Mapping[str, Sequence[Mapping[str, Value]]]
     given: Mapping[str, Value] = field(default_factory=dict)
     where: Sequence[Condition] = ()

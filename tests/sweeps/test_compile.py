@@ -214,7 +214,7 @@ def test_helpers_do_not_meet_quantities(tmp_path: Path, monkeypatch: pytest.Monk
     }
     expected = dse.Study(**spec).run()
     monkeypatch.setattr(sweeps.run, "SMALL", 0)
-    monkeypatch.setattr(sweeps.emit, "row_axes", lambda sizes: 1)
+    monkeypatch.setattr(sweeps.run, "row_axes", lambda sizes: 1)
     found = dse.Study(**spec).run()
     for name in expected.data_vars:
         assert same_bits(found[name].values, expected[name].values)

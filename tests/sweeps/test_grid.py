@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dse
+import sweeps.check
 from dse import DseError, Study
 from symbolic.errors import DomainError, InfeasibleError
 from symbolic.expression import parse_value
@@ -454,6 +455,28 @@ def test_a_formula_that_leaves_its_domain_names_value_and_place() -> None:
     )
     with pytest.raises(DomainError, match=r"mem_latency = -10 by its formula, at threads = 30, is"):
         study.run()
+
+
+@pytest.mark.parametrize("block", [1, 3, 100])
+def test_the_first_place_outside_is_named_however_the_grid_is_cut(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps.check, "_BLOCK", block)
+    study = dse.Study(
+        model="transit",
+        axes={"threads": [10, 20, 30, 40], "ms_peak": [1, 2, 3]},
+        set={"intensity": 4, "lanes_width": 8, "mem_latency": "75 - threads * ms_peak"},
+    )
+    message = "mem_latency = -15 by its formula, at threads = 30, ms_peak = 3, is"
+    with pytest.raises(DomainError, match=message):
+        study.run()
+    late = dse.Study(
+        model="transit",
+        axes={"threads": [10, 20, 30, 40], "ms_peak": [1, 2, 3]},
+        set={"intensity": 4, "lanes_width": 8, "mem_latency": 1},
+        where="threads > 39",
+    )
+    assert int(late.run().feasible.sum()) == 1
 
 
 @pytest.mark.parametrize("divisor", ["floor(threads / 2)", "max(threads - 5, 0)"])

@@ -169,6 +169,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps.pareto, "SMALL", 0)
     monkeypatch.setattr(sweeps.pareto, "TILE", 24)
     monkeypatch.setattr(sweeps.emit, "ROW", 16)
+    monkeypatch.setattr(sweeps.emit, "_BEARABLE", 4)
     monkeypatch.setattr(sweeps.run, "workers", lambda: 3)
 
 
@@ -436,6 +437,12 @@ def test_a_chunked_dataset(ds: xr.Dataset) -> None:
 def test_the_order_of_the_axes_is_that_of_the_study(ds: xr.Dataset) -> None:
     """Whatever the order of dimensions in a variable or in the Dataset, ties go the same way."""
     turned = ds.transpose("core_clock", "machine", "threads_per_block", "rounding", "active_sms")
+    turned = xr.Dataset(
+        {name: turned[name] for name in reversed(list(turned.data_vars))},
+        coords={name: turned[name] for name in reversed(list(turned.coords))},
+        attrs=ds.attrs,
+    )
+    assert list(turned.sizes) != list(ds.sizes)
     question: dict[str, Any] = {"minimize": "case", "per": ["core_clock"], "top": 5}
     expected = dse.optimum(ds, **question)
     found = dse.optimum(turned, **question)

@@ -32,7 +32,11 @@ STUDIES: dict[str, dict[str, Any]] = {
             "pair": {"zip": {"threads": [1, 32, 512, 9000], "intensity": [4, 8, 5, 300]}},
             "mem_latency": [0, 400, 800, 1200, 1300],
         },
-        "set": {"lanes_width": xr.DataArray([8.0, 32.0, 192.0], dims="ms_peak")},
+        "set": {
+            "lanes_width": xr.DataArray(
+                np.arange(12.0).reshape(4, 3) * 7 + 8, dims=("pair", "ms_peak")
+            )
+        },
         "where": "ms_throughput < 1",
     },
     "machines, rules broken in parts": {
@@ -65,6 +69,7 @@ def compiling(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(sweeps.run, "SINGLE", 0)
     monkeypatch.setattr(sweeps.run, "TILE", 24)
     monkeypatch.setattr(sweeps.emit, "ROW", 16)
+    monkeypatch.setattr(sweeps.emit, "_BEARABLE", 4)
     monkeypatch.setattr(sweeps.run, "workers", lambda: 4)
     return monkeypatch
 
