@@ -35,8 +35,8 @@ __all__ = [
     "workers",
 ]
 
-#: Points of a tile that is stored.
-TILE = 1 << 21
+#: Most points of a tile that is stored; a grid of fewer is cut in about four.
+TILE = 1 << 23
 #: Below this many points a group is evaluated in NumPy: no compilation, no threads.
 SMALL = 1 << 14
 #: Below this many points a group is one tile, worked on by one thread.
@@ -244,7 +244,7 @@ def _fill_tiles(
     ready: Prepared, pieces: Sequence[NDArray[Any]], points: int, meter: _Meter
 ) -> None:
     meter.compile(ready.nest)
-    tiling = ready.tiling(TILE if points > SINGLE else points)
+    tiling = ready.tiling(_target(points))
 
     def work(number: int) -> None:
         bounds, _, size = tiling.bounds(number)
@@ -256,12 +256,14 @@ def _fill_tiles(
 
 def tiles(shape: Sequence[int]) -> int:
     """How many tiles a group over (switch-free) axes is worked in."""
-    points = math.prod(shape)
-    if points <= SINGLE:
-        return 1
     count = row_axes(shape)
     outer, row = shape[: len(shape) - count], math.prod(shape[len(shape) - count :])
-    return Tiling(outer, row, TILE).count
+    return Tiling(outer, row, _target(math.prod(shape))).count
+
+
+def _target(points: int) -> int:
+    """Points of a tile, which depend on the size of the grid alone."""
+    return min(TILE, max(SINGLE, points // 4))
 
 
 def plan_rows(grid: Grid, *, expand: bool = False) -> Iterator[Mapping[str, Any]]:
