@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeps.grid import FEASIBLE, Grid
+from sweeps.tiling import Tiling
 from symbolic.errors import DomainError, InfeasibleError
 from symbolic.graph import Condition
 from symbolic.ops import (
@@ -26,7 +28,8 @@ from symbolic.quantities import Domain
 
 __all__ = ["check", "first"]
 
-_BLOCK = 1 << 20
+#: Points looked at together, and those looked at before all others: most grids hold a feasible one.
+_BLOCK, _GLANCE = 1 << 20, 1 << 12
 
 
 def first(grid: Grid, condition: Any, dims: Sequence[str]) -> dict[str, int] | None:
@@ -50,31 +53,40 @@ def _first_in(
     grid: Grid, node: Node, key: tuple[str, ...], dims: Sequence[str]
 ) -> dict[str, int] | None:
     own = grid.ordered(grid.node_dims(node, key) & set(dims))
-    shape = grid.shape(own)
-    inner = math.prod(shape[1:])
-    step = max(1, _BLOCK // max(inner, 1)) if shape else 1
-    for low in range(0, shape[0] if shape else 1, step):
-        values = {}
-        for name in references(node):
-            leaf = grid.leaves[key][name].over(own)
-            cut = leaf[low : low + step] if shape and leaf.shape[0] > 1 else leaf
-            values[name] = np.atleast_1d(cut)
-        with np.errstate(all="ignore"):
-            holds = interpret_all((node,), values)[0]
-        sizes = (min(step, shape[0] - low), *shape[1:]) if shape else (1,)
-        holds = np.broadcast_to(holds, sizes)
-        if holds.any():
-            place = np.unravel_index(int(np.argmax(holds.reshape(-1))), sizes) if shape else ()
-            point = dict.fromkeys(dims, 0)
-            point.update({axis: int(i) for axis, i in zip(own, place, strict=True)})
-            if shape:
-                point[own[0]] += low
-            return point
+    shape = grid.shape(own) or (1,)
+    glance, all_of_it = (Tiling(shape[:-1], shape[-1], size) for size in (_GLANCE, _BLOCK))
+    for tiling, count in ((glance, 1), (all_of_it, all_of_it.count)):
+        for number in range(count):
+            bounds = tiling.bounds(number)[0].reshape(-1, 2)
+            place = _first_within(grid, node, key, own, bounds)
+            if place is not None:
+                return {**dict.fromkeys(dims, 0), **dict(zip(own, place, strict=False))}
     return None
 
 
+def _first_within(
+    grid: Grid, node: Node, key: tuple[str, ...], own: Sequence[str], bounds: NDArray[np.int64]
+) -> list[int] | None:
+    """The lowest point inside a box where a condition holds."""
+    values = {}
+    for name in references(node):
+        leaf = np.atleast_1d(grid.leaves[key][name].over(own))
+        cuts = zip(leaf.shape, bounds, strict=True)
+        values[name] = leaf[tuple(slice(*b) if n > 1 else slice(None) for n, b in cuts)]
+    with np.errstate(all="ignore"):
+        holds = interpret_all((node,), values)[0]
+    sizes = tuple(bounds[:, 1] - bounds[:, 0])
+    holds = np.broadcast_to(holds, sizes)
+    if not holds.any():
+        return None
+    place = np.unravel_index(int(np.argmax(holds.reshape(-1))), sizes)
+    return [int(low + step) for low, step in zip(bounds[:, 0], place, strict=True)]
+
+
 def check(grid: Grid) -> None:
-    """Raise where a given formula leaves its domain, or no point is feasible."""
+    """Raise where a given formula leaves its domain, or no point is feasible; once a grid."""
+    if grid.kept.get("checked"):
+        return
     formulas = (
         name
         for graph in grid.graphs.values()
@@ -85,6 +97,7 @@ def check(grid: Grid) -> None:
         _check_formula(grid, name)
     if grid.conditions and first(grid, grid.feasible_node, grid.dims(FEASIBLE)) is None:
         raise InfeasibleError(_why_infeasible(grid))
+    grid.kept["checked"] = True
 
 
 def _check_formula(grid: Grid, name: str) -> None:

@@ -63,6 +63,8 @@ class Grid:
     leaves: Mapping[tuple[str, ...], Mapping[str, Leaf]]
     outputs: tuple[str, ...]
     _dims: dict[Any, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
+    #: What follows from the grid and need not be found twice: a check passed, nests prepared.
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     # --- shape
     @property

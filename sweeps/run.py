@@ -114,7 +114,22 @@ def prepare(
     *,
     reduce: bool = False,
 ) -> Prepared:
-    """Emit the nest of some outputs over (switch-free) axes, and lay out its inputs."""
+    """The nest of some outputs over (switch-free) axes, with its inputs laid out; once a grid."""
+    asked = (key, tuple(dims), tuple(outputs), reduce)
+    if asked not in grid.kept:
+        grid.kept[asked] = _prepare(grid, key, dims, outputs, reduce=reduce)
+    ready: Prepared = grid.kept[asked]
+    return ready
+
+
+def _prepare(
+    grid: Grid,
+    key: tuple[str, ...],
+    dims: Sequence[str],
+    outputs: Sequence[tuple[Node, str]],
+    *,
+    reduce: bool,
+) -> Prepared:
     sizes = grid.shape(dims)
     count = row_axes(sizes)
     outer, row = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])

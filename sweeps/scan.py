@@ -190,7 +190,7 @@ def _restrict(grid: Grid, fixed: Mapping[str, int | slice]) -> Grid:
         else axis
         for name, axis in grid.axes.items()
     }
-    return replace(grid, axes=axes, leaves=leaves, _dims={})
+    return replace(grid, axes=axes, leaves=leaves, _dims={}, kept={})
 
 
 def to_rest(
