@@ -221,8 +221,12 @@ def test_many_short_rankings_in_blocks(
 
 @pytest.mark.usefixtures("fused")
 @pytest.mark.parametrize("top", [1, 4])
-def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(top: int) -> None:
+@pytest.mark.parametrize("tile", [24, 1 << 24])
+def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(
+    top: int, tile: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The pieces of a row come one after another: a later piece holds lower places."""
+    monkeypatch.setattr(sweeps.scan, "REDUCED_TILE", tile)
     study = Study(
         model="transit",
         axes={"intensity": [10, 30], "mem_latency": [600, 700], "threads": np.arange(1.0, 101)},
