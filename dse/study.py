@@ -36,7 +36,8 @@ class Study:
     Parameters
     ----------
     model : str
-        A shipped model, several joined by ``+``, or the path of a file of your own (``.py``).
+        A shipped model, several joined by ``+``, or the path of a file of your own (``.py``). A
+        list gives a :class:`dse.comparison.Comparison` of several.
     machine, workload : str, optional
         A name of :func:`dse.machines` / :func:`dse.workloads`, or the path of a TOML file.
     axes : mapping
@@ -79,6 +80,14 @@ class Study:
     best: Mapping[str, Any] | None = None
     folder: Path | None = None
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __new__(cls, *, model: Any = None, **rest: Any) -> Any:
+        """A study of one model; of a list of models, their comparison."""
+        if not isinstance(model, (list, tuple)):
+            return object.__new__(cls)
+        from dse.comparison import Comparison
+
+        return Comparison({name: cls(model=name, **rest) for name in Comparison.names(model)})
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str):

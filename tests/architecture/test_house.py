@@ -40,6 +40,7 @@ LONGER = {
     "symbolic/units.py": "the table of units and its two readers",
     "symbolic/grammar.py": "one Pratt parser",
     "symbolic/closed_form.py": "the primitives in SymPy, side by side, and what reads them",
+    "dse/study.py": "one class: all that a study is asked, each with its parameters",
     "sweeps/emit.py": "one emitter: where each step of a nest stands",
 }
 
