@@ -12,6 +12,7 @@ import numpy as np
 from dse.catalog import Entry, machine, workload
 from sweeps.grid import Leaf
 from sweeps.space import Axis
+from symbolic.equation import label_text
 from symbolic.errors import DseError, nearest
 from symbolic.model import Model
 from symbolic.ops import Node
@@ -172,7 +173,7 @@ def _set_value(
 
     where = "set"
     if row.is_label:
-        text = str(value).lower() if isinstance(value, bool) else value
+        text = label_text(value) if isinstance(value, bool) else value
         if not isinstance(text, str):
             raise DseError(f"{row.name} = {value!r}: expected a label")
         (switches if row.is_switch else labels)[row.name] = text

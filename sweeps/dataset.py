@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "assemble",
     "axis_coordinates",
+    "coordinates_by_axis",
     "describe",
     "label",
     "open_netcdf",
@@ -64,6 +65,14 @@ def axis_coordinates(grid: Grid) -> dict[str, tuple[tuple[str, ...], NDArray[Any
                 {"long_name": quantity.meaning, "units": quantity.unit or "1"},
             )
     return found
+
+
+def coordinates_by_axis(grid: Grid) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
+    """The coordinates of a grid, each with the one axis along which it lies."""
+    return {
+        name: (dims[0], array, attributes)
+        for name, (dims, array, attributes) in axis_coordinates(grid).items()
+    }
 
 
 def label(

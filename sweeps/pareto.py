@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sweeps.answers import Goal, answer_points, spread
 from sweeps.check import check
 from sweeps.compile import compiled
-from sweeps.dataset import axis_coordinates, describe
+from sweeps.dataset import coordinates_by_axis, describe
 from sweeps.grid import FEASIBLE, Grid
 from sweeps.reduce import front
 from sweeps.run import TILE, in_threads, prepare
@@ -75,8 +75,4 @@ def grid_pareto(grid: Grid, goals: Sequence[Goal]) -> xr.Dataset:
     places_of = spread(best, dims, (), sizes)
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
     found = {n: (a, describe(grid, n)) for n, a in grid.at_points(places_of, names).items()}
-    coordinates = {
-        name: (axis[0], array, attrs)
-        for name, (axis, array, attrs) in axis_coordinates(grid).items()
-    }
-    return answer_points(coordinates, found, places_of, goals)
+    return answer_points(coordinates_by_axis(grid), found, places_of, goals)

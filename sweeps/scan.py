@@ -24,7 +24,7 @@ from sweeps.answers import (
 )
 from sweeps.check import check
 from sweeps.compile import compiled
-from sweeps.dataset import axis_coordinates, describe
+from sweeps.dataset import coordinates_by_axis, describe
 from sweeps.grid import FEASIBLE, Grid, Leaf
 from sweeps.reduce import smallest
 from sweeps.run import in_threads, prepare
@@ -254,8 +254,4 @@ def _answer_grid(grid: Grid, goal: Goal, chosen: Chosen, top: int) -> xr.Dataset
             number = np.asarray(interpret_all((formula,), values)[0])
         number = np.broadcast_to(number, math.prod(shape)).reshape(shape)
         found[OBJECTIVE] = (number, {"long_name": goal.text})
-    coordinates = {
-        name: (dims[0], array, attrs)
-        for name, (dims, array, attrs) in axis_coordinates(grid).items()
-    }
-    return answer(coordinates, found, chosen, top, goal)
+    return answer(coordinates_by_axis(grid), found, chosen, top, goal)

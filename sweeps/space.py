@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.forms import numbers
+from symbolic.equation import label_text
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_value
 from symbolic.quantities import Quantity
@@ -45,7 +46,7 @@ class Axis:
     def position(self, value: Any, quantities: Mapping[str, Quantity]) -> int:
         """The index of a value or label, or an error that names the nearest."""
         if self.labels:
-            text = str(value).lower() if isinstance(value, bool) else str(value)
+            text = label_text(value)
             if text in self.labels:
                 return self.labels.index(text)
             raise DseError(
@@ -76,7 +77,7 @@ def _shown(values: Sequence[Any] | NDArray[Any]) -> str:
 def _labels(spec: Any, row: Quantity, where: str, known: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(spec, str) or not isinstance(spec, Sequence):
         raise DseError(f"{where} = {spec!r}: expected a list of labels")
-    labels = tuple(str(v).lower() if isinstance(v, bool) else str(v) for v in spec)
+    labels = tuple(map(label_text, spec))
     allowed = row.labels or known
     for label in labels if allowed else ():
         if label not in (allowed or ()):
