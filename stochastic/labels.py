@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["labelled"]
+    from stochastic.law import Law
+
+__all__ = ["joint_array", "labelled", "pmf_array"]
+
+_SOURCE = "Swatman et al., MASCOTS 2022, Eqs. 1-11"
 
 
 def labelled(
@@ -23,3 +29,39 @@ def labelled(
     import xarray as xr
 
     return xr.Dataset(dict(variables), coords=dict(coords), attrs=dict(attrs))
+
+
+def _told(law: Law) -> dict[str, Any]:
+    error = law.error
+    return {
+        "work": repr(law.source),
+        "lanes": law.lanes,
+        "zero_work": law.zero_work,
+        "method": law.method["atoms"],
+        "cut": error.cut,
+        "missing": error.missing,
+        "source": _SOURCE,
+    }
+
+
+def joint_array(law: Law, maxima: Any, sums: Any, chances: Any) -> xr.DataArray:
+    """The joint law of the longest item and the sum of a group, labelled ``max`` and ``sum``."""
+    coords = {
+        "max": ("max", maxima, {"long_name": "longest item of the group", "units": "1"}),
+        "sum": ("sum", sums, {"long_name": "work of the group", "units": "1"}),
+    }
+    attrs = {"long_name": "probability", "units": "1", **_told(law)}
+    variables = {"probability": (("max", "sum"), chances, attrs)}
+    return labelled(variables, coords, {})["probability"]
+
+
+def pmf_array(law: Law, numerator: Any, denominator: Any, chances: Any) -> xr.DataArray:
+    """The law of the loss along ``loss``, with its fractions in lowest terms."""
+    loss = np.asarray(numerator) / np.asarray(denominator)
+    coords = {
+        "loss": ("loss", loss, {"long_name": "loss of the group", "units": "1"}),
+        "numerator": ("loss", numerator, {"long_name": "numerator of the loss"}),
+        "denominator": ("loss", denominator, {"long_name": "denominator of the loss"}),
+    }
+    attrs = {"long_name": "probability", "units": "1", **_told(law)}
+    return labelled({"probability": ("loss", chances, attrs)}, coords, {})["probability"]

@@ -1,0 +1,106 @@
+"""What a law answers besides numbers: how sure it is, and what a whole workload pays."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stochastic.checks import whole
+
+if TYPE_CHECKING:
+    from stochastic.pmf import Pmf
+
+__all__ = ["ErrorBound", "Slowdown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorBound:
+    """How far answers may be from the law that was given.
+
+    Attributes
+    ----------
+    missing : float
+        Probability that an item is longer than the cut, so not in the law that is computed with.
+    cut : int
+        The longest item that is computed with.
+    cdf : float
+        Most by which the cut moves any probability of the loss: 1 - (1 - missing)**lanes.
+    mean : float
+        Bound on the error of the mean: that of the cut, rigorous, and of the numerics, estimated.
+    numerical : float
+        The numerical part of it alone.
+    tol : float
+        What was asked for.
+    """
+
+    missing: float
+    cut: int
+    cdf: float
+    mean: float
+    numerical: float
+    tol: float
+
+    @property
+    def met(self) -> bool:
+        """Whether the mean is known within the tolerance asked for."""
+        return self.mean <= self.tol
+
+    def __float__(self) -> float:
+        return self.mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slowdown:
+    """What lockstep costs a whole workload of many groups: E[max] / E[W], a ratio of means.
+
+    The mean loss of a group counts every group alike; a workload pays for each group by its length:
+    n·Σmax / Σsum weighs a group's loss by its work. So slowdown = E[X] + Cov(X, sum) / E[sum]: it
+    is above the mean loss where long groups lose more, below it where they lose less.
+
+    Attributes
+    ----------
+    value : float
+        E[max] / E[W].
+    loss : float
+        The mean loss of one group, E[X], for comparison.
+    variance_of_one : float
+        Var(n·max - value·sum) / (n·E[W])**2: divided by the number of groups, the variance of
+        n·Σmax / Σsum (delta method; the error is of second order in 1 / groups).
+    """
+
+    value: float
+    loss: float
+    variance_of_one: float
+
+    @classmethod
+    def of(cls, work: Pmf, lanes: int, loss: float) -> Slowdown:
+        """That of a finite law of work, whose mean loss is ``loss``."""
+        from stochastic.inequalities import order_statistics
+
+        found = order_statistics(work.low, work.weights, lanes)
+        if found.mean == 0.0:  # no work at all: nothing is waited for
+            return cls(value=1.0, loss=loss, variance_of_one=0.0)
+        ratio = found.mean_max / found.mean
+        scatter = lanes * found.var_max - 2.0 * ratio * found.cov_max_sum + ratio**2 * found.var
+        return cls(
+            value=ratio,
+            loss=loss,
+            variance_of_one=max(scatter, 0.0) / (lanes * found.mean**2),
+        )
+
+    def __float__(self) -> float:
+        return self.value
+
+    @property
+    def difference(self) -> float:
+        """Slowdown less mean loss: Cov(X, sum) / E[sum]."""
+        return self.value - self.loss
+
+    def var(self, groups: int) -> float:
+        """Variance of n·Σmax / Σsum over a workload of that many independent groups."""
+        return self.variance_of_one / whole("groups", groups, least=1)
+
+    def std(self, groups: int) -> float:
+        """Its standard deviation."""
+        return math.sqrt(self.var(groups))

@@ -1,0 +1,178 @@
+"""The law of the loss in floating point: each answer by the cheapest way that is exact enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from stochastic.atoms import Joint, Merged
+    from stochastic.inversion import Inversion
+
+__all__ = ["NumericLaw"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NumericLaw:
+    """X = lanes · max / sum for a finite law of work, values ``low``, ``low + 1``, ...
+
+    The numerics know the groups with work only; those without (probability ``idle``) are added
+    here: X = 1 (``one``), X = 0 (``zero``), or left out (``drop``).
+    """
+
+    low: int
+    weights: npt.NDArray[np.float64]
+    lanes: int
+    zero_work: str
+    way: str
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def _once(self, key: str, make: Callable[[], Any]) -> Any:
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    @property
+    def high(self) -> int:
+        """The longest item."""
+        return self.low + len(self.weights) - 1
+
+    @property
+    def is_level(self) -> bool:
+        """Whether every group with work loses exactly 1."""
+        values = np.count_nonzero(self.weights) - (self.low == 0 and self.weights[0] > 0)
+        return self.lanes == 1 or (values <= 1 and (len(self.weights) == 1 or self.high == 0))
+
+    @property
+    def idle(self) -> float:
+        """Probability that no item of a group has any work."""
+        return float(self.weights[0]) ** self.lanes if self.low == 0 else 0.0
+
+    @property
+    def idle_loss(self) -> int | None:
+        """The loss of such a group; None where it is not counted."""
+        return {"one": 1, "zero": 0}.get(self.zero_work)
+
+    @property
+    def method(self) -> dict[str, str]:
+        """How moments, CDF (and quantiles) and atoms are computed."""
+        from stochastic.atoms import choose
+
+        found = self._kept.get("joint") or self._kept.get("merged")
+        atoms = found.method if found else choose(self.low, self.weights, self.lanes, self.way)
+        if self.is_level:
+            return {"moments": "closed form", "cdf": "closed form", "atoms": atoms}
+        return {"moments": "quadrature", "cdf": "inversion", "atoms": atoms}
+
+    # --- moments
+    def _expect(self, part: float, of: Callable[[int], float]) -> float:
+        """An expectation from its part over groups with work."""
+        if self.idle_loss is None:
+            return part / (1.0 - self.idle)
+        return part + self.idle * of(self.idle_loss)
+
+    def moment(self, k: int) -> tuple[float, float]:
+        """E[X**k] and the numerical error of it."""
+        found: tuple[float, float] = self._once(f"moment {k}", partial(self._moment, k))
+        return found
+
+    def _moment(self, k: int) -> tuple[float, float]:
+        if self.is_level:
+            part, error = 1.0 - self.idle, 0.0
+        else:
+            from stochastic.moments import raw_moments
+
+            values, errors = raw_moments(self.low, self.weights, self.lanes, orders=(k,))
+            part, error = float(values[0]), float(errors[0])
+        return self._expect(part, lambda x: float(x**k)), error
+
+    def var(self) -> tuple[float, float]:
+        """The variance, centred before it is summed, and the numerical error of it."""
+        found: tuple[float, float] = self._once("var", self._var)
+        return found
+
+    def _var(self) -> tuple[float, float]:
+        centre, _ = self.moment(1)
+        if self.is_level:
+            part, error = (1.0 - self.idle) * (1.0 - centre) ** 2, 0.0
+        else:
+            from stochastic.moments import variance
+
+            part, error = variance(self.low, self.weights, self.lanes, centre)
+        return self._expect(part, lambda x: (x - centre) ** 2), error
+
+    # --- probabilities
+    @property
+    def _inversion(self) -> Inversion:
+        from stochastic.inversion import Inversion
+
+        found: Inversion = self._once(
+            "inversion", lambda: Inversion(self.low, self.weights, self.lanes)
+        )
+        return found
+
+    def probability(
+        self, t: npt.NDArray[Any], *, tail: bool
+    ) -> tuple[npt.NDArray[np.float64], float]:
+        """P(X <= t) or, of the tail, P(X > t), for a 1-D array of numbers; and the error of it."""
+        if self.is_level:
+            part, error = (1.0 - self.idle) * ((t < 1) == tail), 0.0
+        else:
+            ask = self._inversion.sf if tail else self._inversion.cdf
+            part, error = np.asarray(ask(t), dtype=np.float64), self._inversion.error
+        if self.idle_loss is None:
+            return np.clip(part / (1.0 - self.idle), 0.0, 1.0), error
+        return np.clip(part + self.idle * ((t < self.idle_loss) == tail), 0.0, 1.0), error
+
+    def quantile(self, q: float) -> float:
+        """The smallest loss x with P(X <= x) >= q."""
+        idle = self.idle
+        if self.zero_work == "zero" and 0 < idle and q <= idle:
+            return 0.0
+        if self.is_level:
+            return 1.0
+        if q == 1:
+            return self.lanes * self.high / (self.high + (self.lanes - 1) * self.low)
+        wanted = q * (1.0 - idle) if self.idle_loss is None else q - idle
+        if wanted <= 0 and idle > 0:
+            return 1.0
+        numerator, denominator = self._inversion.quantile(max(wanted, 0.0))
+        return numerator / denominator
+
+    # --- atoms
+    def joint(self) -> Joint:
+        """P(max = a, sum = b)."""
+        from stochastic.atoms import joint
+
+        found: Joint = self._once(
+            "joint", lambda: joint(self.low, self.weights, self.lanes, how=self.way)
+        )
+        return found
+
+    def atoms(
+        self,
+    ) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], npt.NDArray[np.float64]]:
+        """Numerator, denominator and probability of each loss, ascending."""
+        from stochastic.atoms import merged
+
+        found: Merged = self._once(
+            "merged", lambda: merged(self.low, self.weights, self.lanes, how=self.way)
+        )
+        above, below, chance = found.numerator, found.denominator, found.probability
+        at, idle = self.idle_loss, self.idle
+        if idle == 0.0:
+            return above, below, chance
+        if at is None:
+            return above, below, chance / (1.0 - idle)
+        if len(above) and above[0] == at * below[0]:
+            chance = chance.copy()
+            chance[0] += idle
+            return above, below, chance
+        return np.insert(above, 0, at), np.insert(below, 0, 1), np.insert(chance, 0, idle)
