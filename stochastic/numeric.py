@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -47,8 +46,7 @@ class NumericLaw:
     @property
     def is_level(self) -> bool:
         """Whether every group with work loses exactly 1."""
-        values = np.count_nonzero(self.weights) - (self.low == 0 and self.weights[0] > 0)
-        return self.lanes == 1 or (values <= 1 and (len(self.weights) == 1 or self.high == 0))
+        return self.lanes == 1 or len(self.weights) == 1
 
     @property
     def idle(self) -> float:
@@ -134,7 +132,7 @@ class NumericLaw:
     def quantile(self, q: float) -> float:
         """The smallest loss x with P(X <= x) >= q."""
         idle = self.idle
-        if self.zero_work == "zero" and 0 < idle and q <= idle:
+        if self.zero_work == "zero" and idle > 0 and q <= idle:
             return 0.0
         if self.is_level:
             return 1.0
