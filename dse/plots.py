@@ -1,0 +1,129 @@
+"""Figures of results, with matplotlib (the extra ``plot``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from stochastic import Law
+
+__all__ = ["law_figure"]
+
+_BINS = 60
+#: Above this many outcomes of (max, sum) atoms are neither computed for a picture nor told apart.
+_OUTCOMES = 20_000_000
+_DRAWN = 4_000
+_EXACT, _SIMULATED, _MARK = "#0072b2", "#e69f00", "#000000"
+
+
+def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
+    """The law of a loss: mass over bins with the simulated histogram, its atoms, and the CDF.
+
+    Parameters
+    ----------
+    law : Law
+        From :func:`stochastic.imbalance`.
+    groups : int
+        Groups that are simulated for comparison.
+    seed : int
+        Of the simulation.
+
+    Raises
+    ------
+    DseError
+        Where matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise DseError(
+            "a figure needs matplotlib, which is not installed: pip install 'simt-dse[plot]'"
+        ) from error
+    drawn = law.sample(groups, seed=seed)
+    low, high = (float(law.quantile(q)) for q in (1e-4, 1 - 1e-4))
+    edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
+    edges[0] = np.nextafter(edges[0], 0)  # a bin holds its upper edge
+    span = max(edges[-1] - edges[0], 1e-6)
+    figure = Figure(figsize=(11, 3.8), layout="constrained")
+    masses, atoms, total = figure.subplots(1, 3)
+    _masses(masses, law, edges, drawn)
+    _atoms(atoms, law, edges)
+    _cdf(total, law, edges, drawn)
+    for panel in (masses, atoms, total):
+        panel.set_xlim(edges[0] - 0.03 * span, edges[-1] + 0.03 * span)
+        panel.set_xlabel("loss of a group")
+        panel.grid(visible=True, color="0.9", lw=0.7)
+        panel.set_axisbelow(True)
+    figure.suptitle(f"{law.source!r} in {law.lanes} lanes")
+    return figure
+
+
+def _masses(panel: Any, law: Law, edges: Any, drawn: Any) -> None:
+    exact = np.diff(np.asarray(law.cdf(edges), dtype=float))
+    counted, _ = np.histogram(drawn, edges)
+    counted = counted / len(drawn)
+    centres = (edges[1:] + edges[:-1]) / 2
+    panel.stairs(exact, edges, fill=True, color=_EXACT, alpha=0.35, label="exact")
+    error = np.sqrt(np.maximum(counted * (1 - counted), 0) / len(drawn))
+    panel.errorbar(
+        centres,
+        counted,
+        2 * error,
+        fmt=".",
+        ms=3,
+        lw=0.8,
+        color=_SIMULATED,
+        label="simulated, 2 se",
+    )
+    panel.axvline(float(law.mean()), color=_MARK, lw=1, ls="--", label="mean loss")
+    panel.axvline(float(law.slowdown()), color=_MARK, lw=1, ls=":", label="slowdown")
+    panel.set_ylabel("probability of a bin")
+    panel.set_title(f"mass, and {len(drawn):,} simulated groups", fontsize=10)
+    panel.legend(frameon=False, fontsize=8)
+
+
+def _atoms(panel: Any, law: Law, edges: Any) -> None:
+    values = len(law.work.weights)
+    outcomes = (law.lanes - 1) * values * (values + 1) / 2
+    if outcomes > _OUTCOMES:
+        text = f"about {outcomes:.1g} outcomes:\nnot told apart in a picture"
+        panel.text(0.5, 0.5, text, ha="center", va="center", transform=panel.transAxes)
+        panel.set_title("atoms", fontsize=10)
+        return
+    found = law.pmf()
+    x, chance = found["loss"].values, found.values.astype(float)
+    inside = (x > edges[0]) & (x <= edges[-1])
+    x, chance = x[inside], chance[inside]
+    largest = np.sort(np.argsort(chance)[-_DRAWN:])
+    panel.vlines(x[largest], 0, chance[largest], color=_EXACT, lw=0.7)
+    panel.set_ylim(bottom=0)
+    panel.set_ylabel("probability of an atom")
+    which = f"the {_DRAWN:,} likeliest of " if len(x) > _DRAWN else ""
+    panel.set_title(f"{which}{found.size:,} atoms", fontsize=10)
+
+
+def _cdf(panel: Any, law: Law, edges: Any, drawn: Any) -> None:
+    fine = np.linspace(edges[0], edges[-1], 400)
+    panel.step(fine, np.asarray(law.cdf(fine), float), where="post", color=_EXACT, label="exact")
+    shares = np.searchsorted(np.sort(drawn), fine, side="right") / len(drawn)
+    panel.plot(fine, shares, color=_SIMULATED, lw=1, ls="--", label="simulated")
+    for q in (0.5, 0.99):
+        at = float(law.quantile(q))
+        panel.plot([at], [q], "o", ms=4, color=_MARK)
+        panel.annotate(
+            f"{q:.0%}: {at:.4g}",
+            (at, q),
+            (-6, -10),
+            textcoords="offset points",
+            ha="right",
+            fontsize=8,
+        )
+    panel.set_ylabel("P(X <= loss)")
+    panel.set_title("distribution function", fontsize=10)
+    panel.legend(frameon=False, fontsize=8, loc="lower right")
