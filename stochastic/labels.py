@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from stochastic.law import Law
 
-__all__ = ["joint_array", "labelled", "pmf_array"]
+__all__ = ["joint_array", "labelled", "named", "pmf_array"]
 
 _SOURCE = "Swatman et al., MASCOTS 2022, Eqs. 1-11"
 
@@ -29,6 +29,11 @@ def labelled(
     import xarray as xr
 
     return xr.Dataset(dict(variables), coords=dict(coords), attrs=dict(attrs))
+
+
+def named(dims: Any, values: Any, long_name: str, units: str = "1") -> tuple[Any, ...]:
+    """A variable for :func:`labelled`, with what it is called in full and its units."""
+    return dims, values, {"long_name": long_name, "units": units}
 
 
 def _told(law: Law) -> dict[str, Any]:
