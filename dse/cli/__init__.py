@@ -26,6 +26,7 @@ from dse.cli.frame import (
     read_study,
     reading,
 )
+from dse.cli.law import imbalance
 
 if TYPE_CHECKING:
     from dse.best import Best
@@ -295,3 +296,6 @@ def workloads(name: str | None, as_json: bool) -> None:
     from dse.cli.about import entries
 
     put(as_json, *entries("workload", name))
+
+
+main.add_command(imbalance)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from stochastic.errors import LawError
 from symbolic.errors import DseError, InfeasibleError
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Commands(click.Group):
             said = "interrupted" if number == signal.SIGINT else "terminated"
             click.echo(f"{said}: nothing unfinished was left under the name of a result", err=True)
             ctx.exit(128 + number)
-        except DseError as error:
+        except (DseError, LawError) as error:
             failed = isinstance(error, InfeasibleError) or isinstance(error.__cause__, OSError)
             raise (_Failed if failed else _Misused)(str(error)) from error
         except MemoryError as error:
@@ -120,7 +121,7 @@ def reading() -> Iterator[None]:
     """What is wrong with an input is misuse, whatever its cause."""
     try:
         yield
-    except DseError as error:
+    except (DseError, LawError) as error:
         raise _Misused(str(error)) from error
 
 

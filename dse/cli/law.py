@@ -1,0 +1,195 @@
+"""The command `dse imbalance`: what lockstep costs under a law of work, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dse.cli.frame import example, in_json, put, reading
+from dse.cli.text import table
+
+if TYPE_CHECKING:
+    from stochastic import Law
+
+__all__ = ["imbalance", "law_data", "law_text"]
+
+QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
+
+
+@click.command(
+    epilog=example(
+        "dse imbalance geometric:0.05 --lanes 32",
+        "dse imbalance uniform:20,40 --lanes 8 --plot law.png",
+        "dse imbalance steps.csv --lanes 32 --overhead 0.05 --json",
+    )
+)
+@click.argument("law", metavar="LAW")
+@click.option("--lanes", default="32", metavar="N", help="Items in lockstep. [32]")
+@click.option("--tol", default=1e-9, help="Tolerance on the mean. [1e-9]")
+@click.option("--eps", type=float, help="Cut an infinite law where its tail is below this instead.")
+@click.option(
+    "--zero-work",
+    default="one",
+    type=click.Choice(["one", "drop", "zero"]),
+    help="What a group without any work loses. [one]",
+)
+@click.option("--groups", default=1000, help="Groups of a workload, for its spread. [1000]")
+@click.option("--group", default=32, help="Lanes of a group, for granularity. [32]")
+@click.option("--overhead", default=0.0, help="Cost of each further lane on one item. [0]")
+@click.option("--bins", default=8, help="Most bins that items are sorted into. [8]")
+@click.option("--seed", default=0, help="Of the simulation in the figure. [0]")
+@click.option("--plot", metavar="OUT.png", type=click.Path(), help="Draw the law here.")
+@in_json
+def imbalance(
+    law: str,
+    lanes: str,
+    tol: float,
+    eps: float | None,
+    zero_work: str,
+    groups: int,
+    group: int,
+    overhead: float,
+    bins: int,
+    seed: int,
+    plot: str | None,
+    as_json: bool,
+) -> None:
+    """What lockstep costs when the work of the lanes is random.
+
+    LAW is that of the work of one item: geometric:P (trials, from 1), poisson:RATE,
+    binomial:TRIALS,P, negative_binomial:R,P (failures), uniform:LOW,HIGH (inclusive), bernoulli:P,
+    weights:P0,P1,..., or a CSV file of samples, counts or probabilities.
+    """
+    from stochastic import Pmf
+    from stochastic import imbalance as law_of
+
+    with reading():
+        found = law_of(Pmf.parse(law), _whole(lanes), tol=tol, eps=eps, zero_work=zero_work)
+        data = law_data(found, groups=groups, group=group, overhead=overhead, bins=bins)
+    if plot is not None:
+        from dse.plots import law_figure
+
+        law_figure(found, seed=seed).savefig(plot, dpi=110)
+        data["plot"] = Path(plot)
+    put(as_json, data, lambda: law_text(data))
+
+
+def _whole(text: str) -> int | float | str:
+    """A number where the text is one; what is wrong with it is said where lanes are checked."""
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -> dict[str, Any]:
+    """The loss of a group, what a workload pays, and what could be done about it."""
+    from stochastic import bounds, granularity, partition
+
+    slowdown, error = law.slowdown(), law.error
+    limits = bounds(law.source, law.lanes)
+    shared = granularity(law.source, group=group, overhead=overhead)
+    sorted_in = partition(law.source, bins, lanes=law.lanes)
+    return {
+        "law": repr(law.source),
+        "lanes": law.lanes,
+        "work": {
+            "mean": law.source.mean(),
+            "std": law.source.var() ** 0.5,
+            "cut": error.cut,
+            "missing": error.missing,
+        },
+        "mean": float(law.mean()),
+        "std": law.std(),
+        "quantiles": {str(q): float(law.quantile(q)) for q in QUANTILES},
+        "slowdown": {
+            "value": slowdown.value,
+            "difference": slowdown.difference,
+            "groups": groups,
+            "std": slowdown.std(groups),
+        },
+        "bounds": {"lower": limits.lower, "upper": limits.upper},
+        "error": {"mean": error.mean, "cdf": error.cdf, "tol": error.tol, "met": error.met},
+        "method": dict(law.method),
+        "granularity": {
+            "group": group,
+            "overhead": overhead,
+            "items_per_group": shared["lanes"].values,
+            "loss": shared["loss"].values,
+            "cost": shared["cost"].values,
+            "best": int(shared["best_lanes"]),
+        },
+        "binning": {
+            "bins": sorted_in["bins"].values,
+            "slowdown": sorted_in["slowdown"].values,
+            "gain": sorted_in["gain"].values,
+            "enough": int(sorted_in["enough"]),
+        },
+    }
+
+
+def law_text(data: Mapping[str, Any]) -> str:
+    """The same for people."""
+    work, slowdown, bound, error = (data[k] for k in ("work", "slowdown", "bounds", "error"))
+    beyond = f", cut above {work['cut']:,}" if work["missing"] else f", at most {work['cut']:,}"
+    rows = [
+        ["mean loss", f"{data['mean']:.9g}", "E[X] of a group, X = lanes · max / sum"],
+        [
+            "slowdown",
+            f"{slowdown['value']:.9g}",
+            f"E[max] / E[W] of a workload; ± {slowdown['std']:.2g} over {slowdown['groups']:,} "
+            "groups",
+        ],
+        [
+            "difference",
+            f"{slowdown['difference']:+.3g}",
+            "a workload weighs each group's loss by its work: Cov(X, sum) / E[sum]",
+        ],
+        ["spread", f"{data['std']:.6g}", "standard deviation of X from group to group"],
+        *(
+            [f"{float(q):.4g} quantile", f"{value:.6g}", f"P(X <= x) >= {float(q):.4g}"]
+            for q, value in data["quantiles"].items()
+        ),
+        ["bounds", f"{bound['lower']:.6g}", f"<= E[X] <= {bound['upper']:.6g}, from moments alone"],
+        [
+            "error",
+            f"{error['mean']:.1e}",
+            "at most, of the mean: the cut, rigorous, and the numerics"
+            + ("" if error["met"] else f"; tol = {error['tol']:g} is NOT met"),
+        ],
+    ]
+    parts = [
+        f"{data['law']} in {data['lanes']} lanes: work of mean {work['mean']:.6g}, standard "
+        f"deviation {work['std']:.6g}{beyond}",
+        table(["", "value", "meaning"], rows),
+        _granularity(data["granularity"]),
+        _binning(data["binning"]),
+        *([f"figure: {data['plot']}"] if "plot" in data else []),
+    ]
+    return "\n\n".join(parts)
+
+
+def _granularity(found: Mapping[str, Any]) -> str:
+    rows = []
+    for n, loss, cost in zip(found["items_per_group"], found["loss"], found["cost"], strict=True):
+        mark = "best" if int(n) == found["best"] else ""
+        rows.append([str(n), str(found["group"] // int(n)), f"{loss:.4f}", f"{cost:.4f}", mark])
+    title = (
+        f"granularity: lanes of a group of {found['group']} that work on one item together, each "
+        f"further lane costing {found['overhead']:g} of the item's work (--overhead)"
+    )
+    return f"{title}\n{table(['items', 'lanes each', 'loss', 'cost', ''], rows)}"
+
+
+def _binning(found: Mapping[str, Any]) -> str:
+    rows = []
+    for bins, slowdown, gain in zip(found["bins"], found["slowdown"], found["gain"], strict=True):
+        mark = "enough" if int(bins) == found["enough"] else ""
+        rows.append([str(bins), f"{slowdown:.6f}", f"{gain:.4f}", mark])
+    title = "binning: items sorted into bins with the best edges, groups formed within a bin"
+    return f"{title}\n{table(['bins', 'slowdown', 'gain', ''], rows)}"

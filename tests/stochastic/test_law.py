@@ -1,0 +1,220 @@
+"""The face of the law: what its answers agree with, what it says of itself, what it refuses."""
+
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.oracles.imbalance_brute import brute_joint
+
+from stochastic import LawError, Pmf, ToleranceWarning, imbalance
+
+
+@st.composite
+def laws(draw, most=5):
+    """A small law with fractions as weights, and lanes."""
+    counts = draw(st.lists(st.integers(0, 6), min_size=1, max_size=most + 1).filter(any))
+    low = draw(st.integers(0, 3))
+    total = sum(counts)
+    weights = {low + i: Fraction(c, total) for i, c in enumerate(counts) if c}
+    return weights, draw(st.integers(1, 4))
+
+
+def losses_of(weights, lanes, zero_work):
+    """The law of the loss by enumeration: fraction to probability."""
+    found: dict[Fraction, Fraction] = {}
+    for (most, total), chance in brute_joint(weights, lanes).items():
+        if total == 0 and zero_work == "drop":
+            continue
+        idle = {"one": Fraction(1), "zero": Fraction(0), "drop": None}[zero_work]
+        loss = Fraction(lanes * most, total) if total else idle
+        found[loss] = found.get(loss, Fraction(0)) + chance
+    whole = sum(found.values())
+    return {loss: found[loss] / whole for loss in sorted(found)}
+
+
+@settings(max_examples=60, deadline=None)
+@given(laws(), st.sampled_from(["one", "drop", "zero"]))
+def test_fractions_equal_enumeration(law_and_lanes, zero_work):
+    weights, lanes = law_and_lanes
+    if zero_work == "drop" and set(weights) == {0}:
+        return
+    law = imbalance(Pmf.from_weights(weights), lanes, zero_work=zero_work)
+    brute = losses_of(weights, lanes, zero_work)
+    assert law.in_fractions
+    assert law.mean() == sum(x * p for x, p in brute.items())
+    assert law.moment(3) == sum(x**3 * p for x, p in brute.items())
+    assert law.var() == law.moment(2) - law.mean() ** 2
+    told = law.pmf()
+    pairs = zip(told["numerator"].values, told["denominator"].values, told.values, strict=True)
+    assert {Fraction(int(a), int(b)): p for a, b, p in pairs} == brute
+    below = Fraction(0)
+    for x, p in brute.items():
+        assert law.quantile(below + p / 2) == x
+        below += p
+        assert law.cdf(x) == below
+        assert law.sf(x) == 1 - below
+        assert law.quantile(below) == x
+    joint = law.joint()
+    for (most, total), chance in brute_joint(weights, lanes).items():
+        assert joint.sel(max=most, sum=total).item() == chance
+    assert sum(joint.values.reshape(-1).tolist()) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(laws(), st.sampled_from(["one", "drop", "zero"]), st.sampled_from(["sweep", "fft"]))
+def test_floats_agree_with_enumeration(law_and_lanes, zero_work, method):
+    weights, lanes = law_and_lanes
+    if zero_work == "drop" and set(weights) == {0}:
+        return
+    floats = Pmf.from_weights({k: float(w) for k, w in weights.items()})
+    law = imbalance(floats, lanes, zero_work=zero_work, method=method)
+    brute = losses_of(weights, lanes, zero_work)
+    mean = sum(x * p for x, p in brute.items())
+    assert law.mean() == pytest.approx(float(mean), rel=1e-13)
+    var = float(sum((x - mean) ** 2 * p for x, p in brute.items()))
+    assert law.var() == pytest.approx(var, rel=1e-10, abs=1e-28)
+    told = law.pmf()
+    pairs = zip(told["numerator"].values, told["denominator"].values, told.values, strict=True)
+    found = {Fraction(int(a), int(b)): p for a, b, p in pairs}
+    exact = {x: float(p) for x, p in brute.items()}
+    if method == "sweep":
+        assert found == pytest.approx(exact, rel=1e-13)
+    else:
+        for x in {*found, *exact}:
+            assert found.get(x, 0.0) == pytest.approx(exact.get(x, 0.0), abs=1e-14)
+    below = np.cumsum(list(exact.values()))
+    points = list(brute)
+    np.testing.assert_allclose(law.cdf(points), below, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(law.sf(points), 1 - below, rtol=0, atol=1e-13)
+    middle = below - np.array(list(exact.values())) / 2
+    np.testing.assert_array_equal(law.quantile(middle), [float(x) for x in points])
+
+
+def test_one_lane_loses_nothing():
+    law = imbalance(Pmf.poisson(3), 1)
+    assert (law.mean(), law.var(), law.quantile(0.9)) == (1.0, 0.0, 1.0)
+    assert law.cdf([0.5, 1.0]).tolist() == [0.0, 1.0]
+    assert float(law.slowdown()) == pytest.approx(1.0)
+
+
+def test_a_constant_loses_nothing_and_no_work_follows_the_convention():
+    assert imbalance(Pmf.uniform(7, 7), 64).mean() == 1.0
+    idle = Pmf.from_weights([1.0])
+    assert imbalance(idle, 4).mean() == 1.0
+    assert imbalance(idle, 4, zero_work="zero").mean() == 0.0
+    with pytest.raises(LawError, match="never has any work"):
+        imbalance(idle, 4, zero_work="drop")
+
+
+def test_answers_agree_with_each_other():
+    law = imbalance(Pmf.negative_binomial(5, 0.3), 8)
+    atoms = law.pmf()
+    assert float(atoms.sum()) == pytest.approx(1.0, abs=1e-14)
+    mean = float((atoms * atoms["loss"]).sum())
+    assert law.mean() == pytest.approx(mean, rel=1e-12)
+    spread = float((atoms * (atoms["loss"] - mean) ** 2).sum())
+    assert law.std() == pytest.approx(math.sqrt(spread), rel=1e-11)
+    total = np.cumsum(atoms.values)
+    at = np.searchsorted(total, 0.75)
+    assert law.quantile(0.75) == atoms["loss"].values[at]
+    assert law.cdf(atoms["loss"].values[at]) == pytest.approx(total[at], abs=1e-12)
+    joint = law.joint()
+    assert float(joint.sum()) == pytest.approx(1.0, abs=1e-14)
+    assert joint.dims == ("max", "sum")
+
+
+def test_variance_at_a_million_lanes():
+    """For a bounded law X -> S·n / sum, so that n·Var -> (S / mean)**2 · var / mean**2."""
+    pmf, lanes = Pmf.uniform(20, 40), 10**6
+    law = imbalance(pmf, lanes)
+    limit = (40 / 30) ** 2 * pmf.var() / 30**2 / lanes
+    assert law.var() == pytest.approx(limit, rel=1e-5)
+
+
+def test_quantiles_at_the_ends():
+    law = imbalance(Pmf.uniform(0, 3), 4)
+    assert law.quantile(0.0) == law.quantile(1e-9) == 1.0
+    assert law.quantile(1.0) == 4.0
+    assert imbalance(Pmf.geometric(0.5), 4).quantile(1.0) == 4.0
+    assert imbalance(Pmf.uniform(2, 4), 3).quantile(1.0) == 12 / 8
+
+
+def test_the_bound_of_the_cut_holds_at_several_eps():
+    exact = imbalance(Pmf.geometric(0.05), 32, tol=1e-12)
+    for eps in (1e-2, 1e-3, 1e-4, 1e-6, 1e-9):
+        cut = imbalance(Pmf.geometric(0.05), 32, eps=eps)
+        assert 0 < cut.error.missing < eps
+        assert abs(cut.mean() - exact.mean()) <= cut.error.mean
+        points = np.linspace(1.5, 8, 50)
+        assert np.max(np.abs(cut.cdf(points) - exact.cdf(points))) <= cut.error.cdf
+    assert imbalance(Pmf.geometric(0.05), 32, eps=1e-6).error.cut == 270
+
+
+def test_a_tolerance_that_is_not_met_is_told():
+    law = imbalance(Pmf.geometric(0.05), 32, tol=1e-16)
+    with pytest.warns(ToleranceWarning, match="known within"):
+        law.mean()
+    assert not law.error.met
+
+
+def test_methods_are_told():
+    told = imbalance(Pmf.geometric(0.05), 32).method
+    assert told["moments"] == "quadrature"
+    assert told["cdf"] == "inversion"
+    assert imbalance(Pmf.uniform(1, 6), 2).method["moments"] == "exact"
+    assert imbalance(Pmf.geometric(0.05), 32, method="fft").method["atoms"] == "fft"
+
+
+def test_sample_follows_the_law():
+    law = imbalance(Pmf.poisson(4), 8)
+    drawn = law.sample(200_000, seed=3)
+    assert drawn.shape == (200_000,)
+    assert drawn.mean() == pytest.approx(law.mean(), abs=5 * law.std() / math.sqrt(200_000))
+    np.testing.assert_array_equal(drawn[:10], law.sample(200_000, seed=3)[:10])
+
+
+def test_slowdown_and_its_spread_over_a_workload():
+    law = imbalance(Pmf.geometric(0.2), 8)
+    slowdown = law.slowdown()
+    rng = np.random.default_rng(5)
+    work = rng.geometric(0.2, (4000, 250, 8))
+    ratios = 8 * work.max(2).sum(1) / work.sum((1, 2))
+    assert ratios.mean() == pytest.approx(slowdown.value, rel=3e-3)
+    assert ratios.std() == pytest.approx(slowdown.std(250), rel=0.06)
+    assert slowdown.difference == pytest.approx(slowdown.value - law.mean())
+    with pytest.raises(LawError, match="groups = 0"):
+        slowdown.var(0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: imbalance(Pmf.poisson(3), 0), "lanes = 0"),
+        (lambda: imbalance(Pmf.poisson(3), 2.5), "lanes = 2.5"),
+        (lambda: imbalance(Pmf.poisson(3), True), "lanes = True"),
+        (lambda: imbalance("poisson", 2), "no law of work"),
+        (lambda: imbalance(Pmf.poisson(3), 4, tol=0), "tol = 0"),
+        (lambda: imbalance(Pmf.poisson(3), 4, eps=2), "eps = 2"),
+        (lambda: imbalance(Pmf.poisson(3), 4, zero_work="two"), "one, drop, zero"),
+        (lambda: imbalance(Pmf.poisson(3), 4, method="guess"), "auto, exact, sweep, fft"),
+        (lambda: imbalance(Pmf.poisson(3), 4).quantile(1.5), "q = 1.5"),
+        (lambda: imbalance(Pmf.poisson(3), 4).cdf(math.nan), "no number"),
+        (lambda: imbalance(Pmf.poisson(3), 4).moment(-1), "k = -1"),
+        (lambda: imbalance(Pmf.uniform(0, 20_000), 1024).pmf(), "moments"),
+        (lambda: imbalance(Pmf.uniform(0, 5000), 64, method="exact"), "leave out"),
+    ],
+)
+def test_bad_input_is_told(wrong, message):
+    with pytest.raises(LawError, match=message):
+        wrong()
+
+
+def test_it_survives_pickling():
+    law = imbalance(Pmf.poisson(3), 4)
+    again = pickle.loads(pickle.dumps(law))
+    assert again.mean() == law.mean()
+    assert "lanes=4" in repr(again)
