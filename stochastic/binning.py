@@ -1,0 +1,243 @@
+"""Sort and bin: items sorted into bins of similar work, groups formed within a bin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stochastic.checks import choice, whole
+from stochastic.errors import LawError
+from stochastic.labels import labelled, named
+from stochastic.means import REACH, STEP, finite, log_nodes, mean_loss, mean_max
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import xarray as xr
+
+    from stochastic.pmf import Pmf
+
+__all__ = ["Partition", "partition"]
+
+#: Pairs of (place where a bin may begin, later value) that are looked at: some seconds.
+_MOST = {"slowdown": 2e8, "loss": 2e7}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Partition:
+    """A law sorted into 1, 2, ... bins; made by :func:`partition`.
+
+    Attributes
+    ----------
+    table : Dataset
+        Along ``bins``: ``slowdown``, ``loss`` and ``gain``; along ``bins`` and ``bin``, NaN beyond
+        the last bin: ``lower``, ``upper`` (the values in it, both included), ``weight`` (share of
+        the items), ``bin_slowdown``, ``bin_loss``. The scalar ``enough``: the fewest bins whose
+        successor is not worth while. ``partition(...)["gain"]`` is short for its variables.
+    work : Pmf
+        The law that was sorted, cut where its support is infinite.
+    """
+
+    table: xr.Dataset
+    work: Pmf
+
+    def __getitem__(self, name: str) -> xr.DataArray:
+        """A variable of the table."""
+        return self.table[name]
+
+    def __repr__(self) -> str:
+        return repr(self.table)
+
+    def _repr_html_(self) -> str:
+        return str(self.table._repr_html_())
+
+    def edges(self, bins: int | None = None) -> tuple[tuple[int, int], ...]:
+        """Smallest and largest value of each bin; of ``enough`` bins where none is named."""
+        most = self.table.sizes["bins"]
+        bins = int(self.table["enough"]) if bins is None else whole("bins", bins, least=1)
+        if bins > most:
+            raise LawError(f"bins = {bins}: the partition has 1 to {most}")
+        row = self.table.sel(bins=bins).isel(bin=slice(bins))
+        lower, upper = (row[name].values.astype(int).tolist() for name in ("lower", "upper"))
+        return tuple(zip(lower, upper, strict=True))
+
+    def laws(self, bins: int | None = None) -> tuple[Pmf, ...]:
+        """The law of work within each bin: what a group is drawn from after binning.
+
+        The law of the loss after binning is the mixture of theirs, by ``weight``.
+        """
+        return tuple(self.work.condition(low, high) for low, high in self.edges(bins))
+
+
+def partition(
+    pmf: Pmf,
+    bins: int = 8,
+    lanes: int = 32,
+    *,
+    objective: str = "slowdown",
+    worth: float = 0.01,
+    places: int | None = None,
+    tol: float = 1e-9,
+) -> Partition:
+    """Sort items into 1 to ``bins`` bins of consecutive values with the best edges.
+
+    Groups are formed within a bin, from a workload so large that groups left incomplete do not
+    count. Exact dynamic programming over all edges: there is no better partition. All items of one
+    value are in one bin.
+
+    Parameters
+    ----------
+    pmf : Pmf
+        The law of the work of one item.
+    bins : int
+        Most bins; a law has no more of them than it has values.
+    lanes : int
+        Items in lockstep.
+    objective : {"slowdown", "loss"}
+        What is made least: what the whole workload pays, Σ P(bin)·E[max | bin] / E[W], or the mean
+        loss over groups, Σ P(bin)·E[X | bin].
+    worth : float
+        A further bin is worth while where it divides the objective by more than 1 + worth.
+    places : int, optional
+        For a support too large: look only at so many places where a bin may end, half of them at
+        equal steps of items, half at equal steps of work. The means stay exact.
+    tol : float
+        Tolerance on the means, where an infinite law is cut.
+
+    Returns
+    -------
+    Partition
+        ``slowdown``, ``loss`` and ``gain`` (objective with one bin over that with several) along
+        ``bins``, the bins themselves, and how many are ``enough``; of equal edges the lowest.
+
+    Raises
+    ------
+    LawError
+        For bins or lanes that are no whole numbers of 1 or more, or a support too large to look at
+        all edges.
+
+    Notes
+    -----
+    Swatman 2022, §III-B: balancing the load is to partition it into loads of narrower laws.
+
+    >>> from stochastic import Pmf
+    >>> found = partition(Pmf.uniform(1, 4), bins=2, lanes=32)
+    >>> found.edges(2), round(float(found["gain"][1]), 3)
+    (((1, 2), (3, 4)), 1.333)
+    """
+    bins = whole("bins", bins, least=1, example=8)
+    lanes = whole("lanes", lanes, least=1, example=32)
+    choice("objective", objective, tuple(_MOST))
+    if isinstance(worth, bool) or not isinstance(worth, (int, float)) or not 0 <= worth < math.inf:
+        raise LawError(f"worth = {worth!r}: expected a share of 0 or more, as 0.01")
+    work = finite(pmf, lanes, tol)
+    values = np.flatnonzero(work.weights) + work.low
+    weights = work.weights[values - work.low]
+    ends = _ends(values, weights, places, objective)
+    bins = min(bins, len(ends) - 1)
+    cost, begin = _best(values, weights, ends, lanes, min(bins + 1, len(ends) - 1), objective)
+    mean = mean_max(work.low, work.weights, 1)
+
+    @cache
+    def told(first: int, last: int) -> tuple[float, ...]:
+        low, high = int(values[first]), int(values[last - 1])
+        part = work.weights[low - work.low : high - work.low + 1]
+        weight = float(part.sum())
+        part = part / weight
+        longest = mean_max(low, part, lanes)
+        own = longest / mean_max(low, part, 1) if high else 1.0
+        return low, high, weight, weight * longest, own, mean_loss(low, part, lanes)
+
+    rows = np.full((6, bins, bins), math.nan)
+    for b in range(1, bins + 1):
+        last = len(ends) - 1
+        for place in range(b - 1, -1, -1):
+            first = int(begin[last, place + 1])
+            rows[:, b - 1, place] = told(int(ends[first]), int(ends[last]))
+            last = first
+    lower, upper, weight, longest, own, loss = rows
+    mean = mean_max(work.low, work.weights, 1)
+    total = np.nansum(longest, axis=1) / mean if mean else np.ones(1)
+    each = np.nansum(weight * loss, axis=1)
+    gain = cost[-1, 1] / cost[-1, 1:] if mean else np.ones(1)
+    going = np.flatnonzero(gain[1:] <= (1.0 + worth) * gain[:-1])
+    variables = {
+        "slowdown": named("bins", total, "slowdown of the whole workload after binning"),
+        "loss": named("bins", each, "mean loss of a group after binning"),
+        "gain": named("bins", gain[:bins], f"{objective} with one bin over that with several"),
+        "lower": named(("bins", "bin"), lower, "smallest value of the bin"),
+        "upper": named(("bins", "bin"), upper, "largest value of the bin"),
+        "weight": named(("bins", "bin"), weight, "share of the items in the bin"),
+        "bin_slowdown": named(("bins", "bin"), own, "slowdown of the groups of the bin"),
+        "bin_loss": named(("bins", "bin"), loss, "mean loss of a group of the bin"),
+        "enough": named((), int(going[0]) + 1 if len(going) else bins, "bins that are enough"),
+    }
+    coords = {
+        "bins": named("bins", np.arange(1, bins + 1), "number of bins"),
+        "bin": named("bin", np.arange(1, bins + 1), "which bin, ascending"),
+    }
+    attrs = {
+        "work": repr(pmf),
+        "lanes": lanes,
+        "objective": objective,
+        "worth": float(worth),
+        "more_pay": not len(going) and bins + 1 < len(ends),
+        "missing": work.missing,
+        "source": "Swatman et al., MASCOTS 2022, section III-B",
+    }
+    return Partition(table=labelled(variables, coords, attrs), work=work)
+
+
+def _ends(
+    values: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.float64],
+    places: int | None,
+    objective: str,
+) -> npt.NDArray[np.int64]:
+    """After how many values a bin may end, from 0 to all."""
+    count = len(values)
+    if places is None:
+        ends = np.arange(count + 1)
+    else:
+        half = whole("places", places, least=2, example=1000) // 2
+        steps = np.arange(1, half + 1) / (half + 1)
+        shares = (np.cumsum(weights), np.cumsum(weights * values))
+        near = [1 + np.searchsorted(share, steps * share[-1]) for share in shares]
+        ends = np.unique(np.minimum(np.concatenate([[0, count], *near]), count))
+    if len(ends) / 2 * count > _MOST[objective]:
+        most = math.isqrt(int(2 * _MOST[objective]))
+        raise LawError(
+            f"the {len(ends) - 1:,} places where a bin of {count:,} values may end are too many: "
+            f"all are looked at up to {most:,} values; give places=1000 to look at the best spread "
+            "of so many, or coarser values"
+        )
+    return ends
+
+
+def _best(
+    values: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.float64],
+    ends: npt.NDArray[np.int64],
+    lanes: int,
+    bins: int,
+    objective: str,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """The least cost of the values up to each end in exactly b bins; where the last bin begins."""
+    from stochastic.kernels.binning import best_for_loss, best_for_slowdown
+
+    real = values.astype(np.float64)
+    found: tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
+    if objective == "slowdown" or len(values) == 1:
+        found = best_for_slowdown(real, weights, lanes, bins, ends)
+        return found
+    nodes = log_nodes(real[real > 0][0], real[-1], lanes)
+    starts = real[ends[:-1]]
+    with np.errstate(divide="ignore"):
+        beyond = (REACH + np.log(real[-1] / starts)) / (lanes * starts)
+    used = np.where(starts > 0, np.searchsorted(nodes, beyond) + 1, len(nodes))
+    used = np.minimum(used, len(nodes))
+    found = best_for_loss(real, weights, lanes, bins, ends, nodes, used, STEP)
+    return found

@@ -1,0 +1,143 @@
+"""Lanes that work together on one item: the imbalance that saves against what cooperation costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stochastic.checks import choice, whole
+from stochastic.errors import LawError
+from stochastic.labels import labelled, named
+from stochastic.means import finite, mean_loss, slowdown
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import xarray as xr
+
+    from stochastic.pmf import Pmf
+
+__all__ = ["granularity"]
+
+Overhead = float | Callable[[int], float] | Mapping[int, float] | Sequence[float]
+
+
+def granularity(
+    pmf: Pmf,
+    group: int = 32,
+    overhead: Overhead = 0.0,
+    *,
+    objective: str = "loss",
+    tol: float = 1e-9,
+) -> xr.Dataset:
+    """The loss of ``group`` lanes when several work on one item, against the cost of cooperation.
+
+    A group of 32 lanes takes n items, 32 / n lanes each. Fewer items lose less to imbalance, while
+    each takes more work in all: relative to one lane without any waiting an item costs
+
+    .. math:: \\mathrm{loss}(n) \\cdot \\mathrm{overhead}(\\mathrm{group} / n).
+
+    Parameters
+    ----------
+    pmf : Pmf
+        The law of the work of one item.
+    group : int
+        Lanes in lockstep; each of its divisors is a possible number of items.
+    overhead : number, callable, mapping or sequence
+        What an item costs when c lanes share it, relative to one lane. A number is the share that
+        each further lane adds, 1 + overhead·(c - 1); a callable is given c; a mapping holds the
+        factor of each c; a sequence holds the factors of c = 1 up to c = group, for divisors alone.
+    objective : {"loss", "slowdown"}
+        What is multiplied: the mean loss of a group, or the ratio of means E[max] / E[W] that a
+        whole workload pays.
+    tol : float
+        Tolerance on the means, where an infinite law is cut.
+
+    Returns
+    -------
+    Dataset
+        ``loss``, ``slowdown``, ``overhead`` and ``cost`` along ``lanes``, the number of items in
+        lockstep, with the coordinate ``lanes_per_item``; the cheapest, ``best_lanes``, with its
+        ``best_cost``. Of equal costs the one with the most items, so the least cooperation.
+
+    Raises
+    ------
+    LawError
+        For a group that is no whole number of 1 or more, or overheads that are missing, not
+        positive or not finite.
+
+    Notes
+    -----
+    The granularity of Swatman 2022, §II-B and §III-B: the same law, another number of lanes.
+
+    >>> from stochastic import Pmf
+    >>> found = granularity(Pmf.geometric(0.05), overhead=0.05)
+    >>> found["lanes"].values.tolist(), int(found["best_lanes"])
+    ([1, 2, 4, 8, 16, 32], 8)
+    """
+    group = whole("group", group, least=1, example=32)
+    choice("objective", objective, ("loss", "slowdown"))
+    work = finite(pmf, group, tol)
+    lanes = np.array([n for n in range(1, group + 1) if group % n == 0])
+    each = group // lanes
+    factors = _factors(overhead, each)
+    loss = np.array([mean_loss(work.low, work.weights, n) for n in lanes.tolist()])
+    ratio = np.array([slowdown(work.low, work.weights, n) for n in lanes.tolist()])
+    cost = (loss if objective == "loss" else ratio) * factors
+    best = len(cost) - 1 - int(np.argmin(cost[::-1]))
+    variables = {
+        "loss": named("lanes", loss, "mean loss of a group"),
+        "slowdown": named("lanes", ratio, "slowdown of the whole workload, E[max] / E[W]"),
+        "overhead": named("lanes", factors, "cost of an item shared by its lanes, to one lane"),
+        "cost": named("lanes", cost, f"{objective} times overhead"),
+        "best_lanes": named((), lanes[best], "items in lockstep at the lowest cost"),
+        "best_cost": named((), cost[best], "lowest cost"),
+    }
+    coords = {
+        "lanes": named("lanes", lanes, "items in lockstep"),
+        "lanes_per_item": named("lanes", each, "lanes that work on one item"),
+    }
+    attrs = {
+        "work": repr(pmf),
+        "group": group,
+        "objective": objective,
+        "missing": work.missing,
+        "source": "Swatman et al., MASCOTS 2022, sections II-B and III-B",
+    }
+    return labelled(variables, coords, attrs)
+
+
+def _factors(overhead: Any, each: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """The factor of each number of lanes on an item, ``each`` descending."""
+    sharing = each.tolist()
+    known = ", ".join(map(str, reversed(sharing)))
+    if callable(overhead):
+        given = [overhead(c) for c in sharing]
+    elif isinstance(overhead, Mapping):
+        absent = [c for c in sharing if c not in overhead]
+        if absent:
+            raise LawError(f"overhead has no factor for {absent} lanes on an item; give {known}")
+        given = [overhead[c] for c in sharing]
+    elif isinstance(overhead, str) or np.ndim(overhead) == 0:
+        try:
+            given = [1.0 + float(overhead) * (c - 1) for c in sharing]
+        except (TypeError, ValueError):
+            raise LawError(
+                f"overhead = {overhead!r}: expected a number, a function of the lanes on an item, "
+                f"a mapping, or a factor for each of {known}"
+            ) from None
+    else:
+        given = list(overhead)[::-1]
+        if len(given) != len(sharing):
+            raise LawError(f"overhead has {len(given)} factors; expected one for each of {known}")
+    try:
+        factors = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise LawError(f"overhead {given!r}: expected a factor for each of {known}") from None
+    if factors.shape != each.shape or not np.all(np.isfinite(factors) & (factors > 0)):
+        raise LawError(
+            f"overhead {given!r}: expected finite factors above 0 for {known} lanes on an item; "
+            "1.0 is an item that costs what one lane would take"
+        )
+    return factors

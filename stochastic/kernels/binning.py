@@ -1,0 +1,138 @@
+"""Optimal bins of a law, and items cut into pieces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stochastic.kernels.jit import jitted
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["best_for_loss", "best_for_slowdown", "pieces"]
+
+
+@jitted
+def best_for_slowdown(  # type: ignore[no-untyped-def]
+    values, weights, lanes, bins, places
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """The least Σ P(bin)·E[max of the bin], and where its last bin begins.
+
+    ``values`` ascend and ``weights`` are above 0; only after ``places`` of them, ascending from 0
+    to all, a bin may end. Row e and column b: the first places[e] values in exactly b bins. Of the
+    bins that begin at one place the longest item follows by one positive step a value:
+    E += P(the new value is the longest)·(value - E).
+    """
+    ends = len(places)
+    best = np.full((ends, bins + 1), np.inf)
+    begin = np.zeros((ends, bins + 1), np.int64)
+    best[0, 0] = 0.0
+    for first in range(ends - 1):
+        mass = longest = 0.0
+        last = first + 1
+        for r in range(places[first], places[ends - 1]):
+            mass += weights[r]
+            longest -= np.expm1(lanes * np.log1p(-weights[r] / mass)) * (values[r] - longest)
+            if r + 1 == places[last]:
+                for b in range(min(bins, first + 1)):
+                    cost = best[first, b] + mass * longest
+                    if cost < best[last, b + 1]:
+                        best[last, b + 1] = cost
+                        begin[last, b + 1] = first
+                last += 1
+    return best, begin
+
+
+@jitted
+def best_for_loss(  # type: ignore[no-untyped-def]
+    values, weights, lanes, bins, places, nodes, used, step
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """As above for the least Σ P(bin)·E[lanes·max / sum of the bin].
+
+    E[max / sum] is the integral of E[max·exp(-t·sum)] over t, by the trapezoidal rule in log t with
+    the given ``step`` at ascending ``nodes``: the same nodes serve all bins, bins that begin at
+    place e the first used[e] of them. Below the first node the integrand is E[max] itself.
+    """
+    ends, count = len(places), len(nodes)
+    best = np.full((ends, bins + 1), np.inf)
+    begin = np.zeros((ends, bins + 1), np.int64)
+    best[0, 0] = 0.0
+    decay = np.exp(-values.reshape(-1, 1) * nodes)
+    below = nodes[0] / np.expm1(step)  # the sum of the nodes that would come before
+    transform, base, power = np.empty(count), np.empty(count), np.empty(count)
+    before, inside = np.empty(count), np.empty(count)
+    for first in range(ends - 1):
+        mass = longest = 0.0
+        n = used[first]
+        transform[:n] = before[:n] = inside[:n] = 0.0
+        last = first + 1
+        for r in range(places[first], places[ends - 1]):
+            kept = (mass / (mass + weights[r])) ** lanes
+            mass += weights[r]
+            longest -= np.expm1(lanes * np.log1p(-weights[r] / mass)) * (values[r] - longest)
+            for k in range(n):
+                transform[k] += weights[r] * decay[r, k]
+                base[k] = transform[k] / mass
+                power[k] = 1.0
+            exponent = lanes
+            while exponent:
+                if exponent & 1:
+                    for k in range(n):
+                        power[k] *= base[k]
+                exponent >>= 1
+                if exponent:
+                    for k in range(n):
+                        base[k] *= base[k]
+            for k in range(n):
+                inside[k] = kept * inside[k] + values[r] * (power[k] - kept * before[k])
+                before[k] = power[k]
+            if r + 1 == places[last]:
+                area = longest * below
+                for k in range(n):
+                    area += nodes[k] * inside[k]
+                loss = lanes * step * area
+                if values[places[first]] == 0.0:
+                    loss += (weights[places[first]] / mass) ** lanes
+                for b in range(min(bins, first + 1)):
+                    cost = best[first, b] + mass * loss
+                    if cost < best[last, b + 1]:
+                        best[last, b + 1] = cost
+                        begin[last, b + 1] = first
+                last += 1
+    return best, begin
+
+
+@jitted
+def pieces(  # type: ignore[no-untyped-def]
+    weights, thresholds, overhead, lanes
+) -> npt.NDArray[np.float64]:
+    """Columns: E[pieces of an item], E[max of ``lanes`` pieces], E[piece]; a row a threshold.
+
+    ``weights`` are of the values 0, 1, 2, ...; an item above the threshold T is cut into pieces of
+    T and a rest; each piece but its first takes ``overhead`` more.
+    """
+    found = np.zeros((len(thresholds), 3))
+    high = len(weights) - 1
+    law = np.empty(high + overhead + 1)
+    for which in range(len(thresholds)):
+        most = thresholds[which]
+        top = min(most, high) + overhead
+        law[: top + 1] = 0.0
+        law[: min(most, high) + 1] = weights[: min(most, high) + 1]
+        for w in range(most + 1, high + 1):
+            full = (w - 1) // most
+            law[most] += weights[w]
+            law[most + overhead] += (full - 1) * weights[w]
+            law[w - full * most + overhead] += weights[w]
+        count = law[: top + 1].sum()
+        tail = longest = mean = 0.0
+        for a in range(top, 0, -1):
+            tail += law[a] / count
+            mean += tail
+            longest -= np.expm1(lanes * np.log1p(-min(tail, 1.0)))
+        found[which, 0] = count
+        found[which, 1] = longest
+        found[which, 2] = mean
+    return found
