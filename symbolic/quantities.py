@@ -187,6 +187,7 @@ def _rows() -> Iterator[Quantity]:
     yield switch("waves", "fractional whole", "round the repetitions up to whole waves")
     yield switch("supply", "sharp smooth", "shape of the memory supply curve")
     yield switch("granularity", "none cuda", "allocation granularity of the hardware")
+    yield switch("latency_hiding", "modelled assumed", "latency: modelled, or taken as hidden")
 
     # --- machine
     yield row("n_sms", "", _COUNT1, "streaming multiprocessors of the machine", (1, 128))
@@ -348,6 +349,63 @@ def _rows() -> Iterator[Quantity]:
     yield row("dram_reads", "", _NONNEG, "DRAM reads, by a profiler", (1e3, 1e7))
     yield row("dram_writes", "", _NONNEG, "DRAM writes, by a profiler", (1e3, 1e7))
 
+    # --- tmm
+    yield row("work", "", _NONNEG, "operations of the algorithm in all (T_1)", (1e9, 1e13))
+    yield row("span", "", _NONNEG, "operations on its critical path (T_inf)", (1, 1e10), 0)
+    yield row("transactions", "", _NONNEG, "global memory transactions in all (M)", (1e6, 1e11))
+    yield row("n_cores", "", _COUNT1, "scalar cores of the machine (P)", (32, 4096))
+    yield row("threads_per_core", "", _NONNEG, "threads that share one core", (1, 48))
+    yield row("work_steps", "", _RESULT, "steps in which all cores do the work", (1e6, 1e10))
+    yield row("latency_steps", "", _RESULT, "steps of memory latency left to a core", (1e6, 1e10))
+    yield row("time_steps", "", _RESULT, "steps on all cores (T_P)", (1e6, 1e10))
+    yield row("hiding_threads_per_core", "", _RESULT, "threads of a core that hide the latency")
+    yield row("fits_on_chip", "", "whole [0, 1]", "1 where the working set fits on chip", (0, 1))
+    yield row("cache_hit_rate", "", "[0, 1]", "share of accesses that hit the cache", (0, 1))
+    yield row("cache_miss_slowdown", "", "[1, inf)", "slowdown where every access misses", (1, 20))
+    yield row("cache_factor", "", _RESULT, "slowdown by cache misses", (1, 20))
+    yield row("block_slots", "", _COUNT1, "blocks the machine holds at once", (1, 1024))
+    yield row("passes", "", _COUNT1, "times the machine is filled with blocks", (1, 1e4))
+    yield row("sched_factor", "", _RESULT, "slowdown by a last pass that is not full", (1, 2))
+    yield row("relative_time", "", _RESULT, "run time in steps, up to a constant factor")
+
+    # --- apsp
+    yield row("vertices", "", "whole [2, inf)", "vertices of the graph", (64, 16384))
+    yield row("tile_dim", "", _COUNT1, "edge of the sub-block of one thread block", (8, 128))
+    yield row("chunk", "", _COUNT1, "accesses grouped into one memory transaction", (1, 64))
+    yield row("squarings", "", _NONNEG, "squarings of the adjacency matrix (lg n)", (4, 16))
+    yield row(
+        "latency_steps_by_blocks", "", _RESULT, "the same as latency_steps, from the blocks", (1, 9)
+    )
+    yield row("relative_time_by_blocks", "", _RESULT, "the same as relative_time, from the blocks")
+
+    # --- tmm_calibrated
+    yield row("root_blocks_per_thread", "", _RESULT, "root of blocks over threads of a core")
+    yield row(
+        "memory_time_slope", "s", _NONNEG, "time of one root_blocks_per_thread (a_1)", (0.01, 10)
+    )
+    yield row(
+        "memory_time_offset",
+        "s",
+        "(-inf, inf)",
+        "time to which latency would vanish (a_0)",
+        (0.1, 100),
+    )
+    yield row("memory_bound_time", "s", "(-inf, inf]", "run time where latency shows")
+    yield row("compute_bound_time", "s", _NONNEG, "run time where latency is hidden", (0.1, 200))
+
+    # --- shared_mem_padding
+    yield row("shared_mem_needed", "B", _COUNT0, "shared memory a block makes use of", (0, 16384))
+    yield row(
+        "most_blocks_per_sm",
+        "",
+        _COUNT1,
+        "blocks that padding leaves to an SM at most",
+        (1, 16),
+        "max_blocks_per_sm",
+    )
+    yield row("automatic_blocks_per_sm", "", _COUNT0, "blocks an SM holds unpadded", (1, 16))
+    yield row("shared_mem_padding", "B", _COUNT0, "shared memory asked for and not used")
+
     # --- mwp_cwp
     yield row("mem_latency_uncoalesced", "cycle", _POS, "latency of an uncoalesced request")
     yield row("mem_latency_coalesced", "cycle", _POS, "latency of a coalesced request", (200, 800))
@@ -398,6 +456,38 @@ def _rows() -> Iterator[Quantity]:
     yield row("divergent_cycles_bound", "cycle", _RESULT, "the sum of all paths")
     yield row("convergent_cycles", "cycle", _RESULT, "expected cycles if lanes ran alone")
     yield row("divergence_loss", "", _RESULT, "what lockstep costs at a divergent branch")
+
+    # --- imbalance
+    yield quantity(
+        "distribution",
+        labels=(),
+        meaning="the law of the work of one item, such as 'geometric:0.05' or a file of lengths",
+    )
+    yield switch(
+        "work_law",
+        "distribution bernoulli binomial geometric negative_binomial poisson uniform",
+        "the family of the law of work, or distribution where the law itself is given",
+    )
+    yield row("success_probability", "", "(0, 1]", "probability of success of a trial", (0.02, 0.9))
+    yield row("trial_count", "", _COUNT1, "trials of a binomial law", (1, 100))
+    yield row("success_count", "", _POS, "successes waited for while failures count", (1, 20))
+    yield row("event_rate", "", _POS, "mean of a Poisson law", (1, 100))
+    yield row("lowest_work", "", _COUNT0, "shortest item of a uniform law", (0, 20))
+    yield row("highest_work", "", _COUNT0, "longest item of a uniform law", (20, 100))
+    yield row("work_mean", "", _NONNEG, "mean work of an item", (1, 100))
+    yield row("work_std", "", _NONNEG, "standard deviation of the work of an item", (0, 50))
+    yield row("work_min", "", _NONNEG, "work of the shortest item", (0, 10))
+    yield row("work_max", "", _RESULT, "work of the longest item", (100, 1000))
+    yield row("expected_max", "", _NONNEG, "expected work of the longest of all lanes", (10, 1000))
+    yield row("max_sum_covariance", "", _NONNEG, "covariance of the longest and the sum", (1, 1000))
+    yield row("imbalance_slowdown", "", "[1, inf)", "what a whole workload pays for lockstep")
+    yield row("imbalance_loss_std", "", _NONNEG, "standard deviation of the loss over groups")
+    yield row("imbalance_lower", "", "[1, inf)", "rigorous lower bound on the mean loss")
+    yield row("imbalance_upper", "", "[1, inf)", "rigorous upper bound on the mean loss")
+    yield row("imbalance_largest", "", "[1, inf)", "largest loss that a group can have")
+    yield row("imbalance_delta", "", _NONNEG, "second-order approximation of the mean loss")
+    yield row("imbalance_limit", "", _RESULT, "what the loss tends to for ever more lanes")
+    yield row("exponential_loss", "", "[1, inf)", "mean loss where work is exponential")
 
 
 #: Every quantity of the shipped models, by name.
