@@ -1,0 +1,195 @@
+"""Long items cut into pieces: less waiting for the longest, against what a cut costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stochastic.checks import whole
+from stochastic.errors import LawError
+from stochastic.labels import labelled, named
+from stochastic.means import finite, mean_loss, mean_max, slowdown
+from stochastic.pmf import Pmf
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import xarray as xr
+
+__all__ = ["Split", "split"]
+
+_MOST = 5e8  # steps (threshold, value) of a scan: some seconds
+_LONGEST = 5e7  # iterations of a piece
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Split:
+    """A law whose long items are cut into pieces; made by :func:`split`.
+
+    Attributes
+    ----------
+    table : Dataset
+        Along ``threshold``: ``pieces`` (of an item, on average), ``slowdown`` (of the pieces) and
+        ``total`` (lane-iterations for each iteration of the work as it was); the scalars
+        ``best_threshold`` and ``best_total``, with ``best_loss``, the mean loss of a group of its
+        pieces, beside ``whole_slowdown`` and ``whole_loss`` of the items uncut.
+        ``split(...)["total"]`` is short for its variables.
+    work : Pmf
+        The law of the items, cut where its support is infinite.
+    overhead : int
+        Iterations that each piece but its first adds to an item.
+    """
+
+    table: xr.Dataset
+    work: Pmf
+    overhead: int
+
+    def __getitem__(self, name: str) -> xr.DataArray:
+        """A variable of the table."""
+        return self.table[name]
+
+    def __repr__(self) -> str:
+        return repr(self.table)
+
+    def _repr_html_(self) -> str:
+        return str(self.table._repr_html_())
+
+    def law(self, threshold: int | None = None) -> Pmf:
+        """The law of a piece; at the best threshold where none is named."""
+        if threshold is None:
+            threshold = int(self.table["best_threshold"])
+        threshold = whole("threshold", threshold, least=1)
+        weights = _pieces(self.work, threshold, self.overhead)
+        return Pmf.from_weights(weights / weights.sum())
+
+
+def split(
+    pmf: Pmf,
+    threshold: int | Sequence[int] | None = None,
+    overhead: int = 0,
+    lanes: int = 32,
+    *,
+    tol: float = 1e-9,
+) -> Split:
+    """Cut items longer than a threshold into pieces, each an item of its own.
+
+    An item of w iterations becomes ceil(w / threshold) pieces: as many of the threshold as fit, and
+    the rest; one without work stays one. The pieces are dealt to the groups like items of their
+    own, far from one another, so that a group holds independent pieces.
+
+    Parameters
+    ----------
+    pmf : Pmf
+        The law of the work of one item.
+    threshold : int, sequence of int, optional
+        Longest pieces to look at, without their overhead; every one, from 1 to the longest item,
+        where none is given.
+    overhead : int
+        Iterations that each piece but its first adds to an item, 0 or more.
+    lanes : int
+        Items in lockstep.
+    tol : float
+        Tolerance on the means, where an infinite law is cut.
+
+    Returns
+    -------
+    Split
+        ``pieces``, ``slowdown`` and ``total`` = E[pieces]·E[max of ``lanes`` pieces] / E[W] along
+        ``threshold``, exact for each; the best, of equals the largest; ``law()``, that of a piece.
+
+    Raises
+    ------
+    LawError
+        For a threshold or lanes that are no whole numbers of 1 or more, an overhead that is no
+        whole number of 0 or more, or more steps than some seconds hold.
+
+    >>> from stochastic import Pmf
+    >>> found = split(Pmf.geometric(0.05), overhead=2)
+    >>> int(found["best_threshold"]), round(float(found["best_total"]), 3)
+    (8, 1.486)
+    """
+    from stochastic.kernels.binning import pieces
+
+    lanes = whole("lanes", lanes, least=1, example=32)
+    overhead = _overhead(overhead)
+    work = finite(pmf, lanes, tol)
+    high = int(work.high)
+    looked = _thresholds(threshold, high)
+    if high + overhead > _LONGEST or float(len(looked)) * (high + overhead) > _MOST:
+        raise LawError(
+            f"{len(looked):,} thresholds of a law up to {high:,} with an overhead of {overhead:,} "
+            "are too much to look at: give those of interest, as threshold=[100, 1000, 10000], or "
+            "count the work in larger units"
+        )
+    weights = np.concatenate([np.zeros(work.low), work.weights])
+    count, longest, mean = pieces(weights, looked, overhead, lanes).T
+    each = mean_max(work.low, work.weights, 1)
+    total = count * longest / each if each else np.ones(len(looked))
+    own = np.divide(longest, mean, out=np.ones(len(looked)), where=mean > 0)
+    best = len(total) - 1 - int(np.argmin(total[::-1]))
+    cut = _pieces(work, int(looked[best]), overhead)
+    ratio = slowdown(work.low, work.weights, lanes)
+    variables = {
+        "pieces": named("threshold", count, "pieces of an item, on average"),
+        "slowdown": named("threshold", own, "slowdown of a workload of the pieces"),
+        "total": named("threshold", total, "lane-iterations for an iteration of the items"),
+        "best_threshold": named((), looked[best], "threshold of the lowest total"),
+        "best_total": named((), total[best], "lowest total"),
+        "best_loss": named((), _loss(cut, lanes), "mean loss of a group of its pieces"),
+        "whole_slowdown": named((), ratio, "slowdown of the items uncut"),
+        "whole_loss": named(
+            (), mean_loss(work.low, work.weights, lanes), "mean loss of a group of items uncut"
+        ),
+    }
+    coords = {"threshold": named("threshold", looked, "longest piece, in iterations")}
+    attrs = {
+        "work": repr(pmf),
+        "lanes": lanes,
+        "overhead": overhead,
+        "missing": work.missing,
+    }
+    return Split(table=labelled(variables, coords, attrs), work=work, overhead=overhead)
+
+
+def _overhead(given: Any) -> int:
+    try:
+        return whole("overhead", given, least=0, example=2)
+    except LawError as error:
+        raise LawError(
+            f"{error}; iterations are counted in whole numbers, so for parts of one count the work "
+            "in smaller units, with scale"
+        ) from None
+
+
+def _thresholds(given: Any, high: int) -> npt.NDArray[np.int64]:
+    """The thresholds to look at, ascending; none above the longest item cuts anything."""
+    if given is None:
+        return np.arange(1, max(high, 1) + 1)
+    several = [given] if isinstance(given, str) or np.ndim(given) == 0 else list(given)
+    if not several:
+        raise LawError("threshold is empty: expected whole numbers of 1 or more, or none at all")
+    return np.array(sorted({whole("threshold", one, least=1, example=64) for one in several}))
+
+
+def _pieces(work: Pmf, threshold: int, overhead: int) -> npt.NDArray[np.float64]:
+    """How many pieces of 0, 1, 2, ... iterations an item makes, on average."""
+    values = np.arange(work.low, int(work.high) + 1)
+    long = values > threshold
+    found = np.zeros(min(threshold, int(work.high)) + overhead + 1)
+    found[values[~long]] += work.weights[~long]
+    values, weights = values[long], work.weights[long]
+    full = (values - 1) // threshold
+    if len(values):
+        found[threshold] += weights.sum()
+        found[threshold + overhead] += weights @ (full - 1)
+        np.add.at(found, values - full * threshold + overhead, weights)
+    return found
+
+
+def _loss(weights: npt.NDArray[np.float64], lanes: int) -> float:
+    """Mean loss of weights of 0, 1, 2, ... that do not sum to one."""
+    inside = np.flatnonzero(weights)
+    low, high = int(inside[0]), int(inside[-1])
+    return mean_loss(low, weights[low : high + 1] / weights.sum(), lanes)

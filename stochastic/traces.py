@@ -1,0 +1,288 @@
+"""The loss of a real trace as it lies, beside what its law alone would say."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stochastic.checks import choice, whole
+from stochastic.errors import LawError
+from stochastic.labels import labelled, named
+from stochastic.means import STEP, log_nodes, mean_loss, slowdown
+from stochastic.pmf import Pmf
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import xarray as xr
+
+    Items = npt.NDArray[np.int64]
+
+__all__ = ["measured"]
+
+_ORDERS = ("given", "sorted", "shuffled", "blocked")
+_EXACT = 1e10  # multiplications for the exact mean without replacement: some seconds
+_BLOCK = 32  # groups
+
+
+def measured(
+    trace: Any,
+    lanes: int,
+    order: str = "given",
+    *,
+    row_pointers: bool = False,
+    column: int | str | None = None,
+    block: int | None = None,
+    partial: str = "idle",
+    samples: int = 100_000,
+    seed: int = 0,
+) -> xr.Dataset:
+    """What lockstep costs a trace, its items dealt to groups in order, beside i.i.d. items.
+
+    Parameters
+    ----------
+    trace : array or path
+        Iterations of each item in the order of the lanes, or a CSV file of them.
+    lanes : int
+        Items in lockstep: each group takes that many in a row.
+    order : {"given", "sorted", "shuffled", "blocked"}
+        The order in which items are dealt: as they lie; the longest first; at random, the
+        expectation over all orders; or the longest first within each ``block`` items.
+    row_pointers : bool
+        The trace holds the row pointers of a sparse matrix (CSR), whose rows are the items.
+    column : int or str, optional
+        The column of a CSV file that has several, by place or by name.
+    block : int, optional
+        Items sorted together by ``blocked``; 32 groups where none is given.
+    partial : {"idle", "drop"}
+        The last group, where items are left over: its other lanes idle, which is counted, or it is
+        left out.
+    samples, seed : int
+        Groups drawn where the mean loss of ``shuffled`` would take too long exactly (many different
+        values in many lanes), and the seed of the draws.
+
+    Returns
+    -------
+    Dataset
+        ``loss``, the mean over groups, of which one without work loses 1, with its standard error
+        ``loss_error`` (0 where exact) and the spread ``loss_std`` from group to group (NaN for
+        ``shuffled``); ``slowdown``, n·Σmax / Σsum; the same of i.i.d. items with the law of the
+        trace, ``iid_loss`` and ``iid_slowdown``, and the ratios ``…_over_iid``: below 1 where
+        neighbours are alike. ``autocorrelation`` is that of neighbours in the order of the lanes.
+
+    Raises
+    ------
+    LawError
+        For an empty trace, items that are negative or no whole numbers, row pointers that descend,
+        lanes or a block that are no whole numbers of 1 or more, a file or column that is not there.
+
+    Notes
+    -----
+    Swatman 2022, Eq. 4, for each group. Without replacement E[max] is that of hypergeometric order
+    statistics, and E[max / sum] the integral of E[max·exp(-t·sum)] over t, built value by value.
+
+    >>> found = measured([4, 2, 7, 1, 6, 4, 3, 6], lanes=8)
+    >>> float(found["loss"]) == 56 / 33
+    True
+    """
+    lanes = whole("lanes", lanes, least=1, example=32)
+    choice("order", order, _ORDERS)
+    choice("partial", partial, ("idle", "drop"))
+    items = _items(trace, row_pointers, column)
+    if partial == "drop" and len(items) < lanes:
+        raise LawError(
+            f"{len(items)} items do not fill {lanes} lanes, and partial='drop' drops the group: "
+            "give partial='idle', fewer lanes or more items"
+        )
+    block = _BLOCK * lanes if block is None else whole("block", block, least=1, example=1024)
+    samples = whole("samples", samples, least=2)
+    seed = whole("seed", seed, least=0)
+    law = Pmf.from_samples(items)
+    if order == "shuffled":
+        loss, error, std, ratio, neighbours = _shuffled(items, lanes, partial, samples, seed)
+    else:
+        items = _ordered(items, order, block)
+        loss, std, ratio = _as_it_lies(items, lanes, partial)
+        error, neighbours = 0.0, _autocorrelation(items)
+    iid_loss = mean_loss(law.low, law.weights, lanes)
+    iid_ratio = slowdown(law.low, law.weights, lanes)
+    groups = len(items) // lanes if partial == "drop" else -(-len(items) // lanes)
+    variables = {
+        "loss": named((), loss, "mean loss of a group"),
+        "loss_error": named((), error, "standard error of the mean loss"),
+        "loss_std": named((), std, "standard deviation of the loss from group to group"),
+        "slowdown": named((), ratio, "slowdown of the trace, n·Σmax / Σsum"),
+        "iid_loss": named((), iid_loss, "mean loss of a group of independent items"),
+        "iid_slowdown": named((), iid_ratio, "slowdown with independent items"),
+        "loss_over_iid": named((), loss / iid_loss, "mean loss to that of independent items"),
+        "slowdown_over_iid": named((), ratio / iid_ratio, "slowdown to that of independent items"),
+        "autocorrelation": named((), neighbours, "correlation of neighbours"),
+        "groups": named((), groups, "groups"),
+        "items": named((), len(items), "items"),
+    }
+    attrs = {
+        "work": repr(law),
+        "lanes": lanes,
+        "order": order,
+        "partial": partial,
+        **({"block": block} if order == "blocked" else {}),
+        "source": "Swatman et al., MASCOTS 2022, Eq. 4",
+    }
+    return labelled(variables, {}, attrs)
+
+
+# --- what is given
+def _items(trace: Any, row_pointers: bool, column: int | str | None) -> Items:
+    """The items of a trace, checked."""
+    given = _read(Path(trace), column) if isinstance(trace, (str, Path)) else np.asarray(trace)
+    if given.ndim != 1 or given.dtype.kind not in "iufb":
+        raise LawError(
+            f"a trace of {given.ndim} dimensions and type {given.dtype}: expected the iterations "
+            "of each item, whole numbers in one dimension"
+        )
+    if not len(given):
+        raise LawError("the trace is empty: expected the iterations of one item or more")
+    wrong = np.flatnonzero(~((given >= 0) & (given < 2.0**53) & (given == np.floor(given))))
+    if len(wrong):
+        raise LawError(
+            f"item {wrong[0]} of the trace is {given[wrong[0]]}: expected a whole number, 0 or more"
+        )
+    items = given.astype(np.int64)
+    if row_pointers:
+        items = np.diff(items)
+        if not len(items):
+            raise LawError("one row pointer bounds no row: expected those of one row or more")
+        if items.min() < 0:
+            row = int(np.argmax(items < 0))
+            raise LawError(
+                f"row pointers descend from {given[row]} to {given[row + 1]} at row {row}; give "
+                "row_pointers=False where the trace holds lengths"
+            )
+    if items.max() * float(len(items)) > 2.0**62:
+        raise LawError("the items of the trace sum to more than 2**62: count them in larger units")
+    return items
+
+
+def _read(path: Path, column: int | str | None) -> npt.NDArray[Any]:
+    """A column of a CSV file, with or without a line of names, also compressed."""
+    import gzip
+
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8") as file:
+            head = file.readline().strip().split(",")
+            names = [] if all(map(_is_number, head)) else [name.strip() for name in head]
+            place = _place(path, column, names, len(head))
+            if not names:
+                file.seek(0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a file without items is an empty trace
+                return np.loadtxt(file, delimiter=",", usecols=place, ndmin=1)
+    except LawError:
+        raise
+    except (OSError, ValueError) as error:
+        raise LawError(f"{path} cannot be read as a CSV file of items: {error}") from None
+
+
+def _place(path: Path, column: int | str | None, names: list[str], count: int) -> int:
+    told = ", ".join(names) if names else f"0 to {count - 1}"
+    if column is None:
+        if count > 1:
+            raise LawError(f"{path} has the columns {told}: say which one with column=")
+        return 0
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if isinstance(column, int) and not isinstance(column, bool) and 0 <= column < count:
+        return column
+    raise LawError(f"{path} has no column {column!r}: expected one of {told}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+# --- orders
+def _ordered(items: Items, order: str, block: int) -> Items:
+    if order == "given":
+        return items
+    if order == "sorted" or block >= len(items):
+        return -np.sort(-items)
+    whole_blocks = len(items) // block * block
+    table = -np.sort(-items[:whole_blocks].reshape(-1, block), axis=1)
+    return np.concatenate([table.reshape(-1), -np.sort(-items[whole_blocks:])])
+
+
+def _as_it_lies(items: Items, lanes: int, partial: str) -> tuple[float, float, float]:
+    """Mean and spread of the loss of groups of neighbours, and n·Σmax / Σsum."""
+    left = len(items) % lanes
+    if left and partial == "drop":
+        items = items[:-left]
+    elif left:
+        items = np.concatenate([items, np.zeros(lanes - left, dtype=np.int64)])
+    groups = items.reshape(-1, lanes)
+    longest, total = groups.max(axis=1), groups.sum(axis=1)
+    loss = np.ones(len(groups))
+    np.divide(lanes * longest, total, out=loss, where=total > 0)
+    work = int(total.sum())
+    ratio = lanes * int(longest.sum()) / work if work else 1.0
+    return float(loss.mean()), float(loss.std()), ratio
+
+
+def _autocorrelation(items: Items) -> float:
+    """Σ (x_i - m)(x_{i+1} - m) / Σ (x_i - m)², NaN where all items are alike."""
+    apart = items - items.mean()
+    square = float(apart @ apart)
+    return float(apart[:-1] @ apart[1:]) / square if items.min() < items.max() else math.nan
+
+
+def _shuffled(
+    items: Items, lanes: int, partial: str, samples: int, seed: int
+) -> tuple[float, float, float, float, float]:
+    """Expectations over all orders: mean loss, its error, spread, slowdown, autocorrelation."""
+    from stochastic.kernels.traces import subset_longest
+
+    values, counts = np.unique(items, return_counts=True)
+    groups, left = divmod(len(items), lanes)
+    sizes = {lanes: groups} if groups else {}
+    if left and partial == "idle":
+        sizes[left] = 1
+    if values[-1] == 0:
+        return 1.0, 0.0, math.nan, 1.0, math.nan
+    told = [_subset(items, values, counts, size, lanes, samples, seed) for size in sizes]
+    share = np.array(list(sizes.values())) / sum(sizes.values())
+    loss = float(share @ [mean for mean, _ in told])
+    error = math.sqrt(float(share**2 @ [own**2 for _, own in told]))
+    real = values.astype(np.float64)
+    longest = sum(count * subset_longest(real, counts, size) for size, count in sizes.items())
+    work = items.mean() * sum(count * size for size, count in sizes.items())
+    neighbours = -1.0 / len(items) if len(values) > 1 else math.nan
+    return loss, error, math.nan, lanes * longest / work, neighbours
+
+
+def _subset(
+    items: Items, values: Items, counts: Items, size: int, lanes: int, samples: int, seed: int
+) -> tuple[float, float]:
+    """E[lanes·max / sum] of ``size`` items drawn without replacement, and its standard error."""
+    from stochastic.kernels.traces import subset_longest, subset_ratio, subset_sample
+
+    real = values.astype(np.float64)
+    nodes = log_nodes(real[real > 0][0], real[-1], size)
+    if float(np.minimum(counts, size / 2).sum()) * size * len(nodes) > _EXACT:
+        key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        once, twice = subset_sample(items.copy(), size, lanes, samples, key)
+        once, twice = once / samples, twice / samples
+        return 1.0 + once, math.sqrt(max(twice - once * once, 0.0) / (samples - 1))
+    area = nodes @ subset_ratio(real, counts, size, nodes)
+    area += subset_longest(real, counts, size) * nodes[0] / math.expm1(STEP)
+    idle = 0.0
+    if values[0] == 0 and counts[0] >= size:
+        drawn = np.arange(size)
+        idle = math.exp(float(np.log((counts[0] - drawn) / (len(items) - drawn)).sum()))
+    return float(lanes * STEP * area + idle), 0.0
