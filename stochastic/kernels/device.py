@@ -1,0 +1,162 @@
+"""Powers of matrices on a GPU, with the clock of every lane (Swatman 2022, Algorithm 1).
+
+Loaded only where a GPU or its simulator is asked for; NUMBA_ENABLE_CUDASIM=1, set before numba is
+first imported, selects the simulator.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import config, cuda, types
+from numba.cuda.extending import intrinsic
+
+__all__ = ["SIMULATED", "available", "clock", "facts", "free_memory", "kernel", "launches", "wait"]
+
+#: Whether kernels run on numba-cuda's simulator, where threads of this machine play the lanes.
+SIMULATED = bool(config.ENABLE_CUDASIM)
+
+if SIMULATED:
+
+    def clock() -> int:
+        """A clock that never runs backwards, in place of the multiprocessor's. [ns]"""
+        return time.perf_counter_ns()
+
+    def wait(mask: int) -> None:
+        """Wait for the lanes of the group; the simulator knows the barrier of a block only."""
+        cuda.syncthreads()
+
+else:
+
+    @intrinsic
+    def clock(typing_context: Any) -> Any:
+        """Clock of the multiprocessor, read where it stands: neither moved nor left out. [cycle]"""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            from llvmlite import ir  # type: ignore[import-untyped]
+
+            reads = ir.FunctionType(ir.IntType(64), [])
+            return builder.asm(reads, "mov.u64 $0, %clock64;", "=l,~{memory}", [], True)
+
+        return types.int64(), generate
+
+    @cuda.jit(device=True)
+    def wait(mask: Any) -> None:
+        """Wait for the lanes of a mask, all of one warp."""
+        cuda.syncwarp(mask)
+
+
+@cache
+def kernel(size: int, synchronised: bool) -> Any:
+    """The kernel for matrices of one size.
+
+    A block runs one group, on the first lanes of its first warp. With synchronisation the lanes of
+    a group wait for each other after every iteration, until the longest has ended; without, each
+    goes its own way, as far as the hardware lets it.
+
+    Its arguments: ``matrices`` and ``powers`` float32 (groups, lanes, size, size), ``exponents``
+    int32 (groups, lanes), ``clocks`` int64 (3, groups, lanes): at the start, after the lane's own
+    last iteration, after the loop.
+    """
+
+    @cuda.jit
+    def powers_of(matrices: Any, exponents: Any, powers: Any, clocks: Any) -> None:
+        group = cuda.blockIdx.x
+        lane = cuda.threadIdx.x
+        lanes = exponents.shape[1]
+        if lane >= lanes:
+            return
+        mask = (1 << lanes) - 1
+        longest = 0
+        for other in range(lanes):
+            longest = max(longest, exponents[group, other])
+        count = exponents[group, lane]
+        matrix = cuda.local.array((size, size), np.float32)
+        power = cuda.local.array((size, size), np.float32)
+        row = cuda.local.array(size, np.float32)
+        for i in range(size):
+            for j in range(size):
+                matrix[i, j] = matrices[group, lane, i, j]
+                power[i, j] = 1.0 if i == j else 0.0
+
+        start = done = 0
+        for k in range(1 + (longest if synchronised else count)):
+            working = k <= count
+            if working:
+                for i in range(size):
+                    for j in range(size):
+                        row[j] = power[i, j]
+                    for j in range(size):
+                        total = np.float32(0.0)
+                        for inner in range(size):
+                            total += row[inner] * matrix[inner, j]
+                        power[i, j] = total
+            if synchronised:
+                wait(mask)
+            if working:
+                done = clock()
+            if k == 0:
+                start = done
+        left = clock()
+
+        clocks[0, group, lane] = start
+        clocks[1, group, lane] = done
+        clocks[2, group, lane] = left
+        for i in range(size):
+            for j in range(size):
+                powers[group, lane, i, j] = power[i, j]
+
+    return powers_of
+
+
+def launches(
+    matrices: npt.NDArray[np.float32],
+    exponents: npt.NDArray[np.int32],
+    *,
+    synchronised: bool,
+    threads: int,
+) -> Iterator[tuple[int, npt.NDArray[np.int64], Any]]:
+    """Run all groups, as many at a time as there are matrices (chunk, lanes, size, size).
+
+    Each launch gives the number of its first group, the clocks (3, groups, lanes), and the powers,
+    on the device, valid until the next launch.
+    """
+    chunk, lanes, size, _ = matrices.shape
+    run = kernel(size, synchronised)
+    there = cuda.to_device(matrices)
+    powers = cuda.device_array(matrices.shape, np.float32)
+    for first in range(0, len(exponents), chunk):
+        part = np.ascontiguousarray(exponents[first : first + chunk])
+        clocks = cuda.device_array((3, len(part), lanes), np.int64)
+        run[len(part), threads](there, cuda.to_device(part), powers, clocks)
+        yield first, clocks.copy_to_host(), powers
+
+
+def available() -> bool:
+    """Whether there is a GPU with a driver, or its simulator."""
+    return bool(cuda.is_available())
+
+
+def free_memory() -> float:
+    """Free memory of the device; without a bound on the simulator. [byte]"""
+    return float(cuda.current_context().get_memory_info().free)
+
+
+def facts() -> dict[str, Any]:
+    """What runs the kernels: name, compute capability, multiprocessors, clock, driver."""
+    if SIMULATED:
+        return {"device": "simulator of numba-cuda"}
+    device = cuda.get_current_device()
+    name = device.name
+    return {
+        "device": name.decode() if isinstance(name, bytes) else name,
+        "compute_capability": ".".join(map(str, device.compute_capability)),
+        "multiprocessors": int(device.MULTIPROCESSOR_COUNT),
+        "clock_khz": int(device.CLOCK_RATE),
+        "cuda_driver": ".".join(map(str, cuda.cudadrv.driver.driver.get_version())),
+    }
