@@ -188,6 +188,8 @@ def _rows() -> Iterator[Quantity]:
     yield switch("supply", "sharp smooth", "shape of the memory supply curve")
     yield switch("granularity", "none cuda", "allocation granularity of the hardware")
     yield switch("latency_hiding", "modelled assumed", "latency: modelled, or taken as hidden")
+    yield switch("sm_scaling", "log linear", "how power grows with the multiprocessors in use")
+    yield switch("power_gating", "false true", "unused multiprocessors draw no power at all")
 
     # --- machine
     yield row("n_sms", "", _COUNT1, "streaming multiprocessors of the machine", (1, 128))
@@ -354,7 +356,7 @@ def _rows() -> Iterator[Quantity]:
     yield row("span", "", _NONNEG, "operations on its critical path (T_inf)", (1, 1e10), 0)
     yield row("transactions", "", _NONNEG, "global memory transactions in all (M)", (1e6, 1e11))
     yield row("n_cores", "", _COUNT1, "scalar cores of the machine (P)", (32, 4096))
-    yield row("threads_per_core", "", _NONNEG, "threads that share one core", (1, 48))
+    yield row("threads_per_core", "", _POS, "threads that share one core", (1, 48))
     yield row("work_steps", "", _RESULT, "steps in which all cores do the work", (1e6, 1e10))
     yield row("latency_steps", "", _RESULT, "steps of memory latency left to a core", (1e6, 1e10))
     yield row("time_steps", "", _RESULT, "steps on all cores (T_P)", (1e6, 1e10))
@@ -488,6 +490,189 @@ def _rows() -> Iterator[Quantity]:
     yield row("imbalance_delta", "", _NONNEG, "second-order approximation of the mean loss")
     yield row("imbalance_limit", "", _RESULT, "what the loss tends to for ever more lanes")
     yield row("exponential_loss", "", "[1, inf)", "mean loss where work is exponential")
+
+    # --- power
+    for insts, kind, default in (
+        ("fp", "floating-point", "comp_insts"),
+        ("sfu", "special-function", 0),
+        ("int", "integer", 0),
+        ("alu", "logic and move", 0),
+        ("shared", "shared memory", 0),
+        ("texture", "texture", 0),
+        ("const", "constant memory", 0),
+        ("register", "register-using", "total_insts"),
+        ("global", "global memory", "mem_insts"),
+        ("local", "local memory", 0),
+        ("l1", "L1-cache", 0),
+        ("l2", "L2-cache", 0),
+    ):
+        yield row(
+            f"{insts}_insts", "", _NONNEG, f"{kind} instructions of one thread", (0, 1e4), default
+        )
+    for unit, kind, most in (
+        ("fp", "floating-point units", 0.2),
+        ("sfu", "special-function units", 0.5),
+        ("int", "integer units", 0.25),
+        ("alu", "logic units", 0.2),
+        ("shared", "shared memory", 1),
+        ("texture", "texture cache", 0.9),
+        ("const", "constant cache", 0.4),
+        ("register", "register file", 0.3),
+        ("fds", "fetch, decode and schedule", 0.5),
+        ("l1", "L1 cache", 1.6),
+        ("l2", "L2 cache", 12),
+        ("global", "DRAM, global accesses", 52),
+        ("local", "DRAM, local accesses", 52),
+    ):
+        typical = (most / 2, most * 2)
+        absent = 0 if unit in ("l1", "l2") else None
+        yield row(f"access_rate_{unit}", "", _RESULT, f"accesses an issue slot: {kind}", (0, 2))
+        yield row(f"max_power_{unit}", "W", _NONNEG, f"at full rate: {kind}", typical, absent)
+        yield row(f"{unit}_unit_power", "W", _NONNEG, f"before scaling: {kind}", (0, most))
+        yield row(f"{unit}_power", "W", _RESULT, f"share of the power: {kind}", (0, 30 * most))
+    yield row("max_power_const_sm", "W", _NONNEG, "constant power of an SM in use", (0.5, 1))
+    yield row("const_sm_power", "W", _RESULT, "share of the power: constant, of SMs in use")
+    yield row("max_power_activation", "W", _NONNEG, "power of waking the chip", (0, 64), 0)
+    yield row("activation_power", "W", _RESULT, "share of the power: activation")
+    yield row("idle_power", "W", _NONNEG, "power of the machine that runs nothing", (20, 100))
+    yield row("standing_power", "W", _NONNEG, "share of the power: idle, of what is not gated")
+    yield row("warps_run_per_sm", "", _RESULT, "warps that one SM executes in all", (1, 1e5))
+    yield row("issue_rate", "", _RESULT, "access rate of one instruction of a thread", (1e-5, 0.1))
+    yield row("rate_clamped", "", "whole [0, 1]", "whether an access rate above 1 counts as 1")
+    yield row("sm_component_power", "W", _NONNEG, "power of one SM (sum of its units)", (1, 5))
+    yield row("memory_component_power", "W", _NONNEG, "power of the memory system", (0, 60))
+    yield row(
+        "scaling_offset", "", "[1, 10]", "offset of the logarithmic scaling (beta)", None, 1.1
+    )
+    yield row("scaling_slope", "", _NONNEG, "slope of the logarithmic scaling (alpha)", (0.1, 0.6))
+    yield row("scaling_factor", "", _NONNEG, "logarithmic share of the power of all SMs", (0.1, 1))
+    yield row("sm_scale", "", _NONNEG, "SMs' worth of power that the SMs in use draw", (1, 30))
+    yield row("memory_scale", "", _NONNEG, "share of the memory's power that is drawn", (0.1, 1))
+    yield row("clock_power_exponent", "", _NONNEG, "power of the clock in dynamic power", (1, 3), 3)
+    yield row("clock_power_factor", "", _NONNEG, "dynamic power over that at the nominal clock")
+    yield row("sm_power", "W", _RESULT, "dynamic power of the multiprocessors", (10, 200))
+    yield row("memory_power", "W", _RESULT, "dynamic power of the memory system", (10, 60))
+    yield row("runtime_power", "W", _RESULT, "power beyond idle", (20, 200))
+    yield row("power", "W", _RESULT, "power of the machine", (50, 300))
+    yield row("work_insts", "", _NONNEG, "instructions of all threads", (1e6, 1e11))
+    yield row("insts_per_second", "1/s", _RESULT, "instructions of all threads a second")
+    yield row("perf_per_watt", "1/J", _RESULT, "instructions a second and watt")
+    yield row("energy", "J", _RESULT, "energy of the run", (1e-3, 10))
+    yield row("edp", "J s", _RESULT, "energy-delay product", (1e-6, 1))
+    yield row("ed2p", "J s^2", _RESULT, "energy-delay-squared product")
+    yield row("warps_on_all_sms", "", "[1, inf)", "warps of a busy SM when every SM is in use")
+    yield row("mwp_peak_bw_on_all_sms", "", _RESULT, "MWP of the bandwidth, every SM in use")
+    yield row("optimal_sms", "", "[1, inf)", "SMs for most work per energy, by the equation")
+
+    # --- temperature
+    celsius = "[-273.15, inf)"
+    yield row("elapsed", "s", _NONNEG, "time since the workload began, or since it ended", (0, 600))
+    yield row("idle_temperature", "degC", celsius, "chip temperature at rest", (30, 60))
+    yield row("temperature_per_watt", "K/W", _NONNEG, "rise for a watt beyond idle", (0.05, 0.3))
+    yield row("temperature_offset", "K", _NONNEG, "rise of any run", (0, 10))
+    yield row(
+        "temperature_per_intensity", "K", _NONNEG, "rise for an access_intensity of 1", (0, 30)
+    )
+    yield row("heating_time_constant", "s", _POS, "time constant of heating (RC_Rise)", (10, 100))
+    yield row("cooling_time_constant", "s", _POS, "time constant of cooling (RC_Decay)", (10, 100))
+    yield row("access_intensity", "", _RESULT, "memory instructions for each other one", (0, 1))
+    yield row("max_temperature", "degC", "[-273.15, inf]", "steady chip temperature", (60, 90))
+    yield row("temperature", "degC", "[-273.15, inf]", "chip temperature", (50, 90))
+    yield row(
+        "cooling_start",
+        "degC",
+        celsius,
+        "temperature when cooling begins",
+        (60, 90),
+        "max_temperature",
+    )
+    yield row("cooling_temperature", "degC", "[-273.15, inf]", "temperature after the run")
+    yield row("leakage_per_degree", "W/K", _NONNEG, "static power for a degree of rise", (0.1, 1))
+    yield row("power_at", "W", "[-inf, inf]", "power at the temperature of that moment")
+    yield row("steady_power", "W", "[-inf, inf]", "power at the steady temperature")
+    yield row(
+        "settled_within", "K", _POS, "distance from steady that counts as settled", (0.5, 2), 1
+    )
+    yield row("settling_time", "s", _RESULT, "time until the temperature is settled")
+
+    # --- leakage
+    yield row("supply_voltage", "V", _POS, "supply voltage (V_dd, V_cc)", (0.7, 1.3))
+    yield row(
+        "nominal_supply_voltage", "V", _POS, "supply voltage of the process (V_dd0)", (0.9, 1.2)
+    )
+    yield row("transistors", "", _POS, "transistors of the design (N)", (1e9, 1e10))
+    yield row("design_factor", "", _POS, "of the circuit and its technology (K_design)", (0.01, 1))
+    yield row("leakage_scale", "A/V^2", _POS, "mobility x oxide capacitance x W/L", (1e-6, 1e-3))
+    yield row(
+        "voltage_leakage_slope", "1/V", _NONNEG, "growth of leakage with voltage (b)", (0.5, 3)
+    )
+    yield row("threshold_voltage", "V", _NONNEG, "threshold voltage (V_th)", (0.2, 0.5))
+    yield row("offset_voltage", "V", "(-inf, inf)", "offset of the threshold (V_off)", (0, 0.1))
+    yield row("subthreshold_swing", "", _POS, "swing coefficient (n)", (1, 2))
+    yield row("thermal_voltage", "V", _POS, "kT/q", (0.025, 0.032))
+    yield row("leakage_current", "A", _RESULT, "leakage of one transistor", (1e-12, 1e-7))
+    yield row("static_power", "W", _RESULT, "leakage power of the design", (1, 100))
+    yield row(
+        "reference_temperature", "degC", celsius, "where the line touches the curve", (50, 80)
+    )
+    yield row("leakage_slope", "1/K", "[-inf, inf]", "growth of leakage for a degree, relative")
+    yield row("reference_static_power", "W", _NONNEG, "static power at the reference", (1, 100))
+    yield row("linear_static_power", "W", "[-inf, inf]", "static power on the line")
+
+    # --- energy_speedup
+    yield row("gpu_share", "", "[0, 1]", "share of the work that the GPU does", (0, 1))
+    yield row("benchmark_series", "", "whole [1, 16]", "row of Table 16", (1, 16))
+    yield row("node_configuration", "", "whole [1, 4]", "of Figs. 152-155", (1, 4), 1)
+    yield row("slow_work", "", _POS, "cycles for a unit of work where slow (phi)", (1, 100))
+    yield row("fast_work", "", _POS, "cycles for a unit of work where fast (phi)", (0.1, 10))
+    yield row("low_core_power", "W", _POS, "dynamic power of a core where low", (0.1, 5))
+    yield row("high_core_power", "W", _POS, "dynamic power of a core where high", (1, 10))
+    yield row("reduced_share", "", "(0, 1]", "what a lesser device has of the default", (0.3, 0.9))
+    yield row("work_units", "", _POS, "units of work in all (D)", (1, 1e9), 1)
+    yield row(
+        "system_power", "W", _NONNEG, "idle power of the system, both devices in it", (50, 300)
+    )
+    for device in ("cpu", "gpu"):
+        name = device.upper()
+        yield row(f"{device}_cores", "", _POS, f"cores of the {name} (C)", (1, 32))
+        yield row(f"{device}_throughput", "", _POS, f"of a core of the {name} (zeta)", (0.5, 4))
+        yield row(
+            f"{device}_clock",
+            "Hz",
+            _POS,
+            f"clock of the {name}",
+            (5e8, 3e9),
+            f"{device}_nominal_clock",
+        )
+        yield row(
+            f"{device}_nominal_clock", "Hz", _POS, f"clock of the {name} at first", (5e8, 3e9)
+        )
+        yield row(f"{device}_scale", "", "(0, 1]", f"the {name} over the default one", (0.3, 1))
+        yield row(
+            f"{device}_work", "", _POS, f"cycles for a unit of work, {name} (phi)", (0.1, 100)
+        )
+        yield row(
+            f"{device}_core_power", "W", _POS, f"dynamic power of a core of the {name}", (0.1, 10)
+        )
+        yield row(f"{device}_full_time", "s", _POS, f"time of all work on the {name}", (1e-3, 10))
+        yield row(
+            f"{device}_full_power", "W", _NONNEG, f"dynamic power of the busy {name}", (1, 100)
+        )
+        yield row(f"{device}_time", "s", _NONNEG, f"time of the {name}'s share", (0, 10))
+        yield row(f"{device}_dynamic_power", "W", _NONNEG, f"dynamic power of the {name}", (0, 100))
+    yield row("baseline_time", "s", _POS, "time of all work on the CPU as it was (T_o)", (1e-3, 10))
+    yield row(
+        "baseline_dynamic_power", "W", _NONNEG, "dynamic power of the CPU as it was", (1, 100)
+    )
+    yield row("baseline_power", "W", _POS, "power of the system, CPU as it was (P_o)", (50, 400))
+    yield row("shared_time", "s", _NONNEG, "time of both devices together (T_N)", (1e-3, 10))
+    yield row("shared_power", "W", _POS, "power of both devices together (P_N)", (50, 400))
+    yield row("speedup", "", _RESULT, "baseline time over the new (S)", (0.1, 10))
+    yield row("energy_efficiency", "", _RESULT, "baseline energy over the new (E)", (0.1, 10))
+    yield row("best_speed_share", "", "[0, 1]", "share of the GPU for the shortest time")
+    yield row("best_energy_share", "", "[0, 1]", "share of the GPU for the least energy")
+    yield row("power_growth", "", _NONNEG, "power of the speed-up in dynamic power", (0, 3), 3)
+    yield row("efficiency_curvature", "", "[-inf, inf]", "second derivative of E by S")
 
 
 #: Every quantity of the shipped models, by name.

@@ -38,6 +38,8 @@ _BASES = {
     "J joule joules": "[energy]",
     "K kelvin": "[temperature]",
     "V volt volts": "[electric_potential]",
+    "A ampere amperes": "[electric_current]",
+    "degC celsius": "[celsius]",  # a temperature, apart from K, which measures differences
 }
 _COUNTS = "cycle thread warp block instruction request lane"
 #: Derived units: names, then the definition in the units above.
@@ -96,11 +98,14 @@ _WORDS = {
     "B/J": "data per energy",
     "K": "a temperature difference",
     "V": "a voltage",
+    "A": "a current",
+    "degC": "a temperature",
 }
 #: Units to propose where another does not fit.
 _COMMON = (
     *("ms", "s", "us", "ns", "min", "h", "GHz", "MHz", "kHz", "Hz", "GB/s", "MB/s", "kB/s", "B/s"),
     *("KiB", "MiB", "GiB", "B", "kB", "MB", "GB", "W", "mW", "kW", "J", "mJ", "kJ", "K", "V", "mV"),
+    "degC",
     *("J s", "J s^2", "s^2"),
 )
 
