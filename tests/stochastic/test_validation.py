@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -246,7 +247,7 @@ def test_the_record_names_what_ran(simulated: dict[str, Any]) -> None:
     facts = simulated["facts"]
     assert facts["device"] == "simulator of numba-cuda"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", facts["date"])
-    assert facts["numba_cuda"] == importlib.metadata.version("numba-cuda")
+    assert facts["numba_cuda"] == version("numba-cuda")
 
 
 @needs_numba_cuda
