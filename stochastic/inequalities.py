@@ -240,7 +240,8 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
         )
     work = pmf.cut(max(tol / lanes / max(lanes - 1.0, 1.0), 1e-280))
     low, high, weights = work.low, int(work.high), work.weights
-    slack = np.finfo(float).eps * _ROUNDINGS + float(np.finfo(_WIDE).eps) * len(weights)
+    slack = float(np.finfo(float).eps) * _ROUNDINGS + float(np.finfo(_WIDE).eps) * len(weights)
+    high_is_known = pmf.is_finite and not work.missing
     moved, largest = 0.0, 1.0
     if work.missing:
         kept = max(1.0 - work.missing, 0.0)
@@ -269,7 +270,7 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
         largest=largest,
         delta=ratio * _second_order(found, lanes),
         slowdown=ratio,
-        limit=(high / found.mean if found.mean else 1.0) if pmf.is_finite else math.inf,
+        limit=(high / found.mean if found.mean else 1.0) if high_is_known else math.inf,
     )
 
 
