@@ -69,7 +69,7 @@ class Partition:
 
         The law of the loss after binning is the mixture of theirs, by ``weight``.
         """
-        return tuple(self.work.condition(low, high) for low, high in self.edges(bins))
+        return tuple(self.work.between(low, high) for low, high in self.edges(bins))
 
 
 def partition(

@@ -92,14 +92,15 @@ def order_statistics(
 
 
 def histogram(seen: npt.NDArray[np.float64], bins: int) -> dict[str, tuple[Any, ...]]:
-    """Bars of equal width, their edges moved to where no fine bin is divided."""
+    """Bars of equal width, [left, right), their edges moved to where no fine bin is divided."""
     low, high = seen[0, 1], seen[-1, 2]
     if high == low:
         bins = 1
     edges = np.linspace(low, high, bins + 1)
     which = np.clip(np.searchsorted(edges, seen[:, 1], side="right") - 1, 0, bins - 1)
     count = np.bincount(which, weights=seen[:, 0], minlength=bins)
-    np.maximum.at(edges, which + 1, seen[:, 2])
+    np.maximum.at(edges, which + 1, np.nextafter(seen[:, 2], math.inf))
+    edges[-1] = high
     width = np.diff(edges)
     share = count / count.sum()
     with np.errstate(divide="ignore", invalid="ignore"):

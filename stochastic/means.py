@@ -73,4 +73,5 @@ def log_nodes(least: float, most: float, lanes: int) -> npt.NDArray[np.float64]:
     """
     first = math.log(1e-8 / (lanes * most))
     last = math.log((REACH + math.log(lanes * most / least)) / least)
-    return np.exp(np.arange(first, last + STEP, STEP))
+    nodes: npt.NDArray[np.float64] = np.exp(np.arange(first, last + STEP, STEP))
+    return nodes

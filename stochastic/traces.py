@@ -172,7 +172,7 @@ def _read(path: Path, column: int | str | None) -> npt.NDArray[Any]:
 
     opened = gzip.open if path.suffix == ".gz" else open
     try:
-        with opened(path, "rt", encoding="utf-8") as file:
+        with opened(path, "rt", encoding="utf-8-sig") as file:
             head = file.readline().strip().split(",")
             names = [] if all(map(_is_number, head)) else [name.strip() for name in head]
             place = _place(path, column, names, len(head))

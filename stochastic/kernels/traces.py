@@ -19,7 +19,7 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 
 
 @jitted
-def subset_longest(values, counts, size) -> float:  # type: ignore[no-untyped-def]
+def subset_longest(values, counts, size):  # type: ignore[no-untyped-def]
     """E[max] of ``size`` items drawn without replacement; ``values`` ascend.
 
     P(max <= a) is a product over the items drawn, or over those longer than a, whichever are
