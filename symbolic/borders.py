@@ -77,7 +77,8 @@ def _family_of(model: Model, graph: Graph, a: str, b: str) -> Family:
         for entry in model.families:
             if label in entry.terms and label not in labels:
                 raise DseError(
-                    f"{entry.of} is not the smallest of {', '.join(entry.terms.values())}"
+                    f"{entry.of} is not the {'largest' if entry.largest else 'smallest'} of "
+                    f"{', '.join(entry.terms.values())}"
                     f"{under(graph)}: its regimes have no border in closed form"
                 )
         if label not in labels:

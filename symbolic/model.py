@@ -20,14 +20,17 @@ __all__ = ["Family", "Guide", "Model"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Regimes that exclude one another, told apart by which of several terms is the smallest.
+    """Regimes that exclude one another, told apart by which of several terms is the extreme one.
 
     ``terms`` maps the regime's name to the quantity whose value decides; ``of`` is the quantity
-    that equals the smallest term. A *border* between two regimes is where their terms are equal.
+    that equals the smallest term, or the largest where ``largest`` says so (throughputs are the
+    smallest of several, times the largest). A *border* between two regimes is where their terms
+    are equal.
     """
 
     of: str
     terms: Mapping[str, str]
+    largest: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +218,7 @@ class Model:
         ----------
         family : str, optional
             The quantity whose regimes are meant, where the model has several families: one that
-            equals the smallest of several terms, or a case or bound.
+            equals the smallest or largest of several terms, or a case or bound.
         expand : bool
             Whether to substitute down to the inputs; intermediates untouched by the regime keep
             their names otherwise.

@@ -52,29 +52,29 @@ def _tells_apart(family: Family, eq: Equation) -> bool:
 
 
 def families_of(model: Model, graph: Graph) -> dict[str, Family]:
-    """The families that hold under the switches: ``of`` is the smallest of just those terms."""
+    """The families that hold under the switches: ``of`` is the extreme of just those terms."""
     return {
         family.of: family
         for family in model.families
         if family.of in graph.definitions
-        and _smallest_of(graph, family.of, family) == set(family.terms.values())
+        and _extreme_of(graph, family.of, family) == set(family.terms.values())
     }
 
 
-def _smallest_of(graph: Graph, name: str, family: Family) -> set[str]:
-    """The quantities whose smallest is the named one, as far down as minima go."""
+def _extreme_of(graph: Graph, name: str, family: Family) -> set[str]:
+    """The quantities whose smallest or largest is the named one, as far down as those go."""
     found: set[str] = set()
     stack = [graph.definitions[name].node]
     while stack:
         node = stack.pop()
-        if node.op == "minimum":
+        if node.op == ("maximum" if family.largest else "minimum"):
             stack.extend(node.args)
         elif node.op != "reference":
             return {name}
         elif node.args[0] in family.terms.values():
             found.add(node.args[0])
         elif node.args[0] != name:
-            found |= _smallest_of(graph, node.args[0], family)
+            found |= _extreme_of(graph, node.args[0], family)
     return found or {name}
 
 
@@ -141,8 +141,9 @@ def _of_family(model: Model, graph: Graph, family: Family, expand: bool) -> Iter
     trees = inline(graph, names)
     terms = {label: to_sympy(trees[term], model.quantities) for label, term in family.terms.items()}
     decided = {name: eq for name, eq in flagged.items() if _tells_apart(family, eq)}
+    beyond = sympy.Ge if family.largest else sympy.Le
     for label, term in family.terms.items():
-        others = [sympy.Le(terms[label], terms[rest]) for rest in terms if rest != label]
+        others = [beyond(terms[label], terms[rest]) for rest in terms if rest != label]
         instead: dict[str, str | Node] = {family.of: term}
         for name, eq in decided.items():
             instead[name] = constant(next(k for k, text in eq.flags.items() if text == label))

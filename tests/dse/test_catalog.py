@@ -46,7 +46,8 @@ SHIPPED_MACHINES = [
     *("gtx690", "gtx690_dp", "hong2009_example"),
 ]
 SHIPPED_WORKLOADS = [
-    *("blackscholes", "hong2009_example", "linear", "mat_naive", "mat_tiled", "sepia", "svm"),
+    *("apsp", "blackscholes", "hong2009_example", "linear", "mat_naive", "mat_tiled", "sepia"),
+    "svm",
     *(f"mb{i}_{form}" for i in range(1, 8) for form in ("c", "uc")),
 ]
 
@@ -356,7 +357,7 @@ def test_a_mapping_behaves_as_one() -> None:
     assert machines().get("gtx28") is None
     with pytest.raises(KeyError):
         machines()["gtx28"]
-    assert repr(workloads()).startswith("<workloads: blackscholes, ")
+    assert repr(workloads()).startswith("<workloads: apsp, blackscholes, ")
 
 
 def test_entries_are_immutable_equal_and_travel() -> None:

@@ -1,0 +1,121 @@
+"""Shared memory asked for and not used, so that fewer blocks are active (Ma 2014, §V).
+
+The scheduler fills a multiprocessor with as many blocks as fit; the paper found runs that were
+faster with fewer, and got them by requesting more shared memory. Sweep ``most_blocks_per_sm``: the
+padding is the least that leaves no more blocks than that. Join ``occupancy``, which turns it into
+the blocks that there are, and a model that says what they cost. Fewer blocks are fewer threads for
+each core, unless ``threads_per_core`` is given: the paper's Fig. 5 compares at the same number.
+``shared_mem_padding`` may be given or swept itself.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import equation
+from symbolic.models import occupancy
+from symbolic.ops import floor, maximum, minimum, where
+
+OUTPUTS = ("shared_mem_padding", "automatic_blocks_per_sm", "shared_mem_per_block")
+
+PRINTED, CUDA = {"granularity": "none"}, {"granularity": "cuda"}
+
+
+@equation(name="automatic_blocks_per_sm", source="Ma 2014, Eq. 4 and §V", when=PRINTED)
+def automatic_blocks_per_sm(
+    shared_mem_per_sm, shared_mem_needed, blocks_by_registers, max_blocks_per_sm, blocks_by_threads
+):
+    r"""Blocks that the scheduler makes active where nothing is padded. [blocks]
+
+    .. math:: B_a \text{ of Eq. 4, } S_B \text{ being what is needed}
+
+    >>> automatic_blocks_per_sm(49152, 12288, 32.0, 8, 48.0)  # §V
+    4.0
+    """
+    fitting = occupancy.blocks_by_shared_mem_printed(shared_mem_per_sm, shared_mem_needed)
+    return minimum(fitting, blocks_by_registers, max_blocks_per_sm, blocks_by_threads)
+
+
+@equation(
+    name="automatic_blocks_per_sm",
+    source="Ma 2014, §V, by NVIDIA's occupancy calculator",
+    when=CUDA,
+)
+def automatic_blocks_per_sm_cuda(
+    shared_mem_per_sm,
+    shared_mem_needed,
+    max_shared_mem_per_block,
+    shared_mem_allocation_unit,
+    reserved_shared_mem_per_block,
+    blocks_by_registers,
+    max_blocks_per_sm,
+    blocks_by_threads,
+):
+    """Blocks that the scheduler makes active where nothing is padded. [blocks]
+
+    >>> automatic_blocks_per_sm_cuda(49152, 12288, 49152, 128, 0, 32.0, 8, 48.0)
+    4.0
+    """
+    fitting = occupancy.blocks_by_shared_mem_cuda(
+        shared_mem_per_sm,
+        shared_mem_needed,
+        max_shared_mem_per_block,
+        shared_mem_allocation_unit,
+        reserved_shared_mem_per_block,
+    )
+    return minimum(fitting, blocks_by_registers, max_blocks_per_sm, blocks_by_threads)
+
+
+@equation(name="shared_mem_padding", source="Ma 2014, §V", when=PRINTED)
+def shared_mem_padding(
+    shared_mem_per_sm, shared_mem_needed, most_blocks_per_sm, automatic_blocks_per_sm
+):
+    r"""Least shared memory to ask for besides, so that no more blocks are active. [B]
+
+    The paper gives no amount. One block more than b no longer fits from the first byte above
+    :math:`Z/(b+1)` on; nothing is needed where other limits leave b or fewer.
+
+    .. math:: \left\lfloor \frac{Z}{b+1} \right\rfloor + 1 - S_B
+
+    >>> shared_mem_padding(49152, 12288, 1, 4), shared_mem_padding(49152, 12288, 4, 4)
+    (12289.0, 0.0)
+    """
+    least = floor(shared_mem_per_sm / (most_blocks_per_sm + 1)) + 1
+    more = maximum(least - shared_mem_needed, 0.0)
+    return where(most_blocks_per_sm < automatic_blocks_per_sm, more, 0.0)
+
+
+@equation(
+    name="shared_mem_padding",
+    source="Ma 2014, §V, by NVIDIA's occupancy calculator",
+    when=CUDA,
+)
+def shared_mem_padding_cuda(
+    shared_mem_per_sm,
+    shared_mem_needed,
+    shared_mem_allocation_unit,
+    reserved_shared_mem_per_block,
+    most_blocks_per_sm,
+    automatic_blocks_per_sm,
+):
+    r"""Least shared memory to ask for besides, allocated in units u. [B]
+
+    The first byte of the first unit with which b + 1 blocks no longer fit.
+
+    .. math:: u \left\lfloor \frac{Z}{u (b+1)} \right\rfloor + 1 - S_{reserved} - S_B
+
+    >>> shared_mem_padding_cuda(49152, 12288, 128, 0, 1, 4)
+    12289.0
+    """
+    unit = shared_mem_allocation_unit
+    full = floor(shared_mem_per_sm / (unit * (most_blocks_per_sm + 1))) * unit
+    more = maximum(full + 1 - reserved_shared_mem_per_block - shared_mem_needed, 0.0)
+    return where(most_blocks_per_sm < automatic_blocks_per_sm, more, 0.0)
+
+
+@equation(source="Ma 2014, §V", symbol="S_B")
+def shared_mem_per_block(shared_mem_needed, shared_mem_padding):
+    """Shared memory that a block requests. [B]
+
+    >>> shared_mem_per_block(12288, 12289)
+    24577
+    """
+    return shared_mem_needed + shared_mem_padding

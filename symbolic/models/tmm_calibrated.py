@@ -1,0 +1,71 @@
+"""The TMM model calibrated to seconds (Ma 2014, §IV): a line where latency shows, flat where not.
+
+On one machine and for one problem, L, C and n only scale Eq. 14: run time is linear in √B_r/𝒯
+(Eq. 15) until computation bounds, and then flat (Eq. 13). The coefficients are quantities like any
+other, given or fitted: ``memory_time_slope`` and ``memory_time_offset`` of the first regime,
+``compute_bound_time`` of the second. Join ``apsp`` for the blocks, ``occupancy`` for the threads.
+
+Eq. 15 has no f_sched, though Eq. 14 does: in the paper's runs it is within 0.1 % of 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+from symbolic.equation import equation
+from symbolic.model import Family
+from symbolic.models import tmm
+from symbolic.ops import divide, maximum, sqrt
+
+OUTPUTS = ("time", "root_blocks_per_thread")
+
+FAMILIES = (
+    Family(
+        of="time",
+        terms={"latency": "memory_bound_time", "flat": "compute_bound_time"},
+        largest=True,
+    ),
+)
+
+RULES = tmm.RULES
+
+TMM = (tmm.threads_per_core,)
+
+
+@equation(source="Ma 2014, Fig. 2", symbol=r"\sqrt{B_r}/\mathcal{T}")
+def root_blocks_per_thread(blocks, threads_per_core):
+    r"""What run time is linear in where latency shows. [ratio]
+
+    .. math:: \sqrt{B_r} / \mathcal{T}
+
+    >>> root_blocks_per_thread(65536, 4)
+    64.0
+    """
+    return divide(sqrt(blocks), threads_per_core, at_zero=math.inf)
+
+
+@equation(source="Ma 2014, Eq. 15", symbol="Time")
+def memory_bound_time(memory_time_slope, root_blocks_per_thread, memory_time_offset):
+    r"""Run time where memory latency shows. [s]
+
+    The paper prints :math:`a_1 = 0.957`, :math:`a_0 = 53.9`, :math:`r^2 = 0.9916`. At its example
+    of §V that is 115.15 s, where it prints 105 s.
+
+    .. math:: Time = a_1 \frac{\sqrt{B_r}}{\mathcal{T}} + a_0
+
+    >>> round(memory_bound_time(0.957, 64.0, 53.9), 3)
+    115.148
+    """
+    return memory_time_slope * root_blocks_per_thread + memory_time_offset
+
+
+@equation(source="Ma 2014, Eqs. 12-15 and Fig. 2")
+def time(memory_bound_time, compute_bound_time):
+    r"""Run time: the line of Eq. 15, or the level at which computation bounds. [s]
+
+    .. math:: \max\left(a_1 \frac{\sqrt{B_r}}{\mathcal{T}} + a_0, t_{computation}\right)
+
+    >>> time(60.0, 69.0), time(115.148, 69.0)
+    (69.0, 115.148)
+    """
+    return maximum(memory_bound_time, compute_bound_time)
