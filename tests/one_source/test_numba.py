@@ -126,6 +126,24 @@ WHOLE: dict[str, dict[str, Any]] = {
         },
         "set": {"intensity": 12.5, "lanes_width": 48},
     },
+    "apsp": {
+        "axes": {
+            "threads_per_core": [0.25, 4, 16, 48],
+            "latency_hiding": ["modelled", "assumed"],
+            "tile_dim": [8, 24, 64],
+            "active_blocks_per_sm": [1, 3, 8],
+            "mem_latency": [0, 400, 16384],
+        },
+        "set": {
+            "vertices": 4096,  # its logarithm is exact everywhere
+            "chunk": 32,
+            "n_sms": 15,
+            "cores_per_sm": 32,
+            "fits_on_chip": 0,
+            "cache_hit_rate": 0.3,
+            "cache_miss_slowdown": 7,
+        },
+    },
     "mwp_cwp": {
         "axes": {
             "comp_insts": [0, 27, 1200.5],
