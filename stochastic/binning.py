@@ -35,14 +35,15 @@ class Partition:
     table : Dataset
         Along ``bins``: ``slowdown``, ``loss`` and ``gain``; along ``bins`` and ``bin``, NaN beyond
         the last bin: ``lower``, ``upper`` (the values in it, both included), ``weight`` (share of
-        the items), ``bin_slowdown``, ``bin_loss``. The scalar ``enough``: the fewest bins whose
-        successor is not worth while. ``partition(...)["gain"]`` is short for its variables.
-    work : Pmf
-        The law that was sorted, cut where its support is infinite.
+        the items), ``bin_slowdown``, ``bin_loss``. The scalar ``enough``: the fewest bins beyond
+        which one more is not worth while, or all where each was (``attrs["more_pay"]`` is then 1).
+        ``partition(...)["gain"]`` is short for its variables.
+    source : Pmf
+        The law that was sorted, as given.
     """
 
     table: xr.Dataset
-    work: Pmf
+    source: Pmf
 
     def __getitem__(self, name: str) -> xr.DataArray:
         """A variable of the table."""
@@ -69,7 +70,9 @@ class Partition:
 
         The law of the loss after binning is the mixture of theirs, by ``weight``.
         """
-        return tuple(self.work.between(low, high) for low, high in self.edges(bins))
+        edges = self.edges(bins)
+        inner = tuple(self.source.between(low, high) for low, high in edges[:-1])
+        return (*inner, self.source.between(edges[-1][0]))
 
 
 def partition(
@@ -184,11 +187,11 @@ def partition(
         "lanes": lanes,
         "objective": objective,
         "worth": float(worth),
-        "more_pay": not len(going) and bins + 1 < len(ends),
+        "more_pay": int(not len(going) and bins + 1 < len(ends)),
         "missing": work.missing,
         "source": "Swatman et al., MASCOTS 2022, section III-B",
     }
-    return Partition(table=labelled(variables, coords, attrs), work=work)
+    return Partition(table=labelled(variables, coords, attrs), source=pmf)
 
 
 def _ends(

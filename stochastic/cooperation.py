@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -72,14 +73,15 @@ def granularity(
     The granularity of Swatman 2022, §II-B and §III-B: the same law, another number of lanes.
 
     >>> from stochastic import Pmf
-    >>> found = granularity(Pmf.geometric(0.05), overhead=0.05)
+    >>> found = granularity(Pmf.geometric(0.05), overhead=0.15)
     >>> found["lanes"].values.tolist(), int(found["best_lanes"])
-    ([1, 2, 4, 8, 16, 32], 8)
+    ([1, 2, 4, 8, 16, 32], 16)
     """
     group = whole("group", group, least=1, example=32)
     choice("objective", objective, ("loss", "slowdown"))
     work = finite(pmf, group, tol)
-    lanes = np.array([n for n in range(1, group + 1) if group % n == 0])
+    small = [n for n in range(1, math.isqrt(group) + 1) if group % n == 0]
+    lanes = np.array(sorted({*small, *(group // n for n in small)}))
     each = group // lanes
     factors = _factors(overhead, each)
     loss = np.array([mean_loss(work.low, work.weights, n) for n in lanes.tolist()])

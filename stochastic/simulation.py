@@ -29,7 +29,7 @@ __all__ = ["losses", "simulate"]
 _CUT = 1e-18
 _BLOCK = 1 << 17  # items whose sums are added up as one: fixed, so that sums are the same anywhere
 _TASK = 1 << 25  # items after which a thread looks for other work
-_PILOT = 1000
+_PILOT = 1 << 15  # items that tell how finely losses are tallied
 _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 
 
@@ -85,7 +85,7 @@ def losses(
         return found
     first, parts = size, [found[found == found]]
     while (left := size - sum(map(len, parts))) > 0:
-        more = source.losses(first, max(2 * left, _PILOT))
+        more = source.losses(first, 2 * left + 16)
         first += len(more)
         parts.append(more[more == more][:left])
     return np.concatenate(parts)
@@ -154,7 +154,7 @@ def simulate(
     if not np.all((asked >= 0) & (asked <= 1)):
         raise LawError(f"quantiles = {quantiles!r}: expected probabilities from 0 to 1")
     source = _Source.of(pmf, lanes, seed, zero_work)
-    pilot = source.losses(0, min(groups, _PILOT))
+    pilot = source.losses(0, min(groups, max(_PILOT // source.lanes, 16)))
     pilot = pilot[pilot == pilot]
     centre = float(pilot.mean()) if len(pilot) else 1.0
     spread = float(pilot.std()) if len(pilot) else 1.0
@@ -231,7 +231,11 @@ def _tally(
     tasks = range(0, blocks, step)
     if min(workers, len(tasks)) > 1:
         with ThreadPoolExecutor(min(workers, len(tasks))) as pool:
-            list(pool.map(work, tasks))
+            try:
+                list(pool.map(work, tasks))
+            except BaseException:  # an interrupt does not wait for what has not begun
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     else:
         for first in tasks:
             work(first)

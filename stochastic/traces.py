@@ -221,15 +221,14 @@ def _ordered(items: Items, order: str, block: int) -> Items:
 
 def _as_it_lies(items: Items, lanes: int, partial: str) -> tuple[float, float, float]:
     """Mean and spread of the loss of groups of neighbours, and n·Σmax / Σsum."""
-    left = len(items) % lanes
-    if left and partial == "drop":
-        items = items[:-left]
-    elif left:
-        items = np.concatenate([items, np.zeros(lanes - left, dtype=np.int64)])
-    groups = items.reshape(-1, lanes)
-    longest, total = groups.max(axis=1), groups.sum(axis=1)
-    loss = np.ones(len(groups))
-    np.divide(lanes * longest, total, out=loss, where=total > 0)
+    full = len(items) // lanes * lanes
+    groups = items[:full].reshape(-1, lanes)
+    longest, total = groups.max(axis=1, initial=0), groups.sum(axis=1)
+    if full < len(items) and partial == "idle":
+        longest = np.append(longest, items[full:].max())
+        total = np.append(total, items[full:].sum())
+    loss = np.ones(len(total))
+    np.divide(float(lanes) * longest, total, out=loss, where=total > 0)
     work = int(total.sum())
     ratio = lanes * int(longest.sum()) / work if work else 1.0
     return float(loss.mean()), float(loss.std()), ratio

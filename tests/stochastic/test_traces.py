@@ -128,6 +128,12 @@ def test_pictures_of_the_paper():
     assert float(together["slowdown"]) == 96 / 65
 
 
+def test_more_lanes_than_items():
+    found = measured([3, 1, 2], 10**9)
+    assert float(found["loss"]) == float(found["slowdown"]) == 10**9 * 3 / 6
+    assert float(measured([3, 1, 2], 10**9, "shuffled")["loss"]) == pytest.approx(5e8, rel=1e-14)
+
+
 def test_row_pointers():
     pointers = np.array([0, 3, 3, 7, 12])
     found = measured(pointers, 2, row_pointers=True)
