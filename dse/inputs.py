@@ -11,8 +11,8 @@ import numpy as np
 
 from dse.catalog import Entry, machine, workload
 from sweeps.grid import Leaf
+from sweeps.laws import contents, is_law, read_label
 from sweeps.space import Axis
-from symbolic.equation import label_text
 from symbolic.errors import DseError, nearest
 from symbolic.model import Model
 from symbolic.ops import Node
@@ -31,6 +31,7 @@ class Parts:
     """A study, read: what :func:`sweeps.build.build_grid` takes, and where each value is from.
 
     ``origins`` says it once for a quantity, or for each label of the axis that supplies it.
+    ``laws`` says what stands behind the labels of laws that their text does not determine.
     """
 
     model: Model
@@ -41,6 +42,7 @@ class Parts:
     tables: Mapping[str, Mapping[str, Sequence[float | Node | None]]]
     origins: Mapping[str, str | Mapping[str, str]]
     assumptions: tuple[str, ...]
+    laws: Mapping[str, str]
 
 
 def read_parts(
@@ -79,12 +81,14 @@ def read_parts(
             if name in given or name in varied or name in replaced:
                 continue
             row = model.quantities[name]
+            if row.is_switch and not any(name in eq.when for eq in model.equations):
+                continue
             for entry in loaded:
                 value = entry.values.get(name)
                 if value is not None and value.assumed:
                     assumptions.append(f"{name} of {entry.name}: {value.assumed}")
             if row.is_label:
-                _entry_label(row, loaded, kind, by_name, labels, switches)
+                _entry_label(row, loaded, kind, by_name, labels, switches, folder)
                 origins[name] = _origin(loaded[0], name)
                 continue
             column = [_entry_value(entry, row, model) for entry in loaded]
@@ -114,8 +118,19 @@ def read_parts(
     for name, value in given.items():
         if not isinstance(name, str):
             raise DseError(f"set holds the name {name!r}: expected that of a quantity, as text")
-        _set_value(model.quantity(name), value, model, by_name, values, labels, switches)
+        row = model.quantity(name)
+        if row.is_label:
+            (switches if row.is_switch else labels)[name] = _set_label(row, value, folder)
+        else:
+            values[name] = _set_value(row, value, model, by_name)
         origins[name] = "set by the study"
+    laws = contents([*labels.values(), *(label for axis in axes for label in axis.labels)])
+    for axis in axes:
+        if any(label in laws for label in axis.labels):
+            origins[axis.name] = {t: laws.get(t, "axis of the study") for t in axis.labels}
+    for name, label in labels.items():
+        if label in laws:
+            origins[name] = f"{origins[name]}: {laws[label]}"
     return Parts(
         model=model,
         axes=tuple(axes),
@@ -125,6 +140,7 @@ def read_parts(
         tables=tables,
         origins=origins,
         assumptions=tuple(dict.fromkeys(assumptions)),
+        laws=laws,
     )
 
 
@@ -151,42 +167,36 @@ def _entry_label(
     axes: Mapping[str, Axis],
     labels: dict[str, str],
     switches: dict[str, str],
+    folder: Path | None,
 ) -> None:
     found = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
     if len(found) > 1:
         raise DseError(
             f"{row.name} differs along the axis {kind} and is a label: give it by set or as an axis"
         )
-    (switches if row.is_switch else labels)[row.name] = str(found.pop())
+    label = read_label(row.name, str(found.pop()), folder)
+    (switches if row.is_switch else labels)[row.name] = label
+
+
+def _set_label(row: Quantity, value: Any, folder: Path | None) -> str:
+    if not isinstance(value, (str, bool)) and not is_law(row.name):
+        raise DseError(f"{row.name} = {value!r}: expected a label")
+    return read_label(row.name, value, folder)
 
 
 def _set_value(
-    row: Quantity,
-    value: Any,
-    model: Model,
-    axes: Mapping[str, Axis],
-    values: dict[str, float | Node | Leaf],
-    labels: dict[str, str],
-    switches: dict[str, str],
-) -> None:
+    row: Quantity, value: Any, model: Model, axes: Mapping[str, Axis]
+) -> float | Node | Leaf:
     from symbolic.expression import parse_value
 
     where = "set"
-    if row.is_label:
-        text = label_text(value) if isinstance(value, bool) else value
-        if not isinstance(text, str):
-            raise DseError(f"{row.name} = {value!r}: expected a label")
-        (switches if row.is_switch else labels)[row.name] = text
-        return
     if isinstance(value, str):
         parsed = parse_value(value, row, model.quantities)
         if not isinstance(parsed, Node):
             row.check(parsed, where)
-        values[row.name] = parsed
-        return
+        return parsed
     if hasattr(value, "dims") and hasattr(value, "coords"):
-        values[row.name] = _table(row, value, axes)
-        return
+        return _table(row, value, axes)
     if isinstance(value, (bool, np.bool_)) or not isinstance(
         value, (int, float, np.integer, np.floating)
     ):
@@ -199,7 +209,7 @@ def _set_value(
     except OverflowError:
         raise DseError(f"{row.name} is beyond 1e308: give a smaller number") from None
     row.check(number, where)
-    values[row.name] = number
+    return number
 
 
 def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf:

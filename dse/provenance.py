@@ -107,6 +107,7 @@ def attributes(model: str, text: str, grid: Grid, parts: Parts) -> dict[str, Any
     sources = {name: text for name, text in parts.origins.items() if name in used}
     assumptions = [t for t in parts.assumptions if t.split(" of ", 1)[0] in used]
     values = [parts.values, parts.tables, parts.labels, parts.switches]
+    values += [parts.laws] if parts.laws else []
     said = "\n".join([version(), text, *digests, *map(_canonical, values)])
     identity = hashlib.sha256(said.encode()).hexdigest()
     return {

@@ -157,7 +157,10 @@ class Study:
 
     def _read(self) -> None:
         model = load_model(self.model, prefer=self.prefer, base=self.folder)
-        axes = [parse_axis(name, spec, model.quantities) for name, spec in self.axes.items()]
+        axes = [
+            parse_axis(name, spec, model.quantities, self.folder)
+            for name, spec in self.axes.items()
+        ]
         self._kept["parts"] = read_parts(
             model,
             axes,

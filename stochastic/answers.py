@@ -76,7 +76,7 @@ class Slowdown:
     @classmethod
     def of(cls, work: Pmf, lanes: int, loss: float) -> Slowdown:
         """That of a finite law of work, whose mean loss is ``loss``."""
-        from stochastic.inequalities import order_statistics
+        from stochastic.longest import order_statistics
 
         found = order_statistics(work.low, work.weights, lanes)
         if found.mean == 0.0:  # no work at all: nothing is waited for

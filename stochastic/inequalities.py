@@ -1,20 +1,20 @@
-"""Rigorous bounds on the mean loss of a group in lockstep, and the moments they are made of.
+"""Rigorous bounds on the mean loss of a group in lockstep.
 
 Given that the longest of ``n`` items takes ``a``, the sum of all is ``a`` for each item as long,
-and independent shorter items for the rest. Its mean, variance and range follow in O(S), and bound
-E[1 / sum]. All of it is sums of positive terms, good for a million lanes and more.
+and independent shorter items for the rest. Its mean, variance and range bound E[1 / sum].
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stochastic.checks import fraction, whole
 from stochastic.errors import LawError
+from stochastic.longest import WIDE, OrderStatistics, given_maximum, order_statistics
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,21 +23,12 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-__all__ = [
-    "Bounds",
-    "GivenMaximum",
-    "OrderStatistics",
-    "bounds",
-    "given_maximum",
-    "order_statistics",
-]
+__all__ = ["Bounds", "bounds"]
 
-#: Probabilities are added up in it: 64 bits of mantissa where the machine has them.
-_WIDE = np.longdouble
 #: Roundings on the way to a bound, generously; besides one for each probability added up.
 _ROUNDINGS = 64.0
 #: Exponents of the tail P(sum < x) <= exp(-c) beyond which short sums are not told apart.
-_TAILS = (1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0)
+_TAILS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:, np.newaxis]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,124 +74,6 @@ class Bounds:
     limit: float
 
 
-class OrderStatistics(NamedTuple):
-    """Moments of the largest of some independent items, and of one item.
-
-    ``cov_max_sum`` is the covariance of the largest with the sum of all.
-    """
-
-    mean_max: float
-    var_max: float
-    cov_max_sum: float
-    mean: float
-    var: float
-
-
-class GivenMaximum(NamedTuple):
-    """The sum of all items given that the largest is ``a``, for each ``a`` that occurs.
-
-    ``below`` and ``above`` are how far its mean lies from its least and its largest value. Of the
-    items shorter than ``a``: ``rest_mean`` and ``rest_variance`` of one, counted from the least.
-    """
-
-    a: Floats
-    probability: Floats
-    mean: Floats
-    variance: Floats
-    below: Floats
-    above: Floats
-    rest_mean: Floats
-    rest_variance: Floats
-
-
-def _logs(weights: Floats) -> tuple[Floats, Floats]:
-    """log F and the tails 1 - F at each value, both to full relative accuracy."""
-    below = np.cumsum(weights, dtype=_WIDE)
-    above = np.zeros_like(below)
-    above[:-1] = np.cumsum(weights[:0:-1], dtype=_WIDE)[::-1]
-    total = below + above
-    with np.errstate(divide="ignore"):
-        logs = np.where(above < below, np.log1p(-above / total), np.log(below / total))
-    return logs.astype(np.float64), (above / total).astype(np.float64)
-
-
-def _before(values: Floats) -> Floats:
-    """Sums of all values before each place."""
-    found = np.zeros(len(values), dtype=_WIDE)
-    np.cumsum(values[:-1], dtype=_WIDE, out=found[1:])
-    return found.astype(np.float64)
-
-
-def _from(values: Floats) -> Floats:
-    """Sums of the values from each place on."""
-    return np.cumsum(values[::-1], dtype=_WIDE)[::-1].astype(np.float64)
-
-
-def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
-    """Moments of the largest of ``lanes`` independent items, and of one item.
-
-    Covariances are sums of P(A <= a, B <= b) - P(A <= a)·P(B <= b) over all a and b (Hoeffding),
-    here of positive terms.
-
-    Parameters
-    ----------
-    low : int
-        The shortest item.
-    weights : array
-        Probabilities of ``low``, ``low + 1``, ...
-    lanes : int
-        Items in lockstep.
-
-    >>> round(order_statistics(1, np.ones(6) / 6, 2).mean_max * 36, 12)  # two dice
-    161.0
-    """
-    logs, tails = (part[:-1] for part in _logs(weights))  # at the longest item both are 0
-    upto = np.exp(logs)
-    highest, beyond = np.exp(lanes * logs), -np.expm1(lanes * logs)
-    others = np.exp((lanes - 1) * logs)
-    covariance = others * (upto * _from(tails) + tails * _before(upto))
-    return OrderStatistics(
-        mean_max=low + float(beyond.sum()),
-        var_max=float((beyond * (2.0 * _before(highest) + highest)).sum()),
-        cov_max_sum=lanes * float(covariance.sum()),
-        mean=low + float(tails.sum()),
-        var=float((tails * (2.0 * _before(upto) + upto)).sum()),
-    )
-
-
-def given_maximum(low: int, weights: Floats, lanes: int) -> GivenMaximum:
-    """Mean, variance and range of the sum of ``lanes`` items for each value of the largest.
-
-    K of the items take ``a``: binomial with q = P(W = a | W <= a), given that K >= 1. The others
-    are independent and shorter. Parameters as in :func:`order_statistics`.
-    """
-    place = np.flatnonzero(weights).astype(np.float64)
-    share = weights[weights > 0]
-    logs, _ = _logs(share)
-    before = _before(share)
-    first = before == 0  # nothing is shorter than the least
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(first, place, _before(share * place) / before)
-        spread = np.where(first, 0.0, _before(share * place * place) / before - mean * mean)
-        q = share / (before + share)
-        some = -np.expm1(lanes * np.log1p(-q))  # P(K >= 1)
-    spread = np.maximum(spread, 0.0)
-    count = np.clip(lanes * q / some, 1.0, lanes)  # E[K | K >= 1]
-    scatter = count * np.maximum((1.0 - q) - lanes * q * (1.0 - some) / some, 0.0)
-    gap, rest = place - mean, lanes - count
-    below, above = (lanes - 1) * mean + (count - 1.0) * gap, rest * gap
-    return GivenMaximum(
-        a=low + place,
-        probability=np.exp(lanes * logs) * some,
-        mean=lanes * float(low) + place + below,
-        variance=np.minimum(rest * spread + scatter * gap**2, below * above),
-        below=below,
-        above=above,
-        rest_mean=mean,
-        rest_variance=spread,
-    )
-
-
 def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     """Rigorous bounds on the mean loss of a group, in O(S), without its law.
 
@@ -240,7 +113,7 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
         )
     work = pmf.cut(max(tol / lanes / max(lanes - 1.0, 1.0), 1e-280))
     low, high, weights = work.low, int(work.high), work.weights
-    slack = float(np.finfo(float).eps) * _ROUNDINGS + float(np.finfo(_WIDE).eps) * len(weights)
+    slack = float(np.finfo(float).eps) * _ROUNDINGS + float(np.finfo(WIDE).eps) * len(weights)
     high_is_known = pmf.is_finite and not work.missing
     moved, largest = 0.0, 1.0
     if work.missing:
@@ -310,14 +183,13 @@ def _parts(low: int, weights: Floats, lanes: int) -> dict[str, float]:
             (below > 0) & (above > 0), 1.0 / (mean * least) - 1.0 / (mean * most), 0.0
         )
     sharp = parabola(from_least, least)
-    tail = sharp
-    for exponent in _TAILS:
-        step = exponent * rest / 3.0  # Bernstein: P(sum < base - t) <= exp(-exponent)
-        t = step + np.sqrt(step**2 + 2.0 * exponent * (lanes - 1) * spread)
-        start = least + (lanes - 1) * rest - t
-        with np.errstate(divide="ignore", invalid="ignore"):
-            beyond = parabola(var / (mean - start), start) + math.exp(-exponent) / least
-        tail = np.where((start > least) & (start < mean), np.minimum(tail, beyond), tail)
+    step = _TAILS * rest / 3.0  # Bernstein: P(sum < base - t) <= exp(-exponent), for each of these
+    t = step + np.sqrt(step**2 + 2.0 * _TAILS * (lanes - 1) * spread)
+    start = least + (lanes - 1) * rest - t
+    with np.errstate(divide="ignore", invalid="ignore"):
+        beyond = parabola(var / (mean - start), start) + np.exp(-_TAILS) / least
+    inside = (start > least) & (start < mean)
+    tail = np.minimum(sharp, np.where(inside, beyond, np.inf).min(axis=0))
     return {
         "conditional_jensen": total(1.0 / mean),
         "second_moment_lower": total(parabola(from_most, most)),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from sweeps.grid import Grid, Leaf
+from sweeps.laws import read_label
 from sweeps.space import Axis
+from sweeps.tables import run_tables
 from symbolic.errors import DseError
 from symbolic.graph import Graph
 from symbolic.model import Model
@@ -18,7 +19,6 @@ from symbolic.ops import (
     Node,
     constant,
     equal,
-    interpret_all,
     reference,
     references,
     substitute,
@@ -85,7 +85,7 @@ def build_grid(
             )
     for name, label in (labels or {}).items():
         given[name] = None
-        leaves[name] = Leaf(axes=(), array=np.array(label, dtype=object))
+        leaves[name] = Leaf(axes=(), array=np.array(read_label(name, label), dtype=object))
     for axis in axes:
         _add_axis(axis, (tables or {}).get(axis.name, {}), given, leaves)
     switch_axes = tuple(axis.name for axis in axes if axis.kind == "switch")
@@ -215,28 +215,8 @@ def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) 
             complete[name] = leaves[name]
         elif definition.kind == "default":
             complete[name] = Leaf(axes=(), array=np.array(float(definition.node.args[0])))
-        elif definition.kind == "table":
-            complete[name] = _run_table(graph, name, complete, order)
+        elif definition.kind == "table" and name not in complete:
+            alike = [d for d in graph.definitions.values() if d.needs == definition.needs]
+            tables = [d.equation for d in alike if d.kind == "table" and d.equation is not None]
+            complete.update(run_tables(graph, tables, complete, order))
     return complete
-
-
-def _run_table(graph: Graph, name: str, leaves: Mapping[str, Leaf], order: tuple[str, ...]) -> Leaf:
-    """A table equation, called once for each distinct combination of its inputs."""
-    definition = graph.definitions[name]
-    assert definition.equation is not None
-    roots = [graph.flat(need) for need in definition.needs]
-    used = {axis for n in references(*roots) for axis in leaves[n].axes}
-    switched = {axis for n in references(*roots) for axis in leaves[n].switched}
-    axes = tuple(axis for axis in order if axis in used)
-    values = {n: np.atleast_1d(leaves[n].over(axes)) for n in references(*roots)}
-    with np.errstate(all="ignore"):
-        columns = np.broadcast_arrays(*map(np.asarray, interpret_all(roots, values)))
-    shape = columns[0].shape if columns and axes else ()
-    known: dict[tuple[Any, ...], float] = {}
-    result = np.empty(math.prod(shape))
-    for place, inputs in enumerate(zip(*(c.reshape(-1).tolist() for c in columns), strict=True)):
-        if inputs not in known:
-            known[inputs] = float(definition.equation(*inputs))
-        result[place] = known[inputs]
-    own = tuple(axis for axis in order if axis in switched)
-    return Leaf(axes=axes, array=result.reshape(shape), switched=own)

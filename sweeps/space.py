@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.forms import numbers
+from sweeps.laws import read_label
 from symbolic.equation import label_text
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_value
@@ -74,16 +76,15 @@ def _shown(values: Sequence[Any] | NDArray[Any]) -> str:
     return ", ".join(texts) + (f", ... ({len(values)} in all)" if len(values) > 8 else "")
 
 
-def _labels(spec: Any, row: Quantity, where: str, known: Sequence[str] | None) -> tuple[str, ...]:
+def _labels(spec: Any, row: Quantity, where: str, folder: Path | None = None) -> tuple[str, ...]:
     if isinstance(spec, str) or not isinstance(spec, Sequence):
         raise DseError(f"{where} = {spec!r}: expected a list of labels")
-    labels = tuple(map(label_text, spec))
-    allowed = row.labels or known
-    for label in labels if allowed else ():
-        if label not in (allowed or ()):
+    labels = tuple(read_label(row.name, value, folder, f"{where} holds") for value in spec)
+    for label in labels if row.labels else ():
+        if label not in (row.labels or ()):
             raise DseError(
-                f"{where} holds {label!r}, which is none of {_shown(tuple(allowed or ()))}"
-                f"{nearest(label, allowed or ())}"
+                f"{where} holds {label!r}, which is none of {_shown(row.labels or ())}"
+                f"{nearest(label, row.labels or ())}"
             )
     return labels
 
@@ -102,7 +103,9 @@ def _distinct(values: Sequence[Any] | NDArray[Any], where: str) -> None:
         seen[value] = place
 
 
-def parse_axis(name: str, spec: Any, quantities: Mapping[str, Quantity]) -> Axis:
+def parse_axis(
+    name: str, spec: Any, quantities: Mapping[str, Quantity], folder: Path | None = None
+) -> Axis:
     """Read one axis as a study or a call gives it.
 
     Parameters
@@ -115,6 +118,8 @@ def parse_axis(name: str, spec: Any, quantities: Mapping[str, Quantity]) -> Axis
         ``powers_of_two``, or ``zip`` (a mapping from quantities to lists of one length).
     quantities : mapping of str to Quantity
         The rows that may be named.
+    folder : Path, optional
+        The folder against which the paths of laws are read.
 
     Raises
     ------
@@ -134,7 +139,7 @@ def parse_axis(name: str, spec: Any, quantities: Mapping[str, Quantity]) -> Axis
     if isinstance(spec, Mapping) and "zip" in spec:
         return _zip(name, spec, quantities)
     if name in ("machine", "workload"):
-        labels = _labels(spec, Quantity(name=name, labels=()), where, None)
+        labels = _labels(spec, Quantity(name=name, labels=()), where)
         return _categories(name, "label", labels, where)
     row = quantities.get(name)
     if row is None:
@@ -142,7 +147,7 @@ def parse_axis(name: str, spec: Any, quantities: Mapping[str, Quantity]) -> Axis
         raise UnknownNameError(f"{where} is no known quantity{nearest(name, known)}")
     if row.labels is not None:
         kind = "switch" if row.is_switch else "label"
-        return _categories(name, kind, _labels(spec, row, where, None), where)
+        return _categories(name, kind, _labels(spec, row, where, folder), where)
     array = numbers(spec, row, where)
     _distinct(array, where)
     row.check(array, where)

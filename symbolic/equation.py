@@ -88,6 +88,8 @@ class Equation:
 
 def label_text(value: object) -> str:
     """The label of a switch as text; truth values are ``true`` and ``false``."""
+    if isinstance(value, str):
+        return value
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

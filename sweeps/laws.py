@@ -1,0 +1,136 @@
+"""Laws of work as labels: where the models of ``symbolic`` meet the laws of ``stochastic``.
+
+A model's table equations read ``distribution``. Its values stay labels for everybody else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from symbolic.equation import label_text
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    from stochastic import Law, Pmf
+    from stochastic.inequalities import Bounds
+    from stochastic.longest import OrderStatistics
+
+__all__ = ["WorkLaw", "contents", "is_law", "read_label", "read_law"]
+
+#: The quantity whose labels are laws.
+NAME = "distribution"
+
+
+def is_law(name: str) -> bool:
+    """Whether the labels of a quantity are laws of work."""
+    return name == NAME
+
+
+class WorkLaw(str):
+    """The text of a law of work, and the law; ``content`` tells laws of one text apart."""
+
+    __slots__ = ("content", "pmf")
+
+    pmf: Pmf
+    content: str
+
+    def __new__(cls, text: str, pmf: Pmf, content: str = "") -> WorkLaw:
+        """The text with its law."""
+        found = super().__new__(cls, text)
+        found.pmf, found.content = pmf, content
+        return found
+
+    def __getnewargs__(self) -> Any:
+        return str(self), self.pmf, self.content
+
+    def imbalance(self, lanes: float) -> Law:
+        """The law of the loss of a group."""
+        return _imbalance(self.pmf, lanes)
+
+    def order_statistics(self, lanes: float) -> OrderStatistics:
+        """Moments of the longest item of a group, and of one."""
+        from stochastic.longest import order_statistics
+
+        work = self.imbalance(lanes).work
+        return order_statistics(work.low, work.weights, int(lanes))
+
+    def bounds(self, lanes: float) -> Bounds:
+        """Rigorous bounds on the mean loss of a group."""
+        return _bounds(self.pmf, lanes)
+
+
+@lru_cache(maxsize=64)
+def _imbalance(pmf: Pmf, lanes: float) -> Law:
+    """Kept while the equations of one model ask for parts of it."""
+    from stochastic import imbalance
+
+    return imbalance(pmf, lanes)  # type: ignore[arg-type]  # whole numbers come as floats
+
+
+@lru_cache(maxsize=64)
+def _bounds(pmf: Pmf, lanes: float) -> Bounds:
+    from stochastic import bounds
+
+    return bounds(_imbalance(pmf, lanes).work, int(lanes))
+
+
+def read_law(value: Any, folder: Path | None = None, where: str = f"{NAME} =") -> WorkLaw:
+    """A law of work as a label.
+
+    Parameters
+    ----------
+    value : str or Pmf
+        ``"geometric:0.05"``, ``"uniform:20,40"``, the path of a file, or a law of one's own.
+    folder : Path, optional
+        The folder against which relative paths are read.
+    where : str
+        What stands before it in messages.
+
+    Raises
+    ------
+    DseError
+        A text that is no law.
+
+    >>> law = read_law("geometric:0.05")
+    >>> law, law.pmf.mean()
+    ('geometric:0.05', 20.0)
+    """
+    from stochastic import LawError, Pmf
+
+    if isinstance(value, WorkLaw):
+        return value
+    if isinstance(value, Pmf):
+        text, content = repr(value), _content(value)
+        shortened = not text.startswith("Pmf.")  # no constructor: many laws may share it
+        return WorkLaw(f"{text} {content[-8:]}" if shortened else text, value, content)
+    if not isinstance(value, (str, Path)):
+        raise DseError(f"{where} {value!r}: expected a law as text, or a Pmf")
+    text = str(value)
+    is_path = text.lower().endswith((".csv", ".csv.gz"))
+    try:
+        pmf = Pmf.parse(str(folder / text) if is_path and folder is not None else text)
+    except LawError as error:
+        raise DseError(f"{where} {text!r}: {error}") from error
+    return WorkLaw(text, pmf, _content(pmf) if is_path else "")
+
+
+def _content(pmf: Pmf) -> str:
+    """What tells a law apart from others of the same text."""
+    if not pmf.is_finite:
+        return repr(pmf)
+    digest = hashlib.sha256(f"{pmf.low} {pmf.missing!r} ".encode() + pmf.weights.tobytes())
+    return f"{len(pmf.weights):,} values from {pmf.low}, sha256 {digest.hexdigest()}"
+
+
+def contents(labels: Iterable[str]) -> dict[str, str]:
+    """What stands behind those labels that are laws from files or of one's own."""
+    return {t: t.content for t in labels if isinstance(t, WorkLaw) and t.content}
+
+
+def read_label(name: str, value: Any, folder: Path | None = None, where: str = "") -> str:
+    """The label of any quantity; that of a law is read."""
+    return read_law(value, folder, where or f"{name} =") if is_law(name) else label_text(value)

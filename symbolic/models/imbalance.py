@@ -1,0 +1,249 @@
+"""Imbalance: what lockstep costs where the work of the lanes is random (Swatman 2022).
+
+``distribution`` is the law of the work W of one item, an integer of 0 or more. One group of
+``lanes`` items costs lanes · max(W) for ΣW of useful work: its loss is X = lanes · max / sum, 1
+where there is no work. The switch ``work_law`` takes the law from a family and its parameters.
+
+The laws themselves are computed outside: ``distribution`` is text that knows its law (its ``pmf``,
+``imbalance(lanes)``, ``order_statistics(lanes)``, ``bounds(lanes)``), read by whoever evaluates.
+"""
+
+from __future__ import annotations
+
+import math
+
+from symbolic.equation import equation
+from symbolic.errors import DseError
+from symbolic.ops import divide
+
+OUTPUTS = (
+    "imbalance_loss",
+    "imbalance_slowdown",
+    "imbalance_lower",
+    "imbalance_upper",
+    "imbalance_delta",
+    "imbalance_limit",
+)
+
+PAPER = "Swatman 2022"
+FAMILIES_OF = f"{PAPER}, §IV-A"
+
+
+def _read(distribution):
+    """The law behind the text."""
+    if not hasattr(distribution, "imbalance"):
+        raise DseError(
+            f"distribution = {distribution!r} is bare text: laws are read where a study or "
+            "dse.evaluate is given one (sweeps.laws.read_law reads one by hand)"
+        )
+    return distribution
+
+
+# --- the law of work, from a family
+
+
+@equation(name="distribution", source=FAMILIES_OF, table=True, when={"work_law": "bernoulli"})
+def bernoulli(success_probability):
+    """Work or none: 1 with the given probability."""
+    return f"bernoulli:{success_probability!r}"
+
+
+@equation(name="distribution", source=FAMILIES_OF, table=True, when={"work_law": "binomial"})
+def binomial(trial_count, success_probability):
+    """Successes among independent trials.
+
+    >>> binomial(40, 0.5)
+    'binomial:40,0.5'
+    """
+    return f"binomial:{trial_count:.0f},{success_probability!r}"
+
+
+@equation(name="distribution", source=FAMILIES_OF, table=True, when={"work_law": "geometric"})
+def geometric(success_probability):
+    """Trials up to the first success, from 1.
+
+    >>> geometric(0.05)
+    'geometric:0.05'
+    """
+    return f"geometric:{success_probability!r}"
+
+
+@equation(
+    name="distribution", source=FAMILIES_OF, table=True, when={"work_law": "negative_binomial"}
+)
+def negative_binomial(success_count, success_probability):
+    """Failures before the given number of successes.
+
+    >>> negative_binomial(5, 0.3)
+    'negative_binomial:5,0.3'
+    """
+    return f"negative_binomial:{success_count!r},{success_probability!r}"
+
+
+@equation(name="distribution", source=FAMILIES_OF, table=True, when={"work_law": "poisson"})
+def poisson(event_rate):
+    """Events of a given mean number."""
+    return f"poisson:{event_rate!r}"
+
+
+@equation(name="distribution", source=FAMILIES_OF, table=True, when={"work_law": "uniform"})
+def uniform(lowest_work, highest_work):
+    """Every number from the lowest to the highest, both included.
+
+    >>> uniform(20.0, 40.0)
+    'uniform:20,40'
+    """
+    return f"uniform:{lowest_work:.0f},{highest_work:.0f}"
+
+
+# --- one item
+
+
+@equation(source=f"{PAPER}, §III", symbol=r"\mathrm{E}[W]", table=True)
+def work_mean(distribution):
+    """Mean work of an item. [iterations]"""
+    return float(_read(distribution).pmf.mean())
+
+
+@equation(source=f"{PAPER}, §III", symbol=r"\sigma_W", table=True)
+def work_std(distribution):
+    """Standard deviation of the work of an item. [iterations]"""
+    return math.sqrt(_read(distribution).pmf.var())
+
+
+@equation(source=f"{PAPER}, §III", symbol=r"\min W", table=True)
+def work_min(distribution):
+    """Work of the shortest item. [iterations]"""
+    return float(_read(distribution).pmf.low)
+
+
+@equation(source=f"{PAPER}, §III", symbol="S", table=True)
+def work_max(distribution):
+    """Work of the longest item; infinite where the law has no end. [iterations]"""
+    return float(_read(distribution).pmf.high)
+
+
+# --- a group in lockstep
+
+
+@equation(source=f"{PAPER}, Eq. 7", symbol=r"\mathrm{E}[W_{(n:n)}]", table=True)
+def expected_max(distribution, lanes):
+    r"""Expected work of the longest of all lanes. [iterations]
+
+    .. math:: \sum_{a \ge 0} (1 - F_W(a)^n)
+    """
+    return _read(distribution).order_statistics(lanes).mean_max
+
+
+@equation(source=f"{PAPER}, Eqs. 7 and 8", symbol=r"\mathrm{Cov}[W_{(n:n)}, \Sigma W]", table=True)
+def max_sum_covariance(distribution, lanes):
+    """Covariance of the longest item with the sum of all. [iterations²]"""
+    return _read(distribution).order_statistics(lanes).cov_max_sum
+
+
+@equation(source=f"{PAPER}, Eqs. 4-11", symbol=r"\mathrm{E}[X_W(n)]", table=True)
+def imbalance_loss(distribution, lanes):
+    r"""Mean loss of a group: lane-iterations spent over those of useful work. [ratio]
+
+    .. math:: \mathrm{E}\left[n \frac{\max_i W_i}{\sum_i W_i}\right]
+
+    >>> from sweeps.laws import read_law
+    >>> round(imbalance_loss(read_law("geometric:0.05"), 32), 9)
+    3.978774601
+    """
+    return float(_read(distribution).imbalance(lanes).mean())
+
+
+@equation(source=f"{PAPER}, Eqs. 4-11", symbol=r"\sigma_X", table=True)
+def imbalance_loss_std(distribution, lanes):
+    """Standard deviation of the loss from group to group. [ratio]"""
+    return float(_read(distribution).imbalance(lanes).std())
+
+
+@equation(source=f"{PAPER}, Eqs. 2 and 3, of many groups", symbol=r"\rho")
+def imbalance_slowdown(expected_max, work_mean):
+    r"""What a workload of many groups pays for lockstep: a ratio of means. [ratio]
+
+    The paper takes the mean loss of a group for it. A workload weighs each group by its work, so
+    that the two differ by the covariance of loss and work.
+
+    .. math:: \mathrm{E}[W_{(n:n)}] / \mathrm{E}[W]
+
+    >>> imbalance_slowdown(26.25, 20.0)
+    1.3125
+    """
+    return divide(expected_max, work_mean, at_zero=1.0)
+
+
+# --- bounds, approximations, limits
+
+
+@equation(source="second moments of the sum for each maximum", table=True)
+def imbalance_lower(distribution, lanes):
+    """Rigorous lower bound on the mean loss. [ratio]"""
+    return _read(distribution).bounds(lanes).lower
+
+
+@equation(source="second moments of the sum for each maximum, Bernstein", table=True)
+def imbalance_upper(distribution, lanes):
+    """Rigorous upper bound on the mean loss. [ratio]"""
+    return _read(distribution).bounds(lanes).upper
+
+
+@equation(source=f"{PAPER}, Eq. 4, its largest value")
+def imbalance_largest(lanes, work_min, work_max):
+    r"""Largest loss a group can have: one item as long as any, the others as short. [ratio]
+
+    .. math:: \frac{n S}{S + (n - 1) \min W}
+
+    >>> imbalance_largest(4.0, 20.0, 40.0)
+    1.6
+    """
+    return lanes / (1 + (lanes - 1) * divide(work_min, work_max, at_zero=1.0))
+
+
+@equation(source=f"{PAPER}, Eq. 4, to second order")
+def imbalance_delta(
+    imbalance_slowdown, expected_max, max_sum_covariance, work_mean, work_std, lanes
+):
+    r"""The mean loss to second order in the fluctuation of the sum; no bound. [ratio]
+
+    .. math:: \rho \left(1 + \frac{\sigma_W^2}{n \mathrm{E}[W]^2}
+        - \frac{\mathrm{Cov}[W_{(n:n)}, \Sigma W]}{n \mathrm{E}[W] \mathrm{E}[W_{(n:n)}]}\right)
+
+    >>> imbalance_delta(1.5, 30.0, 40.0, 20.0, 10.0, 4.0)
+    1.56875
+    """
+    moved = work_std * work_std * expected_max - max_sum_covariance * work_mean
+    scale = lanes * work_mean * work_mean * expected_max
+    return imbalance_slowdown * (1 + divide(moved, scale, at_zero=0.0))
+
+
+@equation(source=f"{PAPER}, Eq. 4, for many lanes")
+def imbalance_limit(work_max, work_mean):
+    r"""What loss and slowdown tend to for ever more lanes; infinite for endless laws. [ratio]
+
+    .. math:: S / \mathrm{E}[W]
+
+    >>> imbalance_limit(40.0, 30.0) == 4 / 3
+    True
+    """
+    return divide(work_max, work_mean, at_zero=1.0)
+
+
+@equation(source="max/sum and sum of exponential work are independent", symbol="H_n", table=True)
+def exponential_loss(lanes):
+    r"""Mean loss and slowdown where work is exponential, as geometric work of long items nearly is.
+
+    .. math:: H_n = \sum_{k=1}^n 1/k
+
+    >>> exponential_loss(4)
+    2.083333333333333
+    """
+    if lanes < EXACT_LANES:
+        return math.fsum(1 / k for k in range(1, int(lanes) + 1))
+    correction = 1 / (2 * lanes) - 1 / (12 * lanes**2)
+    return math.log(lanes) + EULER + correction
+
+
+EXACT_LANES, EULER = 10_000, 0.57721566490153286
