@@ -28,7 +28,7 @@ __all__ = ["losses", "simulate"]
 
 _CUT = 1e-18
 _BLOCK = 1 << 17  # items whose sums are added up as one: fixed, so that sums are the same anywhere
-_TASK = 1 << 25  # items after which a thread looks for other work
+_TASK = 1 << 22  # items after which a thread looks for other work
 _PILOT = 1 << 15  # items that tell how finely losses are tallied
 _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 
