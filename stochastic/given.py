@@ -1,0 +1,177 @@
+"""What users give a law by: probabilities, weights, counts, samples; each checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from numbers import Rational
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stochastic.checks import whole
+from stochastic.distribution import spanned
+from stochastic.errors import LawError
+from stochastic.finite import Tabulated, tabulated
+from stochastic.ratios import SMALL
+
+__all__ = ["counted", "drawn", "positive", "probability", "samples", "shares", "weighed"]
+
+_TOLERANCE = 1e-9
+_UNITS = "count the work in larger units"
+_SHORT = 8  # weights that a repr shows
+
+
+def probability(name: str, value: Any, *, zero: bool = False) -> Any:
+    """A float or a Fraction from 0 (excluded unless ``zero``) to 1."""
+    try:
+        number = value if isinstance(value, Fraction) else float(value)
+        fits = not isinstance(value, bool | str) and (0 < number <= 1 or (zero and number == 0))
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        least = "from 0" if zero else "above 0 and up"
+        raise LawError(f"{name} = {value!r}: expected a probability {least} to 1, such as 0.05")
+    return number
+
+
+def positive(name: str, value: Any, *, zero: bool = False) -> float:
+    """A finite number above 0, or from 0 on."""
+    try:
+        number = float(value)
+        fits = not isinstance(value, bool | str) and (number > 0 or (zero and number == 0))
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits or number == math.inf:
+        raise LawError(
+            f"{name} = {value!r}: expected a finite number {'from' if zero else 'above'} 0"
+        )
+    return number
+
+
+def _values(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
+    """A mapping of values as the lowest one and a dense list."""
+    if not mapping:
+        raise LawError(f"no {what}: expected at least one value")
+    keys = [whole("a value", key, least=0, example=3) for key in mapping]
+    low = min(keys)
+    spanned(low, max(keys), f"the range of the {what}", _UNITS)
+    found: list[Any] = [0] * (max(keys) - low + 1)
+    for key, item in zip(keys, mapping.values(), strict=True):
+        found[key - low] = item
+    return low, found
+
+
+def _dense(given: Any, low: Any, what: str) -> tuple[int, Any]:
+    """A sequence from ``low`` on, or a mapping from values, as the lowest one and what follows."""
+    if isinstance(given, Mapping):
+        if low != 0:
+            raise LawError(f"low = {low!r}: a mapping names its values itself; leave low out")
+        return _values(given, what)
+    low = whole("low", low, least=0, example=0)
+    nested = isinstance(given, np.ndarray) and given.ndim != 1
+    if isinstance(given, str | bytes) or not np.iterable(given) or nested:
+        raise LawError(
+            f"{what} = {given!r}: expected a list of numbers, or a dict that maps values to them"
+        )
+    items = given if isinstance(given, np.ndarray) else list(given)
+    if len(items) == 0:
+        raise LawError(f"no {what}: expected at least one value")
+    spanned(low, low + len(items) - 1, f"the range of the {what}", _UNITS)
+    return low, items
+
+
+def shares(items: Any, normalise: bool, what: str = "weights") -> tuple[Any, bool]:
+    """Weights that sum to one, all Fractions where all are rational; whether one was a Fraction."""
+    if all(isinstance(item, Rational) and not isinstance(item, bool) for item in items):
+        exact = [Fraction(int(item.numerator), int(item.denominator)) for item in items]
+        for item in exact:
+            if item < 0:
+                raise LawError(f"{what} hold {item!s}: expected numbers from 0 on")
+        total = sum(exact)
+        if total != 1 and (not normalise or total == 0):
+            raise _sum_error(what, total)
+        return [item / total for item in exact], any(isinstance(item, Fraction) for item in items)
+    try:
+        weights = np.array(items, dtype=np.float64)
+        if weights.ndim != 1:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise LawError(f"{what} = {items!r:.60}: expected numbers") from None
+    wrong = ~(weights >= 0) | (weights == math.inf)
+    if wrong.any():
+        item = weights[wrong][0].item()
+        raise LawError(f"{what} hold {item!r}: expected finite numbers from 0 on")
+    if normalise and weights.max() > 0:
+        weights /= weights.max()
+    sum_ = math.fsum(weights)
+    if sum_ == 0 or (not normalise and abs(sum_ - 1) > _TOLERANCE):
+        raise _sum_error(what, sum_)
+    return weights if sum_ == 1 else weights / sum_, False
+
+
+def _sum_error(what: str, total: Any) -> LawError:
+    if total == 0:
+        return LawError(f"{what} are all 0: expected at least one above 0")
+    return LawError(
+        f"{what} sum to {total!s}, not to 1: give normalise=True to divide them by their sum"
+    )
+
+
+def weighed(given: Any, low: Any, normalise: bool, made: str = "") -> tuple[Tabulated, bool]:
+    """The law of weights, and whether it was given in Fractions."""
+    low, items = _dense(given, low, "weights")
+    found, fractions = shares(items, normalise)
+    if not made and len(items) <= _SHORT:
+        given_as = found if isinstance(found, list) else found.tolist()
+        made = f"Pmf.from_weights({given_as!r}{f', low={low}' if low else ''})"
+    if isinstance(found, list):
+        common = math.lcm(*(item.denominator for item in found))
+        return tabulated(low, None, tuple(int(item * common) for item in found), made), fractions
+    return tabulated(low, found, made=made), False
+
+
+def counted(given: Any, low: Any) -> Tabulated:
+    """The law of counts."""
+    low, items = _dense(given, low, "counts")
+    counts = [whole("a count", item, least=0, example=7) for item in items]
+    if not any(counts):
+        raise LawError("counts are all 0: expected at least one item")
+    return tabulated(low, None, tuple(counts))
+
+
+def samples(given: Any) -> npt.NDArray[np.int64]:
+    """An array of whole numbers from 0 on, of any shape, as one of one dimension."""
+    try:
+        found = np.ravel(np.asarray(given))
+    except ValueError:
+        found = np.array(["ragged"])
+    if found.size == 0:
+        raise LawError("no samples: expected at least one whole number from 0 on")
+    if found.dtype.kind == "O":
+        found = np.array([whole("a sample", one, least=0, example=12) for one in found.tolist()])
+    if found.dtype.kind not in "iuf":
+        raise LawError(f"samples of type {found.dtype}: expected whole numbers from 0 on")
+    wrong = ~(found >= 0) | (found > 2**53)
+    if found.dtype.kind == "f":
+        wrong |= found != np.floor(found)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise LawError(
+            f"sample {place} is {found[place].item()!r}: expected whole numbers from 0 on"
+            + (", such as 12" if found[place] < 0 or found[place] != found[place] else "")
+        )
+    return found.astype(np.int64)
+
+
+def drawn(given: Any) -> Tabulated:
+    """The law of samples: each value as often as it occurs."""
+    found = samples(given)
+    low = int(found.min())
+    spanned(low, int(found.max()), "the range of the samples", _UNITS)
+    counts = np.bincount(found - low)
+    if len(counts) > SMALL:
+        return tabulated(low, counts / len(found))
+    return tabulated(low, None, tuple(counts.tolist()))
