@@ -12,7 +12,8 @@ import numpy as np
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
-from stochastic.means import REACH, STEP, finite, log_nodes, mean_loss, mean_max
+from stochastic.longest import order_statistics
+from stochastic.means import REACH, STEP, finite, log_nodes, mean_loss
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -142,7 +143,7 @@ def partition(
     ends = _ends(values, weights, places, objective)
     bins = min(bins, len(ends) - 1)
     cost, begin = _best(values, weights, ends, lanes, min(bins + 1, len(ends) - 1), objective)
-    mean = mean_max(work.low, work.weights, 1)
+    mean = order_statistics(work.low, work.weights, 1).mean
 
     @cache
     def told(first: int, last: int) -> tuple[float, ...]:
@@ -150,9 +151,9 @@ def partition(
         part = work.weights[low - work.low : high - work.low + 1]
         weight = float(part.sum())
         part = part / weight
-        longest = mean_max(low, part, lanes)
-        own = longest / mean_max(low, part, 1) if high else 1.0
-        return low, high, weight, weight * longest, own, mean_loss(low, part, lanes)
+        found = order_statistics(low, part, lanes)
+        own = found.mean_max / found.mean if high else 1.0
+        return low, high, weight, weight * found.mean_max, own, mean_loss(low, part, lanes)
 
     rows = np.full((6, bins, bins), math.nan)
     for b in range(1, bins + 1):
@@ -162,7 +163,7 @@ def partition(
             rows[:, b - 1, place] = told(int(ends[first]), int(ends[last]))
             last = first
     lower, upper, weight, longest, own, loss = rows
-    mean = mean_max(work.low, work.weights, 1)
+    mean = order_statistics(work.low, work.weights, 1).mean
     total = np.nansum(longest, axis=1) / mean if mean else np.ones(1)
     each = np.nansum(weight * loss, axis=1)
     gain = cost[-1, 1] / cost[-1, 1:] if mean else np.ones(1)

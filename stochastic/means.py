@@ -9,13 +9,14 @@ import numpy as np
 
 from stochastic.checks import fraction
 from stochastic.errors import LawError
+from stochastic.longest import order_statistics
 from stochastic.numeric import NumericLaw
 from stochastic.pmf import Pmf
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["REACH", "STEP", "finite", "log_nodes", "mean_loss", "mean_max", "slowdown"]
+__all__ = ["REACH", "STEP", "finite", "log_nodes", "mean_loss", "slowdown"]
 
 STEP = 0.25  # of log t: the trapezoidal rule for ∫ exp(-t·sum) dt is then exact to 2e-16
 REACH = 45.0  # exp(-45) is nothing
@@ -47,21 +48,14 @@ def mean_loss(low: int, weights: npt.NDArray[np.float64], lanes: int) -> float:
     return law.moment(1)[0]
 
 
-def mean_max(low: int, weights: npt.NDArray[np.float64], lanes: int) -> float:
-    """E[max] = low + Σ (1 - F(a)**lanes), all terms positive, of values low, low + 1, ...
-
-    >>> mean_max(1, np.full(6, 1 / 6), 2) * 36
-    161.0
-    """
-    tail = np.minimum(np.cumsum(weights[:0:-1]), 1.0)
-    with np.errstate(divide="ignore"):
-        return low + float(np.sum(-np.expm1(lanes * np.log1p(-tail))))
-
-
 def slowdown(low: int, weights: npt.NDArray[np.float64], lanes: int) -> float:
-    """E[max] / E[W]; 1 where there is no work at all."""
-    longest = mean_max(low, weights, lanes)
-    return longest / mean_max(low, weights, 1) if longest else 1.0
+    """E[max] / E[W], 1 where there is no work at all; of values low, low + 1, ...
+
+    >>> round(slowdown(1, np.full(6, 1 / 6), 2), 12)
+    1.277777777778
+    """
+    found = order_statistics(low, weights, lanes)
+    return found.mean_max / found.mean if found.mean else 1.0
 
 
 def log_nodes(least: float, most: float, lanes: int) -> npt.NDArray[np.float64]:

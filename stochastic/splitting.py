@@ -11,7 +11,8 @@ import numpy as np
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
-from stochastic.means import finite, mean_loss, mean_max, slowdown
+from stochastic.longest import order_statistics
+from stochastic.means import finite, mean_loss
 from stochastic.pmf import Pmf
 
 if TYPE_CHECKING:
@@ -125,12 +126,13 @@ def split(
         )
     weights = np.concatenate([np.zeros(work.low), work.weights])
     count, longest, mean = pieces(weights, looked, overhead, lanes).T
-    each = mean_max(work.low, work.weights, 1)
+    items = order_statistics(work.low, work.weights, lanes)
+    each = items.mean
     total = count * longest / each if each else np.ones(len(looked))
     own = np.divide(longest, mean, out=np.ones(len(looked)), where=mean > 0)
     best = len(total) - 1 - int(np.argmin(total[::-1]))
     cut = _pieces(work, int(looked[best]), overhead)
-    ratio = slowdown(work.low, work.weights, lanes)
+    ratio = items.mean_max / each if each else 1.0
     variables = {
         "pieces": named("threshold", count, "pieces of an item, on average"),
         "slowdown": named("threshold", own, "slowdown of a workload of the pieces"),
