@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from stochastic import LawError, Pmf, simulate
+from stochastic import LawError, Pmf, imbalance, simulate
 from stochastic.kernels.simulate import alias_table
 from stochastic.simulation import losses
 from tests.oracles.imbalance_remedies import group_means
@@ -131,6 +131,26 @@ def test_errors_are_as_large_as_told():
         assert abs(np.mean(values)) < 4 / math.sqrt(200)
         assert 0.8 < np.std(values) < 1.2
     assert covered >= 185
+
+
+LAWS = {
+    "geometric": Pmf.geometric(0.05),
+    "uniform": Pmf.uniform(20, 40),
+    "negative binomial": Pmf.negative_binomial(5, 0.3),
+    "bernoulli": Pmf.bernoulli(0.25),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("lanes", [2, 32])
+def test_agrees_with_the_law_of_the_loss(name, lanes):
+    groups = 300_000
+    found, law = simulate(LAWS[name], lanes, groups, seed=11), imbalance(LAWS[name], lanes)
+    true = {"loss": law.mean(), "loss_std": law.std(), "slowdown": law.slowdown().value}
+    for what, value in true.items():
+        assert abs(float(found[what]) - value) < 4.5 * float(found[f"{what}_error"])
+    wanted = law.slowdown().std(groups)
+    assert float(found["slowdown_error"]) == pytest.approx(wanted, rel=0.02)
 
 
 def test_spread_of_many_lanes_keeps_its_digits():
