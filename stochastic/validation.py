@@ -248,7 +248,7 @@ def compare(
     model = imbalance(law, lanes)
     groups = whole("groups", groups, least=1, example=2**18)
     seed = whole("seed", seed, least=0)
-    exponents = _exponents(law.sample(groups * model.lanes, seed).reshape(groups, model.lanes))
+    exponents = _exponents(law.sample((groups, model.lanes), seed))
     drawn = drawn_loss(exponents)
 
     def timed(synchronised: bool) -> float:

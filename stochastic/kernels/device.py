@@ -150,7 +150,7 @@ def free_memory() -> float:
 def facts() -> dict[str, Any]:
     """What runs the kernels: name, compute capability, multiprocessors, clock, driver."""
     if SIMULATED:
-        return {"device": "simulator of numba-cuda"}
+        return {"device": "simulator of numba-cuda: no measurement"}
     device = cuda.get_current_device()
     name = device.name
     return {

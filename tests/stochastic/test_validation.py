@@ -245,7 +245,7 @@ def test_in_true_lockstep_the_clocks_give_the_loss_of_the_law(simulated: dict[st
 @needs_numba_cuda
 def test_the_record_names_what_ran(simulated: dict[str, Any]) -> None:
     facts = simulated["facts"]
-    assert facts["device"] == "simulator of numba-cuda"
+    assert facts["device"] == "simulator of numba-cuda: no measurement"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", facts["date"])
     assert facts["numba_cuda"] == version("numba-cuda")
 
@@ -276,7 +276,7 @@ def test_the_example_writes_its_summary(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "largest error of the model" in done.stdout
     summary = json.loads((tmp_path / "trial.json").read_text())
-    assert summary["device"] == "simulator of numba-cuda"
+    assert summary["device"] == "simulator of numba-cuda: no measurement"
     with (tmp_path / "trial.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["law"] for row in rows] == [case["law"] for case in summary["cases"]]
