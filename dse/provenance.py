@@ -38,7 +38,8 @@ def study_text(study: Study) -> str:
         if getattr(study, key) is not None:
             tree[key] = getattr(study, key)
     tree["axes"] = {name: _listed(axis) for name, axis in study.grid().axes.items()}
-    tree["set"] = {name: _jsonable(value) for name, value in study.set.items()}
+    labels = study._parts.labels
+    tree["set"] = {name: labels.get(name, _jsonable(value)) for name, value in study.set.items()}
     tree["where"] = list(study.where)
     tree["outputs"] = list(study.grid().outputs)
     return json.dumps(tree)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from sweeps.forms import numbers
 from sweeps.laws import read_label
-from symbolic.equation import label_text
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_value
 from symbolic.quantities import Quantity
@@ -48,7 +47,7 @@ class Axis:
     def position(self, value: Any, quantities: Mapping[str, Quantity]) -> int:
         """The index of a value or label, or an error that names the nearest."""
         if self.labels:
-            text = label_text(value)
+            text = value if isinstance(value, str) else read_label(self.name, value)
             if text in self.labels:
                 return self.labels.index(text)
             raise DseError(
