@@ -561,11 +561,15 @@ def _rows() -> Iterator[Quantity]:
     yield row("edp", "J s", _RESULT, "energy-delay product", (1e-6, 1))
     yield row("ed2p", "J s^2", _RESULT, "energy-delay-squared product")
     yield row("warps_on_all_sms", "", "[1, inf)", "warps of a busy SM when every SM is in use")
+    yield row("parallel_warps_on_all_sms", "", _RESULT, "N_pw when every SM is in use")
+    yield row("mwp_on_all_sms", "", "(0, inf)", "MWP when every SM is in use", (0.5, 64))
+    yield row("cwp_on_all_sms", "", _RESULT, "CWP when every SM is in use", (1, 64))
+    yield row("sms_at_peak_bw", "", _RESULT, "SMs that reach the peak bandwidth", (1, 64))
     yield row("mwp_peak_bw_on_all_sms", "", _RESULT, "MWP of the bandwidth, every SM in use")
-    yield row("optimal_sms", "", "[1, inf)", "SMs for most work per energy, by the equation")
+    yield row("optimal_sms", "", "[1, inf)", "SMs for most work per energy, by the bandwidth")
 
     # --- temperature
-    celsius = "[-273.15, inf)"
+    celsius = "(-273.15, inf)"
     yield row("elapsed", "s", _NONNEG, "time since the workload began, or since it ended", (0, 600))
     yield row("idle_temperature", "degC", celsius, "chip temperature at rest", (30, 60))
     yield row("temperature_per_watt", "K/W", _NONNEG, "rise for a watt beyond idle", (0.05, 0.3))
@@ -576,8 +580,8 @@ def _rows() -> Iterator[Quantity]:
     yield row("heating_time_constant", "s", _POS, "time constant of heating (RC_Rise)", (10, 100))
     yield row("cooling_time_constant", "s", _POS, "time constant of cooling (RC_Decay)", (10, 100))
     yield row("access_intensity", "", _RESULT, "memory instructions for each other one", (0, 1))
-    yield row("max_temperature", "degC", "[-273.15, inf]", "steady chip temperature", (60, 90))
-    yield row("temperature", "degC", "[-273.15, inf]", "chip temperature", (50, 90))
+    yield row("max_temperature", "degC", "(-273.15, inf]", "steady chip temperature", (60, 90))
+    yield row("temperature", "degC", "(-273.15, inf]", "chip temperature", (50, 90))
     yield row(
         "cooling_start",
         "degC",
@@ -586,7 +590,7 @@ def _rows() -> Iterator[Quantity]:
         (60, 90),
         "max_temperature",
     )
-    yield row("cooling_temperature", "degC", "[-273.15, inf]", "temperature after the run")
+    yield row("cooling_temperature", "degC", "(-273.15, inf]", "temperature after the run")
     yield row("leakage_per_degree", "W/K", _NONNEG, "static power for a degree of rise", (0.1, 1))
     yield row("power_at", "W", "[-inf, inf]", "power at the temperature of that moment")
     yield row("steady_power", "W", "[-inf, inf]", "power at the steady temperature")
@@ -673,6 +677,20 @@ def _rows() -> Iterator[Quantity]:
     yield row("best_energy_share", "", "[0, 1]", "share of the GPU for the least energy")
     yield row("power_growth", "", _NONNEG, "power of the speed-up in dynamic power", (0, 3), 3)
     yield row("efficiency_curvature", "", "[-inf, inf]", "second derivative of E by S")
+
+    # --- transit_supply, energy_roofline, clock_scaling
+    yield row("attained_bandwidth", "B/s", _RESULT, "DRAM bandwidth that is attained", (1e9, 1e12))
+    yield row("arithmetic_intensity", "1/B", _POS, "operations for a byte of DRAM", (0.1, 100))
+    yield row("peak_flops", "1/s", _POS, "most operations a second", (1e11, 2e13))
+    yield row("bandwidth_flops", "1/s", _RESULT, "operations a second that the bandwidth allows")
+    yield row("attained_flops", "1/s", _RESULT, "operations attained a second", (1e10, 1e13))
+    yield row("constant_power", "W", _NONNEG, "power that no rate or clock changes", (10, 100))
+    yield row("energy_per_byte", "J/B", _NONNEG, "energy of a byte of DRAM", (1e-11, 1e-9))
+    yield row("energy_per_flop", "J", _NONNEG, "energy of an operation", (1e-12, 1e-10))
+    yield row("flops_per_watt", "1/J", _RESULT, "operations for a joule")
+    yield row("core_cycles", "cycle", _NONNEG, "cycles that the core clock paces", (1e4, 1e10))
+    yield row("stall_time", "s", _NONNEG, "time that the core clock does not change", (1e-5, 10))
+    yield row("dynamic_power", "W", _NONNEG, "clocked power at the nominal clock", (10, 200))
 
 
 #: Every quantity of the shipped models, by name.

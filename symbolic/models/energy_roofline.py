@@ -1,0 +1,83 @@
+"""The roofline of power: what bytes and operations cost, beside what is always drawn (Choi 2013).
+
+A run that moves data and computes at once attains what the slower of the two allows (the roofline
+of Williams 2009). Its energy is that of its operations, of its bytes, and of constant power while
+it lasts; over its time that is power. Where rates are measured, give them in place of the roofline.
+"""
+
+from __future__ import annotations
+
+import math
+
+from symbolic.equation import equation
+from symbolic.model import Family
+from symbolic.ops import divide, minimum
+
+OUTPUTS = ("power", "attained_flops", "attained_bandwidth", "flops_per_watt")
+
+FAMILIES = (
+    Family(
+        of="attained_flops",
+        terms={"memory": "bandwidth_flops", "computation": "peak_flops"},
+    ),
+)
+
+
+@equation(source="Williams 2009, the slope of the roofline")
+def bandwidth_flops(arithmetic_intensity, mem_bandwidth):
+    r"""Operations a second that the bandwidth allows. [flop/s]
+
+    .. math:: I \beta
+
+    >>> bandwidth_flops(4.0, 1e12)
+    4000000000000.0
+    """
+    return arithmetic_intensity * mem_bandwidth
+
+
+@equation(source="Williams 2009, the roofline")
+def attained_flops(bandwidth_flops, peak_flops):
+    r"""Operations a second that are attained. [flop/s]
+
+    .. math:: \min(I \beta, \pi)
+
+    >>> attained_flops(4e12, 19.5e12)
+    4000000000000.0
+    """
+    return minimum(bandwidth_flops, peak_flops)
+
+
+@equation(source="Williams 2009, by the definition of intensity")
+def attained_bandwidth(attained_flops, arithmetic_intensity):
+    r"""Bytes a second that are moved. [B/s]
+
+    .. math:: F / I
+
+    >>> attained_bandwidth(4e12, 4.0)
+    1000000000000.0
+    """
+    return attained_flops / arithmetic_intensity
+
+
+@equation(source="Choi 2013, energy of operations, bytes and time, over the time")
+def power(constant_power, energy_per_byte, attained_bandwidth, energy_per_flop, attained_flops):
+    r"""Power of the run. [W]
+
+    .. math:: P_0 + e_B \cdot BW + e_F \cdot F
+
+    >>> power(60.0, 1e-10, 1e12, 5e-12, 4e12)
+    180.0
+    """
+    return constant_power + energy_per_byte * attained_bandwidth + energy_per_flop * attained_flops
+
+
+@equation(source="Choi 2013, the roofline of energy")
+def flops_per_watt(attained_flops, power):
+    r"""Operations for a joule. [flop/J]
+
+    .. math:: F / P
+
+    >>> flops_per_watt(4e12, 200.0)
+    20000000000.0
+    """
+    return divide(attained_flops, power, at_zero=math.inf)

@@ -1,0 +1,42 @@
+"""The memory supply curve alone, as benchmarks measure it: bandwidth against waiting threads.
+
+Of Transit's two curves, f(k) is a property of the machine, measured by a kernel that only streams.
+Its two ends are those of the point δ that the paper prints for each machine: the threads that fill
+the memory system, and the bandwidth at which it is full. ``dse.fit`` finds them from measured
+bandwidth; a machine file turns them into ``ms_peak`` and ``mem_latency``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from symbolic.equation import equation
+from symbolic.ops import divide, minimum
+
+OUTPUTS = ("attained_bandwidth",)
+
+
+@equation(name="attained_bandwidth", source="Li 2015, Eq. 1, Fig. 4-B", when={"supply": "sharp"})
+def attained_bandwidth_sharp(ms_peak_bandwidth, threads_in_ms, ms_transition):
+    r"""Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
+
+    .. math:: R \min(1, k / \delta), \quad \delta = R L
+
+    >>> attained_bandwidth_sharp(8.93e9, 768.0, 1536.0)
+    4465000000.0
+    """
+    return ms_peak_bandwidth * minimum(1, threads_in_ms / ms_transition)
+
+
+@equation(name="attained_bandwidth", source="Li 2015, Eq. 1, Fig. 4-A", when={"supply": "smooth"})
+def attained_bandwidth_smooth(ms_peak_bandwidth, threads_in_ms, ms_transition):
+    r"""Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
+
+    The curve k/(L + k/R): half of the peak where the sharp one is full.
+
+    .. math:: R / (1 + \delta / k)
+
+    >>> attained_bandwidth_smooth(8e9, 1536.0, 1536.0)
+    4000000000.0
+    """
+    return ms_peak_bandwidth / (1 + divide(ms_transition, threads_in_ms, at_zero=math.inf))
