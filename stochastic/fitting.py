@@ -1,0 +1,189 @@
+"""Laws fitted to samples: likelihood, standard errors, and how well each of them fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stochastic import given
+from stochastic.checks import whole
+from stochastic.errors import LawError
+from stochastic.estimation import FAMILIES, Histogram
+from stochastic.pmf import Pmf
+
+__all__ = ["Fit", "fit"]
+
+LARGEST_SAMPLE = 1_000_000
+_TAIL = 1e-12  # of a fitted law, which its distance to the samples leaves out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """A family fitted to samples by maximum likelihood.
+
+    Attributes
+    ----------
+    family : str
+        Its name, as a constructor of ``Pmf``.
+    pmf : Pmf
+        The fitted law.
+    parameters, standard_errors : dict
+        By name. Errors are from the observed information; that of ``trials`` takes it as a real
+        number; where the likelihood is not curved, at trials = the largest sample, it is NaN and
+        that of ``p`` is for trials that are known. Those of ``low`` and ``high`` are the standard
+        deviations of the smallest and the largest sample; both estimates err inwards.
+    log_likelihood, aic : float
+        Akaike's criterion 2·(number of parameters) - 2·log-likelihood; the smallest is best.
+    distance : float
+        Cramér–von Mises: n·Σ (Fn(k) - F(k))²·P(W = k), with Fn the CDF of the n samples.
+    p_value : float
+        How often samples drawn from the fitted law, themselves fitted anew, are as far from their
+        fit; NaN without ``replicates``.
+    """
+
+    family: str
+    pmf: Pmf
+    parameters: dict[str, float]
+    standard_errors: dict[str, float]
+    log_likelihood: float
+    aic: float
+    distance: float
+    p_value: float
+
+
+def fit(
+    samples: Any,
+    families: str | Sequence[str] | None = None,
+    *,
+    replicates: int = 199,
+    seed: int = 0,
+) -> tuple[Fit, ...]:
+    """Fit the families to samples by maximum likelihood, the best by Akaike's criterion first.
+
+    Parameters
+    ----------
+    samples : array of whole numbers, any shape
+        Work of items; at least two different values.
+    families : str or sequence of str, optional
+        Of ``bernoulli binomial geometric negative_binomial poisson uniform``; all that can have
+        given the samples.
+    replicates : int
+        Samples drawn for the p-value of each (a parametric bootstrap); 0 for none.
+    seed : int
+        Of these draws.
+
+    Raises
+    ------
+    LawError
+        For samples that are none, constant, negative or no whole numbers, for an unknown family,
+        and for a family asked for that has no likeliest law.
+
+    Notes
+    -----
+    Chi-squared needs many samples of every value and Kolmogorov–Smirnov a continuous law (Swatman
+    2022, section IV-C); the discrete Cramér–von Mises distance (Choulakian, Lockhart and Stephens
+    1994) needs neither, and drawing replicates allows for the parameters having been fitted.
+    Time grows with the largest sample: with 199 replicates some tenths of a second at 100, seconds
+    at 10,000, a minute or two at the limit of a million; without, half a second there.
+
+    >>> best = fit(Pmf.negative_binomial(5, 0.3).sample(4000, seed=1))[0]
+    >>> best.family, round(best.parameters["p"], 2), round(best.standard_errors["p"], 3)
+    ('negative_binomial', 0.3, 0.007)
+    """
+    asked = _asked(families)
+    replicates = whole("replicates", replicates, least=0, example=199)
+    values = given.samples(samples)
+    if values.max() > LARGEST_SAMPLE:
+        raise LawError(
+            f"the largest sample is {values.max()}, and families are fitted up to {LARGEST_SAMPLE}:"
+            " count the work in larger units, or take the samples as they are with Pmf.from_samples"
+        )
+    histogram = Histogram(np.bincount(values))
+    if histogram.low == histogram.high:
+        raise LawError(
+            f"all {histogram.size} samples are {histogram.low}, which fixes no family: expected "
+            "two different values, or take them as they are with Pmf.from_samples"
+        )
+    found = []
+    for name in asked:
+        estimate = FAMILIES[name].estimate(histogram)
+        if not isinstance(estimate, str):
+            found.append(_fit(name, estimate, histogram, replicates, seed))
+        elif families is not None:
+            raise LawError(f"{name} does not fit the samples: {estimate}; leave it out")
+    return tuple(sorted(found, key=lambda one: one.aic))
+
+
+def _asked(families: str | Sequence[str] | None) -> tuple[str, ...]:
+    if families is None:
+        return tuple(FAMILIES)
+    names = (families,) if isinstance(families, str) else tuple(families)
+    for name in names:
+        if name not in FAMILIES:
+            raise LawError(f"{name!r} is no family: expected some of {', '.join(FAMILIES)}")
+    if not names:
+        raise LawError(f"no families: expected some of {', '.join(FAMILIES)}, or None for all")
+    return tuple(dict.fromkeys(names))
+
+
+def _fit(
+    name: str, estimate: tuple[float, ...], histogram: Histogram, replicates: int, seed: int
+) -> Fit:
+    family = FAMILIES[name]
+    law: Pmf = getattr(Pmf, name)(*estimate)
+    log_likelihood = family.log_likelihood(histogram, *estimate)
+    distance = _distance(histogram, law)
+    return Fit(
+        family=name,
+        pmf=law,
+        parameters=dict(zip(family.parameters, estimate, strict=True)),
+        standard_errors=dict(
+            zip(family.parameters, family.errors(histogram, *estimate), strict=True)
+        ),
+        log_likelihood=log_likelihood,
+        aic=2 * len(estimate) - 2 * log_likelihood,
+        distance=distance,
+        p_value=_p_value(name, law, distance, histogram.size, replicates, seed),
+    )
+
+
+def _distance(histogram: Histogram, law: Pmf) -> float:
+    """n·Σ (Fn(k) - F(k))²·P(W = k)."""
+    table = law.cut(_TAIL)
+    k = np.arange(table.low, table.high + 1)
+    below = np.cumsum(histogram.counts) / histogram.size
+    seen = below[np.minimum(k, histogram.high)]
+    apart = seen - np.cumsum(table.weights)
+    return float(histogram.size * np.dot(apart * apart, table.weights))
+
+
+def _p_value(name: str, law: Pmf, distance: float, size: int, replicates: int, seed: int) -> float:
+    if replicates == 0:
+        return math.nan
+    rng = np.random.default_rng([seed, list(FAMILIES).index(name)])
+    table = law.cut(_TAIL)
+    farther = 0
+    for _ in range(replicates):
+        if size < len(table.weights):
+            counts = np.bincount(table.sample(size, rng))
+        else:
+            counts = np.trim_zeros(rng.multinomial(size, table.weights), "b")
+            counts = np.concatenate([np.zeros(table.low, dtype=np.int64), counts])
+        drawn = Histogram(counts)
+        farther += _distance(drawn, _refitted(name, drawn)) >= distance * (1 - 1e-9) - 1e-15
+    return (1 + farther) / (1 + replicates)
+
+
+def _refitted(name: str, histogram: Histogram) -> Pmf:
+    """The likeliest law of a family, or the limit where that is beyond it."""
+    estimate = FAMILIES[name].estimate(histogram)
+    if isinstance(estimate, str):
+        name = FAMILIES[name].limit
+        estimate = FAMILIES[name].estimate(histogram)
+    assert not isinstance(estimate, str)
+    law: Pmf = getattr(Pmf, name)(*estimate)
+    return law
