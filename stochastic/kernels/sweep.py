@@ -1,0 +1,171 @@
+"""Powers of growing partial sums: P(max = a, sum = b) with positive terms only.
+
+Of ``i`` items none of which is above a, let H(i) be the law of the sum, scaled by 2**(q·i) / i!.
+Of such items any number k may be a, so that a step from one value to the next is the convolution
+
+    H_a(i) = sum_k t(k) · z**(k·a) · H_before(i - k),        t(k) = (2**q · P(a))**k / k!
+
+over the items. Indexed by its deficit u = i·a - sum all terms of a step stand at the same u: it is
+a triangular Toeplitz matrix times a wide one, done in tiles of u that stay in the nearest cache.
+From one value to the next, row i moves up by i times the gap between them; with tiles in descending
+order that happens in place. Of all n items, the terms with k >= 1 are those whose largest is a.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stochastic.kernels.jit import jitted
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["TILE", "starts", "sweep"]
+
+#: Deficits done at once; rows are done four at a time.
+TILE = 128
+_FUSED: dict[str, Any] = {"fastmath": {"contract"}}
+
+
+def starts(lanes: int, top: int) -> npt.NDArray[np.int64]:
+    """Where each row of the state begins, and last its size, for values up to ``top``."""
+    lengths = (np.arange(lanes, dtype=np.int64) * top // TILE + 2) * TILE
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+
+
+@jitted
+def _clear(to: npt.NDArray[np.float64]) -> None:
+    for u in range(len(to)):
+        to[u] = 0.0
+
+
+@jitted
+def _copy(of: npt.NDArray[np.float64], to: npt.NDArray[np.float64]) -> None:
+    for u in range(len(to)):
+        to[u] = of[u]
+
+
+@jitted(**_FUSED)
+def _within(tile: npt.NDArray[np.float64], t: npt.NDArray[np.float64], i: int) -> None:
+    """Rows i .. i + 3 take up those of them that are above."""
+    y = tile[i * TILE : (i + 4) * TILE]
+    t1, t2, t3 = t[4], t[5], t[6]
+    for u in range(TILE):
+        x0, x1, x2 = y[u], y[TILE + u], y[2 * TILE + u]
+        y[TILE + u] += t1 * x0
+        y[2 * TILE + u] += t2 * x0 + t1 * x1
+        y[3 * TILE + u] += t3 * x0 + t2 * x1 + t1 * x2
+
+
+@jitted(**_FUSED)
+def _between(tile: npt.NDArray[np.float64], t: npt.NDArray[np.float64], i: int, j: int) -> None:
+    """Rows i .. i + 3 take up rows j .. j + 3, all above them."""
+    y, x = tile[i * TILE : (i + 4) * TILE], tile[j * TILE : (j + 4) * TILE]
+    k = i - j
+    t0, t1, t2, t3, t4, t5, t6 = t[k], t[k + 1], t[k + 2], t[k + 3], t[k + 4], t[k + 5], t[k + 6]
+    for u in range(TILE):
+        x0, x1, x2, x3 = x[u], x[TILE + u], x[2 * TILE + u], x[3 * TILE + u]
+        y[u] += t3 * x0 + t2 * x1 + t1 * x2 + t0 * x3
+        y[TILE + u] += t4 * x0 + t3 * x1 + t2 * x2 + t1 * x3
+        y[2 * TILE + u] += t5 * x0 + t4 * x1 + t3 * x2 + t2 * x3
+        y[3 * TILE + u] += t6 * x0 + t5 * x1 + t4 * x2 + t3 * x3
+
+
+@jitted(**_FUSED)
+def _last(
+    tile: npt.NDArray[np.float64],
+    t: npt.NDArray[np.float64],
+    first: int,
+    rows: int,
+    atoms: npt.NDArray[np.float64],
+) -> None:
+    """The row of all items, without the term in which none is a."""
+    atoms[:] = 0.0
+    for j in range(first, rows, 4):
+        x, k = tile[j * TILE : (j + 4) * TILE], rows - j + 3
+        t0, t1, t2, t3 = t[k], t[k - 1], t[k - 2], t[k - 3]
+        for u in range(TILE):
+            atoms[u] += t0 * x[u] + t1 * x[TILE + u] + t2 * x[2 * TILE + u] + t3 * x[3 * TILE + u]
+
+
+@jitted(**_FUSED)
+def sweep(
+    values: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.float64],
+    shift: int,
+    mantissas: npt.NDArray[np.float64],
+    exponents: npt.NDArray[np.int64],
+    scale: float,
+    start: npt.NDArray[np.int64],
+    state: npt.NDArray[np.float64],
+    base: npt.NDArray[np.int64],
+    found: npt.NDArray[np.float64],
+    masses: npt.NDArray[np.float64],
+) -> None:
+    """All atoms: P(max = values[p], sum = b) into ``found[base[p] + b]``.
+
+    Parameters
+    ----------
+    values, weights : arrays, shape (values,)
+        Ascending from 0; the probabilities.
+    shift : int
+        q, so large that no row underflows and none overflows.
+    mantissas, exponents : arrays, shape (lanes + 1,)
+        1 / k! is mantissas[k] · 2**exponents[k].
+    scale : float
+        What atoms are multiplied by at last: lanes! / 2**(q·lanes).
+    start, state : arrays
+        Of :func:`starts`, and zeros of that size: the rows, over deficits.
+    base, found, masses : arrays
+        Where the atoms go, and their sum for each value.
+    """
+    lanes = len(mantissas) - 1
+    rows = (lanes + 3) // 4 * 4
+    pad = rows - lanes  # rows in front that stay zero
+    tile = np.zeros(rows * TILE)
+    atoms, mass = np.empty(TILE), np.empty(TILE)
+    t = np.zeros(lanes + 8)  # t(k) at k + 3, zeros around
+    state[0] = 1.0
+    before = 0
+    for p in range(len(values)):
+        a, gap = values[p], values[p] - before
+        before = a
+        part, power = math.frexp(weights[p])
+        for k in range(lanes + 1):
+            t[k + 3] = math.ldexp(
+                part ** float(k) * mantissas[k], (power + shift) * k + exponents[k]
+            )
+        mass[:] = 0.0
+        for n in range((lanes - 1) * a // TILE, -1, -1):
+            u = n * TILE
+            # row j ends at deficit j·a
+            least = pad + ((u + a - 1) // a if u > 0 else 0)
+            first = least // 4 * 4
+            _clear(tile[first * TILE : least * TILE])
+            for j in range(least, rows):
+                i = j - pad
+                moved = min(max(i * gap - u, 0), TILE)
+                at = start[i] + u - i * gap
+                _clear(tile[j * TILE : j * TILE + moved])
+                _copy(state[at + moved : at + TILE], tile[j * TILE + moved : (j + 1) * TILE])
+            _last(tile, t, first, rows, atoms)
+            for k in range(TILE):
+                mass[k] += atoms[k]
+            count = min(TILE, (lanes - 1) * a - u + 1)
+            end = base[p] + lanes * a - u + 1
+            into = found[end - count : end]
+            for k in range(count):
+                into[count - 1 - k] = atoms[k] * scale
+            if p + 1 == len(values):
+                continue
+            for i in range(rows - 4, first - 1, -4):
+                _within(tile, t, i)
+                for j in range(first, i, 4):
+                    _between(tile, t, i, j)
+            for j in range(least, rows):
+                at = start[j - pad] + u
+                _copy(tile[j * TILE : (j + 1) * TILE], state[at : at + TILE])
+        masses[p] = np.sum(mass) * scale
