@@ -12,7 +12,7 @@ import numpy as np
 from stochastic import saddle_point
 from stochastic.distribution import SMALLEST_LOG, Distribution, Reals
 from stochastic.ratios import SMALL
-from stochastic.stepwise import Stepwise, complement, first_held, shortly, two_doubles
+from stochastic.stepwise import Stepwise, apart, complement, first_held, shortly, two_doubles
 
 __all__ = ["Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 
@@ -73,8 +73,9 @@ class Poisson(Stepwise):
     def __post_init__(self) -> None:
         low = 0
         if -self.rate < SMALLEST_LOG:
-            log_rate = math.log(self.rate)
-            low = first_held(lambda k: k * log_rate - self.rate - math.lgamma(k + 1), 0, self.mode)
+            low = first_held(
+                lambda k: -apart(k, self.rate) - math.log(math.tau * k) / 2, 0, self.mode
+            )
         object.__setattr__(self, "low", low)
 
     @property
@@ -136,8 +137,8 @@ class Binomial(Stepwise):
         yes, no = math.log(p), math.log1p(-p)
 
         def log_pmf(k: int) -> float:
-            ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-            return ways + k * yes + (n - k) * no
+            away = apart(k, n * p) + apart(n - k, n * (1 - p))
+            return -away - math.log(math.tau * k * (n - k) / n) / 2
 
         low = 0 if n * no >= SMALLEST_LOG else first_held(log_pmf, 0, self.mode)
         high = n if n * yes >= SMALLEST_LOG else first_held(log_pmf, n, self.mode)
@@ -208,13 +209,13 @@ class NegativeBinomial(Stepwise):
     high: float = field(default=math.inf, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        r, yes, no = self.r, math.log(self.p), math.log1p(-self.p)
-        low = 0
-        if r * yes < SMALLEST_LOG:
+        r, low = self.r, 0
+        if r * math.log(self.p) < SMALLEST_LOG:
 
             def log_pmf(k: int) -> float:
-                ways = math.lgamma(r + k) - math.lgamma(r) - math.lgamma(k + 1)
-                return ways + r * yes + k * no
+                n = r + k
+                away = apart(r, n * self.p) + apart(k, n * (1 - self.p))
+                return -away - math.log(math.tau * k * n / r) / 2
 
             low = first_held(log_pmf, 0, self.mode)
         object.__setattr__(self, "low", low)

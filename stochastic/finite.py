@@ -15,8 +15,8 @@ from stochastic.ratios import SMALL, Ratios
 
 __all__ = ["Tabulated", "Uniform", "convolved", "largest", "tabulated"]
 
-#: Most products of a convolution: some ten seconds.
-_PRODUCTS = 3e10
+#: Most products of a convolution: some half a minute.
+_PRODUCTS = 1e10
 
 
 @dataclass(frozen=True, slots=True)

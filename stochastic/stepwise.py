@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import numpy as np
 
 from stochastic.distribution import SMALLEST_LOG, Distribution, Reals
 
-__all__ = ["Stepwise", "complement", "first_held", "shortly", "two_doubles"]
+__all__ = ["Stepwise", "apart", "complement", "first_held", "shortly", "two_doubles"]
 
 #: Farthest from the mode that a term is reached step by step, at 12 ns a step.
 _WALKABLE = 1_000_000
@@ -74,6 +75,11 @@ def first_held(log_pmf: Callable[[int], float], none: int, held: int) -> int:
         else:
             held = middle
     return held
+
+
+def apart(x: float, mean: float) -> float:
+    """x·log(x/m) + m - x, to a few digits: minus the logarithm of a term of Loader's product."""
+    return x * math.log1p((x - mean) / mean) - (x - mean)
 
 
 def complement(p: float) -> tuple[float, float]:
