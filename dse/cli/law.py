@@ -41,6 +41,7 @@ QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 @click.option("--overhead", default=0.0, help="Cost of each further lane on one item. [0]")
 @click.option("--bins", default=8, help="Most bins that items are sorted into. [8]")
 @click.option("--seed", default=0, help="Of the simulation in the figure. [0]")
+@click.option("--trace", is_flag=True, help="LAW is a file of lengths in order: as they lie, too.")
 @click.option("--plot", metavar="OUT.png", type=click.Path(), help="Draw the law here.")
 @in_json
 def imbalance(
@@ -54,6 +55,7 @@ def imbalance(
     overhead: float,
     bins: int,
     seed: int,
+    trace: bool,
     plot: str | None,
     as_json: bool,
 ) -> None:
@@ -69,12 +71,28 @@ def imbalance(
     with reading():
         found = law_of(Pmf.parse(law), _whole(lanes), tol=tol, eps=eps, zero_work=zero_work)
         data = law_data(found, groups=groups, group=group, overhead=overhead, bins=bins)
+        if trace:
+            data["trace"] = _trace(law, found.lanes, seed)
     if plot is not None:
         from dse.plots import law_figure
 
         law_figure(found, seed=seed).savefig(plot, dpi=110)
         data["plot"] = Path(plot)
     put(as_json, data, lambda: law_text(data))
+
+
+def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
+    """The loss of a file of lengths in several orders, beside independent items of its law."""
+    from stochastic import measured
+
+    if not Path(path).is_file():
+        raise click.UsageError(f"--trace needs a file of lengths, one an item: {path} is none")
+    found = {}
+    for order in ("given", "blocked", "sorted", "shuffled"):
+        told = measured(path, lanes, order=order, seed=seed)
+        names = ("loss", "loss_error", "slowdown", "loss_over_iid", "autocorrelation")
+        found[order] = {name: float(told[name]) for name in names}
+    return found
 
 
 def _whole(text: str) -> int | float | str:
@@ -169,6 +187,7 @@ def law_text(data: Mapping[str, Any]) -> str:
         table(["", "value", "meaning"], rows),
         _granularity(data["granularity"]),
         _binning(data["binning"]),
+        *([_orders(data["trace"])] if "trace" in data else []),
         *([f"figure: {data['plot']}"] if "plot" in data else []),
     ]
     return "\n\n".join(parts)
@@ -193,3 +212,15 @@ def _binning(found: Mapping[str, Any]) -> str:
         rows.append([str(bins), f"{slowdown:.6f}", f"{gain:.4f}", mark])
     title = "binning: items sorted into bins with the best edges, groups formed within a bin"
     return f"{title}\n{table(['bins', 'slowdown', 'gain', ''], rows)}"
+
+
+def _orders(found: Mapping[str, Mapping[str, float]]) -> str:
+    rows = [
+        [order, *(f"{told[name]:.6g}" for name in ("loss", "slowdown", "loss_over_iid"))]
+        for order, told in found.items()
+    ]
+    title = (
+        "the trace as it lies, its items sorted in blocks or whole, and at random; autocorrelation "
+        f"of neighbours {found['given']['autocorrelation']:.3f}"
+    )
+    return f"{title}\n{table(['order', 'loss', 'slowdown', 'loss over i.i.d.'], rows)}"
