@@ -405,8 +405,7 @@ class Pmf:
         if law is None:
             parts = [(copies, law.cut(_NOTHING)) for copies, law in parts]
             law = algebra.added([(copies, law._whole()) for copies, law in parts], made)
-        kept = sum(copies * math.log1p(-law.missing) for copies, law in parts)
-        return Pmf(distribution=law, missing=-math.expm1(kept), _in_fractions=fractions)
+        return Pmf(distribution=law, missing=_missing(parts), _in_fractions=fractions)
 
     def max_of(self, copies: int) -> Pmf:
         """The law of the largest of independent copies, P(W <= k)**copies."""
@@ -414,8 +413,15 @@ class Pmf:
         if copies == 1:
             return self
         of = self.distribution if not self.is_finite else self._whole()
-        missing = -math.expm1(copies * math.log1p(-self.missing))
-        return replace(self, distribution=algebra.maximum(of, copies), missing=missing)
+        law = algebra.maximum(of, copies)
+        return replace(self, distribution=law, missing=_missing([(copies, self)]))
+
+
+def _missing(parts: list[tuple[int, Pmf]]) -> float:
+    """What may be missing where any of several items may be: 1 - Π (1 - missing)**copies."""
+    if any(law.missing >= 1 for _, law in parts):
+        return 1.0
+    return -math.expm1(sum(copies * math.log1p(-law.missing) for copies, law in parts))
 
 
 def _numbers(name: str, values: Any) -> Reals:

@@ -503,6 +503,8 @@ def test_what_is_missing_is_handed_on() -> None:
     again = law.truncate(60)
     assert again.missing == pytest.approx(d + law.sf(60))
     assert law.between(21).missing == pytest.approx(d / law.sf(20))
+    lost = Pmf.geometric(0.05).truncate(3).between(3, 3)
+    assert lost.missing == lost.sum_of(2).missing == lost.max_of(2).missing == 1
 
 
 @settings(max_examples=40, deadline=None)
