@@ -70,7 +70,7 @@ class ExactLaw:
 
     >>> die = ExactLaw(low=1, weights=(Fraction(1, 6),) * 6, lanes=2)
     >>> die.mean(), die.quantile(Fraction(1, 2)), die.cdf(Fraction(6, 5))
-    (Fraction(64877, 49896), Fraction(4, 3), Fraction(4, 9))
+    (Fraction(64877, 49896), Fraction(5, 4), Fraction(4, 9))
     """
 
     low: int
