@@ -83,6 +83,7 @@ def _masses(panel: Any, law: Law, edges: Any, drawn: Any) -> None:
     )
     panel.axvline(float(law.mean()), color=_MARK, lw=1, ls="--", label="mean loss")
     panel.axvline(float(law.slowdown()), color=_MARK, lw=1, ls=":", label="slowdown")
+    panel.set_ylim(bottom=0)
     panel.set_ylabel("probability of a bin")
     panel.set_title(f"mass, and {len(drawn):,} simulated groups", fontsize=10)
     panel.legend(frameon=False, fontsize=8)
@@ -117,12 +118,7 @@ def _cdf(panel: Any, law: Law, edges: Any, drawn: Any) -> None:
         at = float(law.quantile(q))
         panel.plot([at], [q], "o", ms=4, color=_MARK)
         panel.annotate(
-            f"{q:.0%}: {at:.4g}",
-            (at, q),
-            (-6, -10),
-            textcoords="offset points",
-            ha="right",
-            fontsize=8,
+            f"{q:.0%}: {at:.4g}", (at, q), (7, -11), textcoords="offset points", fontsize=8
         )
     panel.set_ylabel("P(X <= loss)")
     panel.set_title("distribution function", fontsize=10)

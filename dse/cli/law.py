@@ -146,7 +146,7 @@ def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -
             "bins": sorted_in["bins"].values,
             "slowdown": sorted_in["slowdown"].values,
             "gain": sorted_in["gain"].values,
-            "enough": int(sorted_in["enough"]),
+            "enough": None if sorted_in.table.attrs["more_pay"] else int(sorted_in["enough"]),
         },
     }
 
@@ -156,10 +156,10 @@ def law_text(data: Mapping[str, Any]) -> str:
     work, slowdown, bound, error = (data[k] for k in ("work", "slowdown", "bounds", "error"))
     beyond = f", cut above {work['cut']:,}" if work["missing"] else f", at most {work['cut']:,}"
     rows = [
-        ["mean loss", f"{data['mean']:.9g}", "E[X] of a group, X = lanes · max / sum"],
+        ["mean loss", f"{data['mean']:.11g}", "E[X] of a group, X = lanes · max / sum"],
         [
             "slowdown",
-            f"{slowdown['value']:.9g}",
+            f"{slowdown['value']:.11g}",
             f"E[max] / E[W] of a workload; ± {slowdown['std']:.2g} over {slowdown['groups']:,} "
             "groups",
         ],
@@ -208,10 +208,13 @@ def _granularity(found: Mapping[str, Any]) -> str:
 def _binning(found: Mapping[str, Any]) -> str:
     rows = []
     for bins, slowdown, gain in zip(found["bins"], found["slowdown"], found["gain"], strict=True):
-        mark = "enough" if int(bins) == found["enough"] else ""
+        mark = "enough" if bins == found["enough"] else ""
         rows.append([str(bins), f"{slowdown:.6f}", f"{gain:.4f}", mark])
     title = "binning: items sorted into bins with the best edges, groups formed within a bin"
-    return f"{title}\n{table(['bins', 'slowdown', 'gain', ''], rows)}"
+    more = (
+        "" if found["enough"] else "\nfurther bins gain more than 1 % each: ask for more (--bins)"
+    )
+    return f"{title}\n{table(['bins', 'slowdown', 'gain', ''], rows)}{more}"
 
 
 def _orders(found: Mapping[str, Mapping[str, float]]) -> str:

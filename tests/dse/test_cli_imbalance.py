@@ -82,7 +82,7 @@ def test_a_trace_as_it_lies(tmp_path):
         (["geometric:0.05", "--lanes", "2.5"], "lanes = 2.5"),
         (["geometric:0.05", "--lanes", "many"], "lanes = 'many'"),
         (["geometric:2"], "2"),
-        (["geometri:0.05"], "geometric"),
+        (["gemetric:0.05"], "geometric"),
         (["nowhere.csv"], "nowhere.csv"),
         (["weights:0.5,0.4"], "sum to 0.9"),
         (["geometric:0.05", "--tol", "0"], "tol = 0"),
