@@ -143,13 +143,13 @@ def test_a_thousand_values_take_less_than_a_second():
 
 
 def test_heavy_tail_keeps_its_digits():
-    """A value a million times the others, once in 10**12: the terms span 18 decades."""
+    """A value 10**5 times the others, once in 10**12: the terms span 17 decades."""
     weights = {0: Fraction(1, 2), 1: Fraction(1, 2) - Fraction(1, 10**12)}
-    weights[10**6] = Fraction(1, 10**12)
+    weights[10**5] = Fraction(1, 10**12)
     for objective in ("slowdown", "loss"):
         floats = Pmf.from_weights({value: float(weight) for value, weight in weights.items()})
         found = partition(floats, 2, 4, objective=objective)
-        for bins, way in ((1, [(0, 1, 10**6)]), (2, [(0,), (1, 10**6)]), (2, [(0, 1), (10**6,)])):
+        for bins, way in ((1, [(0, 1, 10**5)]), (2, [(0,), (1, 10**5)]), (2, [(0, 1), (10**5,)])):
             told = binned(weights, way, 4)
             edges = tuple((values[0], values[-1]) for values in way)
             if found.edges(bins) == edges:
