@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from stochastic.checks import whole
 from stochastic.errors import LawError
+from stochastic.law import imbalance
 from stochastic.pmf import Pmf
 
 __all__ = ["Comparison", "Timing", "compare", "describe", "drawn_loss", "time_powers", "timed_loss"]
@@ -243,8 +244,6 @@ def compare(
     LawError
         Where numba-cuda or a GPU is missing, or for lanes beyond a warp.
     """
-    from stochastic.law import imbalance
-
     model = imbalance(law, lanes)
     groups = whole("groups", groups, least=1, example=2**18)
     seed = whole("seed", seed, least=0)
