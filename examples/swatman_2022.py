@@ -62,9 +62,10 @@ def table(groups: int = GROUPS) -> list[str]:
             as_printed = imbalance(pmf, lanes, eps=1e-6).mean()
             drawn = simulate(pmf, lanes, groups=groups, seed=place)
             uncut = imbalance(pmf, lanes)
+            mean, error = float(drawn["loss"]), float(drawn["loss_error"])
             lines.append(
                 f"{name:11} {lanes:3} {as_printed:8.3f} {modelled[place]:7.3f} "
-                f"{drawn.mean:8.4f} ±{drawn.standard_error:.4f} {simulated[place]:7.3f} "
+                f"{mean:8.4f} ±{error:.4f} {simulated[place]:7.3f} "
                 f"{measured[place]:9.3f} {uncut.mean():10.7f} {float(uncut.slowdown()):10.7f}"
             )
     return lines
