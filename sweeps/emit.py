@@ -41,7 +41,7 @@ _TEMPLATES = {
     "ceil": "np.ceil({0})",
     "absolute": "-{0} if {0} < 0.0 else {0}",
     "exp": "np.exp({0})",
-    "log": "np.log({0})",
+    "log": "log({0})",
     "log2": "np.log2({0})",
     "log10": "np.log10({0})",
     "sqrt": "np.sqrt({0})",

@@ -6,7 +6,8 @@ import importlib
 import importlib.util
 import os
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -14,9 +15,19 @@ from types import ModuleType
 from symbolic.equation import Equation
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
 from symbolic.model import Family, Guide, Model
+from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE, Domain, Quantity
 
 __all__ = ["available_models", "file_text", "iterate_models", "load_model"]
+
+
+def _with_energy(equations: Iterable[Equation]) -> list[Equation]:
+    """The equations, and those of energy where they yield time and power."""
+    found = list(dict.fromkeys(equations))
+    names = {eq.name for eq in found}
+    if {"time", "power"} <= names:
+        found += [eq for eq in _energy.EQUATIONS if eq.name not in names]
+    return found
 
 
 def _from_module(module: ModuleType, name: str) -> Model:
@@ -34,6 +45,7 @@ def _from_module(module: ModuleType, name: str) -> Model:
             quantities[value.name] = value
         elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Equation):
             equations.extend(eq for eq in value if eq not in equations)
+    equations = _with_energy(equations)
     for eq in equations:
         if eq.name not in quantities:
             quantities[eq.name] = Quantity(
@@ -106,7 +118,7 @@ def _union(models: list[Model], prefer: str | None) -> Model:
     joined = (eq for model in models for eq in model.equations if owner[eq.name] is model)
     return Model(
         name=" + ".join(names),
-        equations=tuple(dict.fromkeys(joined)),
+        equations=tuple(_with_energy(joined)),
         quantities=quantities,
         rules=tuple(dict.fromkeys(rule for model in models for rule in model.rules)),
         outputs=tuple(dict.fromkeys(name for model in models for name in model.outputs)),
@@ -167,7 +179,12 @@ def _from_file(path: Path, stamp: int) -> Model:
 
 @lru_cache(maxsize=64)
 def _shipped(name: str) -> Model:
-    return _from_module(importlib.import_module(f"symbolic.models.{name}"), name)
+    """A shipped model; a file with ``UNION`` is a name for several, with outputs of its own."""
+    module = importlib.import_module(f"symbolic.models.{name}")
+    if not hasattr(module, "UNION"):
+        return _from_module(module, name)
+    summary = (module.__doc__ or "").splitlines()[0]
+    return replace(load_model(module.UNION), name=name, outputs=module.OUTPUTS, summary=summary)
 
 
 def _single(name: str, base: Path | None) -> Model:

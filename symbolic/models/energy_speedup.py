@@ -1,0 +1,265 @@
+"""Energy efficiency against speed-up where a CPU and a GPU share the work (Hong 2012, app. A).
+
+``gpu_share`` of the work goes to the GPU, the rest to the CPU; both run at once. The baseline is
+all work on the CPU at its nominal clock. Table 16's ``benchmark_series`` 1-16 say which device is
+slow or fast and which draws low or high power; ``node_configuration`` 1-4 are Figs. 152-155. The
+thesis prints no numbers for these words: a machine file names them, as assumed.
+
+Corrections: Table 16 prints a slow CPU in every series (``printed``); series 9-16 are of a fast
+one, as Fig. 156 has it. A device without a share of the work draws no dynamic power; otherwise the
+energy efficiency of the baseline would not be 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+from symbolic.equation import equation
+from symbolic.models import _appendix_a
+from symbolic.ops import divide, maximum, where
+from symbolic.ops import power as raised
+
+OUTPUTS = (
+    "speedup",
+    "energy_efficiency",
+    "shared_time",
+    "shared_power",
+    "best_speed_share",
+    "best_energy_share",
+)
+
+BENCHMARKS = _appendix_a.EQUATIONS
+
+
+@equation(source="Hong 2012, Eq. 104, all work on the CPU", symbol="T_{CPU}")
+def cpu_full_time(work_units, cpu_work, cpu_cores, cpu_throughput, cpu_scale, cpu_clock):
+    r"""Time of all work on the CPU. [s]
+
+    .. math:: \frac{D \phi}{C \zeta F}
+
+    >>> cpu_full_time(1e9, 1.0, 10.0, 2.0, 1.0, 1e9)
+    0.05
+    """
+    return work_units * cpu_work / (cpu_cores * (cpu_throughput * cpu_scale) * cpu_clock)
+
+
+@equation(source="Hong 2012, Eq. 104, all work on the GPU", symbol="T_{GPU}")
+def gpu_full_time(work_units, gpu_work, gpu_cores, gpu_throughput, gpu_scale, gpu_clock):
+    r"""Time of all work on the GPU. [s]
+
+    .. math:: \frac{D \phi}{C \zeta F}
+
+    >>> gpu_full_time(1e9, 1.0, 10.0, 2.0, 1.0, 1e9)
+    0.05
+    """
+    return work_units * gpu_work / (gpu_cores * (gpu_throughput * gpu_scale) * gpu_clock)
+
+
+@equation(source="Hong 2012, Eq. 107", symbol=r"C F^3 \lambda")
+def cpu_full_power(
+    cpu_cores, cpu_clock, cpu_nominal_clock, cpu_core_power, cpu_scale, clock_power_exponent
+):
+    r"""Dynamic power of the CPU at work. [W]
+
+    .. math:: C F^3 \lambda, \text{ F over its nominal value}
+
+    >>> cpu_full_power(10.0, 1e9, 2e9, 4.0, 1.0, 3.0)
+    5.0
+    """
+    relative = raised(cpu_clock / cpu_nominal_clock, clock_power_exponent)
+    return cpu_cores * (cpu_core_power * cpu_scale) * relative
+
+
+@equation(source="Hong 2012, Eq. 107", symbol=r"C F^3 \lambda")
+def gpu_full_power(
+    gpu_cores, gpu_clock, gpu_nominal_clock, gpu_core_power, gpu_scale, clock_power_exponent
+):
+    r"""Dynamic power of the GPU at work. [W]
+
+    .. math:: C F^3 \lambda, \text{ F over its nominal value}
+
+    >>> gpu_full_power(10.0, 1e9, 2e9, 4.0, 1.0, 3.0)
+    5.0
+    """
+    relative = raised(gpu_clock / gpu_nominal_clock, clock_power_exponent)
+    return gpu_cores * (gpu_core_power * gpu_scale) * relative
+
+
+@equation(source="Hong 2012, Eqs. 95 and 104", symbol="T_o")
+def baseline_time(work_units, cpu_work, cpu_cores, cpu_throughput, cpu_scale, cpu_nominal_clock):
+    """Time of all work on the CPU at its nominal clock. [s]
+
+    >>> baseline_time(1e9, 1.0, 10.0, 2.0, 1.0, 1e9)
+    0.05
+    """
+    return work_units * cpu_work / (cpu_cores * (cpu_throughput * cpu_scale) * cpu_nominal_clock)
+
+
+@equation(source="Hong 2012, Eq. 107", symbol=r"C_o F_o^3 \lambda_o")
+def baseline_dynamic_power(cpu_cores, cpu_core_power, cpu_scale):
+    """Dynamic power of the CPU at its nominal clock. [W]
+
+    >>> baseline_dynamic_power(10.0, 4.0, 1.0)
+    40.0
+    """
+    return cpu_cores * (cpu_core_power * cpu_scale)
+
+
+@equation(source="Hong 2012, Eqs. 107 and 112", symbol="P_o")
+def baseline_power(baseline_dynamic_power, system_power):
+    r"""Power of the system while the CPU does all work at its nominal clock. [W]
+
+    .. math:: C_o F_o^3 \lambda_o + B_o
+
+    >>> baseline_power(40.0, 100.0)
+    140.0
+    """
+    return baseline_dynamic_power + system_power
+
+
+@equation(source="Hong 2012, Eq. 113")
+def cpu_time(cpu_full_time, gpu_share):
+    """Time of the CPU's share. [s]
+
+    >>> cpu_time(2.0, 0.25)
+    1.5
+    """
+    return cpu_full_time * (1 - gpu_share)
+
+
+@equation(source="Hong 2012, Eq. 113")
+def gpu_time(gpu_full_time, gpu_share):
+    """Time of the GPU's share. [s]
+
+    >>> gpu_time(2.0, 0.25)
+    0.5
+    """
+    return gpu_full_time * gpu_share
+
+
+@equation(source="Hong 2012, Eqs. 110 and 113", symbol="T_N")
+def shared_time(cpu_time, gpu_time):
+    r"""Time until both devices are done. [s]
+
+    .. math:: \max(T_{CPU}, T_{GPU})
+
+    >>> shared_time(1.5, 0.5)
+    1.5
+    """
+    return maximum(cpu_time, gpu_time)
+
+
+@equation(source="Hong 2012, Eq. 114")
+def cpu_dynamic_power(cpu_full_power, gpu_share):
+    """Dynamic power of the CPU, none where it has no share (correction). [W]
+
+    >>> cpu_dynamic_power(40.0, 0.5), cpu_dynamic_power(40.0, 1.0)
+    (40.0, 0.0)
+    """
+    return where(gpu_share < 1, cpu_full_power, 0.0)
+
+
+@equation(source="Hong 2012, Eq. 114")
+def gpu_dynamic_power(gpu_full_power, gpu_share):
+    """Dynamic power of the GPU, none where it has no share (correction). [W]
+
+    >>> gpu_dynamic_power(40.0, 0.5), gpu_dynamic_power(40.0, 0.0)
+    (40.0, 0.0)
+    """
+    return where(gpu_share > 0, gpu_full_power, 0.0)
+
+
+@equation(source="Hong 2012, Eqs. 111 and 114", symbol="P_N")
+def shared_power(cpu_dynamic_power, gpu_dynamic_power, system_power):
+    r"""Power of the system while both work: one base, not two. [W]
+
+    .. math:: C_C F_C^3 \lambda_C + C_G F_G^3 \lambda_G + B_o
+
+    >>> shared_power(40.0, 60.0, 100.0)
+    200.0
+    """
+    return cpu_dynamic_power + gpu_dynamic_power + system_power
+
+
+@equation(source="Hong 2012, Eqs. 95 and 105", symbol="S")
+def speedup(baseline_time, shared_time):
+    r"""Speed-up over the baseline. [ratio]
+
+    .. math:: S = T_o / T_N
+
+    >>> speedup(2.0, 0.5)
+    4.0
+    """
+    return divide(baseline_time, shared_time, at_zero=math.inf)
+
+
+@equation(source="Hong 2012, Eqs. 96, 103 and 112", symbol="E")
+def energy_efficiency(baseline_power, shared_power, speedup):
+    r"""Energy of the baseline over that of the new run. [ratio]
+
+    .. math:: E = \frac{P_o}{P_N} \times S
+
+    >>> energy_efficiency(140.0, 280.0, 4.0)
+    2.0
+    """
+    return baseline_power / shared_power * speedup
+
+
+@equation(source="Hong 2012, Eq. 110, both devices done at once")
+def best_speed_share(cpu_full_time, gpu_full_time):
+    r"""Share of the GPU for the shortest time. [ratio]
+
+    .. math:: \frac{T_{CPU}}{T_{CPU} + T_{GPU}}
+
+    >>> best_speed_share(3.0, 1.0)
+    0.75
+    """
+    return cpu_full_time / (cpu_full_time + gpu_full_time)
+
+
+@equation(source="Hong 2012, Eqs. 110-112")
+def best_energy_share(
+    best_speed_share, cpu_full_time, gpu_full_time, cpu_full_power, gpu_full_power, system_power
+):
+    """Share of the GPU for the least energy: none, all, or the one of the shortest time. [ratio]
+
+    Power is the same at every share between none and all, so that nothing but the shortest time
+    can be best there. The smallest share on ties.
+
+    >>> best_energy_share(0.75, 3.0, 1.0, 40.0, 60.0, 100.0)
+    0.75
+    >>> best_energy_share(0.1, 1.0, 9.0, 40.0, 60.0, 100.0)
+    0.0
+    """
+    none = (cpu_full_power + system_power) * cpu_full_time
+    every = (gpu_full_power + system_power) * gpu_full_time
+    power = cpu_full_power + gpu_full_power + system_power
+    some = power * (cpu_full_time * (1 - best_speed_share))
+    least = where(every < some, 1.0, best_speed_share)
+    return where(none <= where(every < some, every, some), 0.0, least)
+
+
+@equation(source="Hong 2012, Eqs. 115-117")
+def efficiency_curvature(
+    speedup, baseline_power, baseline_dynamic_power, system_power, power_growth
+):
+    r"""Second derivative of energy efficiency by speed-up, 0 where their relation is linear.
+
+    Of :math:`P_N = d S^k + B`. It is 0 for k = 0, more work on a device that is on anyway (the
+    share of work within either bound), and where d is 0; for k = 1, more cores, only where B is 0
+    too, and E is constant then; for k = 3, a higher clock, at one speed-up only. "Mostly linear
+    unless power grows by the square" (§A.8) is thus true of the first alone.
+
+    .. math:: \frac{\partial^2 E}{\partial S^2} = P_o \frac{k d S^{k-1} \left((k-1) d S^k
+        - (k+1) B\right)}{(d S^k + B)^3}
+
+    >>> efficiency_curvature(2.0, 140.0, 40.0, 100.0, 0.0) == 0
+    True
+    >>> round(efficiency_curvature(2.0, 140.0, 40.0, 100.0, 1.0), 6)
+    -0.192044
+    """
+    dynamic = baseline_dynamic_power * raised(speedup, power_growth)
+    power = dynamic + system_power
+    bend = (power_growth - 1) * dynamic - (power_growth + 1) * system_power
+    slope = divide(power_growth * dynamic, speedup, at_zero=0.0)
+    return divide(baseline_power * slope * bend, power * power * power, at_zero=0.0)

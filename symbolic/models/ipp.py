@@ -1,0 +1,11 @@
+"""IPP: performance and power together (Hong 2012, §3.3), the union of three models and no more.
+
+Power takes its access rates from the predicted cycles (Eq. 61), energy the predicted time, that
+with synchronisation. Join ``temperature`` for what heating adds: ``"ipp + temperature"``.
+"""
+
+from __future__ import annotations
+
+UNION = "occupancy + mwp_cwp + power"
+
+OUTPUTS = ("time", "power", "energy", "perf_per_watt", "case", "optimal_sms")

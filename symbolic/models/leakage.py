@@ -1,0 +1,162 @@
+r"""Static power of a chip over temperature, and the line that stands for it (Hong 2012, §3.1.2).
+
+The thesis cites both equations (Butts and Sohi; HotLeakage) and goes on with a line, because a
+chip's range of temperature is narrow. Here the line touches the curve at a reference; its slope is
+the derivative of Eq. 34 by the temperature, the threshold held, which a test derives. Multiplied by
+the static power it is the σ of Eq. 56.
+
+The sign of V_off is as in the text, :math:`-(|V_{th}| - V_{off})/(n v_t)`.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import equation
+from symbolic.ops import exp
+
+OUTPUTS = ("static_power", "linear_static_power", "leakage_slope")
+
+#: Volts for each kelvin: the Boltzmann constant over the elementary charge, exact in the SI.
+BOLTZMANN_OVER_CHARGE = 1.380649e-23 / 1.602176634e-19
+KELVIN_AT_ZERO_CELSIUS = 273.15
+
+
+def _thermal_voltage(temperature):
+    return BOLTZMANN_OVER_CHARGE * (temperature + KELVIN_AT_ZERO_CELSIUS)
+
+
+def _leakage_current(
+    leakage_scale,
+    voltage_leakage_slope,
+    supply_voltage,
+    nominal_supply_voltage,
+    thermal_voltage,
+    threshold_voltage,
+    offset_voltage,
+    subthreshold_swing,
+):
+    raised = exp(voltage_leakage_slope * (supply_voltage - nominal_supply_voltage))
+    drained = 1 - exp(-(supply_voltage / thermal_voltage))
+    barrier = (threshold_voltage - offset_voltage) / (subthreshold_swing * thermal_voltage)
+    return leakage_scale * raised * (thermal_voltage * thermal_voltage) * drained * exp(-barrier)
+
+
+@equation(source="Hong 2012, section 3.1.2", symbol="v_t")
+def thermal_voltage(temperature):
+    r"""Thermal voltage. [V]
+
+    .. math:: v_t = kT/q
+
+    >>> round(thermal_voltage(26.85), 6)
+    0.025852
+    """
+    return _thermal_voltage(temperature)
+
+
+@equation(source="Hong 2012, Eq. 34", symbol=r"\hat{I}_{leak}")
+def leakage_current(
+    leakage_scale,
+    voltage_leakage_slope,
+    supply_voltage,
+    nominal_supply_voltage,
+    thermal_voltage,
+    threshold_voltage,
+    offset_voltage,
+    subthreshold_swing,
+):
+    r"""Leakage current of one transistor that is off. [A]
+
+    ``leakage_scale`` stands for :math:`\mu_0 C_{OX} W/L`.
+
+    .. math:: \mu_0 C_{OX} \frac{W}{L} e^{b(V_{dd}-V_{dd0})} v_t^2 (1 - e^{-V_{dd}/v_t})
+        e^{-\frac{|V_{th}| - V_{off}}{n v_t}}
+
+    >>> round(leakage_current(4.0, 2.0, 1.0, 1.0, 0.5, 0.0, 0.0, 1.0), 6)  # 1 - exp(-2)
+    0.864665
+    """
+    return _leakage_current(
+        leakage_scale,
+        voltage_leakage_slope,
+        supply_voltage,
+        nominal_supply_voltage,
+        thermal_voltage,
+        threshold_voltage,
+        offset_voltage,
+        subthreshold_swing,
+    )
+
+
+@equation(source="Hong 2012, Eq. 33", symbol=r"P_{static}")
+def static_power(supply_voltage, transistors, design_factor, leakage_current):
+    r"""Static power of the chip. [W]
+
+    .. math:: P_{static} = V_{cc} \cdot N \cdot K_{design} \cdot \hat{I}_{leak}
+
+    >>> static_power(1.0, 1e9, 0.5, 2e-8)
+    10.0
+    """
+    return supply_voltage * transistors * design_factor * leakage_current
+
+
+@equation(source="Hong 2012, Eqs. 33 and 34 at the reference")
+def reference_static_power(
+    supply_voltage,
+    transistors,
+    design_factor,
+    leakage_scale,
+    voltage_leakage_slope,
+    nominal_supply_voltage,
+    reference_temperature,
+    threshold_voltage,
+    offset_voltage,
+    subthreshold_swing,
+):
+    """Static power at the reference temperature. [W]
+
+    >>> round(reference_static_power(1.0, 1e9, 0.1, 1e-4, 2.0, 1.0, 57.0, 0.3, 0.0, 1.5), 6)
+    0.007164
+    """
+    current = _leakage_current(
+        leakage_scale,
+        voltage_leakage_slope,
+        supply_voltage,
+        nominal_supply_voltage,
+        _thermal_voltage(reference_temperature),
+        threshold_voltage,
+        offset_voltage,
+        subthreshold_swing,
+    )
+    return supply_voltage * transistors * design_factor * current
+
+
+@equation(source="Hong 2012, section 3.1.2, the derivative of Eq. 34")
+def leakage_slope(
+    reference_temperature, threshold_voltage, offset_voltage, subthreshold_swing, supply_voltage
+):
+    r"""Growth of static power for a degree, as a share of it, at the reference. [1/K]
+
+    The square of :math:`v_t` gives 2/T, the text's "quadratic"; the barrier gives more.
+
+    .. math:: \frac{1}{T} \left(2 + \frac{|V_{th}| - V_{off}}{n v_t}
+        - \frac{V_{dd}}{v_t} \frac{e^{-V_{dd}/v_t}}{1 - e^{-V_{dd}/v_t}}\right)
+
+    >>> round(leakage_slope(57.0, 0.3, 0.0, 1.5, 1.0), 5)
+    0.02735
+    """
+    volts = _thermal_voltage(reference_temperature)
+    barrier = (threshold_voltage - offset_voltage) / (subthreshold_swing * volts)
+    left = exp(-(supply_voltage / volts))
+    drained = (supply_voltage / volts) * (left / (1 - left))
+    return (2 + barrier - drained) / (reference_temperature + KELVIN_AT_ZERO_CELSIUS)
+
+
+@equation(source="Hong 2012, section 3.1.2, the linear model")
+def linear_static_power(reference_static_power, leakage_slope, temperature, reference_temperature):
+    r"""Static power on the line that touches the curve at the reference. [W]
+
+    .. math:: P(T_0) (1 + slope \times (T - T_0))
+
+    >>> linear_static_power(10.0, 0.02, 77.0, 57.0)
+    14.0
+    """
+    rise = temperature - reference_temperature
+    return reference_static_power * (1 + leakage_slope * rise)
