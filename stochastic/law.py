@@ -161,7 +161,7 @@ class Law:
         else:
             found, error = self._numeric.probability(flat, tail=tail)
             self._check(error + self._moved, "CDF")
-        return found.reshape(asked.shape)[()]
+        return found.reshape(asked.shape) if asked.shape else found.item()
 
     def quantile(self, q: Any) -> Any:
         """The smallest loss x with P(X <= x) >= q, for a number or an array of probabilities.
@@ -186,7 +186,7 @@ class Law:
                     for one in flat
                 ]
             )
-        return found.reshape(asked.shape)[()]
+        return found.reshape(asked.shape) if asked.shape else found.item()
 
     # --- atoms
     def joint(self) -> xr.DataArray:
