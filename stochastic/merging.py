@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ __all__ = ["Rows"]
 
 #: Of the table of ratios that is not sorted.
 _MOST_BYTES = 2 << 30
-#: Quotients of whole numbers up to h and n·h are different floats if n·h·h is below this.
+#: Quotients of whole numbers are told apart as floats where the product of the largest is below.
 _TOLD_APART = 2**51
 
 
@@ -94,26 +95,24 @@ class Rows:
     def _by_sorting(self) -> Fractions:
         at = self.start[0] + np.flatnonzero(self.atoms[self.start[0] :])
         row = np.searchsorted(self.start, at, side="right") - 1
-        numerator, denominator = (
-            self.values[row],
-            self.first[row] + self.step * (at - self.start[row]),
-        )
-        probability = self.atoms[at]
-        quotient = numerator / denominator
-        if self.lanes * self._high**2 < _TOLD_APART:
-            order = np.argsort(quotient)
-            new = np.diff(quotient[order], prepend=0.0) != 0
-            numerator, denominator = _lowest(
-                self.lanes * numerator[order[new]], denominator[order[new]]
-            )
+        below = self.first[row] + self.step * (at - self.start[row])
+        above = self.lanes * self.values[row]
+        # X - 1, whose numerators are small where the values are large but close to each other
+        more = above - below
+        if int(more.max()) * int(below.max()) < _TOLD_APART:
+            order, new = _groups(more / below)
         else:
-            numerator, denominator = _lowest(self.lanes * numerator, denominator)
-            order = np.lexsort((numerator, quotient))
-            numerator, denominator = numerator[order], denominator[order]
-            new = (np.diff(numerator, prepend=0) != 0) | (np.diff(denominator, prepend=0) != 0)
-            numerator, denominator = numerator[new], denominator[new]
-        probability = np.add.reduceat(probability[order], np.flatnonzero(new))
-        return numerator, denominator, probability
+            exact = map(Fraction, more.tolist(), below.tolist())
+            order, new = _groups(np.array(list(exact), dtype=object))
+        numerator, denominator = _lowest(above[order[new]], below[order[new]])
+        return numerator, denominator, np.add.reduceat(self.atoms[at[order]], np.flatnonzero(new))
+
+
+def _groups(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """The order of the keys; in it, where another one begins."""
+    order = np.argsort(keys)
+    ordered = keys[order]
+    return order, np.concatenate([[True], ordered[1:] != ordered[:-1]])
 
 
 def _lowest(

@@ -46,13 +46,15 @@ class Outcomes:
         at = np.flatnonzero(weights)
         if not len(at) or not weights.min() >= 0 or not math.isfinite(weights.sum()):
             raise LawError("weights: expected probabilities, at least one of them above 0")
-        moved = at - at[0]
+        weights, moved = weights[at], at - at[0]
+        if abs(weights.sum() - 1.0) > 1e-9:
+            weights = weights / math.fsum(weights)
         step = max(int(np.gcd.reduce(moved)), 1)
         return cls(
             low=int(low) + int(at[0]),
             step=step,
             values=(moved // step).astype(np.int64),
-            weights=weights[at],
+            weights=weights,
             lanes=whole("lanes", lanes, least=1, example=32),
         )
 
@@ -110,7 +112,8 @@ class Outcomes:
     @property
     def sweep_seconds(self) -> float:
         """About how long the sweep takes."""
-        n, total = float(self.lanes), float(self.values.sum()) + 64.0 * len(self.values)
+        n = float(self.lanes)
+        total = float(self.values.sum()) + 128.0 * len(self.values) / n
         return total * (6e-11 * n**3 / 6 + 4e-10 * n**2 / 2 + 2e-9 * n)
 
     # --- the transform

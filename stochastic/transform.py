@@ -53,5 +53,5 @@ def transformed(law: Outcomes) -> tuple[npt.NDArray[np.float64], float]:
             total = float(row.sum())
             if total > 0:
                 to[:] = row * (mass / total)
-            error = max(error, 8 * noise, 2 * law.lanes * _EPS * float(to.max()))
+            error = max(error, 16 * noise, 4 * law.lanes * _EPS * float(to.max()))
     return table, error + LEFT_OUT

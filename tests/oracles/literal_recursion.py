@@ -60,7 +60,7 @@ def compiled_recursion(f: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return _compiled(np.ascontiguousarray(f, dtype=np.float64), n)
 
 
-@numba.njit(error_model="numpy", nogil=True)
+@numba.njit(error_model="numpy", nogil=True, cache=True)
 def _compiled(f: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     size = n * (len(f) - 1) + 1
     found = np.zeros((len(f), size))

@@ -1,0 +1,316 @@
+"""Atoms against enumeration, against integers of any size, and the two ways against each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from stochastic.atoms import Joint, Merged, choose, joint, merged
+from stochastic.errors import LawError
+from tests.oracles.imbalance_brute import brute_joint, brute_losses
+from tests.oracles.literal_recursion import compiled_recursion, literal_joint, literal_losses
+
+
+@st.composite
+def laws(draw: st.DrawFn) -> tuple[int, list[Fraction], int]:
+    """The smallest value, weights from it on, lanes."""
+    counts = draw(st.lists(st.integers(0, 6), min_size=1, max_size=7).filter(any))
+    low = draw(st.sampled_from([0, 0, 1, 3, 20]))
+    return low, [Fraction(c, sum(counts)) for c in counts], draw(st.integers(1, 4))
+
+
+def as_dict(found: Joint) -> dict[tuple[int, int], float]:
+    """The outcomes of positive probability."""
+    table = found.probabilities
+    return {
+        (int(found.maxima[i]), int(found.sums[j])): float(table[i, j])
+        for i, j in np.argwhere(table)
+    }
+
+
+def losses(found: Merged) -> dict[Fraction, float]:
+    pairs = zip(found.numerator.tolist(), found.denominator.tolist(), strict=True)
+    assert all(math.gcd(a, b) == 1 for a, b in pairs)
+    atoms = zip(found.numerator, found.denominator, found.probability, strict=True)
+    told = {Fraction(int(a), int(b)): float(p) for a, b, p in atoms}
+    assert list(told) == sorted(told)
+    assert len(told) == len(found.numerator)
+    return told
+
+
+# --- enumeration
+@settings(max_examples=150, deadline=None)
+@given(laws())
+def test_sweep_equals_enumeration(law: tuple[int, list[Fraction], int]) -> None:
+    low, weights, lanes = law
+    values = {low + i: w for i, w in enumerate(weights) if w}
+    floats = [float(w) for w in weights]
+    expected = {key: float(p) for key, p in brute_joint(values, lanes).items()}
+    assert as_dict(joint(low, floats, lanes, "sweep")) == pytest.approx(expected, rel=1e-13)
+    exact = {x: float(p) for x, p in brute_losses(values, lanes).items()}
+    assert losses(merged(low, floats, lanes, "sweep")) == pytest.approx(exact, rel=1e-13)
+
+
+@settings(max_examples=150, deadline=None)
+@given(laws())
+def test_transform_equals_enumeration(law: tuple[int, list[Fraction], int]) -> None:
+    low, weights, lanes = law
+    values = {low + i: w for i, w in enumerate(weights) if w}
+    floats = [float(w) for w in weights]
+    found = joint(low, floats, lanes, "fft")
+    expected = brute_joint(values, lanes)
+    told = as_dict(found)
+    for key in {*told, *expected}:
+        assert told.get(key, 0.0) == pytest.approx(float(expected.get(key, 0)), abs=found.error)
+    assert found.error < 1e-14
+    told_losses, exact = losses(merged(low, floats, lanes, "fft")), brute_losses(values, lanes)
+    for x in {*told_losses, *exact}:
+        assert told_losses.get(x, 0.0) == pytest.approx(float(exact.get(x, 0)), abs=1e-14)
+
+
+@settings(max_examples=30, deadline=None)
+@given(laws())
+def test_the_recursion_as_printed_agrees_in_the_bulk(law: tuple[int, list[Fraction], int]) -> None:
+    _, weights, lanes = law
+    floats = np.array([float(w) for w in weights])
+    ours, printed = as_dict(joint(0, floats, lanes)), literal_joint(floats.tolist(), lanes)
+    for key, chance in printed.items():
+        assert chance == pytest.approx(ours.get(key, 0.0), abs=1e-13)
+    told = losses(merged(0, floats, lanes))
+    for x, chance in literal_losses(floats.tolist(), lanes).items():
+        assert chance == pytest.approx(told.get(x, 0.0), abs=1e-13)
+
+
+def test_the_recursion_loses_its_tail_and_the_sweep_does_not() -> None:
+    uniform = np.full(41, 1 / 41)
+    ours, printed = joint(0, uniform, 32), compiled_recursion(uniform, 32)
+    assert_allclose(printed, ours.probabilities, rtol=0, atol=1e-15)
+    assert rows_off(ours, uniform, 32, (20, 40)) < 1e-14
+    sure = ours.probabilities > 1e-300
+    assert np.max(np.abs(printed[sure] / ours.probabilities[sure] - 1)) > 1
+
+
+# --- integers of any size
+def rows_off(found: Joint, weights: Iterable[float], lanes: int, rows: Iterable[int]) -> float:
+    """The largest relative error of an atom above 1e-300 in some rows of a law from 0 on."""
+    given_exactly = [Fraction(w) for w in weights]
+    common = math.lcm(*(w.denominator for w in given_exactly))
+    counts = [int(w * common) for w in given_exactly]
+    total, worst = sum(counts) ** lanes, 0.0
+    for row in rows:
+        a = int(found.maxima[row])
+        below = flint.fmpz_poly(counts[:a]) ** lanes if a else flint.fmpz_poly([])
+        ways = (flint.fmpz_poly(counts[: a + 1]) ** lanes - below).coeffs()
+        exact = np.array([int(way) / total for way in ways])
+        told = found.probabilities[row, : len(exact)]
+        assert np.all(told[exact == 0.0] == 0.0)
+        assert not np.any(found.probabilities[row, len(exact) :])
+        sure = exact > 1e-300
+        worst = max(worst, float(np.max(np.abs(told[sure] / exact[sure] - 1), initial=0.0)))
+    return worst
+
+
+def geometric(p: float, eps: float) -> list[float]:
+    """From 1 on, cut."""
+    return (p * (1 - p) ** np.arange(math.ceil(math.log(eps) / math.log1p(-p)))).tolist()
+
+
+UNEVEN = np.random.default_rng(5).random(40) ** 8
+CASES = {
+    "uniform": ([1 / 201] * 201, 32, (0, 1, 60, 199, 200)),
+    "geometric": (geometric(0.05, 1e-12), 8, (0, 5, 200, 500)),
+    "steep": (geometric(0.5, 1e-30), 32, (0, 1, 30, 99)),
+    "uneven": ((UNEVEN / UNEVEN.sum()).tolist(), 64, (1, 20, 39)),
+    "gaps": ([0.5, 0, 0, 0.25, 0, 0, 0, 0.125, 0, 0.125], 48, (0, 1, 2, 3)),
+    "nearly one value": ([1e-12, 1 - 2e-12, 1e-12], 64, (0, 1, 2)),
+    "hardly ever any": ([1 - 1e-290, 1e-290, 1e-200, 1e-100, 1e-3], 16, (0, 1, 2, 3, 4)),
+    "300 lanes": ([1 / 6] * 6, 300, (0, 1, 4, 5)),
+    "500 lanes": ([0.25, 0.5, 0.25], 500, (0, 1, 2)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_atom_has_all_its_digits(name: str) -> None:
+    weights, lanes, rows = CASES[name]
+    found = joint(0, weights, lanes, "sweep")
+    assert found.probabilities.min() >= 0
+    assert math.fsum(found.probabilities.ravel()) == pytest.approx(1, abs=1e-14)
+    assert found.floor <= 1e-300
+    assert rows_off(found, weights, lanes, rows) < found.error < 1e-13
+
+
+def test_many_lanes_say_down_to_where_they_are_exact() -> None:
+    found = joint(0, [1 / 6] * 6, 800, "sweep")
+    assert 1e-300 < found.floor < 1e-200
+    ways = (flint.fmpz_poly([1] * 6) ** 800 - flint.fmpz_poly([1] * 5) ** 800).coeffs()
+    exact = np.array([int(way) / 6**800 for way in ways])
+    sure = exact > found.floor
+    assert_allclose(found.probabilities[5][sure], exact[sure], rtol=1e-13)
+    assert choose(0, [1 / 6] * 6, 800) == "sweep"
+    assert choose(0, [1 / 6] * 6, 5000) == "fft"
+
+
+# --- merging
+def test_published_counts_and_quantiles() -> None:
+    die = merged(1, [1 / 6] * 6, 32)
+    assert len(die.numerator) == 303
+    below = np.cumsum(die.probability)
+    at = np.searchsorted(below, [0.01, 0.5, 0.9, 0.99])
+    told = list(zip(die.numerator[at].tolist(), die.denominator[at].tolist(), strict=True))
+    assert told == [(96, 67), (12, 7), (48, 25), (32, 15)]
+    loss = die.numerator / die.denominator
+    assert die.probability[loss <= 1.5].sum() == pytest.approx(0.0546391059798324385, rel=1e-14)
+    even = merged(20, [1 / 21] * 21, 8)
+    assert len(even.numerator) == 1259
+    loss = even.numerator / even.denominator
+    assert even.probability @ loss == pytest.approx(1.274909867603601650, rel=1e-14)
+    middle = np.searchsorted(np.cumsum(even.probability), 0.5)
+    assert (even.numerator[middle], even.denominator[middle]) == (80, 63)
+
+
+def test_the_merged_law_of_a_thousand_values() -> None:
+    found = merged(0, [1 / 1001] * 1001, 32)
+    assert (found.method, found.numerator.dtype) == ("sweep", np.int32)
+    assert len(found.numerator) == 9_429_953
+    assert found.probability.min() > 0
+    assert float(found.probability.sum()) + 1001.0**-32 == pytest.approx(1, abs=1e-14)
+    loss = found.numerator / found.denominator
+    assert np.all(np.diff(loss) > 0)
+    assert np.all(np.gcd(found.numerator[::97], found.denominator[::97]) == 1)
+
+
+def test_second_moment_of_two_items() -> None:
+    found = merged(0, [1 / 301] * 301, 2)
+    square = (found.numerator / found.denominator) ** 2 @ found.probability
+    assert square == pytest.approx(float(_square_of_two(300)), rel=1e-14)
+
+
+def _square_of_two(most: int) -> Fraction:
+    """E[X**2; sum > 0] of two uniform items, summed over pairs with the same larger one."""
+    common = math.lcm(*range(1, 2 * most + 1))
+    total = 0
+    for a in range(1, most + 1):
+        for b in range(a):
+            total += 2 * (2 * a * (common // (a + b))) ** 2
+        total += common**2
+    return Fraction(total, common**2 * (most + 1) ** 2)
+
+
+@pytest.mark.parametrize("way", ["sweep", "fft"])
+@pytest.mark.parametrize(
+    ("low", "weights", "lanes"),
+    [
+        (0, [1 / 61] * 61, 12),
+        (7, [1 / 61] * 61, 12),
+        (6, [*([0.02, 0, 0] * 49), 0.02], 9),
+        (9, [*([0.02, 0, 0] * 49), 0.02], 9),
+        (0, [0.25, 0.25] + [0.0] * 97 + [0.5], 5),
+    ],
+)
+def test_sorted_and_unsorted_merging_agree(
+    low: int, weights: list[float], lanes: int, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from stochastic.merging import Rows
+
+    found = []
+    for dense in (True, False):
+        monkeypatch.setattr(Rows, "_are_dense", lambda self, dense=dense: dense)
+        found.append(merged(low, weights, lanes, way))
+    assert found[0].numerator.tolist() == found[1].numerator.tolist()
+    assert found[0].denominator.tolist() == found[1].denominator.tolist()
+    assert_allclose(found[0].probability, found[1].probability, rtol=1e-13)
+
+
+@pytest.mark.parametrize("low", [2**40, 2**50])
+def test_merging_values_that_floats_hardly_tell_apart(low: int) -> None:
+    found = merged(low, [0.25, 0.5, 0.25], 3)
+    exact = brute_losses({low + i: Fraction(1 + i % 2, 4) for i in range(3)}, 3)
+    assert found.numerator.dtype == np.int64
+    assert losses(found) == pytest.approx({x: float(p) for x, p in exact.items()}, rel=1e-14)
+
+
+@settings(max_examples=40, deadline=None)
+@given(laws(), st.integers(2, 12))
+def test_a_unit_of_work_does_not_matter(law: tuple[int, list[Fraction], int], unit: int) -> None:
+    low, weights, lanes = law
+    floats = np.array([float(w) for w in weights])
+    spread = np.zeros((len(floats) - 1) * unit + 1)
+    spread[::unit] = floats
+    ones, units = merged(low, floats, lanes), merged(low * unit, spread, lanes)
+    assert losses(ones) == losses(units)
+
+
+# --- the transform
+@pytest.mark.parametrize(
+    ("weights", "lanes"),
+    [
+        ([1 / 101] * 101, 32),
+        ([1 / 101] * 101, 200),
+        (geometric(0.1, 1e-9), 16),
+        ([1 / 6] * 6, 600),
+        ([0.5] + [0.0] * 200 + [0.25, 0.25], 50),
+    ],
+)
+def test_transform_agrees_with_the_sweep(weights: list[float], lanes: int) -> None:
+    fine, fast = joint(0, weights, lanes, "sweep"), joint(0, weights, lanes, "fft")
+    rows, columns = np.isin(fine.maxima, fast.maxima), np.isin(fine.sums, fast.sums)
+    off = np.abs(fine.probabilities[np.ix_(rows, columns)] - fast.probabilities).max()
+    assert off <= fast.error < 1e-14
+    kept = float(fine.probabilities[np.ix_(rows, columns)].sum())
+    assert kept == pytest.approx(1, abs=1e-14)
+    assert fast.probabilities.min() >= 0
+    assert float(fast.probabilities.sum()) == pytest.approx(1, abs=1e-14)
+
+
+def test_a_thousand_lanes_go_by_the_transform() -> None:
+    found = merged(0, [1 / 201] * 201, 1024)
+    assert found.method == "fft"
+    loss = found.numerator / found.denominator
+    exact = np.full(201, 1 / 201) @ np.arange(201)  # mean work
+    assert found.probability @ loss == pytest.approx(200 / exact, rel=1e-2)
+    assert float(found.probability.sum()) == pytest.approx(1, abs=1e-14)
+
+
+# --- edges
+@pytest.mark.parametrize("way", ["sweep", "fft"])
+def test_edges(way: str) -> None:
+    single = joint(7, [1.0], 5, way)
+    assert as_dict(single) == {(7, 35): pytest.approx(1.0, rel=1e-15)}
+    assert losses(merged(7, [1.0], 5, way)) == {Fraction(1): pytest.approx(1.0, rel=1e-15)}
+    alone = merged(2, [0.25, 0, 0.75], 1, way)
+    assert losses(alone) == {Fraction(1): pytest.approx(1.0, rel=1e-15)}
+    nothing = merged(0, [1.0], 3, way)
+    assert (len(nothing.numerator), len(nothing.probability)) == (0, 0)
+    assert as_dict(joint(0, [1.0], 3, way)) == {(0, 0): pytest.approx(1.0, rel=1e-15)}
+    trailing = joint(0, [0.0, 0.5, 0.5, 0.0], 2, way)
+    assert trailing.maxima.tolist() == [1, 2]
+
+
+def test_weights_need_not_sum_to_one() -> None:
+    ones, halves = joint(0, [1.0, 1.0, 2.0], 9), joint(0, [0.25, 0.25, 0.5], 9)
+    assert_allclose(ones.probabilities, halves.probabilities, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda: joint(0, np.full(100_001, 1e-5), 64), "Moments, CDF and quantiles need no atoms"),
+        (lambda: merged(0, np.full(5001, 2e-4), 1024, "sweep"), "a larger eps"),
+        (lambda: joint(0, [0.5, 0.5], 4, "guess"), "auto, sweep, fft"),
+        (lambda: joint(0, [0.5, 0.5], 5000, "sweep"), "'fft' instead of 'sweep'"),
+        (lambda: joint(0, [0.5, 0.5], 0), "lanes = 0"),
+        (lambda: joint(0, [0.5, -0.5], 2), "expected probabilities"),
+        (lambda: joint(0, [0.0], 2), "above 0"),
+    ],
+)
+def test_what_is_refused(ask, says: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(LawError, match=says):
+        ask()
