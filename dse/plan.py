@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dse.study import Study
+    from sweeps.grid import Grid
 
 __all__ = ["Plan", "PlannedOutput", "bytes_text", "make_plan"]
 
@@ -38,6 +39,7 @@ class Plan:
     idle_axes: tuple[str, ...]
     defaults: Mapping[str, float | str]
     assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data."""
@@ -64,6 +66,7 @@ class Plan:
             shown = ", ".join(f"{name} = {value}" for name, value in self.defaults.items())
             lines.append(f"defaults: {shown}")
         lines += [f"assumed: {text}" for text in self.assumptions]
+        lines += [f"warning: {text}" for text in self.warnings]
         return "\n".join(lines)
 
 
@@ -78,6 +81,34 @@ def bytes_text(size: float) -> str:
             return f"{size:.0f} B" if unit == "B" else f"{size:,.1f} {unit}"
         size /= 1024
     raise AssertionError
+
+
+_FREE_CLOCK = (
+    "core_clock is swept, and neither a memory latency nor a power follows it, so that a faster "
+    "clock costs nothing: give mem_latency_nominal and nominal_clock in place of mem_latency_dram, "
+    "or join a model of power with a clock_power_exponent above 0"
+)
+
+
+def _clock_is_free(grid: Grid) -> Callable[[tuple[str, ...]], bool]:
+    """Under some switches: whether the outputs depend on a clock that costs nothing."""
+
+    def free(key: tuple[str, ...]) -> bool:
+        graph, leaves = grid.graphs[key], grid.leaves[key]
+        if "core_clock" not in leaves or not leaves["core_clock"].axes:
+            return False
+        following = {
+            name
+            for name in graph.ancestors(graph.outputs)
+            if "core_clock" in graph.ancestors([name])
+        }
+        if not following or following & {"mem_latency", "mem_latency_dram"}:
+            return False
+        exponent = leaves.get("clock_power_exponent")
+        flat = exponent is not None and not exponent.array.any()
+        return flat or all(grid.model.quantities[name].unit != "W" for name in following)
+
+    return free
 
 
 def make_plan(study: Study, *, expand: bool = False) -> Plan:
@@ -109,4 +140,5 @@ def make_plan(study: Study, *, expand: bool = False) -> Plan:
         idle_axes=tuple(axis for axis in grid.axes if axis not in moved and not expand),
         defaults=loads(attributes["defaults"]),
         assumptions=tuple(loads(attributes["assumptions"])),
+        warnings=(_FREE_CLOCK,) if any(map(_clock_is_free(grid), grid.graphs)) else (),
     )

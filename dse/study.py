@@ -205,10 +205,18 @@ class Study:
 
     # --- what it does
     def plan(self, *, expand: bool = False) -> Plan:
-        """What a run would do, before any work: points, tiles, bytes, what depends on what."""
+        """What a run would do, before any work: points, tiles, bytes, what depends on what.
+
+        Warns of a swept clock that costs nothing: see the plan's ``warnings``.
+        """
+        import warnings
+
         from dse.plan import make_plan
 
-        return make_plan(self, expand=expand)
+        planned = make_plan(self, expand=expand)
+        for text in planned.warnings:
+            warnings.warn(text, stacklevel=2)
+        return planned
 
     def run(
         self,

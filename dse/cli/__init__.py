@@ -120,7 +120,9 @@ def plan(study: str, expand: bool, as_json: bool) -> None:
 
     Points, tiles, memory, what each output depends on, defaults and assumptions.
     """
-    planned = read_study(study).plan(expand=expand)
+    from dse.plan import make_plan
+
+    planned = make_plan(read_study(study), expand=expand)
     put(as_json, planned.to_dict(), lambda: str(planned))
 
 

@@ -146,3 +146,51 @@ def test_tiles_and_nests_are_those_of_the_run(
 )
 def test_bytes(size: int, text: str) -> None:
     assert bytes_text(size) == text
+
+
+CLOCKED: dict[str, Any] = {
+    "machine": "gtx280",
+    "workload": "svm",
+    "axes": {"core_clock": ["1.0 GHz", "1.3 GHz"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "outputs", "free"),
+    [
+        ("occupancy + mwp_cwp", {}, ["time"], False),  # latency in time
+        ("occupancy + mwp_cwp", {"mem_latency_dram": 450}, ["time"], True),
+        ("occupancy + mwp_cwp", {"mem_latency_dram": 450}, ["cwp"], False),  # no clock in it
+        ("occupancy + mwp_cwp", {"mem_latency_dram": "300 + 0.1 us * core_clock"}, ["time"], False),
+        ("ipp", {"mem_latency_dram": 450}, ["energy"], False),  # cubic dynamic power
+        ("ipp", {"mem_latency_dram": 450}, ["time"], True),
+        ("ipp", {"mem_latency_dram": 450, "clock_power_exponent": 0}, ["energy"], True),
+        ("ipp", {"clock_power_exponent": 0}, ["energy"], False),
+    ],
+)
+def test_a_swept_clock_that_costs_nothing_is_warned_of(
+    model: str, given: dict[str, Any], outputs: list[str], free: bool
+) -> None:
+    study = Study(model=model, set={"threads_per_block": 128, **given}, outputs=outputs, **CLOCKED)
+    if not free:
+        assert study.plan().warnings == ()
+        return
+    with pytest.warns(UserWarning, match="core_clock is swept, and neither a memory latency nor"):
+        plan = study.plan()
+    assert f"warning: {plan.warnings[0]}" in str(plan)
+    assert plan.to_dict()["warnings"] == plan.warnings
+
+
+def test_a_clock_that_stands_still_is_no_matter() -> None:
+    given = {"threads_per_block": 128, "mem_latency_dram": 450, "core_clock": "1 GHz"}
+    study = Study(model="occupancy + mwp_cwp", machine="gtx280", workload="svm", set=given)
+    assert study.plan().warnings == ()
+
+
+def test_a_clock_within_a_zip_is_swept() -> None:
+    axes = {"both": {"zip": {"core_clock": [1e9, 2e9], "mem_bandwidth": [1e11, 2e11]}}}
+    given = {"threads_per_block": 128, "mem_latency_dram": 450}
+    model = "occupancy + mwp_cwp"
+    study = Study(model=model, machine="gtx280", workload="svm", axes=axes, set=given)
+    with pytest.warns(UserWarning, match="swept"):
+        study.plan()
