@@ -175,7 +175,6 @@ def refuse(outcomes: Outcomes, way: str, size: int) -> None:
         raise LawError(
             f"the atoms of {len(outcomes.values)} values up to {outcomes.maxima[-1]} in "
             f"{outcomes.lanes} lanes would take {size / 2**30:.3g} GiB and about {seconds:.2g} s "
-            f"(by the {way}): more than {_MOST_BYTES >> 30} GiB or {_MOST_SECONDS:.0f} s. Moments, "
-            "CDF and quantiles need no atoms; a larger eps cuts the support shorter; simulate "
-            "draws from the law"
+            f"(by the {way}), above {_MOST_BYTES >> 30} GiB or {_MOST_SECONDS:.0f} s: moments, CDF "
+            "and quantiles need no atoms; a larger eps cuts the support shorter; simulate draws"
         )
