@@ -11,7 +11,7 @@ from stochastic.checks import whole
 if TYPE_CHECKING:
     from stochastic.pmf import Pmf
 
-__all__ = ["ErrorBound", "Slowdown"]
+__all__ = ["ErrorBound", "Slowdown", "moved_by", "tail_for"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,3 +104,17 @@ class Slowdown:
     def std(self, groups: int) -> float:
         """Its standard deviation."""
         return math.sqrt(self.var(groups))
+
+
+def moved_by(missing: float, lanes: int) -> float:
+    """Most by which a cut moves a probability of the loss: 1 - (1 - missing)**lanes."""
+    return -math.expm1(lanes * math.log1p(-missing)) if missing < 1 else 1.0
+
+
+def tail_for(tol: float, lanes: int, k: int) -> float:
+    """The tail that may be left out so that the k-th moment moves by less than ``tol``.
+
+    One item in a group is beyond the cut with a probability of at most lanes · eps, and then
+    X**k is at most lanes**k.
+    """
+    return max(tol / lanes / max(float(lanes) ** k - 1.0, 1.0), 1e-280)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 from stochastic.errors import LawError
 
-__all__ = ["ZERO_WORK", "choice", "fraction", "whole"]
+__all__ = ["ZERO_WORK", "choice", "fraction", "limit", "whole"]
 
 #: What a group without any work loses: nothing (X = 1), 0, or it is not counted.
 ZERO_WORK = ("one", "drop", "zero")
+#: No loss is so large.
+_BEYOND = 2**53
 
 
 def whole(name: str, value: Any, *, least: int, example: int | None = None) -> int:
@@ -40,3 +44,14 @@ def choice(name: str, value: Any, known: tuple[str, ...]) -> str:
     if value not in known:
         raise LawError(f"{name} = {value!r}: expected one of {', '.join(known)}")
     return str(value)
+
+
+def limit(t: Any) -> Fraction:
+    """Up to where losses count: a float stands for all numbers that round to it."""
+    if t != t:
+        raise LawError(f"t = {t!r} is no number: expected a loss to compare with")
+    if not isinstance(t, float):
+        return Fraction(t)
+    if abs(t) >= _BEYOND:
+        return Fraction(_BEYOND if t > 0 else -1)
+    return (Fraction(t) + Fraction(math.nextafter(t, math.inf))) / 2

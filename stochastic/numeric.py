@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -117,17 +118,21 @@ class NumericLaw:
         return found
 
     def probability(
-        self, t: npt.NDArray[Any], *, tail: bool
+        self, t: Sequence[Fraction], *, tail: bool
     ) -> tuple[npt.NDArray[np.float64], float]:
-        """P(X <= t) or, of the tail, P(X > t), for a 1-D array of numbers; and the error of it."""
+        """P(X <= t) or, of the tail, P(X > t); and the error of it."""
         if self.is_level:
-            part, error = (1.0 - self.idle) * ((t < 1) == tail), 0.0
+            part, error = (1.0 - self.idle) * _reached(t, 1, tail), 0.0
         else:
             ask = self._inversion.sf if tail else self._inversion.cdf
-            part, error = np.asarray(ask(t), dtype=np.float64), self._inversion.error
+            part, error = (
+                np.asarray(ask(np.array(t, dtype=object)), dtype=np.float64),
+                self._inversion.error,
+            )
         if self.idle_loss is None:
             return np.clip(part / (1.0 - self.idle), 0.0, 1.0), error
-        return np.clip(part + self.idle * ((t < self.idle_loss) == tail), 0.0, 1.0), error
+        part = part + self.idle * _reached(t, self.idle_loss, tail)
+        return np.clip(part, 0.0, 1.0), error
 
     def quantile(self, q: float) -> float:
         """The smallest loss x with P(X <= x) >= q."""
@@ -145,14 +150,14 @@ class NumericLaw:
         return numerator / denominator
 
     # --- atoms
-    def joint(self) -> Joint:
-        """P(max = a, sum = b)."""
+    def joint(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]:
+        """The maxima, the sums, and P(max = a, sum = b)."""
         from stochastic.atoms import joint
 
         found: Joint = self._once(
             "joint", lambda: joint(self.low, self.weights, self.lanes, how=self.way)
         )
-        return found
+        return found.maxima, found.sums, found.probabilities
 
     def atoms(
         self,
@@ -174,3 +179,8 @@ class NumericLaw:
             chance[0] += idle
             return above, below, chance
         return np.insert(above, 0, at), np.insert(below, 0, 1), np.insert(chance, 0, idle)
+
+
+def _reached(t: Sequence[Fraction], at: int, tail: bool) -> npt.NDArray[np.float64]:
+    """The CDF of a law that is all at one place, or its tail."""
+    return np.array([float((one < at) == tail) for one in t])
