@@ -106,15 +106,21 @@ def joint(low: int, weights: Any, lanes: int, how: str = "auto") -> Joint:
     law = Outcomes.of(low, weights, lanes)
     way = choose_way(law, how)
     first_row, first, last = law.reach if way == "fft" else (0, 0, law.lanes * law.top)
-    maxima, sums = law.maxima[first_row:], law.sums(first, last)
-    refuse(law, way, 8 * len(maxima) * len(sums))
+    width = last - first + 1
+    refuse(law, way, 8 * (len(law.values) - first_row) * width)
     if way == "fft":
         table, error, floor = *transformed(law), 0.0
     else:
-        table = np.zeros((len(maxima), len(sums)))
-        error, floor = _sweep(law, np.arange(len(maxima)) * len(sums), table.reshape(-1)), law.floor
+        table = np.zeros((len(law.values), width))
+        base = np.arange(len(law.values), dtype=np.int64) * width
+        error, floor = _sweep(law, base, table.reshape(-1)), law.floor
     return Joint(
-        maxima=maxima, sums=sums, probabilities=table, method=way, error=error, floor=floor
+        maxima=law.maxima[first_row:],
+        sums=law.sums(first, last),
+        probabilities=table,
+        method=way,
+        error=error,
+        floor=floor,
     )
 
 
