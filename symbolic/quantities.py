@@ -190,6 +190,7 @@ def _rows() -> Iterator[Quantity]:
     yield switch("latency_hiding", "modelled assumed", "latency: modelled, or taken as hidden")
     yield switch("sm_scaling", "log linear", "how power grows with the multiprocessors in use")
     yield switch("power_gating", "false true", "unused multiprocessors draw no power at all")
+    yield switch("voltage_curve", "proportional knee", "how the voltage goes with the core clock")
 
     # --- machine
     yield row("n_sms", "", _COUNT1, "streaming multiprocessors of the machine", (1, 128))
@@ -691,6 +692,9 @@ def _rows() -> Iterator[Quantity]:
     yield row("core_cycles", "cycle", _NONNEG, "cycles that the core clock paces", (1e4, 1e10))
     yield row("stall_time", "s", _NONNEG, "time that the core clock does not change", (1e-5, 10))
     yield row("dynamic_power", "W", _NONNEG, "clocked power at the nominal clock", (10, 200))
+    yield row("voltage_knee_clock", "Hz", _POS, "clock up to which the voltage is flat", (5e8, 2e9))
+    yield row("voltage_slope", "s", _NONNEG, "relative rise of voltage for a hertz", (1e-10, 3e-9))
+    yield row("relative_voltage", "", "[1, inf)", "voltage over that of low clocks", (1, 1.3))
 
 
 #: Every quantity of the shipped models, by name.

@@ -1,8 +1,8 @@
 """Units at the boundary: what people write becomes SI or a plain count, exactly.
 
 The registry is pint's, with our own definitions: the byte is a base dimension, so 80 GB/s is no
-frequency, and cycles, threads, warps, blocks, instructions, requests and lanes are dimensionless
-counts of one. Only the units listed here exist; there are no free prefixes or plurals.
+frequency, and cycles, threads, warps, blocks, instructions, requests, lanes and flops (operations)
+are dimensionless counts of one. Only the units listed here exist; there are no free prefixes or plurals.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BASES = {
     "A ampere amperes": "[electric_current]",
     "degC celsius": "[celsius]",  # a temperature, apart from K, which measures differences
 }
-_COUNTS = "cycle thread warp block instruction request lane"
+_COUNTS = "cycle thread warp block instruction request lane flop"
 #: Derived units: names, then the definition in the units above.
 _DERIVED = {
     "min minute minutes": "60 s",
@@ -60,6 +60,7 @@ _PREFIXES = {
     "J": "p n u m k M",
     "W": "u m k M",
     "V": "m",
+    "flop": "k M G T P",
 }
 
 

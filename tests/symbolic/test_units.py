@@ -54,6 +54,8 @@ VALUES = [
     ("420", "cycles", 420.0, ""),
     ("5", "B/cycle", 5.0, "B"),
     ("32", "lanes", 32.0, ""),
+    ("19.5", "Tflop/s", 19.5e12, "1/s"),
+    ("5.2", "pJ/flop", 5.2e-12, "J"),
     ("7", "", 7.0, ""),
     ("7", "  ", 7.0, ""),
 ]
@@ -76,7 +78,7 @@ def test_one_rounding_only(number, unit):
 
 
 @pytest.mark.parametrize(
-    "name", ["cycle", "thread", "warp", "block", "instruction", "request", "lane"]
+    "name", ["cycle", "thread", "warp", "block", "instruction", "request", "lane", "flop"]
 )
 def test_counts_are_plain_and_one(name):
     for spelling in (name, f"{name}s"):

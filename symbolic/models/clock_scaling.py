@@ -1,0 +1,78 @@
+"""Time and power of one workload against the core clock (DVFS).
+
+Of the run time, the cycles of the cores shrink with the clock, and what waits for memory at a clock
+of its own does not. Power grows with the clock and with the square of the voltage that the clock
+asks for. ``voltage_curve`` says how that goes: proportional to the clock, so that dynamic power is
+cubic (as in ``power``, whose exponent holds here too), or flat up to a knee, as where the lowest
+voltage of a chip serves all lower clocks, and a straight line from there.
+
+The numbers of a workload are fitted (``dse.fit``) to its time and power at a few clocks; knee and
+slope are the machine's, the same for all workloads. The clock of least energy is then a question.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import equation
+from symbolic.models import _energy
+from symbolic.models.power import clock_power_factor
+from symbolic.ops import maximum
+
+OUTPUTS = ("time", "power", "energy", "edp")
+
+CLOCK = (clock_power_factor,)
+
+PROPORTIONAL, KNEE = {"voltage_curve": "proportional"}, {"voltage_curve": "knee"}
+
+
+@equation(source="cycles of the cores, and stalls that they do not pace")
+def time(stall_time, core_cycles, core_clock):
+    r"""Run time. [s]
+
+    Stalls during which cores compute are part of the cycles, so that the two add.
+
+    .. math:: T = t_{stall} + C / f
+
+    >>> time(0.25, 1e9, 1e9)
+    1.25
+    """
+    return stall_time + core_cycles / core_clock
+
+
+@equation(source="a lowest voltage, and a straight line from the clock it serves", when=KNEE)
+def relative_voltage(voltage_slope, core_clock, voltage_knee_clock):
+    r"""Voltage over that of low clocks. [ratio]
+
+    .. math:: V / V_{min} = 1 + \sigma \max(f - f_{knee}, 0)
+
+    >>> relative_voltage(5e-10, 1.2e9, 1e9), relative_voltage(5e-10, 0.8e9, 1e9)
+    (1.1, 1.0)
+    """
+    return 1 + voltage_slope * maximum(core_clock - voltage_knee_clock, 0)
+
+
+@equation(name="power", source="Hong 2012, Eq. 107", when=PROPORTIONAL)
+def power_proportional(constant_power, dynamic_power, clock_power_factor):
+    r"""Power of the run where the voltage is proportional to the clock. [W]
+
+    .. math:: P = P_0 + P_{dynamic} (f / f_{nominal})^3
+
+    >>> power_proportional(40.0, 80.0, 0.125)
+    50.0
+    """
+    return constant_power + dynamic_power * clock_power_factor
+
+
+@equation(name="power", source="power of CMOS, C V^2 f, and leakage with it", when=KNEE)
+def power_knee(constant_power, dynamic_power, core_clock, nominal_clock, relative_voltage):
+    r"""Power of the run, both parts at the lowest voltage before it is scaled. [W]
+
+    .. math:: P = \left(P_0 + P_{dynamic} \frac{f}{f_{nominal}}\right) (V / V_{min})^2
+
+    >>> power_knee(40.0, 80.0, 0.5e9, 1e9, 1.5)
+    180.0
+    """
+    flat = constant_power + dynamic_power * (core_clock / nominal_clock)
+    return flat * (relative_voltage * relative_voltage)
+
+
+ENERGY = _energy.EQUATIONS
