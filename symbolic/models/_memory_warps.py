@@ -200,6 +200,11 @@ def mwp_peak_bw(mem_bandwidth, bw_per_warp, busy_sms):
 def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     r"""Memory warp parallelism: warps of one SM whose requests overlap. [warps]
 
+    More bandwidth never lowers it. Within a case more of it never costs cycles (of two memory
+    instructions or more), but the cases do not join: where MWP reaches N the cycles jump up by
+    :math:`Comp\_cycles \times \#Rep` (2 to 1), and where it passes CWP_full by
+    :math:`N Comp^2/(Mem + Comp) \times \#Rep` (2 to 3).
+
     .. math:: MWP = \min(MWP\_Without\_BW, MWP\_peak\_BW, N_{pw})
 
     >>> mwp(2.28125, 28.515625, 20.0)

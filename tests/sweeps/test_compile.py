@@ -16,8 +16,19 @@ import sweeps.emit
 import sweeps.run
 from sweeps.compile import compiled
 from sweeps.emit import emit, row_axes
-from symbolic.ops import constant, divide, equal, exp, minimum, negate, power, reference, where
-from tests.oracles.compare import same_bits
+from symbolic.ops import (
+    constant,
+    divide,
+    equal,
+    exp,
+    log,
+    minimum,
+    negate,
+    power,
+    reference,
+    where,
+)
+from tests.oracles.compare import same_bits, ulps
 
 a, b, c = (reference(name) for name in "abc")
 
@@ -234,3 +245,33 @@ def test_dimensions_may_bear_any_name(
     found = dse.evaluate("transit", **given, **rest)
     assert found.ms_throughput.dims == names
     xr.testing.assert_identical(found, expected)
+
+
+def logarithms(values: Any) -> Any:
+    """The logarithms that a nest computes."""
+    leaves = {"a": ("x",)}
+    nest = emit(outer=(), row=("x",), leaves=leaves, outputs=[(log(a), "float")], names={})
+    return run(nest, [len(values)], [], values)[0]
+
+
+def test_the_logarithm_of_a_nest_is_within_2_ulp() -> None:
+    """Of that of the C library, over all magnitudes and where it changes sign or exponent."""
+    rng = np.random.default_rng(0)
+    near = 2.0 ** rng.integers(-4, 4, 20_000) * (1 + rng.uniform(-1e-3, 1e-3, 20_000))
+    parts = (
+        np.exp(rng.uniform(-740, 709, 50_000)),
+        rng.uniform(0.5, 2, 50_000),
+        1 + rng.uniform(-1e-12, 1e-12, 10_000),
+        near,
+        near * math.sqrt(0.5),
+        rng.uniform(5e-324, 1e-307, 1_000),
+        np.array([5e-324, 2.0**-1022, 1.0, np.finfo(float).max, np.nextafter(1, 0)]),
+    )
+    values = np.concatenate(parts)
+    assert int(ulps(logarithms(values), [math.log(value) for value in values]).max()) <= 2
+
+
+def test_the_logarithm_of_a_nest_where_there_is_none() -> None:
+    odd = np.array([0.0, -0.0, -1.0, -np.inf, np.nan, np.inf])
+    with np.errstate(all="ignore"):
+        assert same_bits(logarithms(odd), np.log(odd))
