@@ -27,6 +27,7 @@ from dse.cli.frame import (
     reading,
 )
 from dse.cli.law import imbalance
+from dse.cli.listing import machines, models, workloads
 
 if TYPE_CHECKING:
     from dse.best import Best
@@ -243,61 +244,5 @@ def export(store: str, out: str, as_json: bool) -> None:
     put(as_json, data, lambda: f"{path} ({bytes_text(size)})")
 
 
-@main.command(epilog=example("dse models", "dse models mwp_cwp", "dse models transit --latex"))
-@click.argument("name", required=False)
-@click.option("--latex", is_flag=True, help="The equations in LaTeX, one a line.")
-@in_json
-def models(name: str | None, latex: bool, as_json: bool) -> None:
-    """The models, or one of them.
-
-    NAME is a model, the path of a file (.py), or several joined by +. Of one: its inputs, switches,
-    outputs and equations with their sources.
-    """
-    from dse.api import model
-    from dse.api import models as known
-    from dse.cli.about import model_data, model_text
-    from dse.cli.text import table
-
-    if name is None:
-        if latex:
-            raise click.UsageError("--latex needs the NAME of a model")
-        rows = [(key, one.summary, list(one.outputs)) for key, one in known().items()]
-        data = [{"name": key, "summary": text, "outputs": out} for key, text, out in rows]
-        lines = [[key, text] for key, text, _ in rows]
-        put(as_json, {"models": data}, lambda: table(["model", "summary"], lines))
-        return
-    found = model(name)
-    if latex:
-        equations = found.latex()
-        put(as_json, {"name": found.name, "latex": equations.splitlines()}, lambda: equations)
-        return
-    put(as_json, model_data(found), lambda: model_text(found))
-
-
-@main.command(epilog=example("dse machines", "dse machines gtx280", "dse machines cc8.0 --json"))
-@click.argument("name", required=False)
-@in_json
-def machines(name: str | None, as_json: bool) -> None:
-    """The machines, or one of them.
-
-    NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
-    """
-    from dse.cli.about import entries
-
-    put(as_json, *entries("machine", name))
-
-
-@main.command(epilog=example("dse workloads", "dse workloads svm"))
-@click.argument("name", required=False)
-@in_json
-def workloads(name: str | None, as_json: bool) -> None:
-    """The workloads, or one of them.
-
-    NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
-    """
-    from dse.cli.about import entries
-
-    put(as_json, *entries("workload", name))
-
-
-main.add_command(imbalance)
+for command in (imbalance, machines, models, workloads):
+    main.add_command(command)

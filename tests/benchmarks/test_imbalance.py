@@ -16,9 +16,9 @@ import time
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tests.oracles.literal_recursion import compiled_recursion
 
 from stochastic import Pmf, imbalance
+from tests.oracles.literal_recursion import compiled_recursion
 
 pytestmark = pytest.mark.benchmark
 
