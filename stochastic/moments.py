@@ -114,7 +114,7 @@ def raw_moments(
     table = np.ascontiguousarray(table.reshape(columns, rows).T)
     gains = np.ascontiguousarray(gains.reshape(-1, columns, rows).swapaxes(1, 2))
     h, discrete = _step(max(powers.tolist()))
-    mean = low + float(cells.values @ cells.weights)
+    mean = low + float((cells.values * cells.weights).sum())
     values, rest = raw(
         *(cells.columns, cells.rows, table, table.sum(axis=0), gains, (low / high) ** powers),
         *(powers, float(low), high, lanes, 1.0 / (lanes * mean), h),
@@ -156,7 +156,7 @@ def variance(
     cells = _cells(weights)
     place = np.flatnonzero(cells.weights)
     some = cells.weights[place]
-    mean = low + float(cells.values[place] @ some)
+    mean = low + float((cells.values[place] * some).sum())
     h, discrete = _step(2)
     value, rest = about(
         *(cells.columns, cells.rows, place // len(cells.rows), place % len(cells.rows), some),
