@@ -3,6 +3,8 @@
 The trailing axes of the grid are flattened into one *row*, so that the innermost loop is long and
 vectorised however short the last axes are. A step that depends on no outer axis of a loop is taken
 out of that loop; where it depends on the row as well, its values over the row are kept in a buffer.
+A long loop along the row is cut before and after its calls of the library, in the same way: each
+piece is short enough for the processor to work on several points at once.
 :attr:`Nest.source` is the printable text; :mod:`sweeps.compile` makes machine code of it.
 """
 
@@ -21,6 +23,8 @@ __all__ = ["ROW", "Nest", "emit", "row_axes"]
 ROW = 1024
 #: The row takes in trailing axes until it is this long; it stays this short rather than be cut.
 _LONG_ENOUGH, _BEARABLE = 128, 32
+#: A loop along the row of more steps than this is cut at its calls.
+_LONG = 48
 
 _TEMPLATES = {
     "add": "{0} + {1}",
@@ -47,6 +51,9 @@ _TEMPLATES = {
     "sqrt": "np.sqrt({0})",
     "pow": "{0} ** {1}",
 }
+
+#: The primitives that are calls.
+_CALLS = frozenset({"exp", "log", "log2", "log10", "pow"})
 
 
 def row_axes(sizes: Sequence[int]) -> int:
@@ -99,6 +106,7 @@ class _Emitter:
         self.roots = roots
         self.names = dict(names)
         self.depth: dict[int, int] = {}
+        self.stage: dict[int, int] = {}
         self.vector: dict[int, bool] = {}
         self.text: dict[int, str] = {}
         self.buffer: dict[int, int] = {}
@@ -118,19 +126,54 @@ class _Emitter:
                 depth = max(self.depth[id(arg)] for arg in node.args)
                 vector = any(self.vector[id(arg)] for arg in node.args)
             self.depth[id(node)], self.vector[id(node)] = depth, vector
-        users: dict[int, int] = {id(root): self.final for root in self.roots}
+        self._cut()
+        outside = (-1, 0)
+        users = {id(root): max(self.at(root), (self.final, 0)) for root in self.roots}
         for node in reversed(self.nodes):
             if node.op in ("constant", "reference"):
                 continue
-            at = self.depth[id(node)] if self.vector[id(node)] else -1
+            at = self.at(node) if self.vector[id(node)] else outside
             if self._inlined(node):
                 at = users[id(node)]
             for arg in node.args:
-                users[id(arg)] = max(users.get(id(arg), -1), at)
+                users[id(arg)] = max(users.get(id(arg), outside), at)
         for node in self.nodes:
             inner = self.vector[id(node)] and node.op not in ("constant", "reference")
-            if inner and not node.is_boolean and users.get(id(node), -1) > self.depth[id(node)]:
+            if inner and not node.is_boolean and users.get(id(node), outside) > self.at(node):
                 self.buffer[id(node)] = len(self.buffer)
+
+    def _cut(self) -> None:
+        """Put the steps of a long loop along the row in stages: calls in the odd ones.
+
+        A step of one operand in the loop goes where it is first used, if that is later: its operand
+        is kept in its place, and may be kept for others already.
+        """
+        steps = [n for n in self.nodes if self.vector[id(n)] and n.op != "reference"]
+        depths = [self.depth[id(node)] for node in steps]
+        long = {depth for depth in depths if depths.count(depth) > _LONG}
+
+        def beside(node: Node) -> list[Node]:
+            own = self.depth[id(node)]
+            return [a for a in node.args if id(a) in self.stage and self.depth[id(a)] == own]
+
+        for node in steps:
+            call = node.op in _CALLS and self.depth[id(node)] in long
+            found = [self.stage[id(a)] + (self.stage[id(a)] % 2 != call) for a in beside(node)]
+            self.stage[id(node)] = max([int(call), *found])
+        used: dict[int, int] = {id(root): 0 for root in self.roots}
+        for node in reversed(steps):
+            operands = beside(node)
+            single = len({id(operand) for operand in operands}) == 1
+            if single and node.op not in _CALLS and not node.is_boolean:
+                first = used.get(id(node), 0)
+                self.stage[id(node)] = max(self.stage[id(node)], first - first % 2)
+            for operand in operands:
+                at = self.stage[id(node)]
+                used[id(operand)] = min(used.get(id(operand), at), at)
+
+    def at(self, node: Node) -> tuple[int, int]:
+        """The depth and stage of a node."""
+        return self.depth[id(node)], self.stage.get(id(node), 0)
 
     def _inlined(self, node: Node) -> bool:
         """Whether a node is written out where it is used: buffers hold numbers, not conditions."""
@@ -142,8 +185,8 @@ class _Emitter:
             self.text[id(node)] = self.names.get(id(node)) or f"t{len(self.text)}"
         return self.text[id(node)]
 
-    def operand(self, node: Node, depth: int) -> str:
-        """How a node is read inside the loop at some depth."""
+    def operand(self, node: Node, at: tuple[int, int]) -> str:
+        """How a node is read inside the loop of some depth and stage."""
         if node.op == "constant":
             value = node.args[0]
             if isinstance(value, bool):
@@ -157,9 +200,9 @@ class _Emitter:
         if node.op == "reference" and self.vector[id(node)]:
             return f"{self.name(node)}[j]"
         if self._inlined(node):
-            operands = [self.operand(arg, depth) for arg in node.args]
+            operands = [self.operand(arg, at) for arg in node.args]
             return f"({_TEMPLATES[node.op].format(*operands)})"
-        if id(node) in self.buffer and depth > self.depth[id(node)]:
+        if id(node) in self.buffer and at > self.at(node):
             return f"buffer[{self.buffer[id(node)] * ROW} + j]"
         return self.name(node)
 
@@ -173,14 +216,14 @@ class _Emitter:
             return f"({place}) * n_row + start" if place else "start"
         return place
 
-    def step(self, node: Node, depth: int) -> list[str]:
+    def step(self, node: Node) -> list[str]:
         """The statements that compute a node."""
         name = self.name(node)
         if node.op == "reference":
             place = self._place(node)
             index = f"{place} : {place} + width" if self.vector[id(node)] else place
             return [f"{name} = a_{node.args[0]}[{index}]"]
-        operands = [self.operand(arg, depth) for arg in node.args]
+        operands = [self.operand(arg, self.at(node)) for arg in node.args]
         if node.op == "divide":
             quotient = f"quotient_{name}"
             text = _TEMPLATES["divide"].replace("quotient", quotient).format(*operands)
@@ -202,21 +245,22 @@ class _Emitter:
                 continue
             leaf = node.op == "reference"
             if (leaf and self.leaves[node.args[0]]) or (not leaf and not self.vector[id(node)]):
-                lines += self.step(node, depth)
+                lines += self.step(node)
         return lines
 
-    def rows_at(self, depth: int) -> list[str]:
-        """Statements of the loop along the row, at a depth."""
-        lines = []
+    def rows_at(self, depth: int) -> dict[int, list[str]]:
+        """Statements of the loops along the row at a depth, by their stage, in order."""
+        stages: dict[int, list[str]] = {}
         for node in self.nodes:
             if not self.vector[id(node)] or self.depth[id(node)] != depth:
                 continue
             if node.op in ("constant", "reference") or self._inlined(node):
                 continue
-            lines += self.step(node, depth)
+            lines = stages.setdefault(self.stage[id(node)], [])
+            lines += self.step(node)
             if id(node) in self.buffer:
                 lines.append(f"buffer[{self.buffer[id(node)] * ROW} + j] = {self.name(node)}")
-        return lines
+        return dict(sorted(stages.items()))
 
 
 _KINDS = {"float": "", "flag": "np.int8", "bool": ""}
@@ -243,6 +287,7 @@ def emit(
     leaves: Mapping[str, Sequence[str]],
     outputs: Sequence[tuple[Node, str]],
     names: Mapping[int, str],
+    fixed: Mapping[str, float] | None = None,
     reduce: bool = False,
 ) -> Nest:
     """Write the loop nest that fills some outputs, or that finds the smallest of one.
@@ -258,6 +303,8 @@ def emit(
         reduction takes one output, the objective, infinite where a point does not count.
     names : mapping of int to str
         Names for nodes (by ``id``), to keep the text readable.
+    fixed : mapping of str to float
+        Leaves without axes whose values stand in the text, for the compiler to reckon with.
     reduce : bool
         Keep the smallest values and their places instead of storing.
     """
@@ -265,7 +312,8 @@ def emit(
     outer, row, leaves = _plain_names(outer, row, leaves)
     emitter = _Emitter(outer, row, leaves, roots, names)
     used = [node.args[0] for node in emitter.nodes if node.op == "reference"]
-    scalars = tuple(name for name in used if not leaves[name])
+    fixed = fixed or {}
+    scalars = tuple(name for name in used if not leaves[name] and name not in fixed)
     arrays = tuple(name for name in used if leaves[name])
     results = ["best", "places"] if reduce else [f"out{k}" for k in range(len(outputs))]
     lines = [
@@ -277,9 +325,11 @@ def emit(
     def put(indent: int, *texts: str) -> None:
         lines.extend("    " * indent + text for text in texts)
 
-    for position, name in enumerate(scalars):
-        reference = next(n for n in emitter.nodes if n.op == "reference" and n.args[0] == name)
-        put(1, f"{emitter.name(reference)} = scalars[{position}]")
+    for name in used:
+        if not leaves[name]:
+            known = f"{fixed[name]!r}" if name in fixed else f"scalars[{scalars.index(name)}]"
+            reference = next(n for n in emitter.nodes if n.op == "reference" and n.args[0] == name)
+            put(1, f"{emitter.name(reference)} = {known}")
     for position, axis in enumerate([*outer, "row"]):
         put(1, f"n_{axis} = sizes[{position}]")
     count = len(emitter.buffer) + (1 if reduce else 0)
@@ -302,23 +352,28 @@ def emit(
             put(indent, *emitter.scalars_at(depth))
         rows = emitter.rows_at(depth)
         if depth < len(outer):
-            if rows:
+            for loop in rows.values():
                 put(indent, "for j in range(width):")
-                put(indent + 1, *rows)
+                put(indent + 1, *loop)
             continue
+        written = [max(emitter.at(root), (depth, 0)) for root in roots]
         place = "0"
         for axis in outer:
             place = f"({place}) * n_{axis} + i_{axis}" if place != "0" else f"i_{axis}"
         put(indent, f"place = ({place}) * n_row + start - origin")
         if reduce:
-            value = emitter.operand(roots[0], depth)
+            value = emitter.operand(roots[0], written[0])
+            final = rows.pop(written[0][1], [])
+            for loop in rows.values():
+                put(indent, "for j in range(width):")
+                put(indent + 1, *loop)
             # a later piece of the rows comes back to lower places, which win ties
             put(indent, "ties = place < places[last]")
             put(indent, "reach = np.nextafter(limit, np.inf) if ties else limit")
             put(indent, "hits = 0", "for j in range(width):")
             put(
                 indent + 1,
-                *rows,
+                *final,
                 f"value = {value}",
                 f"buffer[{objective} + j] = value",
                 "hits += 1 if value < reach else 0",
@@ -344,11 +399,12 @@ def emit(
         else:
             for k in range(len(outputs)):
                 put(indent, f"row{k} = out{k}[place : place + width]")
-            put(indent, "for j in range(width):")
-            put(indent + 1, *rows)
-            for k, (node, kind) in enumerate(outputs):
-                value = emitter.operand(node, depth)
-                put(indent + 1, f"row{k}[j] = {_KINDS[kind]}({value})")
+            for k, ((node, kind), at) in enumerate(zip(outputs, written, strict=True)):
+                text = f"row{k}[j] = {_KINDS[kind]}({emitter.operand(node, at)})"
+                rows.setdefault(at[1], []).append(text)
+            for _, loop in sorted(rows.items()):
+                put(indent, "for j in range(width):")
+                put(indent + 1, *loop)
     return Nest(
         source="\n".join(lines) + "\n",
         scalars=scalars,

@@ -136,7 +136,20 @@ def _prepare(
     leaves, graph = grid.leaves[key], grid.graphs[key]
     names = {id(graph.flat(name)): f"q_{name}" for name in graph.definitions}
     axes = {name: tuple(a for a in dims if a in leaf.axes) for name, leaf in leaves.items()}
-    nest = emit(outer=outer, row=row, leaves=axes, outputs=outputs, names=names, reduce=reduce)
+    fixed = {
+        name: float(leaf.array)
+        for name, leaf in leaves.items()
+        if graph.definitions[name].kind == "default" and math.isfinite(leaf.array)
+    }
+    nest = emit(
+        outer=outer,
+        row=row,
+        leaves=axes,
+        outputs=outputs,
+        names=names,
+        fixed=fixed,
+        reduce=reduce,
+    )
     row_shape = grid.shape(row)
     arrays = []
     for name in nest.arrays:

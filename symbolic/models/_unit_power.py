@@ -21,17 +21,15 @@ FERMI = "Hong 2012, Eq. 39, Table 11"
 #: §3.2.4, the function of the units that jump.
 SLOPE, AT_ONE = 0.1365, 1.001375
 
-#: Below the logarithm of any number, for none.
-NEVER = -1e6
-
 
 def _linear(most, insts, issue_rate):
-    return most * minimum(insts * issue_rate, 1)
+    return where(insts > 0, most * minimum(insts * issue_rate, 1), 0.0)
 
 
 def _special(most, insts, issue_rate):
-    jump = SLOPE * where(insts > 0, log(insts), NEVER) + AT_ONE
-    return maximum(most * minimum(jump + SLOPE * log(issue_rate), AT_ONE), 0)
+    jump = SLOPE * log(insts) + AT_ONE
+    drawn = maximum(most * minimum(jump + SLOPE * log(issue_rate), AT_ONE), 0)
+    return where(insts > 0, drawn, 0.0)
 
 
 @equation(source=SOURCE, symbol=r"RP\_Int")

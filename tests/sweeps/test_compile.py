@@ -275,3 +275,74 @@ def test_the_logarithm_of_a_nest_where_there_is_none() -> None:
     odd = np.array([0.0, -0.0, -1.0, -np.inf, np.nan, np.inf])
     with np.errstate(all="ignore"):
         assert same_bits(logarithms(odd), np.log(odd))
+
+
+def long_steps() -> Any:
+    """A value of many steps along the row around two logarithms, one of the other."""
+    before = a
+    for k in range(1, 12):
+        before = minimum(before * (1 + 1 / k) + b, before + 7 * k)
+    first = log(before)
+    between = first * 0.5 + before / (b + 1)
+    found = where(first < between, log(between + 3) + c, between * first)
+    for k in range(1, 12):
+        found = minimum(found + before * k, found * 2 + first)
+    return found
+
+
+def test_a_long_loop_is_cut_at_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is cut, the numbers are the same, stored or reduced, and buffers are few."""
+    node = long_steps()
+    leaves = {"a": ("x", "y"), "b": ("y",), "c": ("x",)}
+    rng = np.random.default_rng(1)
+    given = {"a": rng.uniform(1, 2, (3, 1500)), "b": rng.uniform(1, 2, 1500), "c": rng.random(3)}
+
+    def values(outputs: list[Any]) -> tuple[str, Any]:
+        nest = emit(outer=("x",), row=("y",), leaves=leaves, outputs=outputs, names={})
+        return nest.source, run(nest, [3, 1500], [], *(given[name] for name in nest.arrays))
+
+    outputs = [(node, "float"), (log(a) < 1, "bool"), (log(b), "float"), (equal(c, 0), "flag")]
+    cut, pieces = values(outputs)
+    monkeypatch.setattr(sweeps.emit, "_LONG", 10**6)
+    whole, together = values(outputs)
+    assert [len(loops(text)) for text in (cut, whole)] == [8, 4]
+    for one, other in zip(pieces, together, strict=True):
+        assert np.array_equal(one, other)
+    assert cut.count("] = ") - whole.count("] = ") <= 8  # values kept for a later loop
+
+
+def test_a_cut_optimum_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec: dict[str, Any] = {
+        "model": "ipp",
+        "machine": "gtx280",
+        "workload": "linear",
+        "axes": {
+            "threads_per_block": range(32, 513, 32),
+            "active_sms": range(1, 31),
+            "core_clock": np.linspace(0.8e9, 1.6e9, 40),
+        },
+    }
+    cut = dse.Study(**spec)
+    assert cut.plan().points > sweeps.run.SMALL
+    best = cut.optimum(minimize="energy", top=5)
+    assert best.identical(dse.optimum(cut.run(), minimize="energy", top=5))
+    monkeypatch.setattr(sweeps.emit, "_LONG", 10**6)
+    assert best.identical(dse.Study(**spec).optimum(minimize="energy", top=5))
+
+
+def test_defaults_stand_in_the_text() -> None:
+    """The compiler reckons with them; values that a study gives compile nothing anew."""
+    axes = {"active_sms": range(1, 31), "core_clock": np.linspace(0.8e9, 1.6e9, 1000)}
+    given = {"machine": "gtx280", "workload": "svm", "axes": axes, "outputs": ["power"]}
+
+    def source(**values: Any) -> str:
+        grid = dse.Study(model="ipp", set={"threads_per_block": 128, **values}, **given).grid()
+        (part,) = (group for group in sweeps.run.groups(grid) if "power" in group.outputs)
+        nodes = [(grid.output_node(name, (), part.dims), "float") for name in part.outputs]
+        return str(sweeps.run.prepare(grid, (), part.dims, nodes).nest.source)
+
+    plain = source()
+    assert "q_sfu_insts = 0.0" in plain
+    assert "q_clock_power_exponent = 3.0" in plain
+    assert source(sfu_insts=5) == source(sfu_insts=7)
+    assert "q_sfu_insts = scalars[" in source(sfu_insts=0)

@@ -257,7 +257,7 @@ def steps(kind: str, names: list[str], model: Model, without: Any = ()) -> list[
     for name in names:
         row: dict[str, Value] = {}
         for quantity, value in load(name).values.items():
-            if quantity in without:
+            if quantity in without or model.quantities[quantity].is_switch:  # one of power alone
                 continue
             number: Any = value.value
             if isinstance(number, str):
