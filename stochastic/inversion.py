@@ -71,7 +71,8 @@ class Inversion:
     Raises
     ------
     LawError
-        Where neither way is feasible: an uneven law over a wide range, in few lanes.
+        Where neither way is feasible: in few lanes, over some 10,000 values and more (two lanes:
+        any); in up to about 30 of a law that is uneven as well; or where sums are above 2**53.
 
     Notes
     -----
@@ -134,7 +135,7 @@ class Inversion:
     def _steps(self, t: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Least sums with lanes·value/sum <= t, in steps of the lattice, exactly."""
         if t.dtype != object:
-            from stochastic.kernels.inversion import least_sums
+            from stochastic.kernels.comparison import least_sums
 
             return least_sums(  # type: ignore[no-any-return]
                 t.astype(np.float64), self._values, self._lanes, self._least, self._step
@@ -215,7 +216,7 @@ class Inversion:
 
 
 def _mass(weights: npt.NDArray[np.float64], lanes: int) -> float:
-    """P(sum > 0), where the first weight is that of 0: nearly 1 to a high power keeps its digits."""
+    """P(sum > 0), where the first weight is that of 0; near 1, its power keeps its digits."""
     if weights[0] < 0.5:
         return 1.0 - float(weights[0]) ** lanes
     return -math.expm1(lanes * math.log1p(-float(weights[1:].sum())))

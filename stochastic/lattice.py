@@ -19,13 +19,13 @@ from stochastic.frequencies import NEGLIGIBLE, frequencies, window
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Items", "choose"]
+__all__ = ["Convolution", "Items", "Plan", "Spectrum", "choose"]
 
 _EPS = 2.0**-53
 _LEFT_OUT = 1e-18  # probability in a group of values that are left out
 _COEFFICIENTS = 1.5e7  # most that are kept, of 16 bytes each
 _TRANSFORMS = 1e9  # most of a single value at a frequency
-_PRODUCTS = 4e9  # most of a convolution
+_PRODUCTS = 2e9  # most of a convolution
 _ROWS = 64
 _SPARSE = 8  # cells a value, beyond which values are listed rather than cells
 _CHUNK = 2_000_000
