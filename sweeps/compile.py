@@ -70,16 +70,12 @@ def _logarithm() -> Callable[[float], float]:
     """
     import numba
 
-    jitted = numba.njit(error_model="numpy")
-    bits = jitted(lambda x: np.float64(x).view(np.int64))
-    number = jitted(lambda x: np.int64(x).view(np.float64))
-
     def log(x: float) -> float:
         small = x < _LEAST
-        raised = x * _RAISED if small else x
-        shifted = bits(raised) + (_ONE - _ROOT)
+        raised = x * (_RAISED if small else 1.0)
+        shifted = np.float64(raised).view(np.int64) + (_ONE - _ROOT)
         k = np.float64((shifted >> 52) - 1023) - (54.0 if small else 0.0)
-        f = number((shifted & _FRACTION) + _ROOT) - 1.0
+        f = np.int64((shifted & _FRACTION) + _ROOT).view(np.float64) - 1.0
         s = f / (2.0 + f)
         z = s * s
         w = z * z
@@ -88,8 +84,8 @@ def _logarithm() -> Callable[[float], float]:
         high = (2 / 11 + z * (2 / 13)) + w * (2 / 15 + z * (2 / 17))
         r = z * (low + u * (high + u * (2 / 19 + z * (2 / 21))))
         found = k * _LN2_HIGH + (f - (s * (f - r) - k * _LN2_LOW))
-        found = found if x < np.inf else x
-        return found if x > 0.0 else (-np.inf if x == 0.0 else np.nan)
+        largest = found if x < np.inf else x
+        return largest if x > 0.0 else (-np.inf if x == 0.0 else np.nan)
 
-    function: Callable[[float], float] = jitted(log)
+    function: Callable[[float], float] = numba.njit(error_model="numpy")(log)
     return function
