@@ -27,7 +27,7 @@ def _linear(most, insts, issue_rate):
 
 
 def _special(most, insts, issue_rate):
-    jump = SLOPE * log(insts) + AT_ONE
+    jump = SLOPE * log(where(insts > 0, insts, 1)) + AT_ONE
     drawn = maximum(most * minimum(jump + SLOPE * log(issue_rate), AT_ONE), 0)
     return where(insts > 0, drawn, 0.0)
 

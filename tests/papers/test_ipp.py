@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
+import sweeps.run
 from symbolic.library import load_model
 from symbolic.models import ipp
 from tests.papers._solve import solve
@@ -219,6 +221,56 @@ def test_a_clock_that_costs_energy_has_an_optimum_within() -> None:
     assert 0.3e9 < clock["energy"] < 2e9
     assert clock["energy"] <= clock["ed2p"]
     assert float(study.optimum(minimize="time").core_clock) == 2e9
+
+
+# --- the same in every world
+
+AGREE: dict[str, Any] = {
+    "machine": "gtx280",
+    "workload": "linear",
+    "axes": {
+        "comp_insts": [1, 50, 111, 5000],
+        "threads_per_block": [32, 100, 256],
+        "active_sms": [1, 7, 30],
+        "core_clock": [0.5e9, 1.3e9, 1.7e9],
+    },
+    "set": {"int_insts": 20, "sync_insts": 2, "sfu_insts": 3},
+}
+
+
+def test_numpy_and_the_nest_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a few ulp: their logarithms, and the powers of the clock, may differ by two."""
+    outputs = [*ipp.OUTPUTS, "runtime_power", "fp_power", "global_power", "rate_clamped"]
+    arrays = dse.Study(model="ipp", outputs=outputs, **AGREE).run()
+    monkeypatch.setattr(sweeps.run, "SMALL", 0)
+    nest = dse.Study(model="ipp", outputs=outputs, **AGREE).run()
+    for name in outputs:
+        assert nest[name].dims == arrays[name].dims
+        np.testing.assert_allclose(nest[name].values, arrays[name].values, rtol=1e-14)
+    assert np.array_equal(nest.case.values, arrays.case.values)
+
+
+def test_sympy_agrees() -> None:
+    """The closed forms, down to the inputs, with the exact values of a point."""
+    model = load_model("ipp")
+    wanted = ["power", "energy", "perf_per_watt", "optimal_sms"]
+    point = {"threads_per_block": 256, "core_clock": 10**9, "active_sms": 20}
+    given_ = {"machine": "gtx280", "workload": "svm", **point}
+    inputs = [name for name in model.needs(*wanted) if name not in point]
+    ds = dse.evaluate("ipp", outputs=[*wanted, *inputs], **given_)
+    values = {name: sympy.nsimplify(float(ds[name]), rational=True) for name in inputs} | point
+    at = {model.symbol(name): sympy.Rational(value) for name, value in values.items()}
+    for name in wanted:
+        form = model.closed_form(name, expand=True).xreplace(at)
+        assert float(form) == pytest.approx(float(ds[name]), rel=1e-12), name
+
+
+@pytest.mark.parametrize("name", ["energy-gtx280", "sms-at-peak-bandwidth", "energy-speedup"])
+def test_examples(name: str) -> None:
+    study = dse.Study.from_toml(Path(__file__).parents[2] / "examples" / f"{name}.toml")
+    assert study.plan().warnings == ()
+    ds = study.run()
+    assert all(bool(np.isfinite(values).all()) for values in ds.data_vars.values())
 
 
 # --- what more bandwidth does
