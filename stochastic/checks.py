@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from stochastic.errors import LawError
 
-__all__ = ["ZERO_WORK", "choice", "fraction", "limit", "whole"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["ZERO_WORK", "choice", "fraction", "losses", "whole"]
 
 #: What a group without any work loses: nothing (X = 1), 0, or it is not counted.
 ZERO_WORK = ("one", "drop", "zero")
-#: No loss is so large.
-_BEYOND = 2**53
 
 
 def whole(name: str, value: Any, *, least: int, example: int | None = None) -> int:
@@ -46,12 +47,11 @@ def choice(name: str, value: Any, known: tuple[str, ...]) -> str:
     return str(value)
 
 
-def limit(t: Any) -> Fraction:
-    """Up to where losses count: a float stands for all numbers that round to it."""
-    if t != t:
-        raise LawError(f"t = {t!r} is no number: expected a loss to compare with")
-    if not isinstance(t, float):
-        return Fraction(t)
-    if abs(t) >= _BEYOND:
-        return Fraction(_BEYOND if t > 0 else -1)
-    return (Fraction(t) + Fraction(math.nextafter(t, math.inf))) / 2
+def losses(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Losses to compare with: doubles, or where they are given so, whole numbers and fractions."""
+    if np.any(t != t):
+        raise LawError("t is no number (NaN): expected losses to compare with, such as 1.5")
+    try:
+        return t if t.dtype == object else t.astype(np.float64)
+    except (TypeError, ValueError):
+        raise LawError(f"t = {t.tolist()}: expected losses to compare with, such as 1.5") from None

@@ -109,11 +109,14 @@ class Inversion:
         self._values = items.first + items.step * items.places[len(items.places) - way.kept :]
 
     def cdf(self, t: Any) -> Any:
-        """P(X <= t; sum > 0), for a number or an array; a Fraction is compared exactly."""
+        """P(X <= t; sum > 0), for a number or an array.
+
+        A Fraction is compared exactly; a float stands for all numbers that round to it.
+        """
         return self._of(t, lambda found: found)
 
     def sf(self, t: Any) -> Any:
-        """P(X > t; sum > 0), for a number or an array; a Fraction is compared exactly."""
+        """P(X > t; sum > 0), for a number or an array, as :meth:`cdf`."""
         return self._of(t, lambda found: self.mass - found)
 
     def _of(self, t: Any, told: Any) -> Any:
@@ -133,7 +136,7 @@ class Inversion:
         return told(found.reshape(asked.shape))[()]
 
     def _steps(self, t: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Least sums with lanes·value/sum <= t, in steps of the lattice, exactly."""
+        """Least sums with lanes·value/sum <= t, in steps of the lattice."""
         if t.dtype != object:
             from stochastic.kernels.comparison import least_sums
 

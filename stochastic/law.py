@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.answers import ErrorBound, Slowdown, moved_by, tail_for
-from stochastic.checks import ZERO_WORK, choice, fraction, limit, whole
+from stochastic.checks import ZERO_WORK, choice, fraction, losses, whole
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import joint_array, pmf_array
 from stochastic.numeric import NumericLaw
@@ -139,9 +139,7 @@ class Law:
 
     def _probability(self, t: Any, *, tail: bool) -> Any:
         asked = np.asarray(t, dtype=None if _plain(t) else object)
-        found, error = self._engine.probability(
-            [limit(one) for one in asked.reshape(-1).tolist()], tail=tail
-        )
+        found, error = self._engine.probability(losses(asked.reshape(-1)), tail=tail)
         self._check(error + self._moved, "CDF")
         return found.reshape(asked.shape) if asked.shape else found.item()
 
@@ -184,9 +182,9 @@ class Law:
 
     def sample(self, size: int, seed: int = 0) -> npt.NDArray[np.float64]:
         """Losses of ``size`` independent groups, drawn from the law of the work."""
-        from stochastic.simulation import losses
+        from stochastic.simulation import losses as drawn
 
-        return losses(self.source, self.lanes, size, seed=seed, zero_work=self.zero_work)
+        return drawn(self.source, self.lanes, size, seed=seed, zero_work=self.zero_work)
 
     # --- what is told
     @property

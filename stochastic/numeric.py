@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,12 @@ class NumericLaw:
     @property
     def idle(self) -> float:
         """Probability that no item of a group has any work."""
-        return float(self.weights[0]) ** self.lanes if self.low == 0 else 0.0
+        if self.low > 0:
+            return 0.0
+        first = float(self.weights[0])
+        if first < 0.5:
+            return first**self.lanes
+        return math.exp(self.lanes * math.log1p(-float(self.weights[1:].sum())))
 
     @property
     def idle_loss(self) -> int | None:
@@ -118,7 +123,7 @@ class NumericLaw:
         return found
 
     def probability(
-        self, t: Sequence[Fraction], *, tail: bool
+        self, t: npt.NDArray[Any], *, tail: bool
     ) -> tuple[npt.NDArray[np.float64], float]:
         """P(X <= t) or, of the tail, P(X > t); and the error of it."""
         if self.is_level:
@@ -126,7 +131,7 @@ class NumericLaw:
         else:
             ask = self._inversion.sf if tail else self._inversion.cdf
             part, error = (
-                np.asarray(ask(np.array(t, dtype=object)), dtype=np.float64),
+                np.asarray(ask(t), dtype=np.float64),
                 self._inversion.error,
             )
         if self.idle_loss is None:
@@ -181,6 +186,6 @@ class NumericLaw:
         return np.insert(above, 0, at), np.insert(below, 0, 1), np.insert(chance, 0, idle)
 
 
-def _reached(t: Sequence[Fraction], at: int, tail: bool) -> npt.NDArray[np.float64]:
+def _reached(t: npt.NDArray[Any], at: int, tail: bool) -> npt.NDArray[np.float64]:
     """The CDF of a law that is all at one place, or its tail."""
-    return np.array([float((one < at) == tail) for one in t])
+    return np.array((t < at) == tail, dtype=np.float64)

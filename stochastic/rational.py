@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +23,8 @@ __all__ = ["RationalLaw", "in_integers"]
 #: Steps of integer arithmetic up to which fractions are computed: for laws given in fractions, for
 #: others whose weights are known as fractions (and whose answers are rounded once), when asked for.
 _PRICE = {"given": 2e7, "known": 2e3, "asked": 2e9}
+#: No loss is so large.
+_BEYOND = 2**53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,9 +54,10 @@ class RationalLaw:
         """The variance, and no error."""
         return self._told(self.exact.var()), 0.0
 
-    def probability(self, t: Sequence[Fraction], *, tail: bool) -> tuple[npt.NDArray[Any], float]:
-        """P(X <= t) or, of the tail, P(X > t)."""
-        return self._all([(self.exact.sf if tail else self.exact.cdf)(one) for one in t]), 0.0
+    def probability(self, t: npt.NDArray[Any], *, tail: bool) -> tuple[npt.NDArray[Any], float]:
+        """P(X <= t) or, of the tail, P(X > t), and no error."""
+        ask = self.exact.sf if tail else self.exact.cdf
+        return self._all([ask(_limit(one)) for one in t.tolist()]), 0.0
 
     def quantile(self, q: Any) -> Any:
         """The smallest loss x with P(X <= x) >= q."""
@@ -74,6 +78,15 @@ class RationalLaw:
         atoms = self.exact.pmf()
         above = np.array([x.numerator for x in atoms])
         return above, np.array([x.denominator for x in atoms]), self._all(list(atoms.values()))
+
+
+def _limit(t: Any) -> Fraction:
+    """Up to where losses count: a double stands for all numbers that round to it."""
+    if not isinstance(t, float):
+        return Fraction(t)
+    if abs(t) >= _BEYOND:
+        return Fraction(_BEYOND if t > 0 else -1)
+    return (Fraction(t) + Fraction(math.nextafter(t, math.inf))) / 2
 
 
 def in_integers(
