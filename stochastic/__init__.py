@@ -12,16 +12,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stochastic.binning import partition
-    from stochastic.cooperation import granularity
     from stochastic.errors import LawError, ToleranceWarning
-    from stochastic.fitting import fit
-    from stochastic.inequalities import bounds
-    from stochastic.law import Law, imbalance
-    from stochastic.pmf import Pmf
-    from stochastic.simulation import simulate
-    from stochastic.splitting import split
-    from stochastic.traces import measured
+    from stochastic.loss.inequalities import bounds
+    from stochastic.loss.law import Law, imbalance
+    from stochastic.remedies.binning import partition
+    from stochastic.remedies.cooperation import granularity
+    from stochastic.remedies.splitting import split
+    from stochastic.remedies.traces import measured
+    from stochastic.trials.simulation import simulate
+    from stochastic.work.fitting import fit
+    from stochastic.work.pmf import Pmf
 
 __all__ = [
     "Law",
@@ -39,18 +39,18 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Law": "law",
+    "Law": "loss.law",
     "LawError": "errors",
-    "Pmf": "pmf",
+    "Pmf": "work.pmf",
     "ToleranceWarning": "errors",
-    "bounds": "inequalities",
-    "fit": "fitting",
-    "granularity": "cooperation",
-    "imbalance": "law",
-    "measured": "traces",
-    "partition": "binning",
-    "simulate": "simulation",
-    "split": "splitting",
+    "bounds": "loss.inequalities",
+    "fit": "work.fitting",
+    "granularity": "remedies.cooperation",
+    "imbalance": "loss.law",
+    "measured": "remedies.traces",
+    "partition": "remedies.binning",
+    "simulate": "trials.simulation",
+    "split": "remedies.splitting",
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-    from stochastic.law import Law
+    from stochastic.loss.law import Law
 
 __all__ = ["joint_array", "labelled", "named", "pmf_array"]
 

@@ -16,8 +16,8 @@ from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     from stochastic import Law, Pmf
-    from stochastic.inequalities import Bounds
-    from stochastic.longest import OrderStatistics
+    from stochastic.loss.inequalities import Bounds
+    from stochastic.loss.longest import OrderStatistics
 
 __all__ = ["WorkLaw", "contents", "is_law", "read_label", "read_law"]
 
@@ -53,7 +53,7 @@ class WorkLaw(str):
 
     def order_statistics(self, lanes: float) -> OrderStatistics:
         """Moments of the longest item of a group, and of one."""
-        from stochastic.longest import order_statistics
+        from stochastic.loss.longest import order_statistics
 
         work = self.imbalance(lanes).work
         return order_statistics(work.low, work.weights, int(lanes))

@@ -95,7 +95,7 @@ def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
     return found
 
 
-def _whole(text: str) -> int | float | str:
+def _whole(text: str) -> Any:
     """A number where the text is one; what is wrong with it is said where lanes are checked."""
     for read in (int, float):
         try:

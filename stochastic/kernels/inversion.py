@@ -1,6 +1,7 @@
 """Characteristic functions of sums in which no item is above a value, and what they add up to.
 
-See stochastic.inversion for the mathematics. Sums are counted on their lattice, from the smallest.
+See stochastic.loss.inversion for the mathematics. Sums are counted on their lattice, from the
+smallest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quadrature over the nodes t = first·exp(h·m): see stochastic.moments for the mathematics.
+"""Quadrature over the nodes t = first·exp(h·m): see stochastic.loss.moments for the mathematics.
 
 A law stands in a table: the value in row r and column j is ``low + columns[j] + rows[r]``, so that
 exp(-t·value) is a product of two of few exponentials. Cells without a value have no weight.

@@ -1,4 +1,4 @@
-"""The second moment of the loss about a centre, by quadrature: see stochastic.moments.
+"""The second moment of the loss about a centre, by quadrature: see stochastic.loss.moments.
 
 Nodes and the table of values are as in the kernel of the raw moments.
 """

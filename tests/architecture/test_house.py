@@ -42,7 +42,7 @@ LONGER = {
     "symbolic/closed_form.py": "the primitives in SymPy, side by side, and what reads them",
     "dse/study.py": "one class: all that a study is asked, each with its parameters",
     "sweeps/emit.py": "one emitter: where each step of a nest stands",
-    "stochastic/pmf.py": "one class: how a law is built, what it tells, what becomes of it",
+    "stochastic/work/pmf.py": "one class: how a law is built, what it tells, what becomes of it",
 }
 
 PAPERS = {

@@ -15,7 +15,7 @@ import pytest
 import dse
 from dse import DseError, Study
 from stochastic import Pmf, bounds, imbalance
-from stochastic.longest import order_statistics
+from stochastic.loss.longest import order_statistics
 from symbolic.errors import DomainError, GraphError
 from symbolic.library import load_model
 from symbolic.models import imbalance as model

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from stochastic.atoms import Joint, Merged, choose, joint, merged
 from stochastic.errors import LawError
+from stochastic.loss.atoms import Joint, Merged, choose, joint, merged
 from tests.oracles.imbalance_brute import brute_joint, brute_losses
 from tests.oracles.literal_recursion import compiled_recursion, literal_joint, literal_losses
 
@@ -218,7 +218,7 @@ def _square_of_two(most: int) -> Fraction:
 def test_sorted_and_unsorted_merging_agree(
     low: int, weights: list[float], lanes: int, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from stochastic.merging import Rows
+    from stochastic.loss.merging import Rows
 
     found = []
     for dense in (True, False):

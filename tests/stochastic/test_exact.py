@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stochastic.errors import LawError
-from stochastic.exact import ExactLaw, cost
+from stochastic.loss.exact import ExactLaw, cost
 from tests.oracles.imbalance_brute import brute_joint, brute_losses
 
 

@@ -14,9 +14,10 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stochastic import LawError, Pmf, saddle_point
-from stochastic.distribution import first_true
+from stochastic import LawError, Pmf
 from stochastic.kernels.recurrence import walk
+from stochastic.work import saddle_point
+from stochastic.work.distribution import first_true
 
 DIGITS = 50
 Exact = Callable[[int], Any]

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, fit
-from stochastic.estimation import FAMILIES, Histogram
-from stochastic.fitting import Fit
+from stochastic.work.estimation import FAMILIES, Histogram
+from stochastic.work.fitting import Fit
 
 LAWS = {
     "bernoulli": Pmf.bernoulli(0.3),

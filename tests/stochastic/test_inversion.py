@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from stochastic import frequencies
 from stochastic.errors import LawError
-from stochastic.inversion import Inversion
 from stochastic.kernels.comparison import least_sums
 from stochastic.kernels.convolution import between
-from stochastic.lattice import Convolution, Items, Plan, Spectrum
+from stochastic.loss import frequencies
+from stochastic.loss.inversion import Inversion
+from stochastic.loss.lattice import Convolution, Items, Plan, Spectrum
 from tests.oracles import imbalance_flint as oracle
 
 

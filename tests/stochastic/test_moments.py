@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stochastic.errors import LawError
-from stochastic.moments import _error_of_rule, _step, raw_moments, variance
+from stochastic.loss.moments import _error_of_rule, _step, raw_moments, variance
 from tests.oracles import imbalance_flint as oracle
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from stochastic import LawError, Pmf, imbalance, simulate
 from stochastic.kernels.simulate import alias_table
-from stochastic.simulation import losses
+from stochastic.trials.simulation import losses
 from tests.oracles.imbalance_remedies import group_means
 
 _MASK = 2**64 - 1

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, imbalance, measured
-from stochastic import traces as module
+from stochastic.remedies import traces as module
 from tests.oracles.imbalance_remedies import dealt, dealt_at_random
 
 short = st.lists(st.integers(0, 6), min_size=1, max_size=6)

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Rational
 
-from stochastic.inequalities import bounds
-from stochastic.longest import order_statistics
-from stochastic.pmf import Pmf
+from stochastic.loss.inequalities import bounds
+from stochastic.loss.longest import order_statistics
+from stochastic.work.pmf import Pmf
 from symbolic import order_statistics as theory
 from symbolic.closed_form import symbol
 from symbolic.errors import DseError, UnknownNameError

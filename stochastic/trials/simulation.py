@@ -16,9 +16,9 @@ import numpy as np
 
 from stochastic.checks import ZERO_WORK, choice, whole
 from stochastic.errors import LawError
-from stochastic.estimates import CONFIDENCE, histogram, moments, order_statistics, ratio
 from stochastic.labels import labelled, named
-from stochastic.pmf import Pmf
+from stochastic.trials.estimates import CONFIDENCE, histogram, moments, order_statistics, ratio
+from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -9,9 +9,9 @@ import numpy as np
 
 from stochastic.checks import fraction
 from stochastic.errors import LawError
-from stochastic.longest import order_statistics
-from stochastic.numeric import NumericLaw
-from stochastic.pmf import Pmf
+from stochastic.loss.longest import order_statistics
+from stochastic.loss.numeric import NumericLaw
+from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from stochastic import algebra, given
 from stochastic.checks import fraction, whole
-from stochastic.combined import closed_sum
-from stochastic.distribution import Distribution, Reals, first_true
 from stochastic.errors import LawError
-from stochastic.families import Binomial, Geometric, NegativeBinomial, Poisson
-from stochastic.finite import Tabulated, Uniform, tabulated
-from stochastic.moved import scaled, shifted
-from stochastic.ratios import SMALL
+from stochastic.work import algebra, given
+from stochastic.work.combined import closed_sum
+from stochastic.work.distribution import Distribution, Reals, first_true
+from stochastic.work.families import Binomial, Geometric, NegativeBinomial, Poisson
+from stochastic.work.finite import Tabulated, Uniform, tabulated
+from stochastic.work.moved import scaled, shifted
+from stochastic.work.ratios import SMALL
 
 __all__ = ["Pmf"]
 
@@ -129,7 +129,7 @@ class Pmf:
         >>> Pmf.from_scipy(scipy.stats.nbinom(5, 0.3, loc=2))
         Pmf.negative_binomial(5, 0.3).shift(2)
         """
-        from stochastic.imported import family_of, imported
+        from stochastic.work.imported import family_of, imported
 
         found = family_of(frozen)
         if found is None:
@@ -172,7 +172,7 @@ class Pmf:
         >>> Pmf.parse("nb:5,0.3")
         Pmf.negative_binomial(5, 0.3)
         """
-        from stochastic.reading import spoken
+        from stochastic.work.reading import spoken
 
         name, arguments = spoken(text)
         found: Pmf = getattr(cls, name)(*arguments)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from stochastic.distribution import Reals, first_true
+from stochastic.work.distribution import Reals, first_true
 
 __all__ = ["FAMILIES", "Family", "Histogram"]
 

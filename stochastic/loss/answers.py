@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from stochastic.checks import whole
 
 if TYPE_CHECKING:
-    from stochastic.pmf import Pmf
+    from stochastic.work.pmf import Pmf
 
 __all__ = ["ErrorBound", "Slowdown", "moved_by", "tail_for"]
 
@@ -76,7 +76,7 @@ class Slowdown:
     @classmethod
     def of(cls, work: Pmf, lanes: int, loss: float) -> Slowdown:
         """That of a finite law of work, whose mean loss is ``loss``."""
-        from stochastic.longest import order_statistics
+        from stochastic.loss.longest import order_statistics
 
         found = order_statistics(work.low, work.weights, lanes)
         if found.mean == 0.0:  # no work at all: nothing is waited for

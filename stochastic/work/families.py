@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from stochastic import saddle_point
-from stochastic.distribution import SMALLEST_LOG, Distribution, Reals
-from stochastic.ratios import SMALL
-from stochastic.stepwise import Stepwise, apart, complement, first_held, shortly, two_doubles
+from stochastic.work import saddle_point
+from stochastic.work.distribution import SMALLEST_LOG, Distribution, Reals
+from stochastic.work.ratios import SMALL
+from stochastic.work.stepwise import Stepwise, apart, complement, first_held, shortly, two_doubles
 
 __all__ = ["Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 

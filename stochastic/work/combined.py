@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from stochastic.distribution import Distribution, Reals
-from stochastic.families import Binomial, NegativeBinomial, Poisson
-from stochastic.finite import largest
-from stochastic.moved import Shifted, shifted
+from stochastic.work.distribution import Distribution, Reals
+from stochastic.work.families import Binomial, NegativeBinomial, Poisson
+from stochastic.work.finite import largest
+from stochastic.work.moved import Shifted, shifted
 
 __all__ = ["Above", "Maximum", "Mixture", "closed_sum"]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from stochastic import given
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.estimation import FAMILIES, Histogram
-from stochastic.pmf import Pmf
+from stochastic.work import given
+from stochastic.work.estimation import FAMILIES, Histogram
+from stochastic.work.pmf import Pmf
 
 __all__ = ["Fit", "fit"]
 

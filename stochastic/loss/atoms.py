@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.merging import Rows
-from stochastic.outcomes import Outcomes, choose_way, refuse
-from stochastic.transform import transformed
+from stochastic.loss.merging import Rows
+from stochastic.loss.outcomes import Outcomes, choose_way, refuse
+from stochastic.loss.transform import transformed
 
 if TYPE_CHECKING:
     import numpy.typing as npt

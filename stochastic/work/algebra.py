@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from stochastic.combined import Above, Maximum, Mixture
-from stochastic.distribution import Distribution, spanned
 from stochastic.errors import LawError
-from stochastic.families import Geometric
-from stochastic.finite import Tabulated, convolved, largest, tabulated
-from stochastic.moved import shifted
-from stochastic.ratios import largest_of, mixed, summed
+from stochastic.work.combined import Above, Maximum, Mixture
+from stochastic.work.distribution import Distribution, spanned
+from stochastic.work.families import Geometric
+from stochastic.work.finite import Tabulated, convolved, largest, tabulated
+from stochastic.work.moved import shifted
+from stochastic.work.ratios import largest_of, mixed, summed
 
 __all__ = ["added", "between", "maximum", "mixture", "tabulate", "truncated"]
 

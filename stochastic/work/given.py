@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stochastic.checks import whole
-from stochastic.distribution import spanned
 from stochastic.errors import LawError
-from stochastic.finite import Tabulated, tabulated
-from stochastic.ratios import SMALL
+from stochastic.work.distribution import spanned
+from stochastic.work.finite import Tabulated, tabulated
+from stochastic.work.ratios import SMALL
 
 __all__ = ["counted", "drawn", "positive", "probability", "samples", "shares", "weighed"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
-from stochastic.means import STEP, log_nodes, mean_loss, slowdown
-from stochastic.pmf import Pmf
+from stochastic.remedies.means import STEP, log_nodes, mean_loss, slowdown
+from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
     import numpy.typing as npt

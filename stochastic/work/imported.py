@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from stochastic.distribution import Distribution, Reals, spanned
 from stochastic.errors import LawError
-from stochastic.finite import tabulated
+from stochastic.work.distribution import Distribution, Reals, spanned
+from stochastic.work.finite import tabulated
 
 __all__ = ["Imported", "family_of", "imported"]
 

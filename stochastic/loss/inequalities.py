@@ -14,12 +14,12 @@ import numpy as np
 
 from stochastic.checks import fraction, whole
 from stochastic.errors import LawError
-from stochastic.longest import WIDE, OrderStatistics, given_maximum, order_statistics
+from stochastic.loss.longest import WIDE, OrderStatistics, given_maximum, order_statistics
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from stochastic.pmf import Pmf
+    from stochastic.work.pmf import Pmf
 
     Floats = npt.NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     Chebyshev system 1, x, x², 1/x). A cut that leaves out ``missing`` moves the mean loss E' to no
     less than E' - d·(E' - 1) and no more than E' + d·(n - E'), d = 1 - (1 - missing)**n.
 
-    >>> from stochastic.pmf import Pmf
+    >>> from stochastic.work.pmf import Pmf
     >>> found = bounds(Pmf.uniform(1, 6), 2)
     >>> bool(1.2948 < found.lower <= 64877 / 49896 <= found.upper < 1.3067)
     True

@@ -13,8 +13,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from stochastic.atoms import Joint, Merged
-    from stochastic.inversion import Inversion
+    from stochastic.loss.atoms import Joint, Merged
+    from stochastic.loss.inversion import Inversion
 
 __all__ = ["NumericLaw"]
 
@@ -67,7 +67,7 @@ class NumericLaw:
     @property
     def method(self) -> dict[str, str]:
         """How moments, CDF (and quantiles) and atoms are computed."""
-        from stochastic.atoms import choose
+        from stochastic.loss.atoms import choose
 
         found = self._kept.get("joint") or self._kept.get("merged")
         atoms = found.method if found else choose(self.low, self.weights, self.lanes, self.way)
@@ -91,7 +91,7 @@ class NumericLaw:
         if self.is_level:
             part, error = 1.0 - self.idle, 0.0
         else:
-            from stochastic.moments import raw_moments
+            from stochastic.loss.moments import raw_moments
 
             values, errors = raw_moments(self.low, self.weights, self.lanes, orders=(k,))
             part, error = float(values[0]), float(errors[0])
@@ -107,7 +107,7 @@ class NumericLaw:
         if self.is_level:
             part, error = (1.0 - self.idle) * (1.0 - centre) ** 2, 0.0
         else:
-            from stochastic.moments import variance
+            from stochastic.loss.moments import variance
 
             part, error = variance(self.low, self.weights, self.lanes, centre)
         return self._expect(part, lambda x: (x - centre) ** 2), error
@@ -115,7 +115,7 @@ class NumericLaw:
     # --- probabilities
     @property
     def _inversion(self) -> Inversion:
-        from stochastic.inversion import Inversion
+        from stochastic.loss.inversion import Inversion
 
         found: Inversion = self._once(
             "inversion", lambda: Inversion(self.low, self.weights, self.lanes)
@@ -157,7 +157,7 @@ class NumericLaw:
     # --- atoms
     def joint(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]:
         """The maxima, the sums, and P(max = a, sum = b)."""
-        from stochastic.atoms import joint
+        from stochastic.loss.atoms import joint
 
         found: Joint = self._once(
             "joint", lambda: joint(self.low, self.weights, self.lanes, how=self.way)
@@ -168,7 +168,7 @@ class NumericLaw:
         self,
     ) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], npt.NDArray[np.float64]]:
         """Numerator, denominator and probability of each loss, ascending."""
-        from stochastic.atoms import merged
+        from stochastic.loss.atoms import merged
 
         found: Merged = self._once(
             "merged", lambda: merged(self.low, self.weights, self.lanes, how=self.way)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stochastic.outcomes import LEFT_OUT, Outcomes
+from stochastic.loss.outcomes import LEFT_OUT, Outcomes
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from stochastic.distribution import Distribution, Reals, spanned
 from stochastic.errors import LawError
-from stochastic.ratios import SMALL, Ratios
+from stochastic.work.distribution import Distribution, Reals, spanned
+from stochastic.work.ratios import SMALL, Ratios
 
 __all__ = ["Tabulated", "Uniform", "convolved", "largest", "tabulated"]
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.errors import LawError
-from stochastic.exact import ExactLaw, cost
+from stochastic.loss.exact import ExactLaw, cost
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from stochastic.pmf import Pmf
+    from stochastic.work.pmf import Pmf
 
 __all__ = ["RationalLaw", "in_integers"]
 

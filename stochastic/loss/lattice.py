@@ -2,7 +2,7 @@
 
 A way is prepared once for a law and a number of lanes; it is then called with rows of least sums,
 one for each value that the largest item can have, and adds up over them. Sums are counted in steps
-of their lattice, from the smallest. See :mod:`stochastic.inversion` for the mathematics.
+of their lattice, from the smallest. See :mod:`stochastic.loss.inversion` for the mathematics.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stochastic.errors import LawError
-from stochastic.frequencies import NEGLIGIBLE, frequencies, window
+from stochastic.loss.frequencies import NEGLIGIBLE, frequencies, window
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,9 +11,9 @@ import numpy as np
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
-from stochastic.longest import order_statistics
-from stochastic.means import finite, mean_loss
-from stochastic.pmf import Pmf
+from stochastic.loss.longest import order_statistics
+from stochastic.remedies.means import finite, mean_loss
+from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -12,14 +12,14 @@ import numpy as np
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
-from stochastic.longest import order_statistics
-from stochastic.means import REACH, STEP, finite, log_nodes, mean_loss
+from stochastic.loss.longest import order_statistics
+from stochastic.remedies.means import REACH, STEP, finite, log_nodes, mean_loss
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import xarray as xr
 
-    from stochastic.pmf import Pmf
+    from stochastic.work.pmf import Pmf
 
 __all__ = ["Partition", "partition"]
 

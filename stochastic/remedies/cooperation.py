@@ -11,13 +11,13 @@ import numpy as np
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
-from stochastic.means import finite, mean_loss, slowdown
+from stochastic.remedies.means import finite, mean_loss, slowdown
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import xarray as xr
 
-    from stochastic.pmf import Pmf
+    from stochastic.work.pmf import Pmf
 
 __all__ = ["granularity"]
 

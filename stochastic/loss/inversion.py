@@ -13,8 +13,8 @@ N of them that holds all but 1e-18 on either side:
     P(M = a, \Sigma \ge s) = \frac1N \sum_{|k|<N/2} (G_a^n - G_{a-}^n)(\omega_k)
     \sum_{r=s}^{\mathrm{end}-1} e^{-i\omega_k r}, \qquad \omega_k = 2\pi k/N,
 
-with the inner sum a geometric one. Few frequencies matter (:mod:`stochastic.frequencies`). For its
-n-th power :math:`G_a` is kept as what it lacks to 1, about the mean of an item:
+with the inner sum a geometric one. Few frequencies matter (:mod:`stochastic.loss.frequencies`). For
+its n-th power :math:`G_a` is kept as what it lacks to 1, about the mean of an item:
 
 .. math:: G_a - 1 = \sum_j f_j (e^{i\omega(j-c)} - 1) - \sum_{j>a} f_j e^{i\omega(j-c)}
 
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.errors import LawError
-from stochastic.lattice import Items, choose
+from stochastic.loss.lattice import Items, choose
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from stochastic.distribution import Distribution, Reals
-from stochastic.ratios import SMALL, Ratios
+from stochastic.work.distribution import Distribution, Reals
+from stochastic.work.ratios import SMALL, Ratios
 
 __all__ = ["Scaled", "Shifted", "scaled", "shifted"]
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.answers import ErrorBound, Slowdown, moved_by, tail_for
 from stochastic.checks import ZERO_WORK, choice, fraction, losses, whole
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import joint_array, pmf_array
-from stochastic.numeric import NumericLaw
-from stochastic.pmf import Pmf
-from stochastic.rational import RationalLaw, in_integers
+from stochastic.loss.answers import ErrorBound, Slowdown, moved_by, tail_for
+from stochastic.loss.numeric import NumericLaw
+from stochastic.loss.rational import RationalLaw, in_integers
+from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -182,7 +182,7 @@ class Law:
 
     def sample(self, size: int, seed: int = 0) -> npt.NDArray[np.float64]:
         """Losses of ``size`` independent groups, drawn from the law of the work."""
-        from stochastic.simulation import losses as drawn
+        from stochastic.trials.simulation import losses as drawn
 
         return drawn(self.source, self.lanes, size, seed=seed, zero_work=self.zero_work)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stochastic.distribution import SMALLEST_LOG, Distribution, Reals
+from stochastic.work.distribution import SMALLEST_LOG, Distribution, Reals
 
 __all__ = ["Stepwise", "apart", "complement", "first_held", "shortly", "two_doubles"]
 

@@ -1,0 +1,3 @@
+"""The law of what lockstep costs a group, X = lanes · max / sum."""
+
+__all__: list[str] = []
