@@ -549,7 +549,7 @@ def _rows() -> Iterator[Quantity]:
     yield row("scaling_factor", "", _NONNEG, "logarithmic share of the power of all SMs", (0.1, 1))
     yield row("sm_scale", "", _NONNEG, "SMs' worth of power that the SMs in use draw", (1, 30))
     yield row("memory_scale", "", _NONNEG, "share of the memory's power that is drawn", (0.1, 1))
-    yield row("clock_power_exponent", "", _NONNEG, "power of the clock in dynamic power", (1, 3), 3)
+    yield row("clock_power_exponent", "", _NONNEG, "power of the clock in dynamic power", (3, 3), 3)
     yield row("clock_power_factor", "", _NONNEG, "dynamic power over that at the nominal clock")
     yield row("sm_power", "W", _RESULT, "dynamic power of the multiprocessors", (10, 200))
     yield row("memory_power", "W", _RESULT, "dynamic power of the memory system", (10, 60))

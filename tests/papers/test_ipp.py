@@ -31,6 +31,7 @@ def test_ipp_is_a_union_by_name_alone() -> None:
     assert named.rules == joined.rules
     assert named.quantities == joined.quantities
     assert named.outputs == ipp.OUTPUTS
+    assert named.families == joined.families
     assert [name for name in vars(ipp) if name.isupper()] == ["UNION", "OUTPUTS"]
     assert "ipp" in dse.models()
 
