@@ -141,15 +141,8 @@ def _prepare(
         for name, leaf in leaves.items()
         if graph.definitions[name].kind == "default" and math.isfinite(leaf.array)
     }
-    nest = emit(
-        outer=outer,
-        row=row,
-        leaves=axes,
-        outputs=outputs,
-        names=names,
-        fixed=fixed,
-        reduce=reduce,
-    )
+    given: dict[str, Any] = {"leaves": axes, "names": names, "fixed": fixed}
+    nest = emit(outer=outer, row=row, outputs=outputs, reduce=reduce, **given)
     row_shape = grid.shape(row)
     arrays = []
     for name in nest.arrays:
