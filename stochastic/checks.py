@@ -11,7 +11,7 @@ from stochastic.errors import LawError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["ZERO_WORK", "choice", "fraction", "losses", "whole"]
+__all__ = ["ZERO_WORK", "choice", "fraction", "losses", "probability", "whole"]
 
 #: What a group without any work loses: nothing (X = 1), 0, or it is not counted.
 ZERO_WORK = ("one", "drop", "zero")
@@ -49,9 +49,21 @@ def choice(name: str, value: Any, known: tuple[str, ...]) -> str:
 
 def losses(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Losses to compare with: doubles, or where they are given so, whole numbers and fractions."""
+    if any(isinstance(one, (str, bytes)) for one in t.tolist()):
+        raise LawError(f"t = {t.tolist()}: expected losses to compare with, such as 1.5")
     if np.any(t != t):
         raise LawError("t is no number (NaN): expected losses to compare with, such as 1.5")
     try:
         return t if t.dtype == object else t.astype(np.float64)
     except (TypeError, ValueError):
         raise LawError(f"t = {t.tolist()}: expected losses to compare with, such as 1.5") from None
+
+
+def probability(name: str, value: Any) -> None:
+    """A number from 0 to 1, or an error that names it."""
+    try:
+        fits = 0 <= value <= 1
+    except TypeError:
+        fits = False
+    if not fits:
+        raise LawError(f"{name} = {value!r}: expected a probability from 0 to 1")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.checks import ZERO_WORK, choice, fraction, losses, whole
+from stochastic.checks import ZERO_WORK, choice, fraction, losses, probability, whole
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import joint_array, pmf_array
 from stochastic.loss.answers import ErrorBound, Slowdown, moved_by, tail_for
@@ -98,7 +98,7 @@ class Law:
         engine, moved = self._cut_for(k)
         value, error = engine.moment(k)
         error += moved * max(self.lanes**k - float(value), float(value) - 1.0)
-        self._check(error / max(float(value), 1.0), f"moment {k}")
+        self._check(error / max(float(value), 1.0), "mean" if k == 1 else f"moment {k}")
         return value
 
     def var(self) -> Any:
@@ -152,8 +152,7 @@ class Law:
         asked = np.asarray(q, dtype=None if _plain(q) else object)
         flat = asked.reshape(-1).tolist()
         for one in flat:
-            if not 0 <= one <= 1:
-                raise LawError(f"q = {one!r}: expected a probability from 0 to 1")
+            probability("q", one)
         endless = self.lanes > 1 and not self.source.is_finite
         told = [
             float(self.lanes) if one == 1 and endless else self._engine.quantile(one)

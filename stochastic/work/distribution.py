@@ -24,8 +24,8 @@ SMALLEST_LOG = -700.0
 
 #: What still works where a table does not.
 WAY = (
-    "give a larger eps, bound it with truncate(high), or ask for what needs no table (mean, var, "
-    "cdf, quantile, sample)"
+    "of an infinite law give a larger eps or tol, bound it with truncate(high), count the work in "
+    "larger units, or ask for what needs no table (its own mean, var, cdf, quantile, sample)"
 )
 
 _FARTHEST = 2**62
