@@ -11,21 +11,26 @@ from stochastic.errors import LawError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["ZERO_WORK", "choice", "fraction", "losses", "probability", "whole"]
+__all__ = ["ZERO_WORK", "choice", "fraction", "losses", "plain", "probability", "whole"]
 
 #: What a group without any work loses: nothing (X = 1), 0, or it is not counted.
 ZERO_WORK = ("one", "drop", "zero")
 
 
-def whole(name: str, value: Any, *, least: int, example: int | None = None) -> int:
-    """A whole number of at least ``least``, or an error that names it."""
+def whole(
+    name: str, value: Any, *, least: int, most: float = 1e15, example: int | None = None
+) -> int:
+    """A whole number from ``least`` to ``most``, or an error that names it."""
     try:
-        fits = not isinstance(value, bool) and value == int(value) and value >= least
+        fits = not isinstance(value, bool) and value == int(value) and least <= value <= most
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits:
         such = f", such as {example}" if example is not None else ""
-        raise LawError(f"{name} = {value!r}: expected a whole number of {least} or more{such}")
+        upto = f", at most {most:.15g}" if isinstance(value, int) and value > most else ""
+        raise LawError(
+            f"{name} = {value!r}: expected a whole number of {least} or more{upto}{such}"
+        )
     return int(value)
 
 
@@ -67,3 +72,8 @@ def probability(name: str, value: Any) -> None:
         fits = False
     if not fits:
         raise LawError(f"{name} = {value!r}: expected a probability from 0 to 1")
+
+
+def plain(value: Any) -> bool:
+    """Whether NumPy may read it as it is: no fractions in it."""
+    return isinstance(value, (int, float, np.ndarray, np.generic))

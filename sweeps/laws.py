@@ -53,10 +53,7 @@ class WorkLaw(str):
 
     def order_statistics(self, lanes: float) -> OrderStatistics:
         """Moments of the longest item of a group, and of one."""
-        from stochastic.loss.longest import order_statistics
-
-        work = self.imbalance(lanes).work
-        return order_statistics(work.low, work.weights, int(lanes))
+        return self.imbalance(lanes).order_statistics()
 
     def bounds(self, lanes: float) -> Bounds:
         """Rigorous bounds on the mean loss of a group."""

@@ -90,7 +90,7 @@ def _integral(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def scalar(a: Any) -> Any:
         if isinstance(a, float):
             return math.copysign(rounding(a), a) if math.isfinite(a) else a  # keeps -0.0
-        return rounding(a)
+        return rounding(a) if isinstance(a, int) else type(a)(rounding(a))  # a Fraction stays one
 
     return scalar
 

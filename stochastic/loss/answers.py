@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from stochastic.checks import whole
 
 if TYPE_CHECKING:
+    from stochastic.loss.longest import OrderStatistics
     from stochastic.work.pmf import Pmf
 
 __all__ = ["ErrorBound", "Slowdown", "moved_by", "tail_for"]
@@ -41,6 +42,19 @@ class ErrorBound:
     numerical: float
     tol: float
 
+    @classmethod
+    def of(cls, work: Pmf, lanes: int, mean: float, numerical: float, tol: float) -> ErrorBound:
+        """That of a mean computed with the cut law ``work``."""
+        moved = moved_by(work.missing, lanes)
+        return cls(
+            missing=work.missing,
+            cut=int(work.high),
+            cdf=moved,
+            mean=moved * max(lanes - mean, mean - 1.0) + numerical,
+            numerical=numerical,
+            tol=tol,
+        )
+
     @property
     def met(self) -> bool:
         """Whether the mean is known within the tolerance asked for."""
@@ -64,6 +78,8 @@ class Slowdown:
         E[max] / E[W].
     loss : float
         The mean loss of one group, E[X], for comparison.
+    error : float
+        Rigorous bound on what the cut of an infinite law takes from it.
     variance_of_one : float
         Var(n·max - value·sum) / (n·E[W])**2: divided by the number of groups, the variance of
         n·Σmax / Σsum (delta method; the error is of second order in 1 / groups).
@@ -71,22 +87,21 @@ class Slowdown:
 
     value: float
     loss: float
+    error: float
     variance_of_one: float
 
     @classmethod
-    def of(cls, work: Pmf, lanes: int, loss: float) -> Slowdown:
-        """That of a finite law of work, whose mean loss is ``loss``."""
-        from stochastic.loss.longest import order_statistics
-
-        found = order_statistics(work.low, work.weights, lanes)
-        if found.mean == 0.0:  # no work at all: nothing is waited for
-            return cls(value=1.0, loss=loss, variance_of_one=0.0)
-        ratio = found.mean_max / found.mean
-        scatter = lanes * found.var_max - 2.0 * ratio * found.cov_max_sum + ratio**2 * found.var
+    def of(cls, items: OrderStatistics, lanes: int, *, loss: float, error: float) -> Slowdown:
+        """From moments of the longest item and of one, where the mean loss is ``loss``."""
+        if items.mean == 0.0:  # no work at all: nothing is waited for
+            return cls(value=1.0, loss=loss, error=0.0, variance_of_one=0.0)
+        ratio = items.mean_max / items.mean
+        scatter = lanes * items.var_max - 2.0 * ratio * items.cov_max_sum + ratio**2 * items.var
         return cls(
             value=ratio,
             loss=loss,
-            variance_of_one=max(scatter, 0.0) / (lanes * found.mean**2),
+            error=error,
+            variance_of_one=max(scatter, 0.0) / (lanes * items.mean**2),
         )
 
     def __float__(self) -> float:
@@ -117,4 +132,5 @@ def tail_for(tol: float, lanes: int, k: int) -> float:
     One item in a group is beyond the cut with a probability of at most lanes · eps, and then
     X**k is at most lanes**k.
     """
-    return max(tol / lanes / max(float(lanes) ** k - 1.0, 1.0), 1e-280)
+    log = math.log(tol) - math.log(lanes) - k * math.log(lanes)
+    return math.exp(max(log, -640.0))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.checks import ZERO_WORK, choice, fraction, losses, probability, whole
+from stochastic.checks import ZERO_WORK, choice, fraction, losses, plain, probability, whole
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import joint_array, pmf_array
 from stochastic.loss.answers import ErrorBound, Slowdown, moved_by, tail_for
@@ -22,6 +22,8 @@ from stochastic.work.pmf import Pmf
 if TYPE_CHECKING:
     import numpy.typing as npt
     import xarray as xr
+
+    from stochastic.loss.longest import OrderStatistics
 
 __all__ = ["Law", "imbalance"]
 
@@ -72,16 +74,8 @@ class Law:
     @property
     def error(self) -> ErrorBound:
         """Bounds on the error: rigorous for the cut, estimated for the numerics."""
-        value, numerical = self._engine.moment(1)
-        mean, moved = float(value), self._moved
-        return ErrorBound(
-            missing=self.work.missing,
-            cut=int(self.work.high),
-            cdf=moved,
-            mean=moved * max(self.lanes - mean, mean - 1.0) + numerical,
-            numerical=numerical,
-            tol=self.tol,
-        )
+        mean, numerical = self._engine.moment(1)
+        return ErrorBound.of(self.work, self.lanes, float(mean), numerical, self.tol)
 
     # --- moments
     def mean(self) -> Any:
@@ -94,7 +88,7 @@ class Law:
 
     def moment(self, k: int) -> Any:
         """Raw moment E[X**k], for k = 0, 1, 2, ..."""
-        k = whole("k", k, least=0)
+        k = whole("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))  # of doubles
         engine, moved = self._cut_for(k)
         value, error = engine.moment(k)
         error += moved * max(self.lanes**k - float(value), float(value) - 1.0)
@@ -117,9 +111,24 @@ class Law:
     def slowdown(self) -> Slowdown:
         """What a whole workload pays, E[max] / E[W], beside the mean loss of one group."""
         if "slowdown" not in self._kept:
-            self._kept["slowdown"] = Slowdown.of(self.work, self.lanes, float(self.mean()))
+            items, short = self._items()
+            error = self.lanes * short / items.mean if items.mean else 0.0
+            loss = float(self.mean())
+            self._kept["slowdown"] = Slowdown.of(items, self.lanes, loss=loss, error=error)
         found: Slowdown = self._kept["slowdown"]
+        self._check(found.error, "slowdown")
         return found
+
+    def order_statistics(self) -> OrderStatistics:
+        """Moments of the longest item of a group and of one, what was cut off at the cut."""
+        return self._items()[0]
+
+    def _items(self) -> tuple[OrderStatistics, float]:
+        from stochastic.loss.longest import order_statistics, uncut
+
+        if self.source.is_finite or self._eps is not None:
+            return order_statistics(self.work.low, self.work.weights, self.lanes), 0.0
+        return uncut(self.source, tail_for(self.tol, self.lanes, 2), self.lanes)
 
     # --- probabilities
     def cdf(self, t: Any) -> Any:
@@ -138,7 +147,7 @@ class Law:
         return self._probability(t, tail=True)
 
     def _probability(self, t: Any, *, tail: bool) -> Any:
-        asked = np.asarray(t, dtype=None if _plain(t) else object)
+        asked = np.asarray(t, dtype=None if plain(t) else object)
         found, error = self._engine.probability(losses(asked.reshape(-1)), tail=tail)
         self._check(error + self._moved, "CDF")
         return found.reshape(asked.shape) if asked.shape else found.item()
@@ -149,7 +158,7 @@ class Law:
         >>> imbalance(Pmf.uniform(1, 6), lanes=32).quantile(0.5) == 12 / 7
         True
         """
-        asked = np.asarray(q, dtype=None if _plain(q) else object)
+        asked = np.asarray(q, dtype=None if plain(q) else object)
         flat = asked.reshape(-1).tolist()
         for one in flat:
             probability("q", one)
@@ -213,11 +222,6 @@ class Law:
                 ToleranceWarning,
                 stacklevel=3,
             )
-
-
-def _plain(value: Any) -> bool:
-    """Whether NumPy may read it as it is: no fractions in it."""
-    return isinstance(value, (int, float, np.ndarray, np.generic))
 
 
 def imbalance(

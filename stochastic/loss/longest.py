@@ -5,6 +5,7 @@ Everything is a sum of positive terms, good for a million lanes and more.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,9 +13,11 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from stochastic.work.pmf import Pmf
+
     Floats = npt.NDArray[np.float64]
 
-__all__ = ["WIDE", "GivenMaximum", "OrderStatistics", "given_maximum", "order_statistics"]
+__all__ = ["WIDE", "GivenMaximum", "OrderStatistics", "given_maximum", "order_statistics", "uncut"]
 
 #: Probabilities are added up in it: 64 bits of mantissa where the machine has them.
 WIDE = np.longdouble
@@ -136,3 +139,19 @@ def given_maximum(low: int, weights: Floats, lanes: int) -> GivenMaximum:
         rest_mean=mean,
         rest_variance=spread,
     )
+
+
+def uncut(source: Pmf, eps: float, lanes: int) -> tuple[OrderStatistics, float]:
+    """The moments for an infinite law, and by how much the mean of an item was short.
+
+    Items beyond the cut at ``eps`` are taken to end there. That takes at most ``lanes`` times as
+    much from the mean of the longest as from the mean of one, for a maximum is at most a sum.
+    """
+    work = source.cut(eps)
+    weights = work.weights * (1.0 - work.missing)
+    weights[-1] += work.missing
+    found = order_statistics(work.low, weights, lanes)
+    mean, spread = source.mean(), source.var()
+    if math.isinf(spread):
+        found = found._replace(var_max=math.inf, cov_max_sum=0.0)
+    return found._replace(mean=mean, var=spread), max(mean - found.mean, 0.0)

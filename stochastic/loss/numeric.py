@@ -60,6 +60,14 @@ class NumericLaw:
         return math.exp(self.lanes * math.log1p(-float(self.weights[1:].sum())))
 
     @property
+    def busy(self) -> float:
+        """Probability that some item has work: 1 - idle, with all its digits where that is rare."""
+        if self.low > 0:
+            return 1.0
+        some = min(float(self.weights[1:].sum()), 1.0)
+        return -math.expm1(self.lanes * math.log1p(-some)) if some < 1.0 else 1.0
+
+    @property
     def idle_loss(self) -> int | None:
         """The loss of such a group; None where it is not counted."""
         return {"one": 1, "zero": 0}.get(self.zero_work)
@@ -79,8 +87,12 @@ class NumericLaw:
     def _expect(self, part: float, of: Callable[[int], float]) -> float:
         """An expectation from its part over groups with work."""
         if self.idle_loss is None:
-            return part / (1.0 - self.idle)
+            return part / self.busy
         return part + self.idle * of(self.idle_loss)
+
+    def _scaled(self, error: float) -> float:
+        """The error of what is told, from that of the part over groups with work."""
+        return error / self.busy if self.idle_loss is None else error
 
     def moment(self, k: int) -> tuple[float, float]:
         """E[X**k] and the numerical error of it."""
@@ -88,14 +100,16 @@ class NumericLaw:
         return found
 
     def _moment(self, k: int) -> tuple[float, float]:
+        if k == 0 or (self.is_level and self.zero_work != "zero"):
+            return 1.0, 0.0
         if self.is_level:
-            part, error = 1.0 - self.idle, 0.0
+            part, error = self.busy, 0.0
         else:
             from stochastic.loss.moments import raw_moments
 
             values, errors = raw_moments(self.low, self.weights, self.lanes, orders=(k,))
             part, error = float(values[0]), float(errors[0])
-        return self._expect(part, lambda x: float(x**k)), error
+        return self._expect(part, lambda x: float(x**k)), self._scaled(error)
 
     def var(self) -> tuple[float, float]:
         """The variance, centred before it is summed, and the numerical error of it."""
@@ -105,12 +119,11 @@ class NumericLaw:
     def _var(self) -> tuple[float, float]:
         centre, _ = self.moment(1)
         if self.is_level:
-            part, error = (1.0 - self.idle) * (1.0 - centre) ** 2, 0.0
-        else:
-            from stochastic.loss.moments import variance
+            return (self.busy * self.idle if self.zero_work == "zero" else 0.0), 0.0
+        from stochastic.loss.moments import variance
 
-            part, error = variance(self.low, self.weights, self.lanes, centre)
-        return self._expect(part, lambda x: (x - centre) ** 2), error
+        part, error = variance(self.low, self.weights, self.lanes, centre)
+        return self._expect(part, lambda x: (x - centre) ** 2), self._scaled(error)
 
     # --- probabilities
     @property
@@ -127,7 +140,7 @@ class NumericLaw:
     ) -> tuple[npt.NDArray[np.float64], float]:
         """P(X <= t) or, of the tail, P(X > t); and the error of it."""
         if self.is_level:
-            part, error = (1.0 - self.idle) * _reached(t, 1, tail), 0.0
+            part, error = self.busy * _reached(t, 1, tail), 0.0
         else:
             ask = self._inversion.sf if tail else self._inversion.cdf
             part, error = (
@@ -135,7 +148,7 @@ class NumericLaw:
                 self._inversion.error,
             )
         if self.idle_loss is None:
-            return np.clip(part / (1.0 - self.idle), 0.0, 1.0), error
+            return np.clip(part / self.busy, 0.0, 1.0), self._scaled(error)
         part = part + self.idle * _reached(t, self.idle_loss, tail)
         return np.clip(part, 0.0, 1.0), error
 
@@ -148,7 +161,7 @@ class NumericLaw:
             return 1.0
         if q == 1:
             return self.lanes * self.high / (self.high + (self.lanes - 1) * self.low)
-        wanted = q * (1.0 - idle) if self.idle_loss is None else q - idle
+        wanted = q * self.busy if self.idle_loss is None else q - idle
         if wanted <= 0 and idle > 0:
             return 1.0
         numerator, denominator = self._inversion.quantile(max(wanted, 0.0))
@@ -178,7 +191,7 @@ class NumericLaw:
         if idle == 0.0:
             return above, below, chance
         if at is None:
-            return above, below, chance / (1.0 - idle)
+            return above, below, chance / self.busy
         if len(above) and above[0] == at * below[0]:
             chance = chance.copy()
             chance[0] += idle

@@ -15,7 +15,6 @@ import pytest
 import dse
 from dse import DseError, Study
 from stochastic import Pmf, bounds, imbalance
-from stochastic.loss.longest import order_statistics
 from symbolic.errors import DomainError, GraphError
 from symbolic.library import load_model
 from symbolic.models import imbalance as model
@@ -60,7 +59,7 @@ def test_the_graph_says_what_the_laws_say(family: str) -> None:
     parameters, pmf = PARAMETERS[family]
     ds = dse.evaluate("imbalance", work_law=family, lanes=8, outputs=EVERYTHING, **parameters)
     law, limits = imbalance(pmf, 8), bounds(pmf, 8)
-    moments = order_statistics(law.work.low, law.work.weights, 8)
+    moments = law.order_statistics()
     slowdown = float(law.slowdown())
     largest = pmf.high if math.isfinite(pmf.high) else math.inf
     worst = 8 / (1 + 7 * pmf.low / largest)
@@ -83,7 +82,7 @@ def test_the_graph_says_what_the_laws_say(family: str) -> None:
     }
     assert set(expected) == set(EVERYTHING)
     for name, value in expected.items():
-        assert float(ds[name]) == pytest.approx(value, rel=1e-9), name
+        assert float(ds[name]) == pytest.approx(value, rel=1e-8), name  # the cuts differ
     # the text of a family is a law like any other
     step = Study(
         model="imbalance", set={"work_law": family, "lanes": 8, **parameters}, outputs=EVERYTHING

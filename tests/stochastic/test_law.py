@@ -170,6 +170,44 @@ def test_the_bound_of_the_cut_holds_at_several_eps():
     assert imbalance(Pmf.geometric(0.05), 32, eps=1e-6).error.cut == 270
 
 
+@pytest.mark.parametrize("chance", [1e-3, 1e-12])
+def test_rare_work_keeps_its_digits(chance):
+    """Of groups with work nearly all have one item: X = n, else 2 items: X = n / 2."""
+    law = imbalance(Pmf.bernoulli(chance), 32, zero_work="drop")
+    some = -math.expm1(32 * math.log1p(-chance))
+    exact = sum(
+        math.comb(32, k) * chance**k * (1 - chance) ** (32 - k) * 32 / k for k in range(1, 33)
+    )
+    assert law.mean() == pytest.approx(exact / some, rel=1e-13)
+    square = sum(
+        math.comb(32, k) * chance**k * (1 - chance) ** (32 - k) * (32 / k - law.mean()) ** 2
+        for k in range(1, 33)
+    )
+    assert law.var() == pytest.approx(square / some, rel=1e-9)
+    assert float(law.pmf().sum()) == pytest.approx(1.0, abs=1e-14)
+    level = imbalance(Pmf.bernoulli(chance), 1, zero_work="zero")
+    assert level.mean() == pytest.approx(chance, rel=1e-15)
+
+
+def test_the_slowdown_is_that_of_the_law_as_given():
+    """Geo(p): E[max] = Σ_k C(n, k) (-1)**(k+1) / (1 - q**k), times p."""
+    for p, lanes in ((0.05, 2), (0.05, 8), (0.5, 4)):
+        exact = p * sum(
+            math.comb(lanes, k) * (-1) ** (k + 1) / (1 - (1 - p) ** k) for k in range(1, lanes + 1)
+        )
+        slowdown = imbalance(Pmf.geometric(p), lanes).slowdown()
+        assert abs(slowdown.value - exact) <= slowdown.error + 1e-12
+        assert slowdown.error < 1e-8
+    from scipy import stats
+
+    heavy = Pmf.from_scipy(stats.zipf(2.2))
+    law = imbalance(heavy, 4, tol=1e-3)
+    with pytest.warns(ToleranceWarning, match="slowdown"):
+        slowdown = law.slowdown()
+    assert abs(slowdown.value - 2.943) <= slowdown.error
+    assert math.isinf(slowdown.var(100))
+
+
 def test_a_tolerance_that_is_not_met_is_told():
     law = imbalance(Pmf.geometric(0.05), 32, tol=1e-16)
     with pytest.warns(ToleranceWarning, match="known within"):
@@ -222,6 +260,8 @@ def test_slowdown_and_its_spread_over_a_workload():
         (lambda: imbalance(Pmf.poisson(3), 4).cdf(math.nan), "no number"),
         (lambda: imbalance(Pmf.poisson(3), 4).cdf("1.5"), "losses to compare"),
         (lambda: imbalance(Pmf.poisson(3), 4).moment(-1), "k = -1"),
+        (lambda: imbalance(Pmf.poisson(3), 32).moment(500), "k = 500.*at most"),
+        (lambda: imbalance(Pmf.poisson(3), 2**63), "at most"),
         (lambda: imbalance(Pmf.uniform(0, 20_000), 1024).pmf(), "moments"),
         (lambda: imbalance(Pmf.uniform(0, 5000), 64, method="exact"), "leave out"),
     ],

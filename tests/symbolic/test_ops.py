@@ -319,3 +319,9 @@ def test_powers_are_the_same_on_floats_and_arrays(base: float, exponent: float) 
 @pytest.mark.parametrize("value", [-0.0, 0.0, -0.5, 0.5, 2.0**60])
 def test_signs_of_zero_survive(op: str, value: float) -> None:
     agree(op, (value,))
+
+
+def test_rounded_fractions_divide_exactly():
+    third = ops.divide(ops.floor(Fraction(3, 2)), ops.ceil(Fraction(5, 2)))
+    assert third == Fraction(1, 3)
+    assert isinstance(third, Fraction)
