@@ -13,10 +13,16 @@ from dse.cli.text import table
 
 if TYPE_CHECKING:
     from stochastic import Law
+    from stochastic.remedies.binning import Partition
 
 __all__ = ["imbalance", "law_data", "law_text"]
 
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
+PICTURES = (".png", ".pdf", ".svg")
+#: In few lanes quantiles of a law with more values take long exactly: they are simulated.
+_FEW_LANES, _VALUES, _GROUPS = 24, 2_500, 1_000_000
+#: Places where a bin may end, for laws of too many values to look at all.
+_PLACES = 1000
 
 
 @click.command(
@@ -68,6 +74,8 @@ def imbalance(
     from stochastic import Pmf
     from stochastic import imbalance as law_of
 
+    if plot is not None:
+        _check_picture(Path(plot))
     with reading():
         found = law_of(Pmf.parse(law), _whole(lanes), tol=tol, eps=eps, zero_work=zero_work)
         data = law_data(found, groups=groups, group=group, overhead=overhead, bins=bins)
@@ -79,6 +87,14 @@ def imbalance(
         law_figure(found, seed=seed).savefig(plot, dpi=110)
         data["plot"] = Path(plot)
     put(as_json, data, lambda: law_text(data))
+
+
+def _check_picture(path: Path) -> None:
+    if path.suffix.lower() not in PICTURES or not path.parent.is_dir():
+        raise click.UsageError(
+            f"--plot {path}: expected the name of a file that ends in {', '.join(PICTURES)}, in a "
+            "folder that exists"
+        )
 
 
 def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
@@ -107,12 +123,14 @@ def _whole(text: str) -> Any:
 
 def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -> dict[str, Any]:
     """The loss of a group, what a workload pays, and what could be done about it."""
-    from stochastic import bounds, granularity, partition
+    from stochastic import bounds, granularity
 
     slowdown, error = law.slowdown(), law.error
-    limits = bounds(law.source, law.lanes)
-    shared = granularity(law.source, group=group, overhead=overhead)
-    sorted_in = partition(law.source, bins, lanes=law.lanes)
+    as_given = law.zero_work == "one" and law.error.met  # what the bounds are about
+    limits = bounds(law.source, law.lanes, law.tol) if as_given else None
+    shared = granularity(law.source, group=group, overhead=overhead, tol=law.tol)
+    sorted_in, places = _binned(law, bins)
+    quantiles, drawn = _quantiles(law)
     return {
         "law": repr(law.source),
         "lanes": law.lanes,
@@ -124,14 +142,15 @@ def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -
         },
         "mean": float(law.mean()),
         "std": law.std(),
-        "quantiles": {str(q): float(law.quantile(q)) for q in QUANTILES},
+        "quantiles": quantiles,
+        "quantiles_simulated": drawn,
         "slowdown": {
             "value": slowdown.value,
             "difference": slowdown.difference,
             "groups": groups,
             "std": slowdown.std(groups),
         },
-        "bounds": {"lower": limits.lower, "upper": limits.upper},
+        "bounds": {"lower": limits.lower, "upper": limits.upper} if limits else None,
         "error": {"mean": error.mean, "cdf": error.cdf, "tol": error.tol, "met": error.met},
         "method": dict(law.method),
         "granularity": {
@@ -143,6 +162,7 @@ def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -
             "best": int(shared["best_lanes"]),
         },
         "binning": {
+            "places": places,
             "bins": sorted_in["bins"].values,
             "slowdown": sorted_in["slowdown"].values,
             "gain": sorted_in["gain"].values,
@@ -151,9 +171,35 @@ def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -
     }
 
 
+def _binned(law: Law, bins: int) -> tuple[Partition, int | None]:
+    """The best bins; of a law with too many values, of some places where a bin may end."""
+    from stochastic import LawError, partition
+
+    try:
+        return partition(law.source, bins, lanes=law.lanes, tol=law.tol), None
+    except LawError:
+        if len(law.work.weights) <= _PLACES:
+            raise
+        found = partition(law.source, bins, lanes=law.lanes, tol=law.tol, places=_PLACES)
+        return found, _PLACES
+
+
+def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:
+    """Quantiles, and the number of groups where they are simulated."""
+    if law.lanes >= _FEW_LANES or len(law.work.weights) <= _VALUES:
+        return {str(q): float(law.quantile(q)) for q in QUANTILES}, None
+    from stochastic import simulate
+
+    drawn = simulate(law.source, law.lanes, _GROUPS, quantiles=QUANTILES, zero_work=law.zero_work)
+    values = drawn["loss_quantile"].values.tolist()
+    return dict(zip(map(str, QUANTILES), values, strict=True)), _GROUPS
+
+
 def law_text(data: Mapping[str, Any]) -> str:
     """The same for people."""
     work, slowdown, bound, error = (data[k] for k in ("work", "slowdown", "bounds", "error"))
+    groups = data["quantiles_simulated"]
+    drawn = f", of {groups:,} simulated groups" if groups else ""
     beyond = f", cut above {work['cut']:,}" if work["missing"] else f", at most {work['cut']:,}"
     rows = [
         ["mean loss", f"{data['mean']:.11g}", "E[X] of a group, X = lanes · max / sum"],
@@ -170,10 +216,14 @@ def law_text(data: Mapping[str, Any]) -> str:
         ],
         ["spread", f"{data['std']:.6g}", "standard deviation of X from group to group"],
         *(
-            [f"{float(q):.4g} quantile", f"{value:.6g}", f"P(X <= x) >= {float(q):.4g}"]
+            [f"{float(q):.4g} quantile", f"{value:.6g}", f"P(X <= x) >= {float(q):.4g}{drawn}"]
             for q, value in data["quantiles"].items()
         ),
-        ["bounds", f"{bound['lower']:.6g}", f"<= E[X] <= {bound['upper']:.6g}, from moments alone"],
+        *(
+            [["bounds", f"{bound['lower']:.6g}", f"<= E[X] <= {bound['upper']:.6g}, from moments"]]
+            if bound
+            else []
+        ),
         [
             "error",
             f"{error['mean']:.1e}",
@@ -210,7 +260,10 @@ def _binning(found: Mapping[str, Any]) -> str:
     for bins, slowdown, gain in zip(found["bins"], found["slowdown"], found["gain"], strict=True):
         mark = "enough" if bins == found["enough"] else ""
         rows.append([str(bins), f"{slowdown:.6f}", f"{gain:.4f}", mark])
-    title = "binning: items sorted into bins with the best edges, groups formed within a bin"
+    among = f" among {found['places']:,} places" if found["places"] else ""
+    title = (
+        f"binning: items sorted into bins with the best edges{among}, groups formed within a bin"
+    )
     more = (
         "" if found["enough"] else "\nfurther bins gain more than 1 % each: ask for more (--bins)"
     )

@@ -104,6 +104,8 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     >>> bool(1.2948 < found.lower <= 64877 / 49896 <= found.upper < 1.3067)
     True
     """
+    if not hasattr(pmf, "cut"):
+        raise LawError(f"{pmf!r} is no law of work: expected a Pmf, such as Pmf.geometric(0.05)")
     lanes = whole("lanes", lanes, least=1, example=32)
     tol = fraction("tol", tol, "1e-9")
     if not math.isfinite(pmf.mean()):

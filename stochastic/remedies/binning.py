@@ -212,11 +212,11 @@ def _ends(
         near = [1 + np.searchsorted(share, steps * share[-1]) for share in shares]
         ends = np.unique(np.minimum(np.concatenate([[0, count], *near]), count))
     if len(ends) / 2 * count > _MOST[objective]:
-        most = math.isqrt(int(2 * _MOST[objective]))
+        fit = int(2 * _MOST[objective] / count) - 2
+        way = f"give places={min(fit, 1000)} to look at so many of them, or " if fit >= 2 else ""
         raise LawError(
-            f"the {len(ends) - 1:,} places where a bin of {count:,} values may end are too many: "
-            f"all are looked at up to {most:,} values; give places=1000 to look at the best spread "
-            "of so many, or coarser values"
+            f"the {len(ends) - 1:,} places where a bin of {count:,} values may end are too many to "
+            f"look at them all: {way}count the work in larger units"
         )
     return ends
 

@@ -54,6 +54,23 @@ def test_a_picture_is_drawn(law, tmp_path):
     assert str(picture) in text
 
 
+def test_a_cut_or_groups_left_out_have_no_bounds():
+    for options in (["--eps", "1e-2"], ["--zero-work", "drop"]):
+        code, text = asked("negative_binomial:1,0.2", "--lanes", "4", *options, "--json")
+        assert code == 0, text
+        assert json.loads(text)["bounds"] is None
+        assert "bounds" not in asked("negative_binomial:1,0.2", "--lanes", "4", *options)[1]
+
+
+def test_many_values_are_answered_in_ways_that_still_work():
+    code, text = asked("uniform:0,20000", "--lanes", "4", "--bins", "2", "--json")
+    assert code == 0, text
+    data = json.loads(text)
+    assert data["binning"]["places"] == 1000
+    assert data["quantiles_simulated"] == 1_000_000
+    assert data["quantiles"]["0.5"] == pytest.approx(1.6, rel=1e-2)
+
+
 def test_a_file_of_samples(tmp_path):
     path = tmp_path / "steps.csv"
     path.write_text("3\n1\n4\n1\n5\n9\n2\n6\n")
@@ -87,6 +104,8 @@ def test_a_trace_as_it_lies(tmp_path):
         (["weights:0.5,0.4"], "sum to 0.9"),
         (["geometric:0.05", "--tol", "0"], "tol = 0"),
         (["geometric:0.05", "--trace"], "--trace"),
+        (["geometric:0.05", "--plot", "law.foo"], "law.foo"),
+        (["geometric:0.05", "--plot", "nowhere/law.png"], "folder"),
     ],
 )
 def test_misuse_is_status_2(arguments, message):
