@@ -2,7 +2,8 @@
 
 The registry is pint's, with our own definitions: the byte is a base dimension, so 80 GB/s is no
 frequency, and cycles, threads, warps, blocks, instructions, requests, lanes and flops (operations)
-are dimensionless counts of one. Only the units listed here exist; there are no free prefixes or plurals.
+are dimensionless counts of one. Only the units listed here exist; there are no free prefixes or
+plurals.
 """
 
 from __future__ import annotations
