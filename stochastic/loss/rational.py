@@ -93,10 +93,11 @@ def in_integers(
     pmf: Pmf, work: Pmf, lanes: int, zero_work: str, *, asked: bool
 ) -> RationalLaw | None:
     """The law in fractions, where that was asked for or costs little."""
-    weights = work.exact
+    why = "asked" if asked else "given" if pmf.given_exactly else "known"
+    outcomes = (lanes - 1) * float(np.flatnonzero(work.weights).sum())
+    weights = work.exact if asked or outcomes < _PRICE[why] else None
     if weights is None and not asked:
         return None
-    why = "asked" if asked else "given" if pmf.given_exactly else "known"
     if cost(work.weights.tolist() if weights is None else weights, lanes) > _PRICE[why]:
         if not asked:
             return None
