@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dse.advice import advise
     from dse.api import best_config, export, model, models, open, optimum, pareto  # noqa: A004
+    from dse.calibration import calibrate
     from dse.catalog import machine, machines, workload, workloads
     from dse.evaluation import evaluate
+    from dse.fitting import fit
     from dse.study import Study
     from symbolic.equation import equation
     from symbolic.errors import DseError
@@ -27,9 +29,11 @@ __all__ = [
     "Study",
     "advise",
     "best_config",
+    "calibrate",
     "equation",
     "evaluate",
     "export",
+    "fit",
     "machine",
     "machines",
     "model",
@@ -47,9 +51,11 @@ _HOMES = {
     "Study": "dse.study",
     "advise": "dse.advice",
     "best_config": "dse.api",
+    "calibrate": "dse.calibration",
     "equation": "symbolic.equation",
     "evaluate": "dse.evaluation",
     "export": "dse.api",
+    "fit": "dse.fitting",
     "machine": "dse.catalog",
     "machines": "dse.catalog",
     "model": "dse.api",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.fits import fit
 from dse.cli.frame import (
     Commands,
     asked,
@@ -244,5 +245,5 @@ def export(store: str, out: str, as_json: bool) -> None:
     put(as_json, data, lambda: f"{path} ({bytes_text(size)})")
 
 
-for command in (imbalance, machines, models, workloads):
+for command in (fit, imbalance, machines, models, workloads):
     main.add_command(command)

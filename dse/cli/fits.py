@@ -1,0 +1,116 @@
+"""The command `dse fit`: quantities of a model from measured rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dse.cli.frame import example, in_json, listed, put, reading
+
+__all__ = ["fit"]
+
+
+@click.command(
+    epilog=example(
+        "dse fit transit_supply supply.csv --free ms_peak_bandwidth,ms_transition",
+        "dse fit clock_scaling runs.csv --to time --free core_cycles,stall_time --relative",
+        "dse fit clock_scaling runs.csv --to time --per kernel=core_cycles,stall_time "
+        '--columns "core_clock=MHz [MHz],time=ms [ms]"',
+    )
+)
+@click.argument("model")
+@click.argument("data", type=click.Path(exists=True))
+@click.option("--free", multiple=True, metavar="Q,...", help="Quantities to be fitted.")
+@click.option("--per", metavar="COLUMN=Q,...", help="Further ones, for each label of a column.")
+@click.option("--to", multiple=True, metavar="Q,...", help="Measured: by default the main output.")
+@click.option("--set", "given", multiple=True, metavar="Q=VALUE", help="A value; may be repeated.")
+@click.option("--machine", metavar="NAME", help="Gives values that are not set.")
+@click.option("--workload", metavar="NAME", help="Gives values that are not set.")
+@click.option("--where", multiple=True, metavar="CONDITION", help="Rows to fit; may be repeated.")
+@click.option("--columns", multiple=True, metavar="Q[=HEADER],...", help="To read. [all]")
+@click.option("--weights", metavar="COLUMN", help="Weights of the squared residuals.")
+@click.option("--relative", is_flag=True, help="Residuals as shares of what was measured.")
+@click.option("--start", multiple=True, metavar="Q=VALUE", help="Where the search begins too.")
+@click.option("--out", metavar="OUT.nc", type=click.Path(), help="Write the rows as fitted here.")
+@in_json
+def fit(
+    model: str,
+    data: str,
+    free: Sequence[str],
+    per: str | None,
+    to: Sequence[str],
+    given: Sequence[str],
+    machine: str | None,
+    workload: str | None,
+    where: Sequence[str],
+    columns: Sequence[str],
+    weights: str | None,
+    relative: bool,
+    start: Sequence[str],
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Fit quantities of a model to measured rows.
+
+    DATA is a CSV file with a value a row in each column, headed by the name of its quantity with a
+    unit if need be, "time [ms]"; or a dataset (.nc, .zarr, .parquet). The columns of --to are what
+    the model should yield from the others.
+    """
+    from dse.fitting import fit as fitted
+    from sweeps.export import export
+
+    with reading():
+        found = fitted(
+            model,
+            data,
+            free=listed(free),
+            per=_per(per),
+            to=listed(to) or None,
+            set=_pairs(given, "set"),
+            machine=machine,
+            workload=workload,
+            where=list(where),
+            columns=_columns(listed(columns)),
+            weights=weights,
+            residuals="relative" if relative else "absolute",
+            start=_pairs(start, "start"),
+        )
+    said: dict[str, Any] = found.to_dict()
+    if out is not None:
+        said["dataset"] = export(found.dataset, Path(out))
+    tail = f"\ndataset: {out}" if out is not None else ""
+    put(as_json, said, lambda: f"{found}{tail}")
+
+
+def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name.strip() and equals and value.strip()):
+            raise click.UsageError(f"--{option} {text!r}: expected QUANTITY=VALUE")
+        if name.strip() in found:
+            raise click.UsageError(f"--{option} gives {name.strip()} twice")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _per(text: str | None) -> dict[str, list[str]] | None:
+    if text is None:
+        return None
+    column, equals, names = text.partition("=")
+    if not (column.strip() and equals and names.strip()):
+        raise click.UsageError(f"--per {text!r}: expected COLUMN=QUANTITY,...")
+    return {column.strip(): listed([names])}
+
+
+def _columns(texts: Sequence[str]) -> list[str] | dict[str, str] | None:
+    """Names alone, or quantities with their headers; a name alone is its own header."""
+    if not texts:
+        return None
+    if not any("=" in text for text in texts):
+        return list(texts)
+    pairs = {name.strip(): header.strip() for name, _, header in (t.partition("=") for t in texts)}
+    return {name: header or name for name, header in pairs.items()}

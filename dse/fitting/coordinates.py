@@ -1,0 +1,219 @@
+"""Where the search for a quantity's value takes place: bounds, scale, where it begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dse.fitting.columns import Floats
+from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.expression import parse_value
+from symbolic.model import Model
+from symbolic.ops import Node
+from symbolic.quantities import Quantity
+
+__all__ = ["Coordinate", "Start", "check_free", "coordinates", "readable"]
+
+Start = Mapping[str, float | str]
+
+#: A positive quantity whose typical values span this factor is searched on a logarithmic scale.
+WIDE = 10.0
+#: How far beyond the typical range the search begins, and goes on a logarithmic scale, as factors.
+BEYOND, FARTHEST = 3.0, 1e12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinate:
+    """One free quantity, or its value for one label.
+
+    ``low`` and ``high`` bound it, searches begin within ``near``. ``ends`` are those bounds that it
+    may take itself. ``log``: the search goes over its logarithm, which only values above 0 have;
+    plainly else, in steps of the order of ``unit``. ``spread``: beginnings are spaced by factors.
+    """
+
+    name: str
+    low: float
+    high: float
+    ends: tuple[float, ...]
+    log: bool
+    spread: bool
+    near: tuple[float, float]
+    unit: float
+    start: float | None = None
+    label: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The name of the quantity, with the label that the value is for."""
+        return self.name if self.label is None else f"{self.name}[{self.label}]"
+
+    def beginning(self, share: Floats) -> Floats:
+        """Values at shares of the way from one end of ``near`` to the other."""
+        low, high = self.near
+        if self.spread:
+            return np.exp(math.log(low) + share * (math.log(high) - math.log(low)))
+        return low + share * (high - low)
+
+
+def check_free(
+    free: Sequence[str],
+    per: Sequence[str],
+    model: Model,
+    measured: Mapping[str, Any],
+    to: Sequence[str],
+) -> tuple[str, ...]:
+    """The quantities to be fitted, or an error that says why one cannot be.
+
+    ``per`` names those that have a value for each label.
+    """
+    for key, names in (("free", free), ("per", per)):
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise DseError(f"{key} = {names!r}: expected a list of quantities")
+    listed = [*free, *per]
+    if not listed:
+        raise DseError("free is empty: name the quantities to be fitted")
+    for name in listed:
+        row = model.quantity(name)
+        if listed.count(name) > 1:
+            raise DseError(f"{name} is freed twice: name it once, in free or in per")
+        if row.is_label:
+            raise DseError(f"{name} takes labels and cannot be fitted: fit once for each label")
+        if row.domain.whole:
+            raise DseError(
+                f"{name} is a whole number, which least squares cannot search: fit with each of "
+                "its values (set=), and keep the fit with the smallest error"
+            )
+        if name in to:
+            raise DseError(f"{name} is measured (to=) and free at once: keep one of them")
+        if name in measured:
+            raise DseError(
+                f"{name} is free and a column of the data: leave the column out with columns=, or "
+                "do not free it"
+            )
+    return tuple(listed)
+
+
+def readable(given: Any, row: Quantity, model: Model, what: str) -> float:
+    """A number of ``start`` or ``bounds``, which may bear a unit."""
+    value = parse_value(given, row, model.quantities) if isinstance(given, str) else given
+    if isinstance(value, Node):
+        raise DseError(f"{what} of {row.name} is a formula, {given!r}: expected a number")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise DseError(f"{what} of {row.name} is {given!r}: expected a number") from None
+    if math.isnan(number):
+        raise DseError(f"{what} of {row.name} is not a number: give one, or leave it out")
+    return number
+
+
+def coordinates(
+    free: Sequence[str],
+    model: Model,
+    *,
+    per: Sequence[str],
+    labels: Sequence[str],
+    known: Mapping[str, float],
+    start: Start | None,
+    bounds: Mapping[str, Sequence[Any]] | None,
+) -> tuple[Coordinate, ...]:
+    """The coordinates of the free quantities, from their rows and from what is said of them.
+
+    Those of ``per`` have one for each label. ``known`` holds values that a machine, a workload or
+    a default gives: good beginnings.
+    """
+    for key, given in (("start", start), ("bounds", bounds)):
+        for name in given or {}:
+            if name not in free:
+                raise UnknownNameError(
+                    f"{key} names {name}, which is not free{nearest(name, free)}; free are: "
+                    f"{', '.join(free)}"
+                )
+    found = []
+    for name in free:
+        row = model.quantity(name)
+        limits = _limits(row, model, (bounds or {}).get(name))
+        first = None
+        if start is not None and name in start:
+            first = readable(start[name], row, model, "the start")
+            if not limits[0] <= first <= limits[1] or not row.domain.contains(first):
+                raise DseError(
+                    f"the start of {name}, {first:g}, is outside {limits[0]:g} to {limits[1]:g}"
+                )
+        elif name in known and limits[0] <= known[name] <= limits[1]:
+            first = known[name]
+        one = _coordinate(row, limits, first, said=name in (bounds or {}))
+        found += [replace(one, label=label) for label in labels] if name in per else [one]
+    return tuple(found)
+
+
+def _limits(row: Quantity, model: Model, given: Sequence[Any] | None) -> tuple[float, float]:
+    domain = row.domain
+    if given is None:
+        return domain.low, domain.high
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
+        raise DseError(f"the bounds of {row.name} are {given!r}: expected (low, high)")
+    ends = (domain.low, domain.high)
+    low, high = (
+        end if value is None else readable(value, row, model, "a bound")
+        for value, end in zip(given, ends, strict=True)
+    )
+    if not domain.low <= low < high <= domain.high:
+        raise DseError(
+            f"the bounds of {row.name} are {low:g} and {high:g}: expected two ascending numbers "
+            f"within its domain {domain}"
+        )
+    return low, high
+
+
+def _coordinate(
+    row: Quantity, limits: tuple[float, float], start: float | None, *, said: bool
+) -> Coordinate:
+    low, high = limits
+    positive = low > 0 or (low == 0 and row.domain.low_open)
+    if said and math.isfinite(low) and math.isfinite(high):
+        near = (low, high)
+    else:
+        near = _near(row, low, high, start)
+    spread = near[0] >= 0 and (near[0] == 0 or near[1] / near[0] >= WIDE)
+    if spread and near[0] == 0:
+        near = (near[1] * 1e-6, near[1])
+    log = positive and spread
+    return Coordinate(
+        name=row.name,
+        low=max(low, near[0] / FARTHEST) if log else low,
+        high=min(high, near[1] * FARTHEST) if log else high,
+        ends=tuple(e for e in (low, high) if math.isfinite(e) and row.domain.contains(e)),
+        log=log,
+        spread=spread,
+        near=near,
+        unit=max(map(abs, near)) or 1.0,
+        start=start,
+    )
+
+
+def _near(row: Quantity, low: float, high: float, start: float | None) -> tuple[float, float]:
+    """Where a search begins: about the typical range, or about the start where there is none."""
+    if row.typical is not None:
+        ends = row.typical
+    elif start:
+        ends = (min(start / WIDE, start * WIDE), max(start / WIDE, start * WIDE))
+    else:
+        ends = (1e-3, 1e3)
+    first, last = ends
+    if first > 0:
+        first, last = first / BEYOND, last * BEYOND
+    if low < 0 and row.typical is not None:
+        first = min(first, -last)
+    first, last = max(first, low), min(last, high)
+    if first < last:
+        return first, last
+    if math.isfinite(low) and math.isfinite(high):
+        return low, high
+    if math.isfinite(low):
+        return low, low + max(abs(low), 1.0)
+    return high - max(abs(high), 1.0), high

@@ -1,0 +1,192 @@
+"""What a fit found, as values, as text and as a Dataset."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.fitting.columns import Floats
+from symbolic.errors import UnknownNameError, nearest
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Fit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """Free quantities of a model fitted to measured rows; its text tells all of it.
+
+    Attributes
+    ----------
+    model : str
+        The model.
+    to : tuple of str
+        The measured quantities.
+    rows : int
+        Rows that were fitted.
+    per, labels : tuple of str
+        The quantities that have a value for each label, and the labels.
+    values : mapping of str to float
+        Of each free quantity, in its stored unit; ``"name[label]"`` where it has one for each
+        label.
+    units : mapping of str to str
+        Those units.
+    standard_errors : mapping of str to float
+        Of the values, from the Jacobian: the roots of the diagonal of ``covariance``. NaN where
+        there are no more residuals than free quantities, or the value stands at an end of its
+        domain (``at_end``).
+    covariance : array
+        s² (JᵀJ)⁻¹, s² = sum of squares / (residuals - free), in the order of ``values``.
+    relative : bool
+        Whether residuals are shares of the measured values; else they are in its unit.
+    residuals : mapping of str to array
+        Predicted - measured, of each measured quantity and row; shares where ``relative``.
+    left_out : mapping of str to array
+        The same where each row is predicted by a fit to all others.
+    how_left_out : str
+        ``"refit"``: a fit without each row; ``"hat"``: from the Jacobian's hat matrix, which says
+        the same where predictions are linear in what is free.
+    mean_error, largest_error : float
+        Mean and largest of |predicted - measured| / |measured|.
+    r2 : float
+        1 - sum of squares / that about the mean, both weighted as the fit is.
+    at_end : tuple of str
+        Quantities whose best value is an end of their domain or bounds.
+    dataset : xarray.Dataset
+        Each row as predicted (with what it depends on), ``<name>_measured`` and
+        ``<name>_residual``; ``value``, ``standard_error`` and ``correlation`` over ``quantity``.
+    """
+
+    model: str
+    to: tuple[str, ...]
+    rows: int
+    per: tuple[str, ...]
+    labels: tuple[str, ...]
+    values: Mapping[str, float]
+    units: Mapping[str, str]
+    standard_errors: Mapping[str, float]
+    covariance: Floats
+    relative: bool
+    residuals: Mapping[str, Floats]
+    left_out: Mapping[str, Floats]
+    how_left_out: str
+    mean_error: float
+    largest_error: float
+    r2: float
+    at_end: tuple[str, ...]
+    dataset: xr.Dataset = field(repr=False, compare=False)
+
+    def __getitem__(self, name: str) -> float:
+        if name not in self.values:
+            raise UnknownNameError(
+                f"{name!r} was not fitted{nearest(name, self.values)}; fitted are: "
+                f"{', '.join(self.values)}"
+            )
+        return self.values[name]
+
+    @property
+    def set(self) -> dict[str, float]:
+        """The values for ``set=`` of a :class:`dse.Study`, but those that a label has its own of.
+
+        See :meth:`set_of`.
+        """
+        own = {f"{name}[{label}]" for name in self.per for label in self.labels}
+        return {name: value for name, value in self.values.items() if name not in own}
+
+    def set_of(self, label: str) -> dict[str, float]:
+        """The values for ``set=`` of a study of one label: its own, and those of all."""
+        if label not in self.labels:
+            raise UnknownNameError(
+                f"{label!r} is no label of this fit{nearest(label, self.labels)}; there are: "
+                f"{', '.join(self.labels) or 'none'}"
+            )
+        return self.set | {name: self.values[f"{name}[{label}]"] for name in self.per}
+
+    @property
+    def rms(self) -> float:
+        """Root mean square of the residuals."""
+        return _rms(self.residuals)
+
+    @property
+    def leave_one_out(self) -> float:
+        """Root mean square of the residuals of rows predicted by fits to all others."""
+        return _rms(self.left_out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fit as plain data, without its rows."""
+        found = {
+            name: {
+                "value": value,
+                "standard_error": self.standard_errors[name],
+                "unit": self.units[name],
+                "at_end": name in self.at_end,
+            }
+            for name, value in self.values.items()
+        }
+        keys = ("mean_error", "largest_error", "r2", "relative", "rms", "leave_one_out")
+        return {
+            "model": self.model,
+            "to": list(self.to),
+            "rows": self.rows,
+            "fitted": found,
+            **{key: getattr(self, key) for key in keys},
+            "how_left_out": self.how_left_out,
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.model} fitted to {', '.join(self.to)} of {self.rows:,} rows"]
+        width = max(map(len, [*self.set, *self.per]))
+        lines += [f"  {n:{width}} = {self._value(n)}  ({self._error(n)})" for n in self.set]
+        for name in self.per:
+            values = {label: self.values[f"{name}[{label}]"] for label in self.labels}
+            least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
+            lines.append(
+                f"  {name:{width}} = {self._value(f'{name}[{least}]')} ({least}) to "
+                f"{self._value(f'{name}[{most}]')} ({most}), for each of {len(values)} labels"
+            )
+        lines.append(
+            f"  residuals: root mean square {self._shown(self.rms)}, of rows left out "
+            f"{self._shown(self.leave_one_out)} ({_LEFT_OUT[self.how_left_out]})"
+        )
+        lines.append(
+            f"  error: mean {self.mean_error:.2%}, largest {self.largest_error:.2%}; "
+            f"r2 = {self.r2:.6g}"
+        )
+        return "\n".join(lines)
+
+    def _value(self, name: str) -> str:
+        from dse.cli.text import value_text
+
+        return value_text(self.values[name], self.units[name])
+
+    def _error(self, name: str) -> str:
+        from dse.cli.text import value_text
+
+        error, value = self.standard_errors[name], self.values[name]
+        if name in self.at_end:
+            return "an end of its domain or bounds"
+        if math.isnan(error):
+            return "as many free as measured: no standard error"
+        share = f", {error / abs(value):.2%}" if value else ""
+        return f"standard error {value_text(error, self.units[name])}{share}"
+
+    def _shown(self, number: float) -> str:
+        from dse.cli.text import value_text
+
+        if math.isnan(number):
+            return "unknown"
+        unit = str(self.dataset[self.to[0]].attrs.get("units", ""))
+        return f"{number:.2%}" if self.relative else value_text(number, unit)
+
+
+_LEFT_OUT = {"refit": "a fit without each", "hat": "by the hat matrix"}
+
+
+def _rms(arrays: Mapping[str, Floats]) -> float:
+    return math.sqrt(float(np.mean([np.mean(np.square(array)) for array in arrays.values()])))

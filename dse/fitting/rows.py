@@ -1,0 +1,222 @@
+"""The rows of a fit: which columns are inputs, which are measured, which rows count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.fitting.columns import Floats, Named, numbers, read_columns, read_table
+from dse.inputs import Parts
+from sweeps.answers import texts_of
+from sweeps.build import build_grid
+from sweeps.grid import Grid, Leaf
+from sweeps.space import Axis
+from symbolic.errors import DseError, GraphError, InfeasibleError
+from symbolic.model import Model
+from symbolic.ops import references
+
+__all__ = ["ROW", "Case", "NoRowError", "Rows", "check_rows", "chosen", "read_rows"]
+
+#: The dimension along which the rows lie.
+ROW = "row"
+
+Values = Mapping[str, float | Floats]
+
+
+class NoRowError(DseError):
+    """Conditions that no row satisfies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Inputs, measured quantities, weights and labels of some rows; their places in the data."""
+
+    inputs: Mapping[str, Floats]
+    measured: Mapping[str, Floats]
+    weights: Floats
+    labels: NDArray[np.str_]
+    places: NDArray[np.int64]
+
+    def kept(self, which: NDArray[np.bool_]) -> Rows:
+        """Some of the rows."""
+        return Rows(
+            inputs={name: array[which] for name, array in self.inputs.items()},
+            measured={name: array[which] for name, array in self.measured.items()},
+            weights=self.weights[which],
+            labels=self.labels[which],
+            places=self.places[which],
+        )
+
+    @property
+    def known_labels(self) -> tuple[str, ...]:
+        """The labels, each once, in the order of the rows."""
+        return tuple(dict.fromkeys(self.labels.tolist()))
+
+    @property
+    def numbered(self) -> NDArray[np.int64]:
+        """The label of each row as its place among the labels."""
+        number = {label: place for place, label in enumerate(self.known_labels)}
+        return np.array([number[label] for label in self.labels.tolist()], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A model with values, to be joined with rows and with values of what is free."""
+
+    model: Model
+    parts: Parts
+    to: tuple[str, ...]
+    free: tuple[str, ...]
+
+    def grid(self, rows: Rows, free: Values, where: Sequence[str] = ()) -> Grid:
+        """The measured quantities as the model yields them on the rows.
+
+        ``free`` gives what is fitted a value, or one for each row.
+        """
+        places = rows.places
+        values = {
+            name: Leaf(axes=(ROW,), array=value) if isinstance(value, np.ndarray) else value
+            for name, value in free.items()
+        }
+        leaves = {name: Leaf(axes=(ROW,), array=array) for name, array in rows.inputs.items()}
+        axis = Axis(name=ROW, kind="index", coordinate=places, values=places.astype(np.float64))
+        return build_grid(
+            self.model,
+            axes=[axis],
+            values={**self.parts.values, **leaves, **values},
+            labels=self.parts.labels,
+            switches=self.parts.switches,
+            outputs=self.to,
+            constraints=where,
+        )
+
+
+def read_rows(
+    data: Any,
+    model: Model,
+    *,
+    to: str | Sequence[str] | None,
+    columns: Named,
+    weights: Any,
+    labels: str | None,
+) -> Rows:
+    """The columns of a table, told apart; rows of weight 0 are left out."""
+    table = read_table(data)
+    column = table.find(weights)[0] if isinstance(weights, str) else None
+    labelled = None if labels is None else table.find(labels)[0]
+    apart = tuple(name for name in (column, labelled) if name is not None)
+    found = read_columns(table, model, columns, apart=apart)
+    targets = _targets(to, model, found)
+    weighed = np.ones(table.rows)
+    if column is not None:
+        weighed = numbers(table.columns[column], column)
+    elif weights is not None:
+        weighed = numbers(weights, "weights")
+    if weighed.shape != (table.rows,):
+        raise DseError(f"weights has the shape {weighed.shape}: expected one for each row")
+    wrong = np.flatnonzero(~(np.isfinite(weighed) & (weighed >= 0)))
+    if wrong.size:
+        raise DseError(f"the weight of row {wrong[0]} is {weighed[wrong[0]]}: expected 0 or more")
+    if not weighed.any():
+        raise DseError("no row counts: expected at least one, of a weight above 0")
+    told = [""] * table.rows if labelled is None else np.asarray(table.columns[labelled]).tolist()
+    rows = Rows(
+        inputs={name: array for name, array in found.items() if name not in targets},
+        measured={name: found[name] for name in targets},
+        weights=weighed,
+        labels=np.array(list(map(str, told)), dtype=np.str_),
+        places=np.arange(table.rows),
+    )
+    return rows.kept(weighed > 0)
+
+
+def _targets(
+    to: str | Sequence[str] | None, model: Model, columns: Mapping[str, Floats]
+) -> tuple[str, ...]:
+    if to is None:
+        named = tuple(name for name in model.outputs if name in columns)
+        if len(named) == 1:
+            return named
+        several = f"{', '.join(named)} are" if named else "none is"
+        raise DseError(
+            f"of the main outputs of {model.name} ({', '.join(model.outputs)}), {several} among "
+            "the columns: say by to= which column the model should yield"
+        )
+    named = tuple(dict.fromkeys(texts_of(to, "to")))
+    if not named:
+        raise DseError("to is empty: name the measured quantities")
+    for name in named:
+        model.quantity(name)
+        if name not in columns:
+            raise DseError(
+                f"{name} (to=) has no column; the columns are: {', '.join(columns) or 'none'}"
+            )
+        if not model.variants(name):
+            raise DseError(
+                f"{name} (to=) is an input of {model.name}, which nothing yields: name one of "
+                f"{', '.join(model.yields)}"
+            )
+    return named
+
+
+def chosen(case: Case, rows: Rows, values: Values, where: Any) -> Rows:
+    """The rows that satisfy conditions on inputs; an error where something of them is missing."""
+    texts = texts_of(where, "where")
+    if texts:
+        rows = rows.kept(_satisfying(case, case.grid(rows, values, texts)))
+        if not len(rows.places):
+            raise NoRowError(f"no row satisfies {' and '.join(texts)}: relax the conditions")
+    for name, array in {**rows.inputs, **rows.measured}.items():
+        missing = rows.places[~np.isfinite(array)]
+        if missing.size:
+            more = f" and at {missing.size - 1} more" if missing.size > 1 else ""
+            raise DseError(
+                f"the column {name} holds no number at row {missing[0]}{more}: leave such rows out "
+                "(of a DataFrame: data.dropna())"
+            )
+        case.model.quantity(name).check(array, "a column of the data")
+    return rows
+
+
+def _satisfying(case: Case, grid: Grid) -> NDArray[np.bool_]:
+    kept = np.ones(grid.axes[ROW].size, dtype=bool)
+    for condition in grid.conditions:
+        if condition.is_rule:
+            continue
+        node = grid.graph.flat_condition(condition)
+        on = [name for name in references(node) if name in case.free]
+        if on:
+            raise DseError(
+                f"where {condition.text!r} depends on {', '.join(on)}, which is fitted: choose "
+                "rows by inputs, and by what follows from them alone"
+            )
+        kept &= np.asarray(grid.evaluate([node], (), (ROW,))[0], dtype=bool)
+    return kept
+
+
+def check_rows(case: Case, rows: Rows, grid: Grid) -> None:
+    """Raise where nothing measured depends on something free, or a row breaks a rule anyway."""
+    used = set(references(*(grid.graph.flat(name) for name in case.to)))
+    for name in case.free:
+        if name not in used:
+            cut = [column for column in rows.inputs if case.model.variants(column)]
+            given = f" ({', '.join(cut)}, which it yields, come from the data)" if cut else ""
+            raise GraphError(
+                f"{', '.join(case.to)} of {case.model.name}{given} does not depend on {name}: take "
+                "it out of free, or leave columns out with columns="
+            )
+    for condition in grid.conditions:
+        node = grid.graph.flat_condition(condition)
+        if any(name in case.free for name in references(node)):
+            continue
+        broken = ~np.asarray(grid.evaluate([node], (), (ROW,))[0], dtype=bool)
+        if broken.any():
+            raise InfeasibleError(
+                f"row {rows.places[broken][0]} breaks the rule {condition.text!r}, as do "
+                f"{int(broken.sum())} of {broken.size} rows in all: leave them out with "
+                f"where={condition.text!r}, or change the values"
+            )

@@ -1,0 +1,296 @@
+"""One fit: from what was asked, through the graph, to what was found."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dse.fitting.columns import Floats, Named
+from dse.fitting.coordinates import Coordinate, Start, check_free, coordinates
+from dse.fitting.dataset import dataset_of
+from dse.fitting.problem import Problem
+from dse.fitting.result import Fit
+from dse.fitting.rows import ROW, Case, Rows, check_rows, chosen, read_rows
+from dse.fitting.search import Found, covariance, left_out, search
+from dse.inputs import read_parts
+from sweeps.check import check
+from symbolic.errors import DseError, InfeasibleError
+from symbolic.library import load_model
+from symbolic.model import Model
+from symbolic.ops import references
+
+__all__ = ["Request", "run"]
+
+#: The most rows that are each left out by a fit of their own, unless asked otherwise.
+REFITTED = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What :func:`dse.fit` is asked; its parameters say what each is."""
+
+    model: str | Model
+    data: Any
+    free: Sequence[str]
+    per: Mapping[str, Sequence[str]] | None
+    to: str | Sequence[str] | None
+    entries: Mapping[str, str | None]
+    given: Mapping[str, Any]
+    where: str | Sequence[str]
+    columns: Named
+    weights: Any
+    residuals: str
+    start: Start | None
+    bounds: Mapping[str, Sequence[Any]] | None
+    left_out: str
+    prefer: str | None
+
+    def __post_init__(self) -> None:
+        for key, labels in (("residuals", _RESIDUALS), ("left_out", _LEFT_OUT)):
+            if getattr(self, key) not in labels:
+                raise DseError(f"{key} = {getattr(self, key)!r}: expected one of {labels}")
+
+    @property
+    def labelled(self) -> tuple[str | None, Sequence[str]]:
+        """The column of labels, and the quantities that have a value for each."""
+        if not self.per:
+            return None, ()
+        if len(self.per) > 1:
+            raise DseError(f"per names the columns {', '.join(self.per)}: expected one")
+        return next(iter(self.per.items()))
+
+    @property
+    def relative(self) -> bool:
+        """Whether residuals are shares of what was measured."""
+        return self.residuals == "relative"
+
+    def text(self, model: Model, to: Sequence[str]) -> str:
+        """The request without its data, as JSON."""
+        said: dict[str, Any] = {"model": model.name, "fit": list(self.free), "to": list(to)}
+        said |= {"per": {name: list(names) for name, names in (self.per or {}).items()}}
+        said |= {key: name for key, name in self.entries.items() if name is not None}
+        said |= {"set": {name: _plain(value) for name, value in self.given.items()}}
+        said |= {"where": self.where if isinstance(self.where, str) else list(self.where)}
+        return json.dumps({**said, "residuals": self.residuals, "outputs": list(to)})
+
+
+_RESIDUALS, _LEFT_OUT = ("absolute", "relative"), ("auto", "refit", "hat")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def run(request: Request) -> Fit:
+    """See :func:`dse.fit`."""
+    model = load_model(request.model, prefer=request.prefer)
+    labelled, per = request.labelled
+    rows = read_rows(
+        request.data,
+        model,
+        to=request.to,
+        columns=request.columns,
+        weights=request.weights,
+        labels=labelled,
+    )
+    to = tuple(rows.measured)
+    free = check_free(request.free, per, model, rows.inputs, to)
+    for name in request.given:
+        for role, names in (("free", free), ("measured", to), ("a column", rows.inputs)):
+            if name in names:
+                raise DseError(f"{name} is {role} and set: keep one of them")
+    parts = read_parts(
+        model,
+        (),
+        entries=request.entries,
+        given=request.given,
+        replaced=(*rows.inputs, *to, *free),
+    )
+    case = Case(model=model, parts=parts, to=to, free=free)
+
+    def sought(labels: Sequence[str]) -> tuple[Coordinate, ...]:
+        return coordinates(
+            free,
+            model,
+            per=per,
+            labels=labels,
+            known=_known(request, model, free),
+            start=request.start,
+            bounds=request.bounds,
+        )
+
+    rows = chosen(case, rows, {c.name: _middle(c) for c in sought([""])}, request.where)
+    problem = _problem(case, rows, sought(rows.known_labels), request.relative)
+    found = search(problem)
+    if found is None:
+        raise InfeasibleError(
+            f"{', '.join(to)} cannot be computed for all rows wherever the search begins "
+            f"({_unknown(case, rows, problem)}): give start= or bounds= of what is free, or leave "
+            "rows out with where="
+        )
+    return _fit(request, case, rows, problem, found)
+
+
+def _middle(coordinate: Coordinate) -> float:
+    """A value in the middle of where a search begins."""
+    if coordinate.start is not None:
+        return coordinate.start
+    value = float(coordinate.beginning(np.array([0.5]))[0])
+    return min(max(value, coordinate.low), coordinate.high)
+
+
+def _known(request: Request, model: Model, free: Sequence[str]) -> dict[str, float]:
+    """Values that a machine, a workload or a default gives to what is free."""
+    given = read_parts(model, (), entries=request.entries, given={}).values
+    found = {name: given.get(name, model.quantity(name).default) for name in free}
+    return {n: float(value) for n, value in found.items() if isinstance(value, (int, float))}
+
+
+def _unknown(case: Case, rows: Rows, problem: Problem) -> str:
+    """Where the prediction of the middle is no number."""
+    middle = np.array([[_middle(c) for c in problem.free]])
+    what, row = np.argwhere(~np.isfinite(problem.predict(middle)[0]))[0]
+    at = ", ".join(f"{c.name} = {v:g}" for c, v in zip(problem.free, middle[0], strict=True))
+    return f"not {case.to[what]} of row {rows.places[row]} at {at}"
+
+
+def _values(rows: Rows, problem: Problem, point: Floats) -> dict[str, float | Floats]:
+    """What is free at a point: a value, or one for each row."""
+    found: dict[str, float | Floats] = {}
+    for name, places in problem.places.items():
+        shared = problem.free[places[0]].label is None
+        found[name] = float(point[places[0]]) if shared else point[places][problem.labels]
+    return found
+
+
+def _problem(case: Case, rows: Rows, free: tuple[Coordinate, ...], relative: bool) -> Problem:
+    """The graph on the rows, as a problem of least squares."""
+    grid = case.grid(rows, {c.name: _middle(c) for c in free})
+    check_rows(case, rows, grid)
+    _check_enough(case, rows, free)
+    units = {case.model.quantity(name).unit for name in case.to}
+    if len(units) > 1 and not relative:
+        raise DseError(
+            f"{', '.join(case.to)} are measured in different units: fit them together with "
+            "residuals='relative', or one by one"
+        )
+    measured = np.stack(list(rows.measured.values()))
+    scale = np.broadcast_to(np.sqrt(rows.weights), measured.shape)
+    if relative:
+        if np.any(measured == 0):
+            what, place = np.argwhere(measured == 0)[0]
+            raise DseError(
+                f"{case.to[what]} is 0 at row {rows.places[place]}, of which nothing is a share: "
+                "leave the row out, or take residuals='absolute'"
+            )
+        scale = scale / np.abs(measured)
+    nodes = tuple(grid.output_node(name, (), (ROW,)) for name in case.to)
+    leaves = {
+        name: np.atleast_1d(grid.leaves[()][name].array).astype(np.float64)
+        for name in references(*nodes)
+        if name not in case.free
+    }
+    return Problem(
+        nodes=nodes,
+        leaves=leaves,
+        free=free,
+        labels=rows.numbered,
+        measured=measured,
+        scale=np.array(scale),
+    )
+
+
+def _check_enough(case: Case, rows: Rows, free: tuple[Coordinate, ...]) -> None:
+    """Raise where there are fewer measured values than free ones, in all or for a label."""
+    each = len(case.to)
+    counted = "rows" if each == 1 else "measured values"
+    for label in (*filter(None, rows.known_labels), ""):
+        of = f" of {label}" if label else ""
+        have = each * int(np.count_nonzero(rows.labels == label) if label else len(rows.places))
+        asked = [c for c in free if not label or c.label == label]
+        if have < len(asked):
+            raise DseError(
+                f"{have} {counted}{of} for {len(asked)} free values: give at least as many, or set "
+                f"some of {', '.join(dict.fromkeys(c.name for c in asked))}"
+            )
+
+
+def _fit(request: Request, case: Case, rows: Rows, problem: Problem, found: Found) -> Fit:
+    """What was found, with its errors."""
+    matrix, undetermined = covariance(problem, found)
+    if undetermined:
+        several = len(undetermined) > 1
+        raise DseError(
+            f"the rows do not determine {', '.join(undetermined)}: at the best fit "
+            + ("changes of them that cancel change" if several else "a change of it changes")
+            + " no prediction; set "
+            + ("some of them" if several else "it")
+            + ", or give rows on which more depends"
+        )
+    keys = [c.key for c in problem.free]
+    values = dict(zip(keys, found.point.tolist(), strict=True))
+    units = {c.key: case.model.quantity(c.name).unit for c in problem.free}
+    grid = case.grid(rows, _values(rows, problem, found.point))
+    check(grid)
+    how = request.left_out
+    if how == "auto":
+        how = "refit" if len(rows.places) <= REFITTED else "hat"
+    difference = problem.predict(found.point[None, :])[0] - problem.measured
+    with np.errstate(all="ignore"):
+        shares = difference / np.abs(problem.measured)
+    residuals = _by_name(case.to, shares if request.relative else difference)
+    errors = np.abs(shares[problem.measured != 0])
+    spread = np.sqrt(np.diag(matrix))
+    return Fit(
+        model=case.model.name,
+        to=case.to,
+        rows=len(rows.places),
+        per=tuple(dict.fromkeys(c.name for c in problem.free if c.label is not None)),
+        labels=rows.known_labels if request.per else (),
+        values=values,
+        units=units,
+        standard_errors=dict(zip(keys, spread.tolist(), strict=True)),
+        covariance=_frozen(matrix),
+        relative=request.relative,
+        residuals=residuals,
+        left_out=_by_name(case.to, left_out(problem, found, how) / np.sqrt(rows.weights)),
+        how_left_out=how,
+        mean_error=float(errors.mean()) if errors.size else math.nan,
+        largest_error=float(errors.max()) if errors.size else math.nan,
+        r2=_r2(problem, found.cost),
+        at_end=tuple(key for key, held in zip(keys, found.at_end, strict=True) if held),
+        dataset=dataset_of(
+            case,
+            rows,
+            grid,
+            text=request.text(case.model, case.to),
+            residuals=residuals,
+            values=values,
+            units=units,
+            covariance=matrix,
+            relative=request.relative,
+        ),
+    )
+
+
+def _frozen(array: Floats) -> Floats:
+    array = np.array(array)
+    array.flags.writeable = False
+    return array
+
+
+def _by_name(names: Sequence[str], arrays: Floats) -> dict[str, Floats]:
+    return {name: _frozen(array) for name, array in zip(names, arrays, strict=True)}
+
+
+def _r2(problem: Problem, cost: float) -> float:
+    """1 - sum of squares / that about the weighted mean; NaN where nothing varies."""
+    squares = np.square(problem.scale)
+    mean = (squares * problem.measured).sum(axis=1) / squares.sum(axis=1)
+    total = float((squares * np.square(problem.measured - mean[:, None])).sum())
+    return 1 - cost / total if total else math.nan

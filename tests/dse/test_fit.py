@@ -1,0 +1,785 @@
+"""Fits: known values are found again, errors are those of textbooks, what is wrong is said."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from click.testing import Result
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import dse
+from symbolic.errors import (
+    DomainError,
+    DseError,
+    GraphError,
+    InfeasibleError,
+    UnitError,
+    UnknownNameError,
+)
+
+Run = Callable[..., Result]
+
+SUPPLY = ("ms_peak_bandwidth", "ms_transition")
+THREADS = np.linspace(32, 2048, 20)
+CLOCKS = np.linspace(6e8, 1.5e9, 10)
+ROOFLINE = ("constant_power", "energy_per_byte", "energy_per_flop")
+
+
+def positive(low: float, high: float) -> st.SearchStrategy[float]:
+    """Numbers spread evenly on a logarithmic scale."""
+    return st.floats(math.log(low), math.log(high)).map(math.exp)
+
+
+def measured(model: str, to: str, **given: Any) -> np.ndarray:
+    """What a model yields."""
+    return np.asarray(dse.evaluate(model, outputs=[to], **given)[to].values)
+
+
+# --- known values are found again
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    peak=positive(1e8, 1e13), delta=positive(50, 1800), curve=st.sampled_from(["sharp", "smooth"])
+)
+def test_supply_curves_are_found_again(peak: float, delta: float, curve: str) -> None:
+    truth = {"ms_peak_bandwidth": peak, "ms_transition": delta, "supply": curve}
+    rows = {"threads_in_ms": THREADS}
+    rows["attained_bandwidth"] = measured("transit_supply", "attained_bandwidth", **rows, **truth)
+    found = dse.fit("transit_supply", rows, free=SUPPLY, set={"supply": curve}, left_out="hat")
+    assert found["ms_peak_bandwidth"] == pytest.approx(peak, rel=1e-7)
+    assert found["ms_transition"] == pytest.approx(delta, rel=1e-7)
+    assert found.largest_error < 1e-8
+    assert found.r2 == pytest.approx(1)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    slope=positive(0.01, 10),
+    offset=st.floats(-5, 60),
+    corner=st.floats(8, 40),
+)
+def test_a_line_and_a_level_are_found_through_the_maximum(
+    slope: float, offset: float, corner: float
+) -> None:
+    level = offset + slope * corner
+    assume(level > 0)
+    rows: dict[str, Any] = {
+        "blocks": np.repeat([64.0, 1024.0, 16384.0, 65536.0], 6),
+        "threads_per_core": np.tile([2.0, 4.0, 6.0, 12.0, 20.0, 32.0], 4),
+    }
+    truth = {
+        "memory_time_slope": slope,
+        "memory_time_offset": offset,
+        "compute_bound_time": level,
+    }
+    rows["time"] = measured("tmm_calibrated", "time", **rows, **truth)
+    found = dse.fit("tmm_calibrated", rows, free=list(truth), to="time", left_out="hat")
+    assert found.set == pytest.approx(truth, rel=1e-6, abs=1e-6)
+
+
+def best_split(x: np.ndarray, time: np.ndarray) -> float:
+    """The least squares of max(a x + b, c) by brute force: every split, a line and a level."""
+    order = np.argsort(x)
+    x, time = x[order], time[order]
+    best = math.inf
+    for split in range(1, len(x) - 1):
+        slope, offset = np.polyfit(x[split:], time[split:], 1)
+        level = time[:split].mean()
+        if slope >= 0:
+            found = np.maximum(slope * x + offset, level)
+            best = min(best, float(np.sum((found - time) ** 2)))
+    return best
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), spread=st.floats(0.5, 8), corner=st.floats(4, 40))
+def test_no_split_of_noisy_rows_fits_better(seed: int, spread: float, corner: float) -> None:
+    rng = np.random.default_rng(seed)
+    blocks, threads = rng.integers(64, 65536, 24).astype(float), rng.uniform(2, 32, 24)
+    x = np.sqrt(blocks) / threads
+    time = np.maximum(2 * x + 20, 2 * corner + 20) + rng.normal(0, spread, 24)
+    rows = {"blocks": blocks, "threads_per_core": threads, "time": time}
+    free = ["memory_time_slope", "memory_time_offset", "compute_bound_time"]
+    assume(np.sort(x)[4] < corner < np.sort(x)[-5])
+    fit = dse.fit("tmm_calibrated", rows, free=free, to="time", left_out="hat")
+    assert fit.rms**2 * 24 <= best_split(x, time) * (1 + 1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    constant=positive(10, 100),
+    dynamic=positive(10, 200),
+    knee=st.floats(8e8, 1.2e9),
+    slope=positive(2e-10, 2e-9),
+)
+def test_a_voltage_curve_is_found_again(
+    constant: float, dynamic: float, knee: float, slope: float
+) -> None:
+    given_ = {"nominal_clock": 1e9, "voltage_curve": "knee"}
+    truth = {
+        "constant_power": constant,
+        "dynamic_power": dynamic,
+        "voltage_knee_clock": knee,
+        "voltage_slope": slope,
+    }
+    rows = {"core_clock": np.linspace(5e8, 1.6e9, 12)}
+    power = measured("clock_scaling", "power", **rows, **truth, **given_)
+    found = dse.fit(
+        "clock_scaling",
+        {**rows, "power": power},
+        free=list(truth),
+        to="power",
+        set=given_,
+        left_out="hat",
+    )
+    assert found.set == pytest.approx(truth, rel=1e-5)
+
+
+def test_a_model_of_many_equations() -> None:
+    """Latency and bandwidth of MWP-CWP, from the run times of differing workloads."""
+    rng = np.random.default_rng(1)
+    rows = {
+        "threads_per_block": rng.integers(2, 16, 30) * 32.0,
+        "comp_insts": rng.uniform(10, 300, 30),
+        "uncoalesced_insts": rng.uniform(1, 20, 30),
+    }
+    fixed = {"coalesced_insts": 4, "sync_insts": 0, "active_blocks_per_sm": 2, "blocks": 4000}
+    truth = {"mem_latency_dram": 531.0, "departure_delay_uncoalesced": 17.0}
+    time = measured("mwp_cwp", "time", machine="8800gtx", **rows, **fixed, **truth)
+    found = dse.fit(
+        "mwp_cwp",
+        {**rows, "time": time},
+        free=list(truth),
+        to="time",
+        machine="8800gtx",
+        set=fixed,
+        residuals="relative",
+        left_out="hat",
+    )
+    assert found.set == pytest.approx(truth, rel=1e-6)
+
+
+# --- linear models: the textbook
+
+
+def roofline_rows(count: int = 25, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    rows = {
+        "attained_bandwidth": rng.uniform(1e11, 1.5e12, count),
+        "attained_flops": rng.uniform(1e11, 1.5e13, count),
+    }
+    power = 60 + 1.1e-10 * rows["attained_bandwidth"] + 5e-12 * rows["attained_flops"]
+    return {**rows, "power": power + rng.normal(0, 4, count)}
+
+
+def textbook(rows: dict[str, np.ndarray], scale: np.ndarray) -> Any:
+    """Values, covariance, r² and residuals of rows left out: normal equations, and loops."""
+    units = np.array([1.0, 1e-12, 1e-12])
+    ones = np.ones(len(scale))
+    matrix = np.column_stack([ones, rows["attained_bandwidth"], rows["attained_flops"]]) * units
+    left, right = matrix * scale[:, None], rows["power"] * scale
+    values, squares, *_ = np.linalg.lstsq(left, right, rcond=None)
+    covariance = squares[0] / (len(scale) - 3) * np.linalg.inv(left.T @ left)
+    mean = np.average(rows["power"], weights=scale**2)
+    r2 = 1 - squares[0] / np.sum((scale * (rows["power"] - mean)) ** 2)
+    without = []
+    for row in range(len(scale)):
+        rest = np.arange(len(scale)) != row
+        others = np.linalg.lstsq(left[rest], right[rest], rcond=None)[0]
+        without.append(matrix[row] @ others - rows["power"][row])
+    return values * units, covariance * np.outer(units, units), r2, np.array(without)
+
+
+@pytest.mark.parametrize("residuals", ["absolute", "relative"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_linear_model_is_that_of_textbooks(residuals: str, weighted: bool) -> None:
+    rows = roofline_rows()
+    weights = np.linspace(0.5, 2, 25) if weighted else None
+    share = 1 / rows["power"] if residuals == "relative" else np.ones(25)
+    values, covariance, r2, without = textbook(
+        rows, share * (np.sqrt(weights) if weights is not None else 1)
+    )
+    found = {
+        how: dse.fit(
+            "energy_roofline",
+            rows,
+            free=ROOFLINE,
+            to="power",
+            residuals=residuals,
+            weights=weights,
+            left_out=how,
+        )
+        for how in ("refit", "hat")
+    }
+    for how, fit in found.items():
+        np.testing.assert_allclose(list(fit.values.values()), values, rtol=1e-8)
+        np.testing.assert_allclose(fit.covariance, covariance, rtol=1e-6)
+        errors = np.sqrt(np.diag(covariance))
+        np.testing.assert_allclose(list(fit.standard_errors.values()), errors, rtol=1e-6)
+        assert fit.r2 == pytest.approx(r2, rel=1e-9)
+        np.testing.assert_allclose(fit.left_out["power"], without * share, rtol=1e-5, atol=1e-9)
+        assert fit.leave_one_out == pytest.approx(math.sqrt(np.mean((without * share) ** 2)))
+        assert fit.how_left_out == how
+
+
+def test_standard_errors_are_the_spread_of_fits_to_noise() -> None:
+    """A curved model: over 60 draws the spread of each value is the error that each fit states."""
+    rng = np.random.default_rng(2)
+    truth = {"ms_peak_bandwidth": 1e10, "ms_transition": 400.0, "supply": "smooth"}
+    exact = measured("transit_supply", "attained_bandwidth", threads_in_ms=THREADS, **truth)
+    values, errors = [], []
+    for _ in range(60):
+        rows = {
+            "threads_in_ms": THREADS,
+            "attained_bandwidth": exact + rng.normal(0, 1e8, THREADS.size),
+        }
+        fit = dse.fit("transit_supply", rows, free=SUPPLY, set={"supply": "smooth"}, left_out="hat")
+        values.append(list(fit.values.values()))
+        errors.append(list(fit.standard_errors.values()))
+    spread = np.std(values, axis=0, ddof=1)
+    assert np.sqrt(np.mean(np.square(errors), axis=0)) == pytest.approx(spread, rel=0.25)
+    assert np.mean(values, axis=0) == pytest.approx([1e10, 400.0], rel=0.01)
+
+
+def test_rows_left_out_of_a_curved_model_are_fitted_anew() -> None:
+    rows = {
+        "threads_in_ms": THREADS[:8],
+        "attained_bandwidth": np.array([1.0, 2.2, 2.8, 3.9, 4.1, 4.4, 5.0, 4.8]) * 1e9,
+    }
+    said: dict[str, Any] = {"free": SUPPLY, "set": {"supply": "smooth"}}
+    fit = dse.fit("transit_supply", rows, **said)
+    assert fit.how_left_out == "refit"
+    for row in range(8):
+        rest = {name: np.delete(column, row) for name, column in rows.items()}
+        others = dse.fit("transit_supply", rest, **said)
+        predicted = measured(
+            "transit_supply",
+            "attained_bandwidth",
+            threads_in_ms=rows["threads_in_ms"][row],
+            supply="smooth",
+            **others.set,
+        )
+        left = float(predicted) - rows["attained_bandwidth"][row]
+        assert fit.left_out["attained_bandwidth"][row] == pytest.approx(left, rel=1e-5)
+
+
+def test_a_value_at_the_end_of_its_domain() -> None:
+    """Time that does not fall with the clock at all: no cycles, and the rest is a mean."""
+    time = np.array([1.0, 1.02, 1.01, 1.05, 1.03, 1.04, 1.06, 1.05, 1.08, 1.07])
+    fit = dse.fit(
+        "clock_scaling",
+        {"core_clock": CLOCKS, "time": time},
+        free=["stall_time", "core_cycles"],
+        to="time",
+    )
+    assert fit["core_cycles"] == 0
+    assert fit.at_end == ("core_cycles",)
+    assert math.isnan(fit.standard_errors["core_cycles"])
+    assert fit["stall_time"] == pytest.approx(time.mean())
+    error = time.std(ddof=1) / math.sqrt(time.size)
+    assert fit.standard_errors["stall_time"] == pytest.approx(error)
+    assert "an end of its domain or bounds" in str(fit)
+    bounded = dse.fit(
+        "clock_scaling",
+        {"core_clock": CLOCKS, "time": time},
+        free=["stall_time", "core_cycles"],
+        to="time",
+        bounds={"stall_time": ("100 ms", "500 ms"), "core_cycles": (None, None)},
+    )
+    assert bounded["stall_time"] == 0.5
+    assert bounded.at_end == ("stall_time",)
+
+
+def test_as_many_free_as_measured() -> None:
+    rows = {"core_clock": [1e9, 2e9], "time": [1.5, 1.0]}
+    fit = dse.fit("clock_scaling", rows, free=["stall_time", "core_cycles"], to="time")
+    assert fit.set == pytest.approx({"stall_time": 0.5, "core_cycles": 1e9})
+    assert all(map(math.isnan, fit.standard_errors.values()))
+    assert math.isnan(fit.leave_one_out)
+    assert "no standard error" in str(fit)
+
+
+# --- several measured quantities, several labels
+
+
+def test_time_and_power_together() -> None:
+    truth = {
+        "stall_time": 0.2,
+        "core_cycles": 4e8,
+        "constant_power": 40.0,
+        "dynamic_power": 90.0,
+    }
+    fixed = {"nominal_clock": 1e9}
+    both = {
+        to: measured("clock_scaling", to, core_clock=CLOCKS, **truth, **fixed)
+        for to in ("time", "power")
+    }
+    fit = dse.fit(
+        "clock_scaling",
+        {"core_clock": CLOCKS, **both},
+        free=list(truth),
+        to=["time", "power"],
+        set=fixed,
+        residuals="relative",
+    )
+    assert fit.set == pytest.approx(truth)
+    assert set(fit.residuals) == {"time", "power"}
+    with pytest.raises(DseError, match="time, power are measured in different units"):
+        dse.fit(
+            "clock_scaling",
+            {"core_clock": CLOCKS, **both},
+            free=list(truth),
+            to=["time", "power"],
+            set=fixed,
+        )
+
+
+def labelled_rows() -> tuple[pd.DataFrame, dict[str, dict[str, float]]]:
+    truth = {
+        "fft": {"stall_time": 0.1, "core_cycles": 3e8},
+        "stencil": {"stall_time": 0.5, "core_cycles": 1e7},
+        "sort": {"stall_time": 0.0, "core_cycles": 9e8},
+    }
+    parts = []
+    for number, (label, values) in enumerate(truth.items()):
+        clock = CLOCKS[number:]
+        time = measured("clock_scaling", "time", core_clock=clock, **values)
+        parts.append(pd.DataFrame({"kernel": label, "core_clock": clock, "time": time}))
+    return pd.concat(parts).sample(frac=1, random_state=3), truth
+
+
+def test_each_label_has_values_of_its_own() -> None:
+    """As the fits to the rows of each label alone; but a shared value is of all."""
+    rows, truth = labelled_rows()
+    fit = dse.fit("clock_scaling", rows, per={"kernel": ["stall_time", "core_cycles"]}, to="time")
+    assert set(fit.labels) == set(truth)
+    assert fit.set == {}
+    for label, values in truth.items():
+        assert fit.set_of(label) == pytest.approx(values, rel=1e-9, abs=1e-12)
+    assert "for each of 3 labels" in str(fit)
+    rng = np.random.default_rng(5)
+    noisy = rows.assign(time=rows["time"] * (1 + 0.01 * rng.normal(size=len(rows))))
+    both = dse.fit(
+        "clock_scaling", noisy, free=["stall_time"], per={"kernel": ["core_cycles"]}, to="time"
+    )
+    matrix = np.column_stack(
+        [np.ones(len(noisy)), *((noisy["kernel"] == k) / noisy["core_clock"] for k in both.labels)]
+    )
+    values, *_ = np.linalg.lstsq(matrix / [1, 1e-9, 1e-9, 1e-9], noisy["time"], rcond=None)
+    if values.min() > 0:
+        found = [both["stall_time"], *(both[f"core_cycles[{k}]"] for k in both.labels)]
+        np.testing.assert_allclose(found, values * [1, 1e9, 1e9, 1e9], rtol=1e-6)
+    assert both.set == {"stall_time": both["stall_time"]}
+    with pytest.raises(UnknownNameError, match="'ftt' is no label of this fit; did you mean 'fft'"):
+        both.set_of("ftt")
+
+
+# --- data of every kind
+
+
+def supply_rows() -> dict[str, np.ndarray]:
+    truth = {"ms_peak_bandwidth": 8e9, "ms_transition": 500.0}
+    return {
+        "threads_in_ms": THREADS,
+        "attained_bandwidth": measured(
+            "transit_supply", "attained_bandwidth", threads_in_ms=THREADS, **truth
+        ),
+    }
+
+
+def kinds(folder: Path) -> dict[str, Any]:
+    rows = supply_rows()
+    frame = pd.DataFrame(rows)
+    in_units = frame.rename(columns={"attained_bandwidth": "attained_bandwidth [GB/s]"})
+    in_units["attained_bandwidth [GB/s]"] /= 1e9
+    in_units.to_csv(folder / "rows.csv", index=False)
+    ds = xr.Dataset(
+        {"attained_bandwidth": ("run", rows["attained_bandwidth"] / 1e6, {"units": "MB/s"})},
+        {"threads_in_ms": ("run", rows["threads_in_ms"], {"units": "1"})},
+    )
+    ds.to_netcdf(folder / "rows.nc")
+    study = dse.Study(
+        model="transit_supply",
+        axes={"threads_in_ms": THREADS},
+        set={"ms_peak_bandwidth": 8e9, "ms_transition": 500},
+    ).run()
+    dse.export(study, folder / "study.csv")
+    return {
+        "mapping": rows,
+        "lists": {name: column.tolist() for name, column in rows.items()},
+        "frame": frame,
+        "index": frame.set_index("threads_in_ms"),
+        "missing type": frame.convert_dtypes(),
+        "units": in_units,
+        "csv": folder / "rows.csv",
+        "csv, as text": str(folder / "rows.csv"),
+        "dataset": ds,
+        "netcdf": folder / "rows.nc",
+        "study": study,
+        "csv of a study": folder / "study.csv",
+    }
+
+
+def test_data_of_every_kind(tmp_path: Path) -> None:
+    for kind, data in kinds(tmp_path).items():
+        fit = dse.fit("transit_supply", data, free=SUPPLY, left_out="hat")
+        truth = {"ms_peak_bandwidth": 8e9, "ms_transition": 500}
+        assert fit.set == pytest.approx(truth, rel=1e-7), kind
+        assert fit.rows == THREADS.size
+
+
+def test_a_dataset_of_two_dimensions_without_what_is_not_feasible() -> None:
+    study = dse.Study(
+        model="energy_roofline",
+        axes={"arithmetic_intensity": [1, 4, 16, 64], "mem_bandwidth": ["1 TB/s", "2 TB/s"]},
+        set={
+            "peak_flops": 2e13,
+            "constant_power": 60,
+            "energy_per_byte": 1e-10,
+            "energy_per_flop": 5e-12,
+        },
+        outputs=["power"],
+        where=["power < 250 W"],
+    )
+    ds = study.run()
+    assert 0 < int(ds["feasible"].sum()) < 8
+    fit = dse.fit("energy_roofline", ds, free=ROOFLINE, to="power", set={"peak_flops": 2e13})
+    assert fit.rows == int(ds["feasible"].sum())
+    assert fit["energy_per_byte"] == pytest.approx(1e-10)
+
+
+def test_columns_are_chosen_and_renamed() -> None:
+    rows = supply_rows()
+    frame = pd.DataFrame(
+        {"k": rows["threads_in_ms"], "BW/MB/s": rows["attained_bandwidth"] / 1e6, "note": "a"}
+    )
+    fit = dse.fit(
+        "transit_supply",
+        frame,
+        free=SUPPLY,
+        columns={"threads_in_ms": "k", "attained_bandwidth": "BW/MB/s [MB/s]"},
+    )
+    assert fit["ms_transition"] == pytest.approx(500)
+    frame = pd.DataFrame({**rows, "time": 1.0, "note": "a"})
+    fit = dse.fit("transit_supply", frame, free=SUPPLY, columns=list(rows))
+    assert fit["ms_transition"] == pytest.approx(500)
+
+
+def test_weights_and_rows_chosen() -> None:
+    """A row of weight 0 is no row; conditions choose by inputs and what follows from them."""
+    rows = roofline_rows()
+    frame = pd.DataFrame(rows)
+    frame["confidence"] = np.where(np.arange(25) % 5 == 0, 0.0, 2.0)
+    weighed = dse.fit("energy_roofline", frame, free=ROOFLINE, to="power", weights="confidence")
+    fewer = dse.fit(
+        "energy_roofline",
+        pd.DataFrame(rows)[frame["confidence"] > 0],
+        free=ROOFLINE,
+        to="power",
+    )
+    assert weighed.rows == fewer.rows == 20
+    assert weighed.set == pytest.approx(fewer.set)
+    assert weighed.standard_errors == pytest.approx(fewer.standard_errors)
+    assert weighed.r2 == pytest.approx(fewer.r2)
+    kept = frame["attained_bandwidth"] < 8e11
+    where = dse.fit(
+        "energy_roofline",
+        frame,
+        free=ROOFLINE,
+        to="power",
+        where=["attained_bandwidth < 800 GB/s"],
+        columns=[*rows],
+    )
+    assert where.rows == int(kept.sum())
+    np.testing.assert_array_equal(where.dataset["row"].values, np.flatnonzero(kept))
+
+
+# --- what is handed back
+
+
+def test_a_fit_goes_into_a_study_and_explains_itself(tmp_path: Path) -> None:
+    rows = roofline_rows()
+    fit = dse.fit("energy_roofline", rows, free=ROOFLINE, to="power")
+    study = dse.Study(
+        model="energy_roofline",
+        axes={"arithmetic_intensity": [1.0, 10.0]},
+        set={**fit.set, "mem_bandwidth": "1 TB/s", "peak_flops": "10 Tflop/s"},
+    )
+    first = fit["constant_power"] + fit["energy_per_byte"] * 1e12 + fit["energy_per_flop"] * 1e12
+    assert float(study.run()["power"][0]) == pytest.approx(first)
+    text = str(fit)
+    for name in ROOFLINE:
+        assert name in text
+    assert "fitted to power of 25 rows" in text
+    assert "a fit without each" in text
+    assert json.loads(json.dumps(fit.to_dict()))["fitted"]["constant_power"]["unit"] == "W"
+    ds = fit.dataset
+    np.testing.assert_allclose(ds["power"] - ds["power_measured"], ds["power_residual"])
+    assert ds["power"].attrs["units"] == "W"
+    assert ds["value"].sel(quantity="constant_power") == fit["constant_power"]
+    assert ds["unit"].sel(quantity="energy_per_byte") == "J/B"
+    np.testing.assert_allclose(np.diag(ds["correlation"]), 1)
+    assert json.loads(ds.attrs["study"])["fit"] == list(ROOFLINE)
+    assert "Choi 2013" in ds.attrs["equations"]
+    again = dse.open(dse.export(ds, tmp_path / "fit.nc"))
+    assert again["power"].identical(ds["power"])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        fit.r2 = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        fit.residuals["power"][0] = 0
+    with pytest.raises(UnknownNameError, match="'constant_pow' was not fitted; did you mean"):
+        fit["constant_pow"]
+
+
+def test_the_same_data_give_the_same_fit() -> None:
+    rows = roofline_rows()
+    first, second = (dse.fit("energy_roofline", rows, free=ROOFLINE, to="power") for _ in range(2))
+    assert first == dataclasses.replace(
+        second, covariance=first.covariance, residuals=first.residuals, left_out=first.left_out
+    )
+    np.testing.assert_array_equal(first.covariance, second.covariance)
+
+
+# --- what is wrong is said
+
+GOOD = {"threads_in_ms": [64.0, 128, 512, 1024], "attained_bandwidth": [1e9, 2e9, 8e9, 8e9]}
+WRONG: list[tuple[dict[str, Any], type[DseError], str]] = [
+    ({"free": ["ms_peak_bandwith"]}, UnknownNameError, "did you mean 'ms_peak_bandwidth'"),
+    ({"free": "ms_transition"}, DseError, "expected a list of quantities"),
+    ({"free": []}, DseError, "free is empty"),
+    ({"free": ["ms_transition"] * 2}, DseError, "freed twice"),
+    ({"free": ["supply"]}, DseError, "takes labels"),
+    ({"free": ["n_sms"]}, DseError, "a whole number"),
+    ({"free": ["attained_bandwidth"]}, DseError, "measured .to=. and free"),
+    ({"free": ["threads_in_ms"]}, DseError, "free and a column"),
+    ({"free": [*SUPPLY, "mem_latency"]}, GraphError, "does not depend on mem_latency"),
+    ({"to": "time"}, DseError, "time .to=. has no column"),
+    ({"to": "threads_in_ms"}, DseError, "an input of transit_supply, which nothing yields"),
+    ({"to": []}, DseError, "to is empty"),
+    ({"set": {"ms_transition": 5}}, DseError, "ms_transition is free and set"),
+    ({"set": {"threads_in_ms": 5}}, DseError, "threads_in_ms is a column and set"),
+    ({"set": {"attained_bandwidth": 5}}, DseError, "attained_bandwidth is measured and set"),
+    ({"columns": ["threads_in_m"]}, UnknownNameError, "did you mean 'threads_in_ms'"),
+    ({"columns": "threads_in_ms"}, DseError, "expected a list of names, or a mapping"),
+    ({"columns": {"threads": "k"}}, UnknownNameError, "no column 'k'"),
+    ({"columns": {"thread": "threads_in_ms"}}, UnknownNameError, "no quantity of the model"),
+    ({"columns": ["threads_in_ms"]}, DseError, "none is among the columns"),
+    ({"residuals": "squared"}, DseError, "expected one of"),
+    ({"left_out": "all"}, DseError, "expected one of"),
+    ({"weights": "w"}, UnknownNameError, "no column 'w'"),
+    ({"weights": [1, 2]}, DseError, "expected one for each row"),
+    ({"weights": [1, 1, -1, 1]}, DseError, "the weight of row 2 is -1.0"),
+    ({"weights": [0, 0, 0, 0]}, DseError, "no row counts"),
+    ({"start": {"ms_transition": -5}}, DseError, "the start of ms_transition, -5, is outside"),
+    ({"start": {"mem_latency": 5}}, UnknownNameError, "start names mem_latency, which is not free"),
+    ({"start": {"ms_transition": "2 * threads"}}, DseError, "is a formula"),
+    ({"start": {"ms_peak_bandwidth": "1 GHz"}}, UnitError, "expected a bandwidth"),
+    ({"bounds": {"ms_transition": 5}}, DseError, r"expected \(low, high\)"),
+    ({"bounds": {"ms_transition": (9, 5)}}, DseError, "two ascending numbers"),
+    ({"bounds": {"ms_transition": (-9, 5)}}, DseError, "within its domain"),
+    ({"bounds": {"ms_transition": ("a", 5)}}, DseError, "'a'"),
+    ({"where": "threads_in_ms > 5000"}, DseError, "no row satisfies threads_in_ms > 5000"),
+    ({"where": "threads_in_ms < ms_transition"}, DseError, "depends on ms_transition, which is"),
+    ({"where": "threads_in_ms > 512"}, DseError, "1 rows for 2 free"),
+    ({"where": "threads_in_ms < 100 B"}, UnitError, "B"),
+    ({"per": {"kernel": ["ms_transition"]}}, UnknownNameError, "no column 'kernel'"),
+    ({"prefer": "transit"}, UnknownNameError, "none of the joined models"),
+]
+
+
+@pytest.mark.parametrize(("changed", "kind", "said"), WRONG, ids=[str(row[0]) for row in WRONG])
+def test_what_is_asked_wrongly_is_said(
+    changed: dict[str, Any], kind: type[DseError], said: str
+) -> None:
+    with pytest.raises(kind, match=said):
+        dse.fit("transit_supply", GOOD, **{"free": SUPPLY, **changed})
+
+
+BAD_DATA: list[tuple[Any, type[DseError], str]] = [
+    ({**GOOD, "threads_in_m": [1, 2, 3, 4]}, UnknownNameError, "did you mean 'threads_in_ms'"),
+    ({**GOOD, "threads_in_ms": [1, 2]}, DseError, "differ in length"),
+    ({**GOOD, "threads_in_ms": [1, 2, 3, math.nan]}, DseError, "holds no number at row 3: leave"),
+    ({**GOOD, "attained_bandwidth": [1, math.nan, math.nan, 4]}, DseError, "row 1 and at 1 more"),
+    ({**GOOD, "threads_in_ms": [1, -2, 3, 4]}, DomainError, "at index 1 .a column of the data"),
+    ({**GOOD, "threads_in_ms": [1, "many", 3, 4]}, DseError, "holds 'many' at row 1"),
+    ({**GOOD, "threads_in_ms": np.ones((2, 2))}, DseError, "has 2 dimensions"),
+    ({**GOOD, "attained_bandwidth [GHz]": [1, 2, 3, 4]}, DseError, "two columns"),
+    ({"threads_in_ms": [1, 2], "attained_bandwidth [GHz]": [1, 2]}, UnitError, "is a frequency"),
+    ({"threads_in_ms": [1, 2], "attained_bandwidth [Gb]": [1, 2]}, UnitError, "unit of the column"),
+    ({**GOOD, "supply": [1, 2, 3, 4]}, DseError, "holds labels"),
+    ({}, DseError, "none is among the columns"),
+    ([1, 2], DseError, "holds no columns"),
+    ("nowhere.csv", DseError, "nowhere.csv"),
+    ("nowhere.nc", DseError, "does not exist"),
+]
+
+
+@pytest.mark.parametrize(("data", "kind", "said"), BAD_DATA, ids=[row[2] for row in BAD_DATA])
+def test_what_is_wrong_with_the_data_is_said(data: Any, kind: type[DseError], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        dse.fit("transit_supply", data, free=SUPPLY)
+
+
+def test_two_columns_of_one_name() -> None:
+    frame = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["threads_in_ms", "time [s]", "time [ms]"])
+    with pytest.raises(DseError, match="two columns 'time'"):
+        dse.fit("transit_supply", frame, free=SUPPLY)
+
+
+def test_what_the_rows_do_not_determine_is_said() -> None:
+    rising = {"threads_in_ms": [10, 20, 30], "attained_bandwidth": [1e9, 2e9, 3.1e9]}
+    with pytest.raises(DseError, match="do not determine"):
+        dse.fit("transit_supply", rising, free=SUPPLY)
+    flat = {"core_clock": [1e9, 1e9, 1e9], "time": [1.0, 1.1, 0.9]}
+    with pytest.raises(DseError, match=r"do not determine stall_time, core_cycles.*cancel"):
+        dse.fit("clock_scaling", flat, free=["stall_time", "core_cycles"], to="time")
+    few = pd.DataFrame({"kernel": ["a", "a", "b"], "core_clock": [1e9, 2e9, 1e9], "time": 1.0})
+    with pytest.raises(DseError, match="1 rows of b for 2 free values"):
+        dse.fit("clock_scaling", few, per={"kernel": ["stall_time", "core_cycles"]}, to="time")
+    with pytest.raises(DseError, match="per names the columns a, b: expected one"):
+        dse.fit("clock_scaling", few, per={"a": ["stall_time"], "b": []}, to="time")
+
+
+def test_a_column_that_cuts_the_model_is_named() -> None:
+    """Where time and power come from the data, energy depends on nothing else."""
+    rows = {"time": [1.0, 2.0, 3.0], "power": [1.0, 2.0, 3.0], "energy": [1.0, 4.0, 9.0]}
+    with pytest.raises(GraphError, match=r"\(time, power, which it yields, come from the data\)"):
+        dse.fit("clock_scaling", rows, free=["core_cycles"], to="energy")
+
+
+def test_rows_that_break_a_rule_are_named() -> None:
+    rows = {"active_sms": [10, 20, 40], "time": [3.0, 2.0, 1.0]}
+    with pytest.raises(InfeasibleError, match="row 2 breaks the rule 'active_sms <= n_sms'"):
+        dse.fit(
+            "occupancy + mwp_cwp",
+            rows,
+            free=["comp_factor"],
+            to="time",
+            machine="gtx280",
+            workload="svm",
+            set={"threads_per_block": 128},
+        )
+
+
+def test_relative_residuals_of_nothing() -> None:
+    rows = {"core_clock": [1e9, 2e9, 3e9], "time": [1.0, 0.0, 1.0]}
+    free = ["stall_time", "core_cycles"]
+    with pytest.raises(DseError, match="time is 0 at row 1"):
+        dse.fit("clock_scaling", rows, free=free, to="time", residuals="relative")
+    fit = dse.fit("clock_scaling", rows, free=free, to="time")
+    assert math.isfinite(fit.mean_error)
+
+
+# --- the TMM model
+
+
+def test_calibrate_finds_eq_15_again() -> None:
+    """Ma 2014, Eq. 15 with its coefficients, and a level; with noise, within the errors stated."""
+    threads = np.tile([1.0, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 48], 3)
+    rows: dict[str, Any] = {
+        "tile_dim": np.repeat([16, 32, 64], 12),
+        "threads_per_core": threads,
+    }
+    model, said = "apsp + tmm_calibrated", {"machine": "gtx480", "workload": "apsp"}
+    printed = {"memory_time_slope": 0.957, "memory_time_offset": 53.9}
+    ds = dse.evaluate(model, outputs=["time", "bound"], **rows, **said)
+    level = float(ds["time"].min())
+    found = dse.calibrate({**rows, "time": ds["time"].values}, **said)
+    assert found.set == pytest.approx({**printed, "compute_bound_time": level})
+    assert found.r2["memory"] == pytest.approx(1)
+    assert found.fits["memory"].rows == int((ds["bound"] == 2).sum())
+    assert found.fits["computation"].rows == int((ds["bound"] < 2).sum())
+    rng = np.random.default_rng(4)
+    noisy = ds["time"].values + rng.normal(0, 3, len(threads))
+    for regimes in ("apart", "together"):
+        found = dse.calibrate({**rows, "time": noisy}, regimes=regimes, **said)
+        errors = found.standard_errors
+        for name, value in {**printed, "compute_bound_time": level}.items():
+            assert abs(found.set[name] - value) < 3 * errors[name]
+            assert 0 < errors[name] < 0.2 * abs(value)
+        assert min(r2 for regime, r2 in found.r2.items() if regime != "computation") > 0.9
+        assert "memory_time_slope" in str(found)
+    apart = dse.calibrate({**rows, "time": noisy}, **said)
+    memory = (ds["bound"] == 2).values
+    x = np.sqrt(np.ceil(8192 / rows["tile_dim"][memory]) ** 2) / threads[memory]
+    line = np.polynomial.polynomial.polyfit(x, noisy[memory], 1)
+    assert apart.set["memory_time_offset"] == pytest.approx(line[0])
+    assert apart.set["memory_time_slope"] == pytest.approx(line[1])
+    assert apart.set["compute_bound_time"] == pytest.approx(noisy[~memory].mean())
+
+
+def test_calibrate_with_one_regime_or_a_given_one() -> None:
+    rows = {"tile_dim": [32] * 3, "threads_per_core": [2, 4, 8], "time": [180.0, 118.0, 86.0]}
+    said = {"machine": "gtx480", "workload": "apsp"}
+    found = dse.calibrate(rows, **said)
+    assert set(found.fits) == {"memory"}
+    assert "computation: no row is of this regime" in str(found)
+    said_bound = {
+        "blocks": [65536.0] * 5,
+        "threads_per_core": [2, 4, 8, 16, 32],
+        "bound": [2, 2, 2, 0, 0],
+        "time": [180.0, 118.0, 86.0, 70.0, 72.0],
+    }
+    found = dse.calibrate(said_bound, model="tmm + tmm_calibrated")
+    assert found.set["compute_bound_time"] == pytest.approx(71)
+    with pytest.raises(DseError, match="expected 'apart' or 'together'"):
+        dse.calibrate(rows, regimes="both", **said)
+
+
+# --- the command
+
+
+def test_the_command(run: Run, tmp_path: Path) -> None:
+    frame = pd.DataFrame(supply_rows())
+    frame["attained_bandwidth [GB/s]"] = frame.pop("attained_bandwidth") / 1e9
+    frame.to_csv("supply.csv", index=False)
+    command = ["fit", "transit_supply", "supply.csv", "--free", ",".join(SUPPLY)]
+    text = run(*command).stdout
+    assert "transit_supply fitted to attained_bandwidth of 20 rows" in text
+    assert "ms_peak_bandwidth = 8 GB/s" in text
+    found = json.loads(run(*command, "--relative", "--out", "fit.nc", "--json").stdout)
+    assert found["fitted"]["ms_transition"]["value"] == pytest.approx(500)
+    assert found["relative"] is True
+    assert "attained_bandwidth_measured" in dse.open("fit.nc")
+    assert "dataset: again.nc" in run(*command, "--out", "again.nc").stdout
+    run(
+        *command,
+        "--set",
+        "supply=smooth",
+        "--start",
+        "ms_transition=400",
+        "--where",
+        "threads_in_ms>99",
+    )
+    labelled_rows()[0].assign(core_clock=lambda f: f["core_clock"] / 1e6).to_csv("runs.csv")
+    columns = "core_clock=core_clock [MHz],time"
+    own = "kernel=core_cycles,stall_time"
+    runs = ["fit", "clock_scaling", "runs.csv", "--to", "time", "--per", own, "--columns", columns]
+    assert "for each of 3 labels" in run(*runs).stdout
+
+
+MISUSED = [
+    ("--free nothing", "'nothing' is no quantity"),
+    ("--free ms_transition --set supply", "expected QUANTITY=VALUE"),
+    ("--free ms_transition --set a=1 --set a=2", "gives a twice"),
+    ("--per kernel", "expected COLUMN=QUANTITY"),
+    ("--free ms_transition --columns k", "no column 'k'"),
+    ("", "free is empty"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), MISUSED, ids=[row[0] for row in MISUSED])
+def test_misuse_of_the_command(run: Run, options: str, said: str) -> None:
+    pd.DataFrame(GOOD).to_csv("rows.csv", index=False)
+    assert said in run("fit", "transit_supply", "rows.csv", *options.split(), status=2).stderr
