@@ -66,6 +66,8 @@ def _values(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
 
 def _dense(given: Any, low: Any, what: str) -> tuple[int, Any]:
     """A sequence from ``low`` on, or a mapping from values, as the lowest one and what follows."""
+    if hasattr(given, "index") and hasattr(given, "items"):  # a pandas Series: by its labels
+        given = dict(given.items())
     if isinstance(given, Mapping):
         if low != 0:
             raise LawError(f"low = {low!r}: a mapping names its values itself; leave low out")

@@ -590,3 +590,10 @@ def test_import_loads_neither_scipy_nor_numba() -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, check=True)
     assert {"scipy", "numba"}.isdisjoint(done.stdout.decode().split())
+
+
+def test_a_series_is_read_by_its_labels():
+    import pandas as pd
+
+    assert Pmf.from_weights(pd.Series([0.5, 0.5], index=[3, 4])).mean() == 3.5
+    assert Pmf.from_counts(pd.Series([1, 3], index=[0, 2])).mean() == 1.5
