@@ -25,21 +25,20 @@ TRIALS, NEARBY = 4, 1e-3
 ROUNDING = 1e-9
 
 
-def beginnings(problem: Problem, *, compared: int) -> Floats:
+def beginnings(problem: Problem) -> Floats:
     """Points at which to begin, those of the given starts first.
 
-    They are compared on at most so many rows: kept are the best of all, and the best of each part
-    of the range of each quantity that is not solved for.
+    Kept are the best of all, and the best of each part of the range of each quantity that is not
+    solved for.
     """
-    few = problem.thinned(compared)
     trials = _drawn(problem, TRIALS)[0]
-    linear = np.all([_linear(few, trial, 1.0) for trial in trials], axis=0)
-    nearby = np.any([_linear(few, trial, NEARBY) for trial in trials], axis=0)
+    linear = np.all([_linear(problem, trial, 1.0) for trial in trials], axis=0)
+    nearby = np.any([_linear(problem, trial, NEARBY) for trial in trials], axis=0)
     sought = sum(not linear[places[0]] for places in problem.places.values())
     points, shares = _drawn(problem, min(EACH * sought, MOST) or ENOUGH)
     for which in (linear, nearby) * PASSES:
-        points = _solved(few, points, which) if which.any() else points
-    costs = few.costs(points)
+        points = _solved(problem, points, which) if which.any() else points
+    costs = problem.costs(points)
     order = np.argsort(costs, kind="stable")
     kept = dict.fromkeys([0, *order[:BEST].tolist()])
     for number, places in enumerate(problem.places.values()):

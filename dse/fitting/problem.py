@@ -118,11 +118,11 @@ class Problem:
         return replace(self, scale=scale)
 
     def thinned(self, most: int) -> Problem:
-        """The same problem on at most so many of its rows, evenly spaced."""
+        """The same problem on at most so many of its rows, drawn at random, always the same."""
         total = self.measured.shape[1]
         if total <= most:
             return self
-        kept = np.linspace(0, total - 1, most).astype(np.int64)
+        kept = np.sort(np.random.default_rng(0).permutation(total)[:most])
         return replace(
             self,
             leaves={

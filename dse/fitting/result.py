@@ -22,6 +22,8 @@ __all__ = ["Fit"]
 class Fit:
     """Free quantities of a model fitted to measured rows; its text tells all of it.
 
+    Two fits are equal where values, errors and what was asked are.
+
     Attributes
     ----------
     model : str
@@ -71,10 +73,10 @@ class Fit:
     values: Mapping[str, float]
     units: Mapping[str, str]
     standard_errors: Mapping[str, float]
-    covariance: Floats
+    covariance: Floats = field(compare=False)
     relative: bool
-    residuals: Mapping[str, Floats]
-    left_out: Mapping[str, Floats]
+    residuals: Mapping[str, Floats] = field(compare=False)
+    left_out: Mapping[str, Floats] = field(compare=False)
     how_left_out: str
     mean_error: float
     largest_error: float

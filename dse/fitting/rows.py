@@ -124,6 +124,11 @@ def read_rows(
     if not weighed.any():
         raise DseError("no row counts: expected at least one, of a weight above 0")
     told = [""] * table.rows if labelled is None else np.asarray(table.columns[labelled]).tolist()
+    for place, label in enumerate(told):
+        if label is None or label != label:
+            raise DseError(
+                f"the column {labelled} holds no label at row {place}: leave the row out"
+            )
     rows = Rows(
         inputs={name: array for name, array in found.items() if name not in targets},
         measured={name: found[name] for name in targets},
@@ -201,7 +206,13 @@ def _satisfying(case: Case, grid: Grid) -> NDArray[np.bool_]:
 def check_rows(case: Case, rows: Rows, grid: Grid) -> None:
     """Raise where nothing measured depends on something free, or a row breaks a rule anyway."""
     used = set(references(*(grid.graph.flat(name) for name in case.to)))
+    behind = grid.graph.ancestors(case.to)
     for name in case.free:
+        if name in behind and name not in used:
+            raise GraphError(
+                f"{name} feeds a table equation, which is evaluated once and not while a fit "
+                "searches: fit with each of several values (set=), or leave it out of free"
+            )
         if name not in used:
             cut = [column for column in rows.inputs if case.model.variants(column)]
             given = f" ({', '.join(cut)}, which it yields, come from the data)" if cut else ""

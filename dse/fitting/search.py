@@ -14,7 +14,7 @@ from dse.fitting.problem import Problem
 
 __all__ = ["Found", "covariance", "left_out", "search"]
 
-#: How many of the rough searches are made precise, and rows on which beginnings are compared.
+#: How many of the rough searches are made precise, and the most rows on which these are made.
 REFINED, COMPARED = 2, 2048
 #: A step of a numerical derivative, as a share of the value: the cube root of the precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
@@ -48,8 +48,8 @@ def search(problem: Problem) -> Found | None:
     range of each quantity are followed to their minimum by SciPy's trust region, so that one valley
     does not draw them all; values that come near an end of their domain are tried there.
     """
-    begun = beginnings(problem, compared=COMPARED)
-    found = sorted((_polish(problem, point, rough=True) for point in begun), key=_cost)
+    few = problem.thinned(COMPARED)
+    found = sorted((_polish(few, point, rough=True) for point in beginnings(few)), key=_cost)
     if not found:
         return None
     best = min((_polish(problem, point) for point, _ in found[:REFINED]), key=_cost)
@@ -265,16 +265,15 @@ def left_out(problem: Problem, found: Found, how: str) -> Floats:
     slopes = _derivatives(problem, found.point)[:, ~found.at_end]
     lengths = np.sqrt(np.square(slopes).sum(axis=0))
     basis = np.linalg.qr(slopes / np.where(lengths > 0, lengths, 1.0))[0]
-    rows = basis.reshape(*shape, -1)
+    own = basis.reshape(*shape, -1).transpose(1, 0, 2)  # of each row
     residuals = problem.residuals(found.point[None, :])[0].reshape(shape)
+    shrunk = np.eye(shape[0]) - own @ own.transpose(0, 2, 1)
+    known = np.linalg.svd(shrunk, compute_uv=False)[:, -1] >= FLAT
     result = np.full(shape, math.nan)
-    for row in range(shape[1]):
-        shrunk = np.eye(shape[0]) - rows[:, row] @ rows[:, row].T
-        if np.linalg.svd(shrunk, compute_uv=False)[-1] < FLAT:
-            continue
-        if how == "hat":
-            result[:, row] = np.linalg.solve(shrunk, residuals[:, row])
-            continue
-        others, _ = _polish(problem.without(row), found.point)
+    if how == "hat":
+        result[:, known] = np.linalg.solve(shrunk[known], residuals.T[known][..., None])[..., 0].T
+        return result
+    for row in np.flatnonzero(known):
+        others, _ = _polish(problem.without(int(row)), found.point)
         result[:, row] = problem.residuals(others[None, :])[0].reshape(shape)[:, row]
     return result

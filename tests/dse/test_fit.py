@@ -102,7 +102,7 @@ def best_split(x: np.ndarray, time: np.ndarray) -> float:
     return best
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), spread=st.floats(0.5, 8), corner=st.floats(4, 40))
 def test_no_split_of_noisy_rows_fits_better(seed: int, spread: float, corner: float) -> None:
     rng = np.random.default_rng(seed)
@@ -112,8 +112,13 @@ def test_no_split_of_noisy_rows_fits_better(seed: int, spread: float, corner: fl
     rows = {"blocks": blocks, "threads_per_core": threads, "time": time}
     free = ["memory_time_slope", "memory_time_offset", "compute_bound_time"]
     assume(np.sort(x)[4] < corner < np.sort(x)[-5])
-    fit = dse.fit("tmm_calibrated", rows, free=free, to="time", left_out="hat")
-    assert fit.rms**2 * 24 <= best_split(x, time) * (1 + 1e-9)
+    try:
+        squares = (
+            dse.fit("tmm_calibrated", rows, free=free, to="time", left_out="hat").rms ** 2 * 24
+        )
+    except DseError:  # the level is not determined: all rows lie on the line
+        squares = np.polyfit(x, time, 1, full=True)[1][0]
+    assert squares <= best_split(x, time) * (1 + 1e-9)
 
 
 @settings(max_examples=15, deadline=None)
@@ -545,9 +550,7 @@ def test_a_fit_goes_into_a_study_and_explains_itself(tmp_path: Path) -> None:
 def test_the_same_data_give_the_same_fit() -> None:
     rows = roofline_rows()
     first, second = (dse.fit("energy_roofline", rows, free=ROOFLINE, to="power") for _ in range(2))
-    assert first == dataclasses.replace(
-        second, covariance=first.covariance, residuals=first.residuals, left_out=first.left_out
-    )
+    assert first == second
     np.testing.assert_array_equal(first.covariance, second.covariance)
 
 
@@ -649,6 +652,39 @@ def test_what_the_rows_do_not_determine_is_said() -> None:
         dse.fit("clock_scaling", few, per={"kernel": ["stall_time", "core_cycles"]}, to="time")
     with pytest.raises(DseError, match="per names the columns a, b: expected one"):
         dse.fit("clock_scaling", few, per={"a": ["stall_time"], "b": []}, to="time")
+
+
+def test_what_a_table_equation_needs_cannot_be_fitted() -> None:
+    rows = {"lanes": [2, 4, 8], "imbalance_loss": [1.2, 1.5, 1.8]}
+    with pytest.raises(GraphError, match="success_probability feeds a table equation"):
+        dse.fit(
+            "imbalance",
+            rows,
+            free=["success_probability"],
+            to="imbalance_loss",
+            set={"work_law": "geometric"},
+        )
+
+
+def test_rows_without_a_label_are_named() -> None:
+    rows = pd.DataFrame({"kernel": ["a", None, "a"], "core_clock": 1e9, "time": 1.0})
+    with pytest.raises(DseError, match="the column kernel holds no label at row 1"):
+        dse.fit("clock_scaling", rows, per={"kernel": ["core_cycles"]}, to="time")
+
+
+def test_many_rows() -> None:
+    """A million rows: beginnings are compared on few, the best fit is that of all."""
+    rng = np.random.default_rng(0)
+    threads = rng.uniform(1, 2000, 10**6)
+    exact = 8e9 / (1 + 500 / threads)
+    rows = {"threads_in_ms": threads, "attained_bandwidth": exact * rng.normal(1, 0.1, 10**6)}
+    fit = dse.fit(
+        "transit_supply", rows, free=SUPPLY, set={"supply": "smooth"}, residuals="relative"
+    )
+    assert fit.how_left_out == "hat"
+    assert fit.leave_one_out == pytest.approx(fit.rms, rel=1e-5)
+    assert fit["ms_transition"] == pytest.approx(500, rel=0.05)
+    assert 0 < fit.standard_errors["ms_transition"] < 1
 
 
 def test_a_column_that_cuts_the_model_is_named() -> None:
