@@ -152,11 +152,13 @@ def _known(request: Request, model: Model, free: Sequence[str]) -> dict[str, flo
 
 
 def _unknown(case: Case, rows: Rows, problem: Problem) -> str:
-    """Where the prediction of the middle is no number."""
+    """Where a prediction is no number, were all values in the middle."""
     middle = np.array([[_middle(c) for c in problem.free]])
-    what, row = np.argwhere(~np.isfinite(problem.predict(middle)[0]))[0]
-    at = ", ".join(f"{c.name} = {v:g}" for c, v in zip(problem.free, middle[0], strict=True))
-    return f"not {case.to[what]} of row {rows.places[row]} at {at}"
+    missing = np.argwhere(~np.isfinite(problem.predict(middle)[0]))
+    if not len(missing):
+        return "at some rows here, at others there"
+    at = ", ".join(f"{c.key} = {v:g}" for c, v in zip(problem.free, middle[0], strict=True))
+    return f"not {case.to[missing[0][0]]} of row {rows.places[missing[0][1]]} at {at}"
 
 
 def _values(rows: Rows, problem: Problem, point: Floats) -> dict[str, float | Floats]:

@@ -53,6 +53,8 @@ def search(problem: Problem) -> Found | None:
     if not found:
         return None
     best = min((_polish(problem, point) for point, _ in found[:REFINED]), key=_cost)
+    if not math.isfinite(best[1]):
+        return None
     best = min(best, _polish(problem, best[0], own_units=True), key=_cost)
     return _at_ends(problem, *best)
 

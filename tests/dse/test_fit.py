@@ -708,6 +708,23 @@ def test_rows_that_break_a_rule_are_named() -> None:
         )
 
 
+def test_a_model_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(
+        '"""A root."""\n'
+        "import dse\n"
+        "from symbolic.ops import sqrt\n"
+        'shift = dse.quantity("shift", domain="(-inf, inf)", meaning="to the left")\n'
+        '@dse.equation(source="ours")\n'
+        "def height(threads, shift):\n"
+        "    return sqrt(threads - shift)\n"
+    )
+    rows = {"threads": [10.0, 20.0, 30.0], "height": np.sqrt([3.0, 13.0, 23.0])}
+    assert dse.fit(str(path), rows, free=["shift"])["shift"] == pytest.approx(7)
+    with pytest.raises(InfeasibleError, match="not height of row 0 at shift = 1"):
+        dse.fit(str(path), rows, free=["shift"], bounds={"shift": (1e3, 2e3)})
+
+
 def test_relative_residuals_of_nothing() -> None:
     rows = {"core_clock": [1e9, 2e9, 3e9], "time": [1.0, 0.0, 1.0]}
     free = ["stall_time", "core_cycles"]
