@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stochastic.checks import fraction, whole
-from stochastic.errors import LawError
+from stochastic.checks import fraction, law_of_work, whole
 from stochastic.loss.longest import WIDE, OrderStatistics, given_maximum, order_statistics
 
 if TYPE_CHECKING:
@@ -104,15 +103,9 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     >>> bool(1.2948 < found.lower <= 64877 / 49896 <= found.upper < 1.3067)
     True
     """
-    if not hasattr(pmf, "cut"):
-        raise LawError(f"{pmf!r} is no law of work: expected a Pmf, such as Pmf.geometric(0.05)")
+    pmf = law_of_work(pmf)
     lanes = whole("lanes", lanes, least=1, example=32)
     tol = fraction("tol", tol, "1e-9")
-    if not math.isfinite(pmf.mean()):
-        raise LawError(
-            f"{pmf!r} has an infinite mean, so that its loss has no bound below the {lanes} lanes; "
-            "bound its items with truncate(high)"
-        )
     work = pmf.cut(max(tol / lanes / max(lanes - 1.0, 1.0), 1e-280))
     low, high, weights = work.low, int(work.high), work.weights
     slack = float(np.finfo(float).eps) * _ROUNDINGS + float(np.finfo(WIDE).eps) * len(weights)

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.checks import ZERO_WORK, choice, fraction, losses, plain, probability, whole
+from stochastic.checks import (
+    ZERO_WORK,
+    choice,
+    fraction,
+    law_of_work,
+    losses,
+    plain,
+    probability,
+    whole,
+)
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import joint_array, pmf_array
 from stochastic.loss.answers import ErrorBound, Slowdown, moved_by, tail_for
@@ -263,11 +272,7 @@ def imbalance(
     >>> round(law.mean(), 8), law.error.met
     (3.9787746, True)
     """
-    if not isinstance(pmf, Pmf):
-        raise LawError(
-            f"{pmf!r} is no law of work: expected a Pmf, such as Pmf.geometric(0.05) or "
-            "Pmf.from_samples(lengths)"
-        )
+    pmf = law_of_work(pmf)
     lanes = whole("lanes", lanes, least=1, example=32)
     tol = fraction("tol", tol, "1e-9")
     cut = tail_for(tol, lanes, 1) if eps is None else fraction("eps", eps, "1e-6")
@@ -281,11 +286,7 @@ def imbalance(
         engine = in_integers(pmf, work, lanes, zero_work, asked=method == "exact")
     if engine is None:
         engine = NumericLaw(
-            low=work.low,
-            weights=work.weights,
-            lanes=lanes,
-            zero_work=zero_work,
-            way=method,
+            low=work.low, weights=work.weights, lanes=lanes, zero_work=zero_work, way=method
         )
     return Law(
         source=pmf,

@@ -143,10 +143,7 @@ class NumericLaw:
             part, error = self.busy * _reached(t, 1, tail), 0.0
         else:
             ask = self._inversion.sf if tail else self._inversion.cdf
-            part, error = (
-                np.asarray(ask(t), dtype=np.float64),
-                self._inversion.error,
-            )
+            part, error = np.asarray(ask(t), dtype=np.float64), self._inversion.error
         if self.idle_loss is None:
             return np.clip(part / self.busy, 0.0, 1.0), self._scaled(error)
         part = part + self.idle * _reached(t, self.idle_loss, tail)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.checks import fraction
-from stochastic.errors import LawError
+from stochastic.checks import fraction, law_of_work
 from stochastic.loss.longest import order_statistics
 from stochastic.loss.numeric import NumericLaw
-from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from stochastic.work.pmf import Pmf
 
 __all__ = ["REACH", "STEP", "finite", "log_nodes", "mean_loss", "slowdown"]
 
@@ -28,18 +28,8 @@ def finite(pmf: Any, lanes: int, tol: float) -> Pmf:
     The mean loss of up to ``lanes`` items moves by less than tol; the longest item, relative to the
     mean, by about as little where the tail falls geometrically or faster.
     """
-    if not isinstance(pmf, Pmf):
-        raise LawError(
-            f"{pmf!r} is no law of work: expected a Pmf, such as Pmf.geometric(0.05) or "
-            "Pmf.from_samples(lengths)"
-        )
     tol = fraction("tol", tol, "1e-9")
-    if not math.isfinite(pmf.mean()):
-        raise LawError(
-            f"{pmf!r} has an infinite mean, so that no number of items makes its average; bound "
-            "its items with truncate(high)"
-        )
-    return pmf.cut(tol / (2.0 * lanes * lanes))
+    return law_of_work(pmf).cut(tol / (2.0 * lanes * lanes))
 
 
 def mean_loss(low: int, weights: npt.NDArray[np.float64], lanes: int) -> float:

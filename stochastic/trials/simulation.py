@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.checks import ZERO_WORK, choice, whole
+from stochastic.checks import ZERO_WORK, choice, law_of_work, whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
 from stochastic.trials.estimates import CONFIDENCE, histogram, moments, order_statistics, ratio
@@ -48,8 +48,7 @@ class _Source:
     def of(cls, pmf: Any, lanes: Any, seed: Any, zero_work: Any) -> _Source:
         from stochastic.kernels.simulate import alias_table
 
-        if not isinstance(pmf, Pmf):
-            raise LawError(f"{pmf!r} is no law of work: expected a Pmf, as Pmf.geometric(0.05)")
+        pmf = law_of_work(pmf)
         lanes = whole("lanes", lanes, least=1, example=32)
         seed = whole("seed", seed, least=0)
         idle = _IDLE[choice("zero_work", zero_work, ZERO_WORK)]
