@@ -20,8 +20,8 @@ Reals = npt.NDArray[np.float64]
 #: Of log Γ(x+1) = x·log x - x + log(2πx)/2 + 1/(12x) - 1/(360x³) + ...
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _FAR = 16.0  # from here the series is exact to 1e-17
-_NEAR = 0.1
-_TERMS = 11  # 0.1**(2·11) / 25 < 1e-23
+_NEAR = 0.5  # beyond it x·log(x/m) is at most 4 times the whole
+_TERMS = 28  # 0.5**(2·28) / 59 < 1e-18
 
 
 def _stirling_rest(x: Reals) -> Reals:
