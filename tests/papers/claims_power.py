@@ -1,6 +1,6 @@
 """What Hong 2012 claims in numbers in chapter 3 and appendix A, against what is computed here.
 
-Rows as in :mod:`tests.papers.claims_tmm`. "Hardware" marks what was measured on a machine, or read
+"Hardware" marks what was measured on a machine, or read
 from its measurements, and cannot follow from the equations alone.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import dse
-from tests.papers.claims_tmm import Claim
+from tests.papers.claims import Claim
 
 UNITS = ("fp", "register", "alu", "sfu", "int", "fds", "shared", "texture", "const", "const_sm")
 

@@ -1,36 +1,17 @@
-"""What Ma 2014 claims in numbers, against what is computed here.
-
-Each row bears the claim, where it stands, what is printed (``nan`` where a number of ours is worked
-from the paper's equation and inputs, and not printed) and a function that computes it; ``differs``
-explains a disagreement. ``within`` is half of the last printed digit.
-"""
+"""What Ma 2014 claims in numbers, against what is computed here."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 import dse
+from tests.papers.claims import Claim
 
 MODELS = "apsp + tmm_calibrated + occupancy + shared_mem_padding"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """A printed number, how it is computed here, and why the two differ where they do."""
-
-    claim: str
-    source: str
-    printed: float | str
-    computed: Callable[[], float | str]
-    within: float = 0.0
-    differs: str = ""
-    worked: float = math.nan
 
 
 @cache

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf
