@@ -10,7 +10,7 @@ import numpy as np
 
 from sweeps.answers import texts_of
 from sweeps.build import build_grid
-from sweeps.grid import Leaf
+from sweeps.grid import Grid, Leaf
 from sweeps.space import Axis
 from symbolic.errors import DseError
 from symbolic.library import load_model
@@ -80,6 +80,7 @@ def evaluate(
         replaced=tuple(arrays),
     )
     given = {**parts.values, **arrays}
+    every = outputs is None
     if outputs is None:
         nodes = {n: v if isinstance(v, Node) else None for n, v in given.items()}
         graph = resolve(
@@ -101,7 +102,21 @@ def evaluate(
     )
     text = json.dumps({"model": joined.name, "machine": machine, "workload": workload})
     ds = label(grid, compute(grid), attributes(joined.name, text, grid, parts))
+    ds = ds.assign(_computed_labels(grid)) if every else ds
     return ds.drop_vars(list(sizes)).assign_coords(coords) if sizes else ds
+
+
+def _computed_labels(grid: Grid) -> dict[str, Any]:
+    """What equations yield that is no number, such as the set of multiprocessors to light."""
+    return {
+        name: (
+            leaf.axes,
+            leaf.array.astype(np.str_),
+            {"long_name": grid.model.quantity(name).meaning},
+        )
+        for name, leaf in grid.leaves[()].items()
+        if grid.graph.definitions[name].kind == "table" and grid.model.quantity(name).is_label
+    }
 
 
 def _index(name: str, size: int) -> Axis:

@@ -624,6 +624,31 @@ def _rows() -> Iterator[Quantity]:
     yield row("reference_static_power", "W", _NONNEG, "static power at the reference", (1, 100))
     yield row("linear_static_power", "W", "[-inf, inf]", "static power on the line")
 
+    # --- placement
+    yield switch(
+        "placement_policy", "compact scatter apart", "how lit_sms are chosen: few TPCs, many, far"
+    )
+    yield row("n_tpcs", "", _COUNT1, "texture processing clusters (TPCs) of the machine", (4, 40))
+    yield row(
+        "sms_to_light", "", _COUNT1, "SMs that a placement policy lights", (1, 14), "active_sms"
+    )
+    yield quantity("tpc_map", labels=(), meaning="the TPC of each SM, '0-1-2-0-1-2'")
+    yield quantity("lit_sms", labels=(), meaning="the SMs that are lit, '0-7-1-8'")
+    yield quantity("tpc_distances", labels=(), meaning="distances between TPCs, '[[0, 1], [1, 0]]'")
+    yield row("lit_count", "", _COUNT1, "SMs that are lit", (1, 14))
+    yield row("active_tpcs", "", _COUNT1, "TPCs with a lit SM", (1, 7))
+    yield row("fewest_tpcs", "", _COUNT1, "fewest TPCs that as many SMs can light", (1, 7))
+    yield row("most_tpcs", "", _COUNT1, "most TPCs that as many SMs can light", (1, 7))
+    yield row("placements", "", _COUNT1, "sets of as many SMs")
+    yield row("equal_placements", "", _COUNT0, "sets of as many SMs that light as many TPCs")
+    yield row("tpc_separation", "", _RESULT, "least distance of two lit TPCs")
+    yield row(
+        "placement_base_power", "W", _NONNEG, "power of the system besides TPCs", (50, 300), 0
+    )
+    yield row("power_per_tpc", "W", _NONNEG, "power that a lit TPC adds", (0.5, 10))
+    yield row("placement_power", "W", _RESULT, "power of the system with these SMs lit", (50, 300))
+    yield row("placement_loss", "W", _RESULT, "power that fewer TPCs would save", (0, 40))
+
     # --- energy_speedup
     yield row("gpu_share", "", "[0, 1]", "share of the work that the GPU does", (0, 1))
     yield row("benchmark_series", "", "whole [1, 16]", "row of Table 16", (1, 16))

@@ -27,6 +27,7 @@ others published is in [fits.md](fits.md).
 CHAPTERS = {
     "Calibrated TMM, all-pairs shortest paths (Ma 2014)": "claims_tmm",
     "Power, temperature, best number of SMs, energy against speed-up (Hong 2012)": "claims_power",
+    "Placement of active SMs (Hong 2012)": "claims_placement",
 }
 
 

@@ -1,0 +1,235 @@
+"""Which SMs to light: Hong 2012, chapter 4."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dse
+from symbolic.models import placement
+from tests.papers._solve import run_doctests
+from tests.papers.claims_placement import every_set, on_tpcs, table_12
+
+GT = "0-1-2-3-4-5-6-0-1-2-3-4-5-6"
+
+
+def evaluate(**values: Any) -> Any:
+    return dse.evaluate("placement", machine="8800gt", **values)
+
+
+def test_doctests() -> None:
+    failed, tried = run_doctests(placement)
+    assert failed == 0
+    assert tried >= 12
+
+
+# --- the published numbers
+
+
+def test_the_tpcs_of_table_12() -> None:
+    table = table_12()
+    study = dse.Study(model="placement", machine="8800gt", axes={"lit_sms": list(table["lit_sms"])})
+    ds = study.run()
+    assert ds.active_tpcs.values.tolist() == table["active_tpcs"].tolist()
+    assert ds.active_tpcs.values.tolist() == [2, 2, 2, 3, 3, 4, 4, 4, 4]
+    assert set(ds.fewest_tpcs.values.tolist()) == {2}
+    off = (ds.placement_power.values - table["placement_power [W]"].to_numpy()).tolist()
+    assert max(map(abs, off)) < 1.3  # the scatter about the line is 0.716 W
+
+
+def test_sms_that_share_a_tpc() -> None:
+    """§4.5.2: 0 and 7, 1 and 8, ... 6 and 13."""
+    pairs = [
+        (i, j)
+        for i, j in combinations(range(14), 2)
+        if evaluate(lit_sms=f"{i}-{j}").active_tpcs == 1
+    ]
+    assert pairs == [(i, i + 7) for i in range(7)]
+
+
+def test_every_set_of_four() -> None:
+    ds = every_set()
+    counts = Counter(ds.active_tpcs.values.tolist())
+    assert counts == {2: 21, 3: 420, 4: 560}
+    for tpcs, sets in counts.items():
+        found = evaluate(active_sms=4, active_tpcs=tpcs)
+        assert (found.equal_placements, found.placements) == (sets, 1001)
+    best = dse.optimum(ds, minimize="placement_power", top=22)
+    assert best.active_tpcs.values.tolist() == [2.0] * 21 + [3.0]
+    chosen = {frozenset(text.split("-")) for text in best.lit_sms.values[:21]}
+    assert chosen == {
+        frozenset(map(str, (i, i + 7, j, j + 7))) for i, j in combinations(range(7), 2)
+    }
+    assert set(table_12()["lit_sms"].iloc[:3].map(lambda t: frozenset(t.split("-")))) <= chosen
+
+
+def test_the_machine_file_holds_the_least_squares() -> None:
+    ds = evaluate(lit_sms="0-7-1-8")
+    fitted = on_tpcs()
+    assert float(ds.power_per_tpc) == pytest.approx(fitted["power_per_tpc"], abs=5e-5)
+    power = evaluate(lit_sms="0-7-1-8", outputs=["placement_power"]).placement_power
+    expected = fitted["placement_base_power"] + 2 * fitted["power_per_tpc"]
+    assert float(power) == pytest.approx(expected, abs=1e-3)
+
+
+# --- what a user asks
+
+
+def test_a_policy_chooses_where_no_set_is_given() -> None:
+    assert str(evaluate(active_sms=4).lit_sms.values) == "0-1-7-8"
+    assert str(evaluate(active_sms=4, placement_policy="scatter").lit_sms.values) == "0-1-2-3"
+    study = dse.Study(
+        model="placement",
+        machine="gtx280",
+        axes={"active_sms": range(1, 31), "placement_policy": ["compact", "scatter"]},
+    )
+    ds = study.run()
+    assert ds.fewest_tpcs.dims == ("active_sms",)
+    for policy, name in (("compact", "fewest_tpcs"), ("scatter", "most_tpcs")):
+        assert ds.active_tpcs.sel(placement_policy=policy).equals(
+            ds[name].assign_coords(placement_policy=policy)
+        )
+    assert ds.fewest_tpcs.values.tolist() == [math.ceil(k / 3) for k in range(1, 31)]
+    assert ds.most_tpcs.values.tolist() == [min(k, 10) for k in range(1, 31)]
+    saved = ds.placement_loss.sel(placement_policy="scatter", active_sms=10)
+    assert float(saved) == pytest.approx(6 * 3.9276)
+    step = study.explain(active_sms=5, placement_policy="scatter")["lit_sms"]
+    assert step.value == "0-1-2-3-4"
+
+
+def test_sets_tell_other_models_how_many_are_active() -> None:
+    model = "placement + ipp"
+    given: dict[str, Any] = {"machine": "gtx280", "workload": "svm", "threads_per_block": 256}
+    wanted = ["active_sms", "active_tpcs", "time", "power"]
+    placed = dse.evaluate(model, **given, lit_sms="0-10-20-1", outputs=wanted)
+    assert (placed.active_sms, placed.active_tpcs) == (4, 2)
+    alone = dse.evaluate("ipp", **given, active_sms=4, outputs=["time", "power"])
+    assert (placed.time, placed.power) == (alone.time, alone.power)
+    idle = "83 W + power_per_tpc * active_tpcs"
+    more = dse.evaluate(model, **given, lit_sms="0-10-20-1", idle_power=idle, outputs=["power"])
+    assert float(more.power - alone.power) == pytest.approx(2 * 3.9276)
+
+
+def test_counts_beyond_any_list_are_exact() -> None:
+    """72 TPCs of two: all pairs lit, each TPC once, and 2^72 ways to choose."""
+    ds = dse.evaluate(
+        "placement", n_sms=144, n_tpcs=72, power_per_tpc=1, active_sms=72, active_tpcs=[36, 72]
+    )
+    assert ds.equal_placements.values.tolist() == [float(math.comb(72, 36)), float(2**72)]
+
+
+# --- far apart
+
+
+def line(tpcs: int) -> str:
+    """TPCs in a row."""
+    return json.dumps([[abs(i - j) for j in range(tpcs)] for i in range(tpcs)])
+
+
+def test_far_apart_is_the_second_criterion() -> None:
+    given: dict[str, Any] = {"active_sms": 4, "placement_policy": "apart"}
+    ds = evaluate(**given, tpc_distances=line(7))
+    assert (str(ds.lit_sms.values), ds.active_tpcs) == ("0-6-7-13", 2)
+    wanted = ["tpc_separation", "active_tpcs"]
+    ds = evaluate(active_sms=6, placement_policy="apart", tpc_distances=line(7), outputs=wanted)
+    assert (ds.tpc_separation, ds.active_tpcs) == (3, 3)
+    ds = evaluate(lit_sms="0-7-1-8", tpc_distances=line(7), outputs=wanted)
+    assert (ds.tpc_separation, ds.active_tpcs) == (1, 2)
+    one = evaluate(lit_sms="0", tpc_distances=line(7), outputs=wanted)
+    assert one.tpc_separation == math.inf
+
+
+def test_distances_are_not_used_unless_asked() -> None:
+    assert "tpc_distances" not in dse.model("placement").needs(*placement.OUTPUTS)
+    plain, given = evaluate(active_sms=4), evaluate(active_sms=4, tpc_distances=line(7))
+    assert plain.lit_sms.equals(given.lit_sms)
+
+
+# --- against enumeration
+
+MAPS = st.lists(st.integers(0, 4), min_size=1, max_size=9)
+
+
+def text(numbers: Any) -> str:
+    return "-".join(map(str, numbers))
+
+
+@settings(deadline=None, max_examples=60)
+@given(tpc_of=MAPS, data=st.data())
+def test_counts_and_extremes_are_those_of_all_sets(tpc_of: list[int], data: Any) -> None:
+    k = data.draw(st.integers(1, len(tpc_of)))
+    counts = Counter(len({tpc_of[i] for i in sms}) for sms in combinations(range(len(tpc_of)), k))
+    where = text(tpc_of)
+    assert placement.fewest_tpcs(k, where) == min(counts)
+    assert placement.most_tpcs(k, where) == max(counts)
+    assert placement.placements(k, where) == sum(counts.values())
+    for tpcs in range(1, len(tpc_of) + 2):
+        assert placement.equal_placements(k, where, tpcs) == counts[tpcs]
+    for chosen, tpcs in (
+        (placement.lit_sms_compact(k, where), min(counts)),
+        (placement.lit_sms_scatter(k, where), max(counts)),
+    ):
+        assert (placement.lit_count(chosen), placement.active_tpcs(chosen, where)) == (k, tpcs)
+
+
+@settings(deadline=None, max_examples=40)
+@given(tpc_of=MAPS, data=st.data())
+def test_the_farthest_apart_of_all_sets(tpc_of: list[int], data: Any) -> None:
+    k = data.draw(st.integers(1, len(tpc_of)))
+    tpcs = sorted(set(tpc_of))
+    table = [[0] * len(tpcs) for _ in tpcs]
+    for i, j in combinations(range(len(tpcs)), 2):
+        table[i][j] = table[j][i] = data.draw(st.integers(0, 5))
+
+    def rank(sms: tuple[int, ...]) -> tuple[float, ...]:
+        lit = sorted({tpcs.index(tpc_of[i]) for i in sms})
+        pairs = [table[i][j] for i, j in combinations(lit, 2)]
+        return -len(lit), min(pairs, default=math.inf), sum(pairs)
+
+    chosen = placement.lit_sms_apart(k, text(tpc_of), json.dumps(table))
+    best = max(map(rank, combinations(range(len(tpc_of)), k)))
+    assert rank(tuple(map(int, chosen.split("-")))) == best
+
+
+# --- misuse
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"lit_sms": "0-x"}, "expected numbers from 0 joined by hyphens, such as '0-7-1-8'"),
+        ({"lit_sms": "0-14"}, "names SM 14, and the machine has SMs 0 to 13"),
+        ({"lit_sms": "0-7-0"}, "names SM 0 twice"),
+        ({"lit_sms": "0-7", "active_sms": 3}, "the rule 'lit_count == active_sms' is broken"),
+        ({"lit_sms": "0-1-2", "tpc_map": "0-1"}, "names SM 2, and the machine has SMs 0 to 1"),
+        ({"active_sms": 15}, "15 SMs are to be lit: expected a whole number from 1 to 14"),
+        ({}, "form a cycle: .*lit_sms.*; give one of them a value to cut it"),
+        ({"active_sms": 4, "placement_policy": "apart"}, "lacks a value:\n  tpc_distances"),
+        (
+            {"active_sms": 4, "placement_policy": "apart", "tpc_distances": "[[0, 1]]"},
+            "expected a row for each of the 7 TPCs",
+        ),
+        (
+            {"lit_sms": "0-1", "tpc_map": "0-1", "tpc_distances": "[[0, 1], [2, 0]]"},
+            "the same distance both ways",
+        ),
+    ],
+)
+def test_misuse(given: dict[str, Any], said: str) -> None:
+    wanted = ["tpc_separation"] if "tpc_distances" in given else None
+    with pytest.raises(dse.DseError, match=said):
+        evaluate(**given, outputs=wanted)
+
+
+def test_too_many_choices_to_try() -> None:
+    values: dict[str, Any] = {"n_sms": 80, "n_tpcs": 40, "power_per_tpc": 1}
+    values |= {"active_sms": 40, "placement_policy": "apart", "tpc_distances": line(40)}
+    with pytest.raises(dse.DseError, match=r"can be chosen in 1\.38e\+11 ways"):
+        dse.evaluate("placement", **values)
