@@ -46,7 +46,7 @@ def _compile(nest: Nest) -> Callable[..., None]:
         *(real[::1] for _ in nest.arrays),
         *(kind for name in nest.kinds for kind in results[name]),
     )
-    namespace: dict[str, Any] = {"np": np, "log": _logarithm()}
+    namespace: dict[str, Any] = {"np": np, "log": _logarithm(), **_choices()}
     exec(compile(nest.source, f"<nest {nest.key}>", "exec"), namespace)
     function: Callable[..., None] = numba.njit(
         signature, nogil=True, error_model="numpy", no_cfunc_wrapper=True
@@ -89,3 +89,44 @@ def _logarithm() -> Callable[[float], float]:
 
     function: Callable[[float], float] = numba.njit(error_model="numpy")(log)
     return function
+
+
+@lru_cache(maxsize=1)
+def _choices() -> dict[str, Callable[..., Any]]:
+    """``where``, ``minimum`` and ``maximum`` as one instruction each, and not as branches.
+
+    A branch would have to be undone before a loop is vectorized, and takes most of the compiler's
+    time.
+    """
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def where(_: Any, condition: Any, yes: Any, no: Any) -> Any:
+        boolean = isinstance(yes, types.Boolean) and isinstance(no, types.Boolean)
+        kind = types.boolean if boolean else types.float64
+
+        def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
+            return builder.select(*args)
+
+        return kind(types.boolean, kind, kind), generate
+
+    def smaller(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        a, b = args
+        return builder.select(builder.fcmp_ordered("<", a, b), a, b)
+
+    def larger(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        a, b = args
+        return builder.select(builder.fcmp_ordered("<", b, a), a, b)
+
+    pair = types.float64(types.float64, types.float64)
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def minimum(_: Any, a: Any, b: Any) -> Any:
+        return pair, smaller
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def maximum(_: Any, a: Any, b: Any) -> Any:
+        return pair, larger
+
+    return {"where": where, "minimum": minimum, "maximum": maximum}

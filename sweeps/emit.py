@@ -15,7 +15,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from symbolic.ops import Node, walk
+from sweeps.fold import folded
+from symbolic.ops import Node, reference, walk
 
 __all__ = ["ROW", "Nest", "emit", "row_axes"]
 
@@ -37,13 +38,13 @@ _TEMPLATES = {
     "both": "{0} & {1}",
     "either": "{0} | {1}",
     "negate": "not {0}",
-    "where": "{1} if {0} else {2}",
-    "minimum": "{0} if {0} < {1} else {1}",
-    "maximum": "{0} if {1} < {0} else {1}",
-    "divide": "{2} if {1} == 0.0 else quotient",
+    "where": "where({0}, {1}, {2})",
+    "minimum": "minimum({0}, {1})",
+    "maximum": "maximum({0}, {1})",
+    "divide": "where({1} == 0.0, {2}, {0} / {1})",
     "floor": "np.floor({0})",
     "ceil": "np.ceil({0})",
-    "absolute": "-{0} if {0} < 0.0 else {0}",
+    "absolute": "where({0} < 0.0, -{0}, {0})",
     "exp": "np.exp({0})",
     "log": "log({0})",
     "log2": "np.log2({0})",
@@ -224,17 +225,6 @@ class _Emitter:
             index = f"{place} : {place} + width" if self.vector[id(node)] else place
             return [f"{name} = a_{node.args[0]}[{index}]"]
         operands = [self.operand(arg, self.at(node)) for arg in node.args]
-        if node.op == "divide":
-            quotient = f"quotient_{name}"
-            text = _TEMPLATES["divide"].replace("quotient", quotient).format(*operands)
-            return [f"{quotient} = {operands[0]} / {operands[1]}", f"{name} = {text}"]
-        if node.op == "where":  # both arms in variables, so that the choice is no branch
-            arms = [f"{arm}_{name}" for arm in ("yes", "no")]
-            return [
-                f"{arms[0]} = {operands[1]}",
-                f"{arms[1]} = {operands[2]}",
-                f"{name} = {arms[0]} if {operands[0]} else {arms[1]}",
-            ]
         return [f"{name} = " + _TEMPLATES[node.op].format(*operands)]
 
     def scalars_at(self, depth: int) -> list[str]:
@@ -287,7 +277,7 @@ def emit(
     leaves: Mapping[str, Sequence[str]],
     outputs: Sequence[tuple[Node, str]],
     names: Mapping[int, str],
-    fixed: Mapping[str, float] | None = None,
+    known: Mapping[str, float] | None = None,
     reduce: bool = False,
 ) -> Nest:
     """Write the loop nest that fills some outputs, or that finds the smallest of one.
@@ -303,17 +293,16 @@ def emit(
         reduction takes one output, the objective, infinite where a point does not count.
     names : mapping of int to str
         Names for nodes (by ``id``), to keep the text readable.
-    fixed : mapping of str to float
-        Leaves without axes whose values stand in the text, for the compiler to reckon with.
+    known : mapping of str to float
+        Leaves without axes whose values stand in the text; see :func:`sweeps.fold.folded`.
     reduce : bool
         Keep the smallest values and their places instead of storing.
     """
-    roots = [node for node, _ in outputs]
+    roots, names = folded([node for node, _ in outputs], known or {}, names)
     outer, row, leaves = _plain_names(outer, row, leaves)
     emitter = _Emitter(outer, row, leaves, roots, names)
     used = [node.args[0] for node in emitter.nodes if node.op == "reference"]
-    fixed = fixed or {}
-    scalars = tuple(name for name in used if not leaves[name] and name not in fixed)
+    scalars = tuple(name for name in used if not leaves[name])
     arrays = tuple(name for name in used if leaves[name])
     results = ["best", "places"] if reduce else [f"out{k}" for k in range(len(outputs))]
     lines = [
@@ -325,11 +314,8 @@ def emit(
     def put(indent: int, *texts: str) -> None:
         lines.extend("    " * indent + text for text in texts)
 
-    for name in used:
-        if not leaves[name]:
-            known = f"{fixed[name]!r}" if name in fixed else f"scalars[{scalars.index(name)}]"
-            reference = next(n for n in emitter.nodes if n.op == "reference" and n.args[0] == name)
-            put(1, f"{emitter.name(reference)} = {known}")
+    for position, name in enumerate(scalars):
+        put(1, f"{emitter.name(reference(name))} = scalars[{position}]")
     for position, axis in enumerate([*outer, "row"]):
         put(1, f"n_{axis} = sizes[{position}]")
     count = len(emitter.buffer) + (1 if reduce else 0)
@@ -399,7 +385,8 @@ def emit(
         else:
             for k in range(len(outputs)):
                 put(indent, f"row{k} = out{k}[place : place + width]")
-            for k, ((node, kind), at) in enumerate(zip(outputs, written, strict=True)):
+            kinds = [kind for _, kind in outputs]
+            for k, (node, kind, at) in enumerate(zip(roots, kinds, written, strict=True)):
                 text = f"row{k}[j] = {_KINDS[kind]}({emitter.operand(node, at)})"
                 rows.setdefault(at[1], []).append(text)
             for _, loop in sorted(rows.items()):

@@ -136,12 +136,12 @@ def _prepare(
     leaves, graph = grid.leaves[key], grid.graphs[key]
     names = {id(graph.flat(name)): f"q_{name}" for name in graph.definitions}
     axes = {name: tuple(a for a in dims if a in leaf.axes) for name, leaf in leaves.items()}
-    fixed = {
+    known = {
         name: float(leaf.array)
         for name, leaf in leaves.items()
-        if graph.definitions[name].kind == "default" and math.isfinite(leaf.array)
+        if not leaf.axes and (graph.definitions[name].kind == "default" or leaf.array == 0)
     }
-    given: dict[str, Any] = {"leaves": axes, "names": names, "fixed": fixed}
+    given: dict[str, Any] = {"leaves": axes, "names": names, "known": known}
     nest = emit(outer=outer, row=row, outputs=outputs, reduce=reduce, **given)
     row_shape = grid.shape(row)
     arrays = []
