@@ -190,6 +190,7 @@ def _rows() -> Iterator[Quantity]:
     yield switch("latency_hiding", "modelled assumed", "latency: modelled, or taken as hidden")
     yield switch("sm_scaling", "log linear", "how power grows with the multiprocessors in use")
     yield switch("power_gating", "false true", "unused multiprocessors draw no power at all")
+    yield switch("processor", "gpu cpu", "warps on multiprocessors, or one thread on each CPU core")
     yield switch("voltage_curve", "proportional knee", "how the voltage goes with the core clock")
 
     # --- machine
@@ -412,7 +413,9 @@ def _rows() -> Iterator[Quantity]:
     # --- mwp_cwp
     yield row("mem_latency_uncoalesced", "cycle", _POS, "latency of an uncoalesced request")
     yield row("mem_latency_coalesced", "cycle", _POS, "latency of a coalesced request", (200, 800))
-    yield row("departure_delay", "cycle", _NONNEG, "mean distance between two requests", (1, 400))
+    yield row(
+        "departure_delay", "cycle", _NONNEG, "mean distance between two requests", (1, 400), 0
+    )
     yield row("weight_uncoalesced", "", "[0, 1]", "share of memory instructions not coalesced")
     yield row("weight_coalesced", "", "[0, 1]", "share of memory instructions that are coalesced")
     yield row("mwp_without_bw_full", "", _RESULT, "MWP that latency and departures allow")
@@ -703,6 +706,99 @@ def _rows() -> Iterator[Quantity]:
     yield row("best_energy_share", "", "[0, 1]", "share of the GPU for the least energy")
     yield row("power_growth", "", _NONNEG, "power of the speed-up in dynamic power", (0, 3), 3)
     yield row("efficiency_curvature", "", "[-inf, inf]", "second derivative of E by S")
+
+    # --- throughput; a core is a multiprocessor, or one core of a CPU
+    yield row("fp_units", "", _COUNT1, "floating-point units of one core", (2, 64))
+    yield row("simd_units", "", _COUNT1, "SIMD units of one core", (1, 4))
+    yield row("simd_lanes", "", _COUNT1, "lanes of one SIMD unit", (2, 16))
+    yield row("inst_latency", "cycle", _POS, "latency of an arithmetic instruction", (4, 24))
+    yield row(
+        "l1_latency", "cycle", _POS, "latency of a hit in the first cache", (4, 80), "l2_latency"
+    )
+    yield row(
+        "l2_latency",
+        "cycle",
+        _POS,
+        "latency of a hit in the second cache",
+        (10, 300),
+        "mem_latency_dram",
+    )
+    yield row("transaction_bytes", "B", _POS, "bytes of one memory transaction", (32, 128), 128)
+    for insts, kind in (
+        ("fp_fused", "fused multiply-add"),
+        ("fp_vec", "vectorisable floating-point"),
+        ("fp_vec_fused", "vectorisable fused multiply-add"),
+        ("misc", "branch and other"),
+    ):
+        yield row(f"{insts}_insts", "", _NONNEG, f"{kind} instructions of one thread", (0, 1000), 0)
+    ratio = "[1, inf)"
+    yield row("mem_strength", "", ratio, "requests of one warp that overlap (MSTR)", (1, 4), 1)
+    yield row("ilp", "", ratio, "instructions of one warp that issue at once", (1, 4), 1)
+    yield row("simd_ilp", "", ratio, "the same of SIMD instructions, in lanes", (1, 16))
+    yield row(
+        "dependency_distance", "", ratio, "instructions until one needs the result (DEP)", (1, 8), 1
+    )
+    yield row("bytes_per_thread", "B", _POS, "bytes of one request of a thread", (1, 16), 4)
+    yield row(
+        "thread_distance_bytes",
+        "B",
+        _NONNEG,
+        "distance between the requests of neighbouring threads",
+        (1, 256),
+        "bytes_per_thread",
+    )
+    yield row("l1_share", "", "[0, 1]", "share of the requests that hit the first cache", (0, 1), 0)
+    yield row("l2_share", "", "[0, 1]", "share of the requests that hit the second", (0, 1), 0)
+    yield row("dram_share", "", "[0, 1]", "share of the requests that reach DRAM", (0, 1))
+    yield row(
+        "narrow_fp_insts", "", _NONNEG, "floating-point instructions of the scalar peak (#FP)"
+    )
+    yield row("wide_fp_insts", "", _NONNEG, "those of the higher peak, fused or SIMD (#VecFP)")
+    yield row("narrow_fraction", "", "[0, 1]", "share of the former in both", (0, 1))
+    yield row("wide_fraction", "", "[0, 1]", "share of the latter in both", (0, 1))
+    yield row("peak_narrow", "1/s", _NONNEG, "operations a second of scalar units", (1e10, 1e12))
+    yield row("peak_wide", "1/s", _NONNEG, "operations a second, fused or SIMD", (1e10, 1e13))
+    yield row("peak_achievable", "1/s", _NONNEG, "the peak for the mix (PeakAchi)", (1e10, 1e13))
+    yield row("lane_passes", "", ratio, "times an instruction of a warp fills the units", (1, 4))
+    yield row("dependency_factor", "", ratio, "slowdown by results waited for (DEP_Effect)", (1, 8))
+    yield row("perfect_cycles", "cycle", _NONNEG, "cycles of a warp's floating point", (10, 1e5))
+    yield row("effective_comp", "cycle", _NONNEG, "computation to a memory instruction", (1, 1000))
+    yield row("effective_perfect", "cycle", _NONNEG, "of it, perfect floating point", (1, 1000))
+    yield row("transactions_per_request", "", ratio, "transactions of a warp's request", (1, 32))
+    yield row("mwp_app_infinite", "", "[1, inf]", "warps that hide all latency (InfiN)", (1, 64))
+    yield row("mwp_app_one_warp", "", _RESULT, "the same, within the warps there are", (1, 64))
+    yield row("mwp_app", "", _RESULT, "requests in flight that the workload asks for", (1, 128))
+    yield row("mwp_bw", "", _RESULT, "requests in flight that the bandwidth allows", (1, 128))
+    yield row("mwp_proc", "", _RESULT, "requests in flight that departures allow", (1, 128))
+    yield row("serial_mem_cycles", "cycle", _RESULT, "memory periods of all warps in turn")
+    yield row("divided_mem_cycles", "cycle", _RESULT, "the same, MWP at a time")
+    yield row("overlapped_mem_cycles", "cycle", _RESULT, "from the first request to the last end")
+    yield row("serial_comp_cycles", "cycle", _RESULT, "computation periods of all warps")
+    yield row("idle_mem_cycles", "cycle", _RESULT, "memory cycles that nothing hides", (0, 1e4))
+    yield row("period_cycles", "cycle", _RESULT, "cycles in which each warp has one period")
+    yield row("effective_ratio", "", _RESULT, "share of cycles that do floating point (EffRatio)")
+    yield row("overhead_fraction", "", "[-inf, inf]", "share of cycles of other computation")
+    yield row("idle_fraction", "", _RESULT, "share of cycles that wait for memory")
+    yield row("exposed_mem_ratio", "", _RESULT, "idle over serial memory cycles (Fig. 113)")
+    yield row("flops", "1/s", _RESULT, "floating-point operations a second", (1e9, 1e12))
+    yield row("flops_without_memory", "1/s", _RESULT, "the same, computation only")
+    yield row("flops_without_ilp", "1/s", _RESULT, "computation only, one instruction at a time")
+    for level in ("l1", "l2", "dram"):
+        yield row(f"flops_{level}", "1/s", _RESULT, f"flops if {level.upper()} serves all requests")
+    yield row("category", "", "whole [1, 10]", "which of ten: what is short, warps or memory")
+    yield row("suggested_sms", "", _COUNT1, "SMs to which the bandwidth reaches")
+    yield row("suggested_warps", "", _NONNEG, "warps of an SM to which the bandwidth reaches")
+    yield row("clock_reduction", "", "[-inf, inf]", "factor by which the cores may be slower")
+
+    # --- heterogeneous; see energy_speedup, too
+    for device in ("cpu", "gpu"):
+        yield row(
+            f"{device}_flops", "1/s", _POS, f"operations a second, {device.upper()}", (1e9, 1e12)
+        )
+    yield row("work_flops", "", _POS, "floating-point operations in all", (1e9, 1e12))
+    yield row("transfer_time", "s", _NONNEG, "time to move all data to the GPU", (0, 1), 0)
+    yield row("cpu_share", "", "[0, 1]", "share of the work that the CPU does", (0, 1))
+    yield row("sharing_gain", "", _RESULT, "speed-up over the faster device alone")
 
     # --- transit_supply, energy_roofline, clock_scaling
     yield row("attained_bandwidth", "B/s", _RESULT, "DRAM bandwidth that is attained", (1e9, 1e12))

@@ -49,7 +49,7 @@ def exactly(value: Any) -> Any:
 
 
 def as_fraction(value: Any) -> Any:
-    finite = isinstance(value, float) and value not in (float("inf"), -float("inf"))
+    finite = isinstance(value, float) and math.isfinite(value)
     return Fraction(repr(value)) if finite else value
 
 

@@ -1,0 +1,166 @@
+"""Requests in flight: asked for and allowed (Hong 2012, §5.3.5-5.3.9, Eqs. 71-76).
+
+Without memory instructions the latency is 0, so that one warp is enough and nothing is short.
+"""
+
+from __future__ import annotations
+
+import math
+
+from symbolic.equation import equation
+from symbolic.models import _memory_warps
+from symbolic.ops import ceil, divide, maximum, minimum, where
+
+
+@equation(source="Hong 2012, §5.6")
+def dram_share(l1_share, l2_share):
+    """Share of the requests that no cache serves. [ratio]
+
+    >>> dram_share(0.5, 0.25)
+    0.25
+    """
+    return maximum(1 - l1_share - l2_share, 0)
+
+
+@equation(source="Hong 2012, Table 15 (DistanceMemBytes)")
+def transactions_per_request(warp_size, thread_distance_bytes, bytes_per_thread, transaction_bytes):
+    r"""Transactions of one request of a warp, aligned at its first thread. [transactions]
+
+    The thesis names the distance of the threads as an input and gives no equation: those of the
+    bytes that the warp spans, or those of each thread alone where its threads lie further apart.
+
+    .. math:: \min\left(\left\lceil \frac{(W - 1) \times Distance + Bytes}{128} \right\rceil,
+        W \left\lceil \frac{Bytes}{128} \right\rceil\right)
+
+    >>> transactions_per_request(32.0, 4.0, 4.0, 128.0)
+    1.0
+    >>> transactions_per_request(32.0, 256.0, 4.0, 128.0)
+    32.0
+    """
+    span = (warp_size - 1) * thread_distance_bytes + bytes_per_thread
+    alone = warp_size * ceil(bytes_per_thread / transaction_bytes)
+    return minimum(ceil(span / transaction_bytes), alone)
+
+
+@equation(source="Hong 2012, §5.3.3 and §5.3.8", symbol="EffMem")
+def mem_latency(
+    l1_share,
+    l1_latency,
+    l2_share,
+    l2_latency,
+    dram_share,
+    mem_latency_dram,
+    transactions_per_request,
+    mem_insts,
+):
+    r"""Mean latency of one request of a warp: the sum of its transactions. [cycles]
+
+    Load_bytes_per_warp grows with them, too, so that their ratio in Eq. 76 stays as it is.
+
+    .. math:: Mem\_L = \#Transactions \times \sum_{level} Share \times Latency
+
+    >>> mem_latency(0.0, 40.0, 0.0, 200.0, 1.0, 450.0, 1.0, 2.0)
+    450.0
+    """
+    hits = l1_share * l1_latency + l2_share * l2_latency
+    latency = (hits + dram_share * mem_latency_dram) * transactions_per_request
+    return where(mem_insts > 0, latency, 0.0)
+
+
+@equation(source="Hong 2012, §5.3.8", symbol=r"Load\_bytes\_per\_warp")
+def load_bytes_per_warp(transactions_per_request, transaction_bytes):
+    """Bytes of one request of a warp, whole transactions. [B]
+
+    >>> load_bytes_per_warp(1.0, 128.0)
+    128.0
+    """
+    return transactions_per_request * transaction_bytes
+
+
+@equation(source="Hong 2012, Eq. 72", symbol=r"MWP\_App\_InfiN")
+def mwp_app_infinite(mem_latency, effective_comp):
+    r"""Warps of a core that hide all latency, if there were as many. [warps]
+
+    .. math:: \max(EffMem / EffComp, 1)
+
+    >>> mwp_app_infinite(100.0, 10.0)
+    10.0
+    """
+    return maximum(divide(mem_latency, effective_comp, at_zero=math.inf), 1)
+
+
+@equation(source="Hong 2012, Eq. 73", symbol=r"MWP\_App\_OneMemWarp")
+def mwp_app_one_warp(mwp_app_infinite, warps_per_sm):
+    r"""The same, within the warps there are. [warps]
+
+    .. math:: \min(MWP\_App\_InfiN, N)
+
+    >>> mwp_app_one_warp(10.0, 6.0)
+    6.0
+    """
+    return minimum(mwp_app_infinite, warps_per_sm)
+
+
+@equation(source="Hong 2012, Eq. 74", symbol=r"MWP\_App")
+def mwp_app(mwp_app_one_warp, mem_strength):
+    r"""Requests in flight that the workload asks for. [requests]
+
+    .. math:: MWP\_App\_OneMemWarp \times MSTR
+
+    >>> mwp_app(2.0, 2.0)  # Fig. 101
+    4.0
+    """
+    return mwp_app_one_warp * mem_strength
+
+
+@equation(source="Hong 2012, Eq. 75", symbol=r"MWP\_BW")
+def mwp_bw(mem_bandwidth, bw_per_warp, dram_share, active_sms):
+    r"""Requests in flight that the bandwidth allows each core. [requests]
+
+    Hits in a cache take none of it; the thesis has every request reach DRAM.
+
+    .. math:: \frac{Mem\_Bandwidth}{BW\_per\_warp \times Share_{DRAM} \times \#ActiveSM}
+
+    >>> round(mwp_bw(150e9, 1.544e9 * 128 / 450, 1.0, 16.0), 4)
+    21.3465
+    """
+    return divide(mem_bandwidth, bw_per_warp * dram_share * active_sms, at_zero=math.inf)
+
+
+@equation(source="Hong 2012, Eq. 16 and §5.3.8", symbol=r"MWP\_Proc")
+def mwp_proc(mem_latency, departure_delay):
+    r"""Requests in flight that the distance of two departures allows; ∞ without one. [requests]
+
+    .. math:: Mem\_L / Departure\_delay
+
+    >>> mwp_proc(450.0, 10.0), mwp_proc(450.0, 0.0)
+    (45.0, inf)
+    """
+    return where(mem_latency > 0, divide(mem_latency, departure_delay, at_zero=math.inf), math.inf)
+
+
+@equation(source="Hong 2012, Eq. 71", symbol="MWP")
+def mwp(mwp_app, mwp_bw, mwp_proc, warps_per_sm):
+    r"""Memory warp parallelism: requests of one core that overlap. [warps]
+
+    .. math:: MWP = \min(MWP\_App, MWP\_BW, MWP\_Proc, N)
+
+    >>> mwp(4.0, 3.0, float("inf"), 2.0)  # Fig. 101
+    2.0
+    """
+    return minimum(mwp_app, mwp_bw, mwp_proc, warps_per_sm)
+
+
+EQUATIONS = (
+    dram_share,
+    transactions_per_request,
+    mem_latency,
+    load_bytes_per_warp,
+    _memory_warps.bw_per_warp,
+    mwp_app_infinite,
+    mwp_app_one_warp,
+    mwp_app,
+    mwp_bw,
+    mwp_proc,
+    mwp,
+)

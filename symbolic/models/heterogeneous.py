@@ -1,0 +1,80 @@
+"""Work shared between a CPU and a GPU by their throughput (Hong 2012, §5.9).
+
+``cpu_flops`` and ``gpu_flops`` are the ``flops`` of the model ``throughput`` on either machine. The
+thesis leaves the transfer of data out; ``transfer_time`` is that of all the work, and the GPU's
+part of it is in proportion. Give ``gpu_share`` to see what another share would take.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import equation
+from symbolic.models import energy_speedup
+from symbolic.ops import divide, maximum, minimum
+
+OUTPUTS = ("gpu_share", "cpu_share", "time", "sharing_gain")
+
+
+@equation(source="Hong 2012, §5.9")
+def cpu_full_time(work_flops, cpu_flops):
+    """Time of all work on the CPU. [s]
+
+    >>> cpu_full_time(1e9, 2e11)
+    0.005
+    """
+    return work_flops / cpu_flops
+
+
+@equation(source="Hong 2012, §5.9, with the transfer")
+def gpu_full_time(work_flops, gpu_flops, transfer_time):
+    """Time of all work on the GPU, its data moved there first. [s]
+
+    >>> gpu_full_time(1e9, 1e12, 0.0)
+    0.001
+    """
+    return work_flops / gpu_flops + transfer_time
+
+
+@equation(source="Hong 2012, §5.9 and Fig. 147")
+def gpu_share(cpu_full_time, gpu_full_time):
+    r"""Share of the GPU with which both are done at once. [ratio]
+
+    .. math:: \frac{f_{GPU}}{f_{CPU} + f_{GPU}} \quad\text{without a transfer}
+
+    >>> gpu_share(0.003, 0.001)
+    0.75
+    """
+    return cpu_full_time / (cpu_full_time + gpu_full_time)
+
+
+@equation(source="Hong 2012, Fig. 147")
+def cpu_share(gpu_share):
+    """Share of the CPU, the rest. [ratio]
+
+    >>> cpu_share(0.75)
+    0.25
+    """
+    return 1 - gpu_share
+
+
+cpu_time = energy_speedup.cpu_time
+gpu_time = energy_speedup.gpu_time
+
+
+@equation(source="Hong 2012, §5.9")
+def time(cpu_time, gpu_time):
+    """Time until both are done. [s]
+
+    >>> time(0.5, 0.75)
+    0.75
+    """
+    return maximum(cpu_time, gpu_time)
+
+
+@equation(source="Hong 2012, Fig. 148")
+def sharing_gain(cpu_full_time, gpu_full_time, time):
+    """Speed-up over the faster device alone; below 1 where a bad share is given. [ratio]
+
+    >>> sharing_gain(3.0, 1.0, 0.75) == 1 / 0.75
+    True
+    """
+    return divide(minimum(cpu_full_time, gpu_full_time), time, at_zero=1.0)
