@@ -1,4 +1,4 @@
-"""Figures of results, with matplotlib (the extra ``plot``)."""
+"""The law of a loss: mass over bins, atoms, distribution function."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbolic.errors import DseError
+from dse.plots.frame import new_figure
+from dse.plots.looks import LOOKS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +20,7 @@ _BINS = 60
 #: Above this many outcomes of (max, sum) atoms are neither computed for a picture nor told apart.
 _OUTCOMES = 20_000_000
 _DRAWN = 4_000
-_EXACT, _SIMULATED, _MARK = "#0072b2", "#e69f00", "#000000"
+_EXACT, _SIMULATED, _MARK = (LOOKS[name].color for name in ("exact", "simulated", "result"))
 
 
 def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
@@ -39,18 +40,12 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
     DseError
         Where matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DseError(
-            "a figure needs matplotlib, which is not installed: pip install 'simt-dse[plot]'"
-        ) from error
     drawn = law.sample(groups, seed=seed)
     low, high = (float(law.quantile(q)) for q in (1e-4, 1 - 1e-4))
     edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
     edges[0] = np.nextafter(edges[0], 0)  # a bin holds its upper edge
     span = max(edges[-1] - edges[0], 1e-6)
-    figure = Figure(figsize=(11, 3.8), layout="constrained")
+    figure = new_figure(11, 3.8)
     masses, atoms, total = figure.subplots(1, 3)
     _masses(masses, law, edges, drawn)
     _atoms(atoms, law, edges)

@@ -1,0 +1,34 @@
+"""Figures of models and studies, with matplotlib (the extra ``plot``).
+
+Each function draws what the model yields, on an ``Axes`` of yours or of a new figure, and returns
+the ``Axes``; ``dse plot`` draws them from the command line. ``law_figure`` makes a figure of three.
+"""
+
+from __future__ import annotations
+
+from dse.plots.bars import levels
+from dse.plots.curves import lines
+from dse.plots.energy import power_shares, sms, temperature
+from dse.plots.fronts import pareto
+from dse.plots.laws import law_figure
+from dse.plots.maps import categories, heatmap
+from dse.plots.sharing import efficiency
+from dse.plots.threads import mwp, runtime, zigzag
+from dse.plots.transits import transit
+
+__all__ = [
+    "categories",
+    "efficiency",
+    "heatmap",
+    "law_figure",
+    "levels",
+    "lines",
+    "mwp",
+    "pareto",
+    "power_shares",
+    "runtime",
+    "sms",
+    "temperature",
+    "transit",
+    "zigzag",
+]

@@ -1,0 +1,96 @@
+"""Bars for labels, lying so that names of any length stand apart; levels of performance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.plots.frame import axes_of, legend, named, side, title
+from dse.plots.looks import Look, look_of
+from dse.plots.sources import Source, allowed, axis_of, dataset
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+__all__ = ["bars", "levels", "places_of"]
+
+#: Fig. 108, from the most to what is left of it.
+LEVELS = ("peak_achievable", "flops_without_memory", "flops_without_ilp", "flops")
+
+
+def places_of(ax: Axes, ds: xr.Dataset, over: str) -> Any:
+    """Places for the values of an axis, from the top, with their names at the left."""
+    names = [str(value) for value in ds[over].values]
+    places = np.arange(len(names))
+    ax.set_yticks(places, names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_ylabel(named(ds[over]))
+    return places
+
+
+def bars(ax: Axes, ds: xr.Dataset, over: str, names: Sequence[str], looks: Sequence[Look]) -> None:
+    """Bars of several quantities side by side for each value of an axis."""
+    places = places_of(ax, ds, over)
+    wide = 0.8 / len(names)
+    for k, (name, look) in enumerate(zip(names, looks, strict=True)):
+        values = allowed(ds, ds[name].broadcast_like(ds[over]))
+        if values.dims != (over,):
+            raise DseError(
+                f"{name} varies over {', '.join(map(str, values.dims))}: choose with at= one value "
+                f"of each axis but {over}"
+            )
+        at = places + (k - (len(names) - 1) / 2) * wide
+        ax.barh(at, values.values, wide, **look.of_area(), label=named(ds[name], 34))
+    legend(ax, below=True, ncols=2)
+
+
+def levels(
+    source: Source,
+    *,
+    over: str | None = None,
+    at: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Levels of performance: the peak of the mix, without memory, without ILP, all in all.
+
+    Hong 2012, Figs. 108 and 112. The line across the last bar goes from what comes out if DRAM
+    serves all requests to what does if the first cache serves all.
+
+    Parameters
+    ----------
+    source : Study, or Dataset of one
+        Of ``throughput``, over ``workload`` or another axis.
+    over : str, optional
+        The axis with a group of bars for each value.
+    at : mapping, optional
+        Values of other axes.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    ds = dataset(source, [*LEVELS, "flops_dram", "flops_l1"], at)
+    over = axis_of(ds, over, *LEVELS)
+    ax = axes_of(ax, 6.4, 5.0)
+    low, high = (
+        allowed(ds, ds[name].broadcast_like(ds[over])).values for name in ("flops_dram", "flops_l1")
+    )
+    wide = 0.8 / len(LEVELS)
+    rows = np.arange(ds.sizes[over]) + (len(LEVELS) - 1) / 2 * wide
+    ax.errorbar(
+        (low + high) / 2,
+        rows,
+        xerr=abs(high - low) / 2,
+        fmt="none",
+        ecolor="black",
+        elinewidth=1.6,
+        capsize=3,
+        zorder=4,
+        label="from DRAM alone to L1 alone",
+    )
+    bars(ax, ds, over, LEVELS, [look_of(name) for name in LEVELS])
+    side(ax.xaxis, ds["flops"])
+    title(ax, str(ds.attrs.get("model", "")))
+    return ax

@@ -1,0 +1,90 @@
+"""Lines of one quantity against another, a line for each category: of any Dataset of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.api import optimum
+from dse.plots.frame import axes_of, legend, side, title
+from dse.plots.looks import LOOKS, Look, looks_of
+from dse.plots.sources import Line, Source, axis_of, dataset, lines_of, needed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_lines", "line_looks", "lines", "sparse"]
+
+#: Up to this many points of a line are marked each.
+_MARKED = 24
+
+
+def sparse(count: int) -> int:
+    """Which points of a line are marked: all of few, every so many of more."""
+    return max(1, -(-count // _MARKED))
+
+
+def line_looks(found: Sequence[Line], *apart: str) -> list[Look]:
+    """Looks of lines, the same for the same category in every figure; none like ``apart``."""
+    return looks_of([line.label for line in found], apart)
+
+
+def draw_lines(ax: Axes, found: Sequence[Line], looks: Sequence[Look], **more: Any) -> None:
+    """Draw lines, their markers a little apart so that neighbours do not hide each other."""
+    for k, (line, look) in enumerate(zip(found, looks, strict=True)):
+        step = sparse(len(line.x))
+        given: dict[str, Any] = {"markevery": (k * step // max(len(found), 1), step)}
+        if step > 1:
+            given["ms"] = 4.5
+        ax.plot(line.x, line.y, label=line.label, **(look.of_points(**given) | more))
+
+
+def lines(
+    source: Source,
+    quantity: str,
+    *,
+    over: str | None = None,
+    x: str | None = None,
+    at: Mapping[str, Any] | None = None,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """A quantity of a study along one axis, a line for each value of the others.
+
+    Parameters
+    ----------
+    source : Study, or Dataset of one
+    quantity : str
+        What is drawn upwards.
+    over : str, optional
+        The axis along which a line runs; the last one of numbers where None.
+    x : str, optional
+        The quantity drawn across, where it is not ``over`` itself.
+    at : mapping, optional
+        Values of other axes, such as ``{"core_clock": "1.3 GHz"}``.
+    minimize, maximize : str, optional
+        The goal whose optimum along each line is starred.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    goal = minimize or maximize
+    ds = dataset(source, [quantity, *([x] if x else []), *needed(source, goal)], at)
+    over = axis_of(ds, over, x or quantity)
+    heading, found = lines_of(ds, x or over, quantity, over)
+    ax = axes_of(ax)
+    draw_lines(ax, found, line_looks(found))
+    if goal is not None:
+        others = [str(dim) for dim in ds[quantity].dims if dim != over]
+        best = optimum(ds, minimize=minimize, maximize=maximize, per=others)
+        look = LOOKS["optimum"]
+        text = f"{'least' if minimize else 'most'} {goal}"
+        at_best = [np.atleast_1d(best[name].values).ravel() for name in (x or over, quantity)]
+        ax.plot(*at_best, label=text, **look.of_mark(12))
+    side(ax.xaxis, ds[x or over])
+    side(ax.yaxis, ds[quantity])
+    title(ax, str(ds.attrs.get("model", "")))
+    legend(ax, heading=heading, beside=len(found) > 4)
+    return ax

@@ -1,0 +1,123 @@
+"""What all figures share: an Axes, names and units on its sides, a legend."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["axes_of", "legend", "named", "new_figure", "number_text", "side", "title"]
+
+#: Units that take a prefix.
+_SCALED = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
+_UNITS = {"degC": "°C", "1": ""}
+_WIDE = 42
+
+
+def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
+    """An empty figure, or an error that tells what to install."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise DseError(
+            "a figure needs matplotlib, which is not installed: pip install 'simt-dse[plot]'"
+        ) from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
+    """The Axes to draw in: the one given, or that of a new figure."""
+    if ax is None:
+        ax = new_figure(width, height).subplots()
+    ax.grid(visible=True, color="0.88", lw=0.7)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def unit_of(variable: Any) -> str:
+    """The unit of a variable for people."""
+    unit = str(variable.attrs.get("units", ""))
+    return _UNITS.get(unit, unit)
+
+
+def named(variable: Any, wide: int = _WIDE) -> str:
+    """The name of a variable with its unit, for a side of an Axes.
+
+    >>> import xarray as xr
+    >>> named(xr.Variable((), 1, {"long_name": "run time", "units": "s"}))
+    'run time [s]'
+    """
+    name = getattr(variable, "name", None)
+    text = str(variable.attrs.get("long_name") or name or "")
+    unit = unit_of(variable)
+    return textwrap.fill(f"{text} [{unit}]" if unit else text, wide)
+
+
+def number_text(value: float, unit: str = "") -> str:
+    """A number with its unit, with a prefix where the unit takes one.
+
+    >>> number_text(1.3e9, "Hz"), number_text(0.5), number_text(15)
+    ('1.3 GHz', '0.5', '15')
+    """
+    if unit in _SCALED:
+        from matplotlib.ticker import EngFormatter
+
+        return str(EngFormatter(unit=unit, sep=" ")(value))
+    text = f"{value:,.6g}"
+    return f"{text} {unit}" if unit else text
+
+
+def side(axis: Any, variable: Any, text: str | None = None, wide: int = _WIDE) -> None:
+    """Name one side of an Axes after a variable, its unit given; numbers in the unit's prefixes."""
+    axis.set_label_text(text if text is not None else named(variable, wide))
+    values = np.asarray(variable.values)
+    if values.dtype.kind not in "iuf" or not np.isfinite(values).any():
+        return
+    from matplotlib.ticker import EngFormatter, FuncFormatter
+
+    most = np.nanmax(np.abs(values[np.isfinite(values)]))
+    unit = unit_of(variable)
+    if unit in _SCALED and not 0.1 <= most < 1e4:
+        axis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
+    elif most >= 1e5:
+        axis.set_major_formatter(EngFormatter(sep=" "))
+    elif most >= 1e4:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def title(ax: Axes, text: str, wide: int = 72) -> None:
+    """A title of as many lines as it needs."""
+    ax.set_title("\n".join(textwrap.wrap(text, wide)), fontsize=10)
+
+
+def legend(
+    ax: Axes, *, heading: str = "", beside: bool = False, below: bool = False, **more: Any
+) -> None:
+    """A legend where there is more than one thing: within the Axes, beside or below it."""
+    handles, labels = ax.get_legend_handles_labels()
+    if len(handles) < 2 and "handles" not in more:
+        return
+    place: dict[str, Any] = {"loc": "best"}
+    if beside:
+        place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    if below:  # past the numbers and the name of the side
+        lines = ax.get_xlabel().count("\n")
+        pad = 4.6 + 1.6 * lines
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
+    heading = textwrap.fill(heading, 30)
+    given: dict[str, Any] = {
+        "fontsize": 8,
+        "title_fontsize": 8,
+        "title": heading or None,
+        "handlelength": 3.2,
+    }
+    if "handles" not in more:
+        given |= {"handles": handles, "labels": labels}
+    ax.legend(**(place | given | {"framealpha": 0.9, "edgecolor": "0.8"} | more))

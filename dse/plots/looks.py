@@ -1,0 +1,188 @@
+"""The one table of looks: what a line, bar or area means, and how it is drawn in every figure.
+
+The colours are those of Okabe and Ito, which colour-blind readers tell apart; each look has a line,
+a marker and a hatch too, so that figures are read in grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["LOOKS", "MEANS", "PARTS", "UNIFORM", "Look", "look_of", "looks_of", "meaning_of"]
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
+YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#999999"
+
+#: The map of values to colours: perceptually uniform, rising in grey too.
+UNIFORM = "viridis"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How something is drawn: a colour, and what tells it apart without one."""
+
+    color: str
+    line: Any = "-"
+    marker: str = "o"
+    hatch: str = ""
+
+    def of_line(self, **more: Any) -> dict[str, Any]:
+        """For a line without markers."""
+        return {"color": self.color, "ls": self.line, "lw": 1.8} | more
+
+    def of_points(self, **more: Any) -> dict[str, Any]:
+        """For a line with markers."""
+        edge = {"mec": BLACK, "mew": 0.6} if self.marker not in "x+" else {"mew": 1.4}
+        return self.of_line() | {"marker": self.marker, "ms": 5.5} | edge | more
+
+    def of_mark(self, size: float, **more: Any) -> dict[str, Any]:
+        """For marks that no line joins, before everything else."""
+        mark = {"ls": "", "marker": self.marker, "ms": size, "mfc": self.color}
+        return mark | {"mec": BLACK, "mew": 0.9, "zorder": 6} | more
+
+    def of_area(self, **more: Any) -> dict[str, Any]:
+        """For a bar or an area."""
+        return {"facecolor": self.color, "hatch": self.hatch, "edgecolor": BLACK, "lw": 0.6} | more
+
+
+def _look(color: str, line: Any = "-", marker: str = "o", hatch: str = "") -> Look:
+    return Look(color=color, line=line, marker=marker, hatch=hatch)
+
+
+DASHES, DOTS, DASH_DOTS = (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2))
+LONG, MIXED, SHORT = (0, (9, 2.5)), (0, (4, 1.6, 1.2, 1.6, 1.2, 1.6)), (0, (2.5, 1.5))
+
+#: Meaning to look.
+LOOKS: Mapping[str, Look] = {
+    # what bounds, supplies or asks
+    "memory": _look(BLUE, "-", "s", "//"),
+    "computation": _look(VERMILLION, DASHES, "^", "\\\\"),
+    "threads": _look(GREEN, DASH_DOTS, "o", ".."),
+    "capacity": _look(PURPLE, MIXED, "D", "xx"),
+    "span": _look(YELLOW, LONG, "v", "--"),
+    "departures": _look(SKY, DOTS, "v", "oo"),
+    "application": _look(ORANGE, LONG, "D", "++"),
+    "result": _look(BLACK, "-", "o"),
+    # what is had of it
+    "performance": _look(SKY, "-", "o", "//"),
+    "power": _look(ORANGE, DASHES, "s", "\\\\"),
+    "work per energy": _look(BLACK, DASH_DOTS, "^", ".."),
+    "temperature": _look(VERMILLION, "-", "o"),
+    # marks
+    "optimum": _look(VERMILLION, "-", "*"),
+    "published": _look(PURPLE, DOTS, "D"),
+    "front": _look(VERMILLION, "-", "o"),
+    "configurations": _look(GREY, "-", "."),
+    "constraint": _look(BLACK, "-", "x", "////"),
+    "peak": _look("#d0d0d0", "-", "_"),
+    "no memory": _look(VERMILLION, DASHES, "^", "\\\\"),
+    "no ilp": _look(YELLOW, DOTS, "v", ".."),
+    "level": _look(GREY, DASHES, "_"),
+    # laws
+    "exact": _look(BLUE, "-", "o"),
+    "simulated": _look(ORANGE, DASHES, "."),
+}
+
+#: Quantities, and the labels of bounds and cases, to what they mean.
+MEANS: Mapping[str, str] = {
+    "memory bound": "memory",
+    "computation bound": "computation",
+    "thread": "threads",
+    "not enough warps": "threads",
+    "mwp": "result",
+    "mwp_without_bw_full": "departures",
+    "mwp_proc": "departures",
+    "mwp_peak_bw": "memory",
+    "mwp_bw": "memory",
+    "parallel_warps": "threads",
+    "warps_per_sm": "threads",
+    "resident_warps": "threads",
+    "mwp_app": "application",
+    "mwp_app_infinite": "application",
+    "memory_bound_time": "memory",
+    "compute_bound_time": "computation",
+    "time": "result",
+    "insts_per_second": "performance",
+    "flops": "performance",
+    "peak_achievable": "peak",
+    "flops_without_memory": "no memory",
+    "flops_without_ilp": "no ilp",
+    "perf_per_watt": "work per energy",
+}
+
+#: Shares of the power of a machine, from the bottom of the stack, with their looks.
+PARTS: Mapping[str, Look] = {
+    "standing_power": _look("#d0d0d0"),
+    "activation_power": _look(GREY, hatch=".."),
+    "const_sm_power": _look("#f2f2f2", hatch="xx"),
+    "global_power": _look(BLUE, hatch="//"),
+    "local_power": _look(SKY, hatch="\\\\"),
+    "l2_power": _look(SKY, hatch="xx"),
+    "l1_power": _look(SKY, hatch=".."),
+    "register_power": _look(GREEN),
+    "fds_power": _look(YELLOW, hatch="\\\\"),
+    "fp_power": _look(VERMILLION, hatch=".."),
+    "int_power": _look(VERMILLION, hatch="//"),
+    "sfu_power": _look(ORANGE),
+    "alu_power": _look(ORANGE, hatch="xx"),
+    "shared_power": _look(PURPLE),
+    "texture_power": _look(PURPLE, hatch="//"),
+    "const_power": _look(PURPLE, hatch=".."),
+}
+
+_LINES = ("-", DASHES, DASH_DOTS, DOTS, LONG, MIXED, SHORT, "-")
+_COLORS = (BLUE, VERMILLION, GREEN, BLACK, ORANGE, PURPLE, SKY, GREY)
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
+_HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++", "oo")
+
+#: Names that look the same in every figure, whichever others stand beside them.
+_NAMED = (
+    ("svm", "linear", "sepia", "blackscholes", "mat_naive", "mat_tiled"),
+    ("gtx280", "8800gt", "8800gtx", "fx5600", "gtx480", "gtx580", "c2075", "gtx690"),
+    ("cmem", "dmadd", "madd", "mmul", "dotp"),
+)
+
+
+def meaning_of(name: str) -> str | None:
+    """What a quantity, a bound or a case means, by its name; None where the table has nothing.
+
+    >>> meaning_of("memory_bound"), meaning_of("mwp_bw"), meaning_of("tile")
+    ('memory', 'memory', None)
+    """
+    for text in (name, name.replace("_", " ")):
+        found = MEANS.get(text, text)
+        if found in LOOKS:
+            return found
+    return None
+
+
+def look_of(name: str) -> Look:
+    """The look of a quantity, bound, case or mark of the table."""
+    return LOOKS[meaning_of(name) or name]
+
+
+def looks_of(names: Sequence[str], apart: Sequence[str] = ()) -> list[Look]:
+    """Looks of several things side by side: those of the table, else one for each place.
+
+    The colours of ``apart``, meanings drawn in the same figure, are left to these.
+
+    >>> [look.color for look in looks_of(["thread", "memory"])] == [GREEN, BLUE]
+    True
+    """
+    if names and all(meaning_of(name) for name in names):
+        return [look_of(name) for name in names]
+    taken = {LOOKS[meaning].color for meaning in apart}
+    free = [k for k, color in enumerate(_COLORS) if color not in taken]
+    for known in _NAMED:
+        if not apart and set(names) <= set(known):
+            return [_at(known.index(name), free) for name in names]
+    return [_at(place, free) for place in range(len(names))]
+
+
+def _at(place: int, free: Sequence[int]) -> Look:
+    """The look of a place; a second round of colours has other lines, markers and hatches."""
+    turn, k = divmod(place, len(free))
+    other = (free[k] + 3 * turn) % len(_LINES)
+    return _look(_COLORS[free[k]], _LINES[other], _MARKERS[other], _HATCHES[other])

@@ -1,0 +1,301 @@
+"""Maps over two axes of a study: values with the optimum and the borders, and categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.api import best_config, optimum
+from dse.plots.frame import axes_of, legend, named, side, title
+from dse.plots.looks import GREY, LOOKS, UNIFORM, looks_of
+from dse.plots.sources import Source, dataset, needed
+from sweeps.answers import texts_of
+from sweeps.dataset import quantities_of
+from sweeps.grid import FEASIBLE
+from symbolic.errors import DseError, InfeasibleError, UnknownNameError, nearest
+from symbolic.expression import parse_condition
+from symbolic.ops import interpret, references
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+__all__ = ["categories", "heatmap"]
+
+Array = NDArray[Any]
+
+#: Lines of constraints, in their order.
+_BORDERS = ("-", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
+
+
+def heatmap(
+    source: Source,
+    quantity: str,
+    *,
+    over: str | None = None,
+    by: str | None = None,
+    where: str | Sequence[str] = (),
+    at: Mapping[str, Any] | None = None,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """A quantity over two axes of a study, its optimum starred, its constraints drawn as borders.
+
+    Parameters
+    ----------
+    source : Study, or Dataset of one
+    quantity : str
+        What is shown; of a bound or case, a map as of :func:`categories`.
+    over, by : str, optional
+        The axis across and the axis upwards: the last two where None.
+    where : str or list of str
+        Constraints besides those of the study. Hatched is where one is broken; each is drawn as a
+        line of its own.
+    at : mapping, optional
+        Values of all other axes.
+    minimize, maximize : str, optional
+        The goal whose optimum is starred.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    texts = texts_of(where, "where")
+    goal = minimize or maximize
+    ds = dataset(source, [quantity, *needed(source, goal, texts)], at)
+    over, by = _two(ds, quantity, over, by)
+    grid = ds[quantity].broadcast_like(ds[[over, by]]).transpose(by, over)
+    conditions = _conditions(ds, texts)
+    held, edges = _held(ds, conditions, over, by)
+    ax = axes_of(ax, 6.4, 4.6)
+    ax.grid(visible=False)
+    if "flag_values" in ds[quantity].attrs:
+        handles = _flags(ax, ds, quantity, grid, held)
+    else:
+        handles = _values(ax, ds, quantity, grid, held)
+    if goal is not None:
+        best = best_config(optimum(ds, minimize=minimize, maximize=maximize, where=texts))
+        handles.append(_star(ax, ds, best, over, by, goal, minimize is not None))
+    handles += list(_borders(ax, ds, over, by, edges))
+    if not held.all():
+        handles.append(_broken(ax, ds, over, by, held))
+    _side(ax.xaxis, ds[over])
+    _side(ax.yaxis, ds[by])
+    legend(ax, below=True, handles=handles, ncols=2)
+    return ax
+
+
+def categories(
+    source: Source,
+    *,
+    quantity: str = "category",
+    over: str | None = None,
+    by: str | None = None,
+    where: str | Sequence[str] = (),
+    at: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """What bounds, or which category or case holds, over two axes (Hong 2012, Figs. 125 and 126).
+
+    Parameters
+    ----------
+    source : Study, or Dataset of one
+    quantity : str
+        A bound, case, category or limiter.
+    over, by, where, at, ax
+        As for :func:`heatmap`.
+    """
+    ds = dataset(source, [quantity, *needed(source, None, texts_of(where, "where"))], at)
+    if "flag_values" not in ds[quantity].attrs:
+        raise DseError(f"{quantity} has no categories: expected a bound, case, category or limiter")
+    return heatmap(ds, quantity, over=over, by=by, where=where, ax=ax)
+
+
+def _two(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -> tuple[str, str]:
+    """The axes across and upwards; nothing else may vary."""
+    dims = [str(dim) for dim in ds[quantity].dims]
+    held = [str(dim) for dim in ds.dims]
+    for name in (over, by):
+        if name is not None and name not in held:
+            raise UnknownNameError(f"{name!r} is no axis of the Dataset{nearest(name, held)}")
+    rest = [dim for dim in [*held, *dims] if dim not in (over, by) and dim in dims]
+    rest = list(dict.fromkeys(rest))
+    over = over or (rest.pop() if rest else None)
+    by = by or (rest.pop() if rest else None)
+    if over is None or by is None or over == by or set(dims) - {over, by}:
+        raise DseError(
+            f"{quantity} varies over {', '.join(dims) or 'no axis'}: a map takes two axes; choose "
+            "them with over= and by=, and values of all others with at="
+        )
+    return over, by
+
+
+def _conditions(ds: xr.Dataset, texts: Sequence[str]) -> dict[str, Array | xr.DataArray]:
+    """Each constraint where it holds: those given, and of the Dataset's own what can be read."""
+    quantities = quantities_of(ds)
+    own = str(ds[FEASIBLE].attrs.get("conditions", "")).split("; ") if FEASIBLE in ds else []
+    found: dict[str, Any] = {}
+    for text in dict.fromkeys([*own, *texts]):
+        if not text:
+            continue
+        if text in texts or all(name in ds.variables for name in _words_of(text, quantities)):
+            node = parse_condition(text, quantities)
+            found[text] = _over(ds, node)
+    return found
+
+
+def _words_of(text: str, quantities: Mapping[str, Any]) -> tuple[str, ...]:
+    """The quantities of a condition; one that is not held makes it unreadable here."""
+    try:
+        return references(parse_condition(text, quantities))
+    except DseError:
+        return ("",)
+
+
+def _over(ds: xr.Dataset, node: Any) -> xr.DataArray:
+    """A condition as a labelled array."""
+    import xarray as xr
+
+    names = references(node)
+    arrays = xr.broadcast(*(ds[name].astype(float) for name in names))
+    with np.errstate(all="ignore"):
+        held = interpret(node, {n: a.values for n, a in zip(names, arrays, strict=True)})
+    return arrays[0].copy(data=np.asarray(held, dtype=bool))
+
+
+def _held(
+    ds: xr.Dataset, conditions: Mapping[str, Any], over: str, by: str
+) -> tuple[Array, dict[str, Array]]:
+    """Where every constraint holds, and each one that is broken somewhere, over the two axes."""
+
+    def flat(array: Any) -> Array:
+        told = array.broadcast_like(ds[[over, by]]).transpose(by, over)
+        return np.asarray(told.values, dtype=bool)
+
+    each = {text: flat(array) for text, array in conditions.items()}
+    held = np.logical_and.reduce([np.ones((ds.sizes[by], ds.sizes[over]), bool), *each.values()])
+    if FEASIBLE in ds:
+        whole = flat(ds[FEASIBLE])
+        if (held & ~whole).any():
+            each["the rules of the model"] = whole
+        held &= whole
+    return held, {text: array for text, array in each.items() if not array.all()}
+
+
+# --- drawing
+def _places(ds: xr.Dataset, axis: str) -> tuple[Array, Array]:
+    """The middles of the cells along an axis, and their edges."""
+    values = ds[axis].values
+    middles = values.astype(float) if values.dtype.kind in "iuf" else np.arange(len(values)) * 1.0
+    if len(middles) == 1:
+        return middles, np.array([middles[0] - 0.5, middles[0] + 0.5])
+    inner = (middles[1:] + middles[:-1]) / 2
+    ends = 2 * middles[[0, -1]] - inner[[0, -1]]
+    return middles, np.concatenate([ends[:1], inner, ends[1:]])
+
+
+def _side(axis: Any, variable: xr.DataArray) -> None:
+    side(axis, variable)
+    if variable.dtype.kind not in "iuf":
+        axis.set_ticks(np.arange(variable.size), [str(value) for value in variable.values])
+
+
+def _mesh(ax: Axes, ds: xr.Dataset, grid: xr.DataArray, values: Array, **more: Any) -> Any:
+    x, y = (_places(ds, str(grid.dims[k]))[1] for k in (1, 0))
+    return ax.pcolormesh(x, y, np.ma.masked_invalid(values), shading="flat", **more)
+
+
+def _values(ax: Axes, ds: xr.Dataset, quantity: str, grid: Any, held: Array) -> list[Any]:
+    """Numbers as colours where every constraint holds, with a bar that tells them."""
+    values = np.where(held, np.asarray(grid.values, dtype=float), np.nan)
+    if not np.isfinite(values).any():
+        raise InfeasibleError(
+            f"{quantity} has no finite value where every constraint holds: relax them, or choose "
+            "other values with at="
+        )
+    mesh = _mesh(ax, ds, grid, values, cmap=UNIFORM)
+    bar = ax.figure.colorbar(mesh, ax=ax)
+    side(bar.ax.yaxis, ds[quantity])
+    return []
+
+
+def _flags(ax: Axes, ds: xr.Dataset, quantity: str, grid: Any, held: Array) -> list[Any]:
+    """Categories as colours and hatches, those that occur in the legend."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    flags = [int(flag) for flag in np.atleast_1d(ds[quantity].attrs["flag_values"])]
+    words = str(ds[quantity].attrs["flag_meanings"]).split()
+    looks = looks_of(words)
+    values = np.asarray(grid.values, dtype=float)
+    handles: list[Any] = []
+    x, y = (_places(ds, str(grid.dims[k]))[1] for k in (1, 0))
+    for flag, word, look in zip(flags, words, looks, strict=True):
+        inside = (values == flag) & held
+        if not inside.any():
+            continue
+        shown = np.ma.masked_where(~inside, values)
+        ax.pcolormesh(x, y, shown, cmap=ListedColormap([look.color]), alpha=0.55)
+        _hatch(ax, x, y, inside, look.hatch, "0.25")
+        area = look.of_area(alpha=0.55, label=f"{flag}: {word.replace('_', ' ')}")
+        handles.append(Patch(**area))
+    title(ax, named(ds[quantity]))
+    return handles
+
+
+def _hatch(ax: Axes, x: Array, y: Array, inside: Array, hatch: str, color: str) -> None:
+    """Hatch cells without drawing their edges."""
+    from matplotlib.collections import PolyCollection
+
+    cells = [
+        [(x[i], y[j]), (x[i + 1], y[j]), (x[i + 1], y[j + 1]), (x[i], y[j + 1])]
+        for j, i in np.argwhere(inside)
+    ]
+    ax.add_collection(
+        PolyCollection(cells, facecolor="none", edgecolor=color, hatch=hatch, lw=0), autolim=False
+    )
+
+
+def _broken(ax: Axes, ds: xr.Dataset, over: str, by: str, held: Array) -> Any:
+    """What breaks a constraint, hatched."""
+    from matplotlib.patches import Patch
+
+    hatch = LOOKS["constraint"].hatch
+    x, y = (_places(ds, axis)[1] for axis in (over, by))
+    _hatch(ax, x, y, ~held, hatch, GREY)
+    return Patch(facecolor="white", edgecolor=GREY, hatch=hatch, label="not feasible")
+
+
+def _star(
+    ax: Axes, ds: xr.Dataset, best: Mapping[str, Any], over: str, by: str, goal: str, least: bool
+) -> Any:
+    """The optimum."""
+    at = []
+    for axis in (over, by):
+        value = best[axis]
+        labels = ds[axis].values.tolist()
+        at.append(float(labels.index(value)) if isinstance(value, str) else float(value))
+    look = LOOKS["optimum"]
+    text = f"{'least' if least else 'most'} {goal}"
+    return ax.plot(at[:1], at[1:], label=text, **look.of_mark(16))[0]
+
+
+def _borders(
+    ax: Axes, ds: xr.Dataset, over: str, by: str, edges: Mapping[str, Array]
+) -> Iterator[Any]:
+    """Lines along the cells between which a constraint comes to hold."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
+
+    x, y = (_places(ds, axis)[1] for axis in (over, by))
+    for k, (text, held) in enumerate(edges.items()):
+        beside = np.argwhere(held[:, 1:] != held[:, :-1])
+        above = np.argwhere(held[1:] != held[:-1])
+        parts = [[(x[i + 1], y[j]), (x[i + 1], y[j + 1])] for j, i in beside]
+        parts += [[(x[i], y[j + 1]), (x[i + 1], y[j + 1])] for j, i in above]
+        line = _BORDERS[k % len(_BORDERS)]
+        ax.add_collection(LineCollection(parts, colors="white", lw=3.4), autolim=False)
+        ax.add_collection(LineCollection(parts, colors="black", lw=1.6, ls=line), autolim=False)
+        yield Line2D([], [], color="black", lw=1.6, ls=line, label=text)

@@ -1,0 +1,114 @@
+"""Energy efficiency against speed-up where a CPU and a GPU share the work (Hong 2012, app. A)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dse.plots.curves import draw_lines, line_looks
+from dse.plots.frame import axes_of, legend, side
+from dse.plots.looks import Look, looks_of
+from dse.plots.sources import Source, dataset, lines_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+__all__ = ["efficiency"]
+
+#: What tells the series of Table 16 apart: two words for each device.
+_SPEEDS, _POWERS = ("cpu_work", "gpu_work"), ("cpu_core_power", "gpu_core_power")
+_KINDS = ("slow_work", "fast_work", "low_core_power", "high_core_power")
+
+
+def efficiency(
+    source: Source,
+    *,
+    over: str = "gpu_share",
+    at: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Energy efficiency against speed-up, a line for each series (Figs. 150-159).
+
+    Both scales are logarithmic in powers of two; right of 1 is faster than the baseline, above 1
+    takes less energy. Of ``benchmark_series`` the colour tells how fast the devices are, the
+    marker how much power they draw.
+
+    Parameters
+    ----------
+    source : Study, or Dataset of one
+        Of ``energy_speedup``.
+    over : str
+        The axis along which a line runs: the share of the work, a clock ...
+    at : mapping, optional
+        Values of other axes.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    ds = dataset(source, ["speedup", "energy_efficiency"], at)
+    series = "benchmark_series" in ds["speedup"].dims and "data_vars" not in dir(source)
+    if series:
+        ds = dataset(source, ["speedup", "energy_efficiency", *_SPEEDS, *_POWERS, *_KINDS], at)
+    heading, found = lines_of(ds, "speedup", "energy_efficiency", over)
+    ax = axes_of(ax, 6.4, 5.0)
+    looks = line_looks(found)
+    if series:
+        words = [_words(ds, line.at["benchmark_series"]) for line in found]
+        looks, handles = _two_ways(words)
+    draw_lines(ax, found, looks, lw=1.1)
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log", base=2)
+    for line in (ax.axvline, ax.axhline):
+        line(1, color="0.35", lw=1)
+    side(ax.xaxis, ds["speedup"])
+    side(ax.yaxis, ds["energy_efficiency"])
+    _plain(ax)
+    if series:
+        legend(ax, beside=True, handles=handles)
+    else:
+        legend(ax, heading=heading, beside=len(found) > 4)
+    return ax
+
+
+def _plain(ax: Axes) -> None:
+    """Powers of two as people write them."""
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}" if v >= 1 else f"1/{1 / v:g}"))
+        axis.set_minor_locator(NullLocator())
+
+
+def _words(ds: xr.Dataset, number: Any) -> tuple[str, str]:
+    """How fast the devices of a series are and how much power they draw, by the quantities."""
+
+    def word(name: str, low: str) -> str:
+        at = ds[name].sel(benchmark_series=number) if ds[name].ndim else ds[name]
+        other = low.replace("slow", "fast").replace("low", "high", 1) if "core" in low else ""
+        return low.split("_")[0] if float(at) == float(ds[low]) else (other or "fast").split("_")[0]
+
+    speeds = [word(name, "slow_work") for name in _SPEEDS]
+    powers = [word(name, "low_core_power") for name in _POWERS]
+    return (
+        f"{speeds[0]} CPU, {speeds[1]} GPU",
+        f"{powers[0]} power of CPU, {powers[1]} of GPU",
+    )
+
+
+def _two_ways(words: list[tuple[str, str]]) -> tuple[list[Look], list[Any]]:
+    """A colour for each pair of speeds, a line and marker for each pair of powers; their legend."""
+    from matplotlib.lines import Line2D
+
+    speeds, powers = (list(dict.fromkeys(pair[k] for pair in words)) for k in (0, 1))
+    colors = dict(zip(speeds, looks_of(speeds), strict=True))
+    others = dict(zip(powers, looks_of(powers), strict=True))
+    looks = [
+        Look(color=colors[speed].color, line=others[power].line, marker=others[power].marker)
+        for speed, power in words
+    ]
+    handles = [Line2D([], [], color=colors[s].color, lw=4, label=s) for s in speeds]
+    handles += [
+        Line2D([], [], **(others[p].of_points(mec="black") | {"color": "0.4"}), label=p)
+        for p in powers
+    ]
+    return looks, handles

@@ -1,0 +1,167 @@
+"""Where the drawn numbers come from: the Dataset of a run, cut to the lines of a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.comparison import Comparison
+from dse.plots.frame import number_text, unit_of
+from dse.study import Study
+from sweeps.dataset import quantities_of
+from sweeps.grid import FEASIBLE
+from sweeps.space import parse_axis
+from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.expression import parse, parse_condition
+from symbolic.ops import references
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "Line",
+    "Source",
+    "allowed",
+    "axis_of",
+    "counted",
+    "dataset",
+    "lines_of",
+    "needed",
+    "select",
+]
+
+Source: TypeAlias = "Study | Comparison | xr.Dataset"
+
+#: More lines than these are no figure.
+MOST = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a figure: what is the same along it, and its points."""
+
+    label: str
+    at: Mapping[str, Any]
+    x: NDArray[Any]
+    y: NDArray[Any]
+
+
+def dataset(source: Any, names: Sequence[str], at: Mapping[str, Any] | None = None) -> xr.Dataset:
+    """The quantities of a figure: of a study computed, of a Dataset looked up; cut at ``at``."""
+    if isinstance(source, Study):
+        axes = {*source.grid().axes, *(c for a in source.grid().axes.values() for c in a.columns)}
+        wanted = [name for name in dict.fromkeys(names) if name not in axes]
+        ds = replace(source, outputs=wanted, best=None).run()
+    elif isinstance(source, Comparison):
+        ds = source.run()
+    elif hasattr(source, "data_vars"):
+        ds = source
+    else:
+        raise DseError(f"{source!r} cannot be drawn: expected a Study, or the Dataset of one")
+    for name in names:
+        if name not in ds.variables:
+            held = [str(known) for known in ds.variables]
+            raise UnknownNameError(
+                f"the figure needs {name}, which the Dataset does not hold{nearest(name, held)}; "
+                f"it holds: {', '.join(held)}; run the study with {name} among its outputs"
+            )
+    return select(ds, at or {})
+
+
+def select(ds: xr.Dataset, at: Mapping[str, Any]) -> xr.Dataset:
+    """A Dataset at one value of some of its axes: numbers, texts with units, labels."""
+    for name, value in at.items():
+        if name not in ds.dims or name not in ds.coords:
+            known = [str(dim) for dim in ds.dims]
+            raise UnknownNameError(
+                f"at: {name!r} is no axis of the Dataset{nearest(name, known)}; its axes are: "
+                f"{', '.join(known)}"
+            )
+        quantities = quantities_of(ds)
+        axis = parse_axis(name, ds[name].values.tolist(), quantities)
+        ds = ds.isel({name: axis.position(value, quantities)})
+    return ds
+
+
+def allowed(ds: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
+    """An array without the points that break a rule or constraint, where the Dataset marks them."""
+    if FEASIBLE not in ds or not array.dims:
+        return array
+    held = ds[FEASIBLE]
+    extra = [dim for dim in held.dims if dim not in array.dims]
+    kept: xr.DataArray = array.where(held.any(extra) if extra else held)
+    return kept.assign_attrs(array.attrs).rename(array.name)
+
+
+def axis_of(ds: xr.Dataset, over: str | None, *names: str) -> str:
+    """The axis along which a figure runs: the one named, else the last one of numbers."""
+    dims = list(dict.fromkeys(str(dim) for name in names for dim in ds[name].dims))
+    if over is not None:
+        if over not in dims:
+            raise UnknownNameError(
+                f"over = {over!r}: {', '.join(names)} vary over {', '.join(dims) or 'no axis'}"
+                f"{nearest(over, dims)}"
+            )
+        return over
+    if not dims:
+        raise DseError(f"{', '.join(names)} vary over no axis: give the study one")
+    return ([dim for dim in dims if ds[dim].dtype.kind in "iuf"] or dims)[-1]
+
+
+def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]]:
+    """The lines of one quantity against another along an axis, and the heading of their labels.
+
+    A line for each value of the other axes on which they depend.
+    """
+    import xarray as xr
+
+    across, up = xr.broadcast(ds[x], allowed(ds, ds[y]))
+    if over not in up.dims:
+        across, up = (array.expand_dims({over: ds[over].values}) for array in (across, up))
+    others = [str(dim) for dim in up.dims if dim != over]
+    count = int(np.prod([up.sizes[dim] for dim in others], dtype=int))
+    if count > MOST:
+        raise DseError(
+            f"{count:,} lines of {y} over {', '.join(others)} are too many to tell apart (at most "
+            f"{MOST}): choose values with at="
+        )
+    found = []
+    for at in _places(up, others):
+        one = {dim: place for dim, (place, _) in at.items()}
+        label = counted(ds, {dim: value for dim, (_, value) in at.items()}, bare=len(others) == 1)
+        xs, ys = across.isel(one).values, up.isel(one).values
+        values = {dim: value for dim, (_, value) in at.items()}
+        found.append(Line(label=label, at=values, x=xs, y=ys))
+    heading = str(ds[others[0]].attrs.get("long_name", others[0])) if len(others) == 1 else ""
+    return heading, found
+
+
+def _places(array: xr.DataArray, dims: Sequence[str]) -> Iterator[dict[str, tuple[int, Any]]]:
+    for places in np.ndindex(*(array.sizes[dim] for dim in dims)):
+        yield {
+            dim: (place, array[dim].values[place].item())
+            for dim, place in zip(dims, places, strict=True)
+        }
+
+
+def counted(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> str:
+    """A configuration in words, without the names of its axes where ``bare``."""
+    texts = []
+    for name, value in at.items():
+        text = value if isinstance(value, str) else number_text(value, unit_of(ds[name]))
+        texts.append(text if bare or isinstance(value, str) else f"{name} = {text}")
+    return ", ".join(texts)
+
+
+def needed(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str]:
+    """The quantities of a goal and of constraints, so that a study computes them."""
+    if not isinstance(source, Study):
+        return []
+    quantities = source.grid().model.quantities
+    nodes = [parse_condition(text, quantities) for text in (*where, *source.where)]
+    nodes += [parse(goal, quantities)] if goal is not None else []
+    return list(references(*nodes))

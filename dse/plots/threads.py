@@ -1,0 +1,184 @@
+"""Threads and blocks: the scheduling zigzag, run time of TMM, MWP and what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.plots.bars import bars
+from dse.plots.curves import draw_lines, line_looks, sparse
+from dse.plots.frame import axes_of, legend, named, side, title
+from dse.plots.looks import LOOKS, MEANS, look_of
+from dse.plots.sources import Source, axis_of, dataset, lines_of
+from dse.study import Study
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+__all__ = ["mwp", "runtime", "zigzag"]
+
+_WARPS = "warps of one SM at once"
+
+
+def zigzag(
+    source: Source,
+    *,
+    over: str = "blocks",
+    at: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """What a last pass that is not full costs against the blocks (Ma 2014, Fig. 1).
+
+    Points on the level of 1 are where blocks fill every pass.
+
+    Parameters
+    ----------
+    source : Study, or Dataset of one
+        Of ``tmm`` over ``blocks``; a further axis gives a line for each value.
+    over : str
+        The axis along which the line runs.
+    at : mapping, optional
+        Values of other axes.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    ds = dataset(source, ["sched_factor"], at)
+    heading, found = lines_of(ds, over, "sched_factor", axis_of(ds, over, "sched_factor"))
+    ax = axes_of(ax)
+    full = LOOKS["optimum"]
+    for line, look in zip(found, line_looks(found, "optimum"), strict=True):
+        ax.plot(line.x, line.y, label=line.label or "all passes", **look.of_line(lw=1.4))
+        filled = line.y == 1
+        more: dict[str, Any] = {"label": "every pass full"} if line is found[-1] else {}
+        ax.plot(line.x[filled], line.y[filled], "o", ms=4, color=full.color, mec="black", **more)
+    side(ax.xaxis, ds[over])
+    side(ax.yaxis, ds["sched_factor"])
+    ax.set_ylim(bottom=0.9)
+    legend(ax, heading=heading)
+    return ax
+
+
+def runtime(
+    source: Source,
+    *,
+    x: str = "root_blocks_per_thread",
+    over: str | None = None,
+    at: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Run time of the calibrated TMM against √B_r/𝒯, the threads of a core or the blocks.
+
+    Ma 2014, Figs. 2-4: a line where latency shows, a level where computation bounds.
+
+    Parameters
+    ----------
+    source : Study, or Dataset of one
+        Of ``tmm_calibrated`` with ``apsp``, over ``tile_dim`` and ``threads_per_core``.
+    x : str
+        What is drawn across: ``root_blocks_per_thread``, ``threads_per_core`` or ``blocks``.
+    over : str, optional
+        The axis along which a line runs.
+    at : mapping, optional
+        Values of other axes.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    limits = ("memory_bound_time", "compute_bound_time")
+    ds = dataset(source, ["time", x, *limits], at)
+    over = axis_of(ds, over, x)
+    heading, found = lines_of(ds, x, "time", over)
+    ax = axes_of(ax)
+    draw_lines(ax, found, line_looks(found, "memory", "computation"), zorder=3)
+    if x == "root_blocks_per_thread":  # the line is the same for all
+        across = np.concatenate([line.x for line in found])
+        order = np.argsort(across)
+        slope = np.concatenate([part.y for part in lines_of(ds, x, limits[0], over)[1]])
+        ends = across[order][[0, -1]]
+        look = look_of(limits[0])
+        ax.plot(across[order], slope[order], **look.of_line(lw=4, alpha=0.3), label="latency shows")
+        level = float(ds[limits[1]].max())
+        ax.plot(ends, [level, level], **look_of(limits[1]).of_line(lw=1.4), label="latency hidden")
+    elif ds[limits[1]].ndim == 0:
+        look = look_of(limits[1])
+        ax.axhline(float(ds[limits[1]]), **look.of_line(lw=1.4), label="latency hidden")
+    side(ax.xaxis, ds[x])
+    side(ax.yaxis, ds["time"])
+    ax.set_ylim(bottom=0)
+    legend(ax, heading=heading, beside=len(found) > 4)
+    return ax
+
+
+def mwp(
+    source: Source,
+    *,
+    over: str | None = None,
+    quantity: Sequence[str] = (),
+    at: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Memory warp parallelism and the terms of which it is the smallest.
+
+    Hong 2012, Figs. 21, 104 and 124: lines along an axis of numbers, bars along one of labels.
+    Each term is drawn over the axes on which it depends, so that it may be one level for all.
+
+    Parameters
+    ----------
+    source : Study, or Dataset of one
+        Of a model that yields ``mwp``, such as ``mwp_cwp`` or ``throughput``.
+    over : str, optional
+        The axis along which the figure runs, if there are several.
+    quantity : sequence of str, optional
+        The terms to draw; of a study those of which ``mwp`` is the smallest where left out.
+    at : mapping, optional
+        Values of other axes.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    names = [quantity] if isinstance(quantity, str) else list(quantity)
+    names = names or _terms(source)
+    ds = dataset(source, names, at)
+    over = axis_of(ds, over, *names)
+    ax = axes_of(ax)
+    if ds[over].dtype.kind not in "iuf":
+        bars(ax, ds, over, names, [look_of(name) for name in names])
+        ax.set_xlabel(_WARPS)
+    else:
+        for name in names:
+            _term(ax, ds, over, name)
+        side(ax.xaxis, ds[over])
+        ax.set_ylabel(_WARPS)
+        ax.set_ylim(bottom=0)
+        legend(ax, beside=True)
+    title(ax, str(ds.attrs.get("model", "")))
+    return ax
+
+
+def _terms(source: Any) -> list[str]:
+    """MWP after the terms of which the model says that it is the smallest."""
+    if isinstance(source, Study):
+        for family in source.grid().model.families:
+            if family.of == "mwp":
+                return [*family.terms.values(), "mwp"]
+    if hasattr(source, "data_vars"):
+        held = [name for name in MEANS if name.startswith(("mwp", "parallel_warps"))]
+        names = [name for name in held if name in source]
+        if "mwp" in names:
+            return [*(name for name in names if name != "mwp"), "mwp"]
+    raise DseError("there are no terms of mwp: name them with quantity=, or draw a model of MWP")
+
+
+def _term(ax: Axes, ds: xr.Dataset, over: str, name: str) -> None:
+    """One term, a line for each value of the other axes on which it depends."""
+    _, found = lines_of(ds, over, name, over)
+    look = look_of(name)
+    for k, line in enumerate(found):
+        told = named(ds[name], 34)
+        text = f"{told}: {line.label}" if line.label else told
+        broad = {"lw": 4, "alpha": 0.35} if name == "mwp" else {"lw": 1.6}
+        step = sparse(len(line.x))
+        shade = {"ms": 4 + 1.5 * k, "markevery": step} if len(found) > 1 else {"marker": ""}
+        ax.plot(line.x, line.y, **look.of_points(**(broad | shade)), label=text)

@@ -1,0 +1,243 @@
+"""The transit figure: where the supply of memory meets the demand of the lanes (Li 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.advice import advise
+from dse.evaluation import evaluate
+from dse.plots.frame import axes_of, legend, named, number_text, side, title
+from dse.plots.looks import LOOKS, look_of
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+    from dse.advice import Move
+
+__all__ = ["transit"]
+
+Floats = NDArray[np.float64]
+
+_INPUTS = ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency")
+_SHOWN = (*_INPUTS, "ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition")
+_RANGES = ("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high", "threads_in_cs")
+#: A system that can never be full.
+_ENDLESS = 1e15
+_POINTS = 2001
+#: A way without end is drawn as far as this.
+_FAR = 2.0
+#: Regimes narrower than these shares of the figure are named upwards, or not at all.
+_NARROW, _SLIM = 0.2, 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """One configuration: its quantities, and the two curves traced by the model."""
+
+    ds: xr.Dataset
+    supply: tuple[Floats, Floats]
+    demand: tuple[Floats, Floats]
+
+    def __getitem__(self, name: str) -> float:
+        return float(self.ds[name])
+
+    @property
+    def bound(self) -> str:
+        flags = dict(
+            zip(
+                np.atleast_1d(self.ds["bound"].attrs["flag_values"]).tolist(),
+                str(self.ds["bound"].attrs["flag_meanings"]).split(),
+                strict=True,
+            )
+        )
+        return str(flags[int(self.ds["bound"])])
+
+
+def _state(model: str, given: Mapping[str, Any], **entries: Any) -> _State:
+    """Supply is where the model settles if the lanes are never full, demand if memory never is.
+
+    Either curve is traced by the threads from few to many: the equilibrium runs along it.
+    """
+    ds = evaluate(model, outputs=[*_SHOWN, *_RANGES], **entries, **given)
+    held = {name: float(ds[name]) for name in _INPUTS}
+    switches = {name: given[name] for name in ("supply",) if name in given}
+
+    def trace(where: str, slowest: float, **endless: float) -> tuple[Floats, Floats]:
+        most = (held["threads"] + slowest) * (1 + 1e-9)
+        threads = np.linspace(most / _POINTS, most, _POINTS)
+        values: dict[str, Any] = held | endless | {"threads": threads}
+        wanted = [where, "ms_throughput"]
+        found = evaluate("transit", outputs=wanted, **values, **switches)
+        at, rate = (np.concatenate([[0.0], found[name].values]) for name in wanted)
+        inside = at <= held["threads"]
+        return at[inside], rate[inside]
+
+    peak, asked = held["ms_peak"] * held["intensity"], held["lanes_width"] / held["intensity"]
+    computing, demand = trace("threads_in_cs", asked * held["mem_latency"], ms_peak=_ENDLESS)
+    return _State(
+        ds=ds,
+        supply=trace("threads_in_ms", peak, lanes_width=_ENDLESS),
+        demand=(held["threads"] - computing, demand),
+    )
+
+
+def transit(
+    *,
+    model: str = "transit",
+    machine: str | None = None,
+    workload: str | None = None,
+    move: str | None = None,
+    ax: Axes | None = None,
+    **point: Any,
+) -> Axes:
+    """The transit figure of a configuration, and where one piece of advice moves it.
+
+    Supply f(k) and demand g(n - k) over the threads k that wait for memory; they cross at the
+    throughput. The shades say what would bound the machine if they crossed there.
+
+    Parameters
+    ----------
+    model, machine, workload, **point
+        As for :func:`dse.advise`, of ``"transit"`` or of a union with it.
+    move : str, optional
+        A quantity that :func:`dse.advise` advises here, or several that move together, with ``+``
+        between: the figure after that move is drawn too. A way without end is drawn up to a
+        factor of 2.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+
+    Raises
+    ------
+    DseError
+        A configuration that does not fit, or a move that is not advised there.
+    """
+    entries = {"machine": machine, "workload": workload}
+    here = _state(model, point, **entries)
+    moved = _moved(model, entries, point, move) if move is not None else None
+    ax = axes_of(ax)
+    there = None
+    if moved is not None:
+        there = _state(model, {**point, **_values(moved, here)}, **entries)
+    _draw(ax, here, after=False)
+    if there is not None:
+        _draw(ax, there, after=True)
+        _arrow(ax, here, there)
+    both = [state for state in (here, there) if state is not None]
+    most = max(float(rate.max()) for s in both for _, rate in (s.supply, s.demand))
+    ax.set_xlim(0, max(state["threads"] for state in both))
+    ax.set_ylim(0, 1.3 * most)
+    _regimes(ax, here)
+    side(ax.xaxis, here.ds["threads"], named(here.ds["threads_in_ms"]) + " (k)")
+    side(ax.yaxis, here.ds["ms_throughput"], named(here.ds["ms_throughput"]) + " [1/cycle]")
+    title(ax, _words(here, moved), 64)
+    legend(ax, below=True, ncols=2)
+    return ax
+
+
+def _moved(model: str, entries: Mapping[str, Any], point: Mapping[str, Any], move: str) -> Move:
+    advice = advise(model, **entries, **point)
+    names = tuple(name.strip() for name in move.split("+"))
+    for known in advice.moves:
+        if {known.quantity, *known.together} == set(names):
+            return known
+    told = ", ".join(" + ".join([m.quantity, *m.together]) for m in advice.moves) or "none"
+    raise DseError(
+        f"move = {move!r} is not advised where the machine is {advice.bound} bound; "
+        f"there is advice on: {told}"
+    )
+
+
+def _values(move: Move, here: _State) -> dict[str, float]:
+    """The quantities of a move where it ends; those that move together do by one factor."""
+    factor = move.until / move.value if np.isfinite(move.until) else _FAR
+    return {name: float(here.ds[name]) * factor for name in (move.quantity, *move.together)}
+
+
+def _draw(ax: Axes, state: _State, *, after: bool) -> None:
+    """Both curves, their corners and where they cross; thin where they are those after a move."""
+    thin: dict[str, Any] = {"lw": 1.5} if after else {"lw": 2.2}
+    tail = " after the move" if after else ""
+    for meaning, name, (at, rate) in (
+        ("memory", "supply of memory, f(k)", state.supply),
+        ("computation", "demand of the lanes, g(n - k)", state.demand),
+    ):
+        look = LOOKS[meaning]
+        line = (0, (1, 1.2)) if after else look.line
+        ax.plot(at, rate, **look.of_line(ls=line, **thin), label=name + tail)
+    level = state["ms_throughput"]
+    low, high = state["threads_in_ms_low"], state["threads_in_ms_high"]
+    fill = "white" if after else LOOKS["result"].color
+    ax.plot([low, high], [level, level], color=LOOKS["result"].color, lw=4, solid_capstyle="butt")
+    mark: dict[str, Any] = {
+        "marker": "o",
+        "ms": 8,
+        "mfc": fill,
+        "mec": "black",
+        "ls": "",
+        "zorder": 5,
+    }
+    text = f"k = {state['threads_in_ms']:.4g} of {state['threads']:.6g} threads wait"
+    ax.plot([state["threads_in_ms"]], [level], **mark, label=text + tail)
+
+
+def _arrow(ax: Axes, here: _State, there: _State) -> None:
+    """From the one equilibrium to the other."""
+    ends = [(state["threads_in_ms"], state["ms_throughput"]) for state in (here, there)]
+    arrow: dict[str, Any] = {
+        "arrowstyle": "-|>",
+        "color": "black",
+        "lw": 1.4,
+        "shrinkA": 6,
+        "shrinkB": 6,
+    }
+    ax.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=6)
+
+
+def _regimes(ax: Axes, state: _State) -> None:
+    """What binds where the curves cross: which of them has not risen to its level there."""
+    threads = state["threads"]
+    filled, busy = state["ms_transition"], threads - state["cs_transition"]
+    edges = sorted({0.0, threads, *(x for x in (filled, busy) if 0 < x < threads)})
+    for low, high in pairwise(edges):
+        middle = (low + high) / 2
+        full, lanes = middle > filled, middle < busy
+        names = {(0, 0): "thread", (1, 0): "memory", (0, 1): "computation", (1, 1): "capacity"}
+        name = names[int(full), int(lanes)]
+        look = look_of(name)
+        ax.axvspan(low, high, color=look.color, alpha=0.1, lw=0)
+        width = (high - low) / ax.get_xlim()[1]
+        if width > _SLIM:
+            upright = width < _NARROW
+            ax.text(
+                middle,
+                0.98,
+                f"{name}\nbound" if not upright else name,
+                transform=ax.get_xaxis_transform(),
+                rotation=90 if upright else 0,
+                ha="center",
+                va="top",
+                fontsize=8,
+            )
+    for edge in edges[1:-1]:
+        ax.axvline(edge, color="0.5", lw=0.8, ls=":")
+
+
+def _words(here: _State, move: Move | None) -> str:
+    """The bound, and what the move does."""
+    text = f"{here.bound} bound"
+    if move is None:
+        return text
+    unit = "" if move.unit == "cycle" else move.unit
+    ends = [number_text(float(f"{value:.4g}"), unit) for value in (move.value, move.until)]
+    what = " + ".join([move.quantity, *move.together])
+    verb = "raised" if move.direction == "raise" else "lowered"
+    then = f", then {move.next_bound} bound" if move.next_bound else ", no other bound follows"
+    return f"{text}; {what} {verb} from {ends[0]} to {ends[1]}{then}; gain {move.gain:.3g}"
