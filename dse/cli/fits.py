@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dse.cli.frame import example, in_json, listed, put, reading
+from dse.cli.frame import example, in_json, listed, pairs, put, reading
 
 __all__ = ["fit"]
 
@@ -69,32 +69,20 @@ def fit(
             free=listed(free),
             per=_per(per),
             to=listed(to) or None,
-            set=_pairs(given, "set"),
+            set=pairs(given, "set"),
             machine=machine,
             workload=workload,
             where=list(where),
             columns=_columns(listed(columns)),
             weights=weights,
             residuals="relative" if relative else "absolute",
-            start=_pairs(start, "start"),
+            start=pairs(start, "start"),
         )
     said: dict[str, Any] = found.to_dict()
     if out is not None:
         said["dataset"] = export(found.dataset, Path(out))
     tail = f"\ndataset: {out}" if out is not None else ""
     put(as_json, said, lambda: f"{found}{tail}")
-
-
-def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name.strip() and equals and value.strip()):
-            raise click.UsageError(f"--{option} {text!r}: expected QUANTITY=VALUE")
-        if name.strip() in found:
-            raise click.UsageError(f"--{option} gives {name.strip()} twice")
-        found[name.strip()] = value.strip()
-    return found
 
 
 def _per(text: str | None) -> dict[str, list[str]] | None:

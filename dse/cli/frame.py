@@ -33,6 +33,8 @@ __all__ = [
     "in_json",
     "kinds",
     "listed",
+    "pairs",
+    "picture",
     "put",
     "question",
     "read_source",
@@ -43,6 +45,7 @@ __all__ = [
 _F = TypeVar("_F", bound=Callable[..., Any])
 #: A second signal so soon is the same hand on the keyboard: the clean-up goes on.
 _AGAIN = 2.0
+_PICTURES = (".png", ".pdf", ".svg")
 
 
 class _Failed(click.ClickException):
@@ -159,6 +162,28 @@ def listed(texts: Sequence[str]) -> list[str]:
     if "" in found:
         raise click.UsageError(f"{' '.join(texts)!r} has an empty place between commas")
     return found
+
+
+def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    """What an option gives as NAME=VALUE, each name once."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name.strip() and equals and value.strip()):
+            raise click.UsageError(f"--{option} {text!r}: expected QUANTITY=VALUE")
+        if name.strip() in found:
+            raise click.UsageError(f"--{option} gives {name.strip()} twice")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def picture(path: Path, option: str) -> None:
+    """Refuse what cannot become a picture, before any work."""
+    if path.suffix.lower() not in _PICTURES or not path.parent.is_dir():
+        raise click.UsageError(
+            f"{option} {path}: expected the name of a file that ends in {', '.join(_PICTURES)}, in "
+            "a folder that exists"
+        )
 
 
 def put(as_json: bool, data: Any, text: Callable[[], str]) -> None:

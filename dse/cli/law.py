@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.frame import example, in_json, put, reading
+from dse.cli.frame import example, in_json, picture, put, reading
 from dse.cli.text import table
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["imbalance", "law_data", "law_text"]
 
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
-PICTURES = (".png", ".pdf", ".svg")
 #: In few lanes quantiles of a law with more values take long exactly: they are simulated.
 _FEW_LANES, _VALUES, _GROUPS = 24, 2_500, 1_000_000
 #: Places where a bin may end, for laws of too many values to look at all.
@@ -75,7 +74,7 @@ def imbalance(
     from stochastic import imbalance as law_of
 
     if plot is not None:
-        _check_picture(Path(plot))
+        picture(Path(plot), "--plot")
     with reading():
         found = law_of(Pmf.parse(law), _whole(lanes), tol=tol, eps=eps, zero_work=zero_work)
         data = law_data(found, groups=groups, group=group, overhead=overhead, bins=bins)
@@ -87,14 +86,6 @@ def imbalance(
         law_figure(found, seed=seed).savefig(plot, dpi=110)
         data["plot"] = Path(plot)
     put(as_json, data, lambda: law_text(data))
-
-
-def _check_picture(path: Path) -> None:
-    if path.suffix.lower() not in PICTURES or not path.parent.is_dir():
-        raise click.UsageError(
-            f"--plot {path}: expected the name of a file that ends in {', '.join(PICTURES)}, in a "
-            "folder that exists"
-        )
 
 
 def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:

@@ -1,0 +1,234 @@
+"""The command `dse plot`: a figure of a model or of a study."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dse.cli.frame import example, in_json, listed, pairs, picture, put, read_source, reading
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.study import Study
+
+__all__ = ["KINDS", "Kind", "plot"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A figure: what it shows, and the model and outputs of a study that only options describe."""
+
+    shows: str
+    model: str = ""
+    outputs: tuple[str, ...] = ()
+
+
+KINDS: Mapping[str, Kind] = {
+    "transit": Kind(shows="supply and demand of memory, where advice leads", model="transit"),
+    "zigzag": Kind(shows="slowdown by passes not full", model="tmm", outputs=("sched_factor",)),
+    "runtime": Kind(
+        shows="run time over blocks and threads", model="apsp + tmm_calibrated", outputs=("time",)
+    ),
+    "mwp": Kind(shows="MWP and what limits it", model="mwp_cwp", outputs=("mwp",)),
+    "sms": Kind(
+        shows="performance, power and both over SMs", model="ipp", outputs=("perf_per_watt",)
+    ),
+    "power-shares": Kind(shows="who draws the power", model="ipp", outputs=("power",)),
+    "temperature": Kind(
+        shows="heating and cooling", model="ipp + temperature", outputs=("temperature",)
+    ),
+    "levels": Kind(shows="levels of performance", model="throughput", outputs=("flops",)),
+    "categories": Kind(
+        shows="what bounds over two axes", model="throughput", outputs=("category",)
+    ),
+    "efficiency": Kind(
+        shows="energy over speed-up of shared work",
+        model="energy_speedup",
+        outputs=("energy_efficiency",),
+    ),
+    "heatmap": Kind(shows="a quantity over two axes"),
+    "lines": Kind(shows="a quantity over one axis, a line a category"),
+    "pareto": Kind(shows="what no other configuration beats in two goals"),
+}
+
+_LISTED = "\n".join(f"  {name:<13} {kind.shows}" for name, kind in KINDS.items())
+#: How a range of an axis begins; labels such as geometric:0.05 are none.
+_RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
+
+
+@click.command(
+    epilog="\b\nKinds:\n"
+    + _LISTED
+    + "\n\n"
+    + example(
+        "dse plot lines study.toml --quantity time --over active_sms --out time.png",
+        "dse plot heatmap study.toml --quantity energy --minimize energy --out map.svg",
+        "dse plot pareto out.zarr --minimize time,power --out front.pdf",
+        "dse plot sms --machine gtx280 --workload svm --set threads_per_block=256 "
+        "--axis active_sms=1:30 --out sms.png",
+        "dse plot transit --machine c2075 --set threads=1024 --set intensity=500 --move threads "
+        "--out transit.png",
+    )
+)
+@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
+@click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=click.Path(exists=True))
+@click.option("--out", required=True, metavar="OUT.png|.svg|.pdf", type=click.Path())
+@click.option("--model", help="Of a study that the options describe. [that of the kind]")
+@click.option("--machine", metavar="NAME", help="Gives values that are not set.")
+@click.option("--workload", metavar="NAME", help="Gives values that are not set.")
+@click.option(
+    "--axis", multiple=True, metavar="Q=A:B[:STEP]", help="An axis, or Q=V,V,...; repeatable."
+)
+@click.option("--set", "given", multiple=True, metavar="Q=VALUE", help="A value; repeatable.")
+@click.option("--where", multiple=True, metavar="CONDITION", help="A constraint; repeatable.")
+@click.option("--quantity", multiple=True, metavar="Q", help="What is drawn.")
+@click.option("--over", metavar="AXIS", help="The axis across.")
+@click.option("--by", metavar="AXIS", help="The axis upwards, of a map.")
+@click.option("--x", metavar="Q", help="The quantity across, where it is no axis.")
+@click.option("--at", multiple=True, metavar="AXIS=VALUE", help="One value of an axis; repeatable.")
+@click.option("--minimize", multiple=True, metavar="Q", help="To be small: a star, or a front.")
+@click.option("--maximize", multiple=True, metavar="Q", help="To be large: a star, or a front.")
+@click.option("--move", metavar="Q", help="Of transit: where the advice on a quantity leads.")
+@click.option("--size", metavar="WxH", help="Of the figure, in inches.")
+@in_json
+def plot(
+    kind: str, source: str | None, out: str, size: str | None, as_json: bool, **options: Any
+) -> None:
+    """Draw a figure of a model or of a study.
+
+    Most kinds draw a study: a file, a stored dataset, or what --machine, --workload, --axis and
+    --set describe. What is drawn is computed by the model, whatever outputs the study names.
+    """
+    from dse import plots
+
+    path = Path(out)
+    picture(path, "--out")
+    with reading():
+        draw = getattr(plots, kind.replace("-", "_"))
+        arguments = _arguments(kind, draw, source, options)
+        arguments["ax"] = _canvas(size)
+    ax = draw(**arguments)
+    ax.figure.savefig(path, dpi=110)
+    data = {"kind": kind, "figure": path, "bytes": path.stat().st_size}
+    put(as_json, data, lambda: f"{path} ({kind}: {KINDS[kind].shows})")
+
+
+def _arguments(
+    kind: str, draw: Any, source: str | None, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the function of a kind is given: each option that it takes, and no other."""
+    taken = inspect.signature(draw).parameters
+    given: dict[str, Any] = {
+        "over": options["over"],
+        "by": options["by"],
+        "x": options["x"],
+        "move": options["move"],
+        "at": pairs(options["at"], "at"),
+    }
+    several = {name: listed(options[name]) for name in ("quantity", "minimize", "maximize")}
+    for name, texts in several.items():
+        many = name in taken and "Sequence" in str(taken[name].annotation)
+        if len(texts) > 1 and not many:
+            raise click.UsageError(f"{kind} takes one --{name}, was given {', '.join(texts)}")
+        given[name] = texts if many else (texts[0] if texts else None)
+    if "where" in taken:
+        given["where"] = list(options["where"])
+    given = {name: value for name, value in given.items() if value}
+    for name in given:
+        if name not in taken:
+            can = [f"--{known}" for known in taken if known not in ("source", "ax", "point")]
+            raise click.UsageError(f"{kind} does not take --{name}; it takes {', '.join(can)}")
+    missing = [
+        name
+        for name, parameter in taken.items()
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+        if name not in given and name != "source"
+    ]
+    if missing:
+        raise click.UsageError(f"{kind} needs --{missing[0]}: give it a name")
+    if "source" in taken:
+        return given | {"source": _source(kind, source, options, given)}
+    if source is not None or options["axis"] or options["where"]:
+        raise click.UsageError(f"{kind} draws one configuration: give it with --machine and --set")
+    entries = {name: options[name] for name in ("model", "machine", "workload") if options[name]}
+    return given | entries | pairs(options["given"], "set")
+
+
+def _source(
+    kind: str, source: str | None, options: Mapping[str, Any], drawn: Mapping[str, Any]
+) -> Study | xr.Dataset:
+    """The study or dataset named, or the study that the options describe."""
+    from dse.study import Study
+
+    own = {"model": "--model", "machine": "--machine", "workload": "--workload"}
+    own |= {"axis": "--axis", "given": "--set"} | ({} if "where" in drawn else {"where": "--where"})
+    if source is not None:
+        for name, option in own.items():
+            if options[name]:
+                raise click.UsageError(f"{option} describes a study, and {source} is one already")
+        return read_source(source)
+    model = options["model"] or KINDS[kind].model
+    if not model:
+        raise click.UsageError(f"{kind} draws a study: name its file, a store, or a --model")
+    wanted = (*_names(drawn), *KINDS[kind].outputs)
+    study: Study = Study(
+        model=model,
+        machine=options["machine"],
+        workload=options["workload"],
+        axes={name: _axis(text) for name, text in pairs(options["axis"], "axis").items()},
+        set=pairs(options["given"], "set"),
+        where=() if "where" in drawn else list(options["where"]),
+        outputs=list(dict.fromkeys(wanted)),
+    )
+    return study
+
+
+def _names(drawn: Mapping[str, Any]) -> Sequence[str]:
+    """The quantities that the options name, of which the study is to be made."""
+    found: list[str] = []
+    for name in ("quantity", "minimize", "maximize"):
+        value = drawn.get(name, [])
+        found += [value] if isinstance(value, str) else value
+    return [name for name in found if name.isidentifier()]
+
+
+def _axis(text: str) -> Any:
+    """``1:30``, ``0.4 GHz:1.6 GHz:50 MHz`` or ``64,128,256``."""
+    if not _RANGE.fullmatch(text):
+        return [_number(piece) for piece in listed([text])]
+    parts = [_number(piece.strip()) for piece in text.split(":")]
+    if len(parts) > 3:
+        raise click.UsageError(f"--axis {text!r}: expected START:STOP or START:STOP:STEP")
+    return dict(zip(("start", "stop", "step"), parts, strict=False))
+
+
+def _number(text: str) -> Any:
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _canvas(size: str | None) -> Any:
+    """The Axes of a figure of a given size; None where the kind chooses."""
+    if size is None:
+        return None
+    from dse.plots.frame import new_figure
+
+    wide, times, high = size.lower().partition("x")
+    try:
+        inches = float(wide), float(high)
+        if not times or not all(1 <= length <= 40 for length in inches):
+            raise ValueError
+    except ValueError:
+        raise click.UsageError(f"--size {size!r}: expected such as 6.4x4.2, inches") from None
+    return new_figure(*inches).subplots()
