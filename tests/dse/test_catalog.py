@@ -42,12 +42,12 @@ LIMITS = {
     "cores_per_sm",
 }
 SHIPPED_MACHINES = [
-    *("8800gt", "8800gtx", "c2075", "c2075_dp", "fx5600", "gtx280", "gtx480", "gtx580"),
-    *("gtx690", "gtx690_dp", "hong2009_example", "hong2012_node"),
+    *("8800gt", "8800gtx", "c2075", "c2075_dp", "e5645_x2", "fx5600", "gtx280"),
+    *("gtx480", "gtx580", "gtx690", "gtx690_dp", "hong2009_example", "hong2012_node"),
 ]
 SHIPPED_WORKLOADS = [
-    *("apsp", "blackscholes", "hong2009_example", "linear", "mat_naive", "mat_tiled", "sepia"),
-    "svm",
+    *("apsp", "blackscholes", "cmem", "dmadd", "dotp", "hong2009_example", "linear", "madd"),
+    *("mat_naive", "mat_tiled", "mmul", "sepia", "svm"),
     *(f"mb{i}_{form}" for i in range(1, 8) for form in ("c", "uc")),
 ]
 
