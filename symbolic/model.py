@@ -60,6 +60,9 @@ class Guide:
         Quantities never advised, though a quantity that helps may depend on them.
     notes : mapping of str to str
         What to say under a switch, by ``"name=label"``.
+    suggests : mapping of str to str
+        Quantities that say in closed form what an input should be, and that input; those that the
+        model, or a model it is joined with, yields are told.
     """
 
     state: str
@@ -72,6 +75,7 @@ class Guide:
     show: tuple[str, ...] = ()
     fixed: frozenset[str] = frozenset()
     notes: Mapping[str, str] = field(default_factory=dict)
+    suggests: Mapping[str, str] = field(default_factory=dict)
 
     def moves(self, label: str) -> tuple[tuple[str, ...], ...]:
         """The moves of a state, each as the quantities that move together.

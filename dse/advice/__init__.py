@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dse.advice.words import Advice, Move
+from dse.advice.words import Advice, Move, Suggestion
 
 if TYPE_CHECKING:
     from dse.study import Study
     from symbolic.model import Model
 
-__all__ = ["Advice", "Move", "advise"]
+__all__ = ["Advice", "Move", "Suggestion", "advise"]
 
 
 def advise(
@@ -61,6 +61,8 @@ def advise(
         limiter=site.limiters(),
         terms=site.term_values(),
         values=site.shown(),
+        units={name: site.row(name).unit for name in site.shown()},
         moves=tuple(sorted(unique.values(), key=lambda move: (not move.helps, -move.gain))),
+        suggestions=tuple(site.suggestions()),
         notes=site.notes(),
     )

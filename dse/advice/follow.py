@@ -77,11 +77,7 @@ class _Way:
 
     def gain(self, place: float) -> float:
         """The factor by which the goal improves."""
-        guide = self.site.guide
-        here = self.site.value(guide.goal)
-        there = float(self.site.at([guide.goal], self.moved(np.array([place])))[0][0])
-        better, worse = (there, here) if guide.maximize else (here, there)
-        return better / worse if worse else math.inf
+        return self.site.gain(self.moved(np.array([place])))
 
     def allowed(self, places: Floats) -> NDArray[np.bool_]:
         moved = self.moved(places)

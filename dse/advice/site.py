@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.advice.words import Suggestion
 from dse.inputs import read_parts
 from dse.study import Study
 from sweeps.build import build_grid
@@ -102,6 +104,34 @@ class Site:
         """The goal and what tells the state."""
         return {name: self.value(name) for name in (self.guide.goal, *self.guide.show)}
 
+    def suggestions(self) -> Iterator[Suggestion]:
+        """What inputs should be by equations that the model yields."""
+        definitions = self.grid.graph.definitions
+        for name, of in self.guide.suggests.items():
+            equation = definitions[name].equation if name in definitions else None
+            if equation is None or of not in definitions:
+                continue
+            row, value, gain = self.row(name), self.value(name), None
+            if row.unit == self.row(of).unit and self._free(of) and math.isfinite(value):
+                gain = self.gain({of: np.array([value])})
+            yield Suggestion(
+                quantity=name,
+                meaning=row.meaning,
+                unit=row.unit,
+                value=value,
+                of=of,
+                of_unit=self.row(of).unit,
+                now=self.value(of),
+                gain=gain,
+                source=equation.source,
+            )
+
+    def gain(self, moved: Mapping[str, Floats]) -> float:
+        """The factor by which the goal improves at a place."""
+        here, there = self.value(self.guide.goal), float(self.at([self.guide.goal], moved)[0][0])
+        better, worse = (there, here) if self.guide.maximize else (here, there)
+        return better / worse if worse else math.inf
+
     def notes(self) -> tuple[str, ...]:
         """What is to be said under the switches."""
         switches = [f"{name}={label}" for name, label in self.grid.graph.switches.items()]
@@ -161,17 +191,22 @@ def open_site(
     guide = _guide(model, wanted)
     parts = read_parts(model, (), entries=entries, given=given, folder=folder)
 
-    def build(values: Mapping[str, Any]) -> Grid:
+    def build(values: Mapping[str, Any], outputs: Sequence[str]) -> Grid:
         return build_grid(
             model,
             values=values,
             labels=parts.labels,
             switches=parts.switches,
-            outputs=(guide.goal, guide.state, guide.limits, *guide.show),
+            outputs=outputs,
             constraints=where,
         )
 
-    grid = build(parts.values)
+    outputs = [guide.goal, guide.state, guide.limits, *guide.show]
+    for name in guide.suggests:
+        with suppress(DseError):  # what only a suggestion needs may be missing
+            build(parts.values, [name])
+            outputs.append(name)
+    grid = build(parts.values, outputs)
     check(grid)
     pinned = {}  # inputs that stand at the value of another one, unless given
     labels = [""] if isinstance(guide.helps, str) else list(guide.helps)
@@ -179,7 +214,7 @@ def open_site(
         definition = grid.graph.definitions.get(name)
         if definition is not None and definition.kind == "formula" and name not in parts.values:
             pinned[name] = float(grid.at({}, [name])[name])
-    grid = build({**parts.values, **pinned}) if pinned else grid
+    grid = build({**parts.values, **pinned}, outputs) if pinned else grid
     return _site(grid, guide)
 
 

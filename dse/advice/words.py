@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dse.wording import value_text
 from symbolic.errors import DseError
 
-__all__ = ["Advice", "Move"]
+__all__ = ["Advice", "Move", "Suggestion"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +57,11 @@ class Move:
     limit: str = ""
 
     def __str__(self) -> str:
-        unit = f" {self.unit}" if self.unit else ""
         name = " with ".join(
             [self.quantity, *([", ".join(self.together)] if self.together else [])]
         )
-        text = f"{self.direction} {name} from {self.value:.6g} to {self.until:.6g}{unit}"
+        start, until = value_text(self.value, self.unit), value_text(self.until, self.unit)
+        text = f"{self.direction} {name} from {start} to {until}"
         if self.next_bound is None:
             text += f": no other bound follows{f', up to {self.limit}' if self.limit else ''}"
         else:
@@ -68,6 +69,41 @@ class Move:
             by = "" if named else f", limited by {' and '.join(self.next_limiter)}"
             text += f": then {self.next_bound}{by}"
         return f"{text}; gain {self.gain:.6g}   [{self.equation}; {self.source}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """What an input should be by an equation of the model, in closed form.
+
+    Attributes
+    ----------
+    quantity, meaning, unit, source : str
+        What says it, what that means, its unit and where its equation is published.
+    value : float
+    of, of_unit : str
+        The input it is for, and its unit.
+    now : float
+        Where that input stands.
+    gain : float or None
+        The factor by which the goal improves where the input takes the value alone; None where it
+        cannot: it is computed from others, or the suggestion is a factor.
+    """
+
+    quantity: str
+    meaning: str
+    unit: str
+    value: float
+    of: str
+    of_unit: str
+    now: float
+    gain: float | None
+    source: str
+
+    def __str__(self) -> str:
+        value, now = value_text(self.value, self.unit), value_text(self.now, self.of_unit)
+        gain = "" if self.gain is None else f"; gain {self.gain:.6g}"
+        text = f"{self.quantity} = {value} ({self.of} is {now}): {self.meaning}"
+        return f"{text}{gain}   [{self.source}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +122,10 @@ class Advice:
         What competes to be the smallest, with the values.
     values : mapping of str to float
         The goal and the quantities that tell the state.
+    units : mapping of str to str
+        Of the values.
     moves : tuple of Move
+    suggestions : tuple of Suggestion
     notes : tuple of str
     """
 
@@ -96,7 +135,9 @@ class Advice:
     limiter: tuple[str, ...]
     terms: Mapping[str, float]
     values: Mapping[str, float]
+    units: Mapping[str, str]
     moves: tuple[Move, ...]
+    suggestions: tuple[Suggestion, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, quantity: str) -> Move:
@@ -114,11 +155,14 @@ class Advice:
     def __str__(self) -> str:
         lines = [f"{self.state}: {self.bound}"]
         terms = ", ".join(f"{name} {value:.6g}" for name, value in self.terms.items())
+        values = (f"{name} = {value_text(v, self.units[name])}" for name, v in self.values.items())
         lines.append(f"  limited by {' and '.join(self.limiter)} (of {terms})")
-        lines.append("  " + ", ".join(f"{k} = {v:.6g}" for k, v in self.values.items()))
+        lines.append("  " + ", ".join(values))
         helpful = [str(move) for move in self.moves if move.helps]
         lines.append(f"what improves {self.goal}:" if helpful else f"nothing improves {self.goal}")
         lines += [f"  {text}" for text in helpful]
         others = [str(move) for move in self.moves if not move.helps]
         lines += ["other borders:", *(f"  {text}" for text in others)] if others else []
+        told = [str(suggestion) for suggestion in self.suggestions]
+        lines += ["in closed form:", *(f"  {text}" for text in told)] if told else []
         return "\n".join([*lines, *self.notes])

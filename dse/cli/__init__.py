@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.figures import plot
 from dse.cli.fits import fit
 from dse.cli.frame import (
     Commands,
@@ -29,6 +30,7 @@ from dse.cli.frame import (
 )
 from dse.cli.law import imbalance
 from dse.cli.listing import machines, models, workloads
+from dse.cli.point import advise, explain
 
 if TYPE_CHECKING:
     from dse.best import Best
@@ -194,32 +196,6 @@ def pareto(
     put(as_json, told.data(), lambda: f"{told.question}: {counted}\n\n{told}")
 
 
-@main.command(
-    epilog=example(
-        "dse explain examples/merge-four-gpus.toml workload=svm machine=gtx280 core_clock=1.3GHz"
-    )
-)
-@from_study
-@click.argument("point", metavar="[AXIS=VALUE]...", nargs=-1)
-@in_json
-def explain(study: str, point: Sequence[str], as_json: bool) -> None:
-    """Every intermediate quantity at one configuration.
-
-    Each with its value, unit, equation and source. Axes not given stand at their first value.
-    """
-    at: dict[str, str] = {}
-    for text in point:
-        name, equals, value = text.partition("=")
-        name = name.strip()
-        if not (name and equals and value.strip()):
-            raise click.UsageError(f"{text!r} is no AXIS=VALUE: expected such as active_sms=20")
-        if name in at:
-            raise click.UsageError(f"{name} is given twice: {at[name]} and {value.strip()}")
-        at[name] = value.strip()
-    told = read_study(study).explain(**at)
-    put(as_json, told.to_dict(), lambda: str(told))
-
-
 @main.command(epilog=example("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv"))
 @click.argument("store", type=click.Path(exists=True))
 @click.argument("out", metavar="OUT.nc|.csv|.parquet|.zarr", type=click.Path())
@@ -245,5 +221,5 @@ def export(store: str, out: str, as_json: bool) -> None:
     put(as_json, data, lambda: f"{path} ({bytes_text(size)})")
 
 
-for command in (fit, imbalance, machines, models, workloads):
+for command in (advise, explain, fit, imbalance, machines, models, plot, workloads):
     main.add_command(command)

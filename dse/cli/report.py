@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.cli.text import Answer, answer, order_of, table, value_text
+from dse.cli.text import Answer, answer, order_of, table
+from dse.wording import value_text
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -1,4 +1,4 @@
-"""What the command line prints: JSON documents, tables, and values with their units for people."""
+"""What the command line prints: JSON documents, and tables for people."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.wording import value_text
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -20,11 +22,8 @@ __all__ = [
     "order_of",
     "table",
     "to_json",
-    "value_text",
 ]
 
-_PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
-_SCALED = ("Hz", "s", "J", "W", "B/s")
 #: Rows of a table for people; JSON has them all.
 ROWS = 60
 
@@ -50,27 +49,6 @@ def to_json(value: Any) -> str:
     ['{', '"a":', 'null,', '"b":', '[', '1,', '"-inf"', ']', '}']
     """
     return json.dumps(_plain(value), indent=2, allow_nan=False, ensure_ascii=False)
-
-
-def value_text(value: Any, unit: str = "") -> str:
-    """A value for people, with a prefix where its unit takes one.
-
-    >>> value_text(1.35e9, "Hz"), value_text(0.016660123, "s"), value_text(float("nan"))
-    ('1.35 GHz', '16.66 ms', '-')
-    """
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else "no"
-    if isinstance(value, str):
-        return value
-    unit = "" if unit == "1" else unit
-    number = float(value)
-    if math.isnan(number):
-        return "-"
-    if unit in _SCALED and math.isfinite(number) and number:
-        power = min(max(3 * math.floor(math.log10(abs(number)) / 3), -12), 12)
-        return f"{number / 10.0**power:.4g} {_PREFIXES[power]}{unit}"
-    text = str(value) if isinstance(value, (int, np.integer)) else f"{number:.6g}"
-    return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.fitting.columns import Floats
+from dse.wording import value_text
 from symbolic.errors import UnknownNameError, nearest
 
 if TYPE_CHECKING:
@@ -163,13 +164,9 @@ class Fit:
         return "\n".join(lines)
 
     def _value(self, name: str) -> str:
-        from dse.cli.text import value_text
-
         return value_text(self.values[name], self.units[name])
 
     def _error(self, name: str) -> str:
-        from dse.cli.text import value_text
-
         error, value = self.standard_errors[name], self.values[name]
         if name in self.at_end:
             return "an end of its domain or bounds"
@@ -179,8 +176,6 @@ class Fit:
         return f"standard error {value_text(error, self.units[name])}{share}"
 
     def _shown(self, number: float) -> str:
-        from dse.cli.text import value_text
-
         if math.isnan(number):
             return "unknown"
         unit = str(self.dataset[self.to[0]].attrs.get("units", ""))

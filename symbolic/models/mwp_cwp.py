@@ -2,8 +2,7 @@
 
 The switch ``printed`` restores the equations as printed. Corrected by default: (a) computation
 longer than memory is case 3; (b) independent requests raise MWP above N (Eq. 28). ``rounding``
-rounds MWP and CWP up, ``waves`` the repetitions. In case 2 the equation is 22, with MWP − 1, where
-Eq. 1 of the introduction prints MWP.
+rounds MWP and CWP up, ``waves`` the repetitions. Case 2 has Eq. 22, with the MWP − 1 that Eq. 1 lacks.
 
 Without memory instructions latency, departure delay and bandwidth of a warp are 0, so that nothing
 limits MWP but N, and case 3 holds, computation alone. MWP − 1 is 0 where MWP falls below 1.
@@ -55,6 +54,7 @@ ADVICE = Guide(
     follow=True,
     show=("mwp", "cwp", "resident_warps"),
     fixed=frozenset({"threads_per_block", "warp_size"}),
+    suggests={"optimal_sms": "active_sms"},
 )
 
 PRINTED, CORRECTED = {"printed": True}, {"printed": False}

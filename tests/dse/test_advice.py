@@ -20,6 +20,7 @@ from symbolic.advice import first_event, guides, smallest_terms, steps
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.library import load_model
 from symbolic.quantities import TABLE, Domain
+from tests.papers.claims_power import BANDWIDTH_BOUND
 
 MACHINE = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
 WORKED: dict[str, Any] = {
@@ -494,7 +495,33 @@ def test_form() -> None:
     assert all(isinstance(move, Move) for move in advice.moves)
     text = str(advice)
     assert "raise threads from 20 to 610: then memory; gain 30.5" in text
-    assert "to inf cycle: no other bound follows; gain 61" in text
+    assert "to inf cycles: no other bound follows; gain 61" in text
+
+
+def test_what_the_model_suggests_in_closed_form_is_told() -> None:
+    """Hong 2012, section 3.5.5: 20 SMs; Eq. 63 rounds 20.28 down, which costs a little time."""
+    given = {"comp_insts": 100, **BANDWIDTH_BOUND}
+    advice = dse.advise("ipp", machine="gtx280", **given)
+    (found,) = advice.suggestions
+    assert (found.quantity, found.of, found.value, found.now) == (
+        "optimal_sms",
+        "active_sms",
+        20,
+        30,
+    )
+    times = [
+        float(dse.evaluate("ipp", machine="gtx280", active_sms=sms, **given).time)
+        for sms in (30, 20)
+    ]
+    assert found.gain == times[0] / times[1]
+    assert f"optimal_sms = 20 (active_sms is 30): {found.meaning}; gain " in str(advice)
+    assert "[Hong 2012, Eq. 63]" in str(advice)
+    assert dse.advise("mwp_cwp", **WORKED).suggestions == ()
+
+
+def test_a_given_suggestion_is_none() -> None:
+    given = {"comp_insts": 100, **BANDWIDTH_BOUND}
+    assert dse.advise("ipp", machine="gtx280", optimal_sms=7, **given).suggestions == ()
 
 
 def test_a_model_of_your_own(tmp_path: Any) -> None:

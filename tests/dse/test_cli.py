@@ -152,6 +152,17 @@ def test_explain(run: Run) -> None:
     assert said["conditions"]["active_sms <= n_sms"] is False
 
 
+def test_advise(run: Run) -> None:
+    at = ["threads_per_block=128", "active_sms=16"]
+    text = run("advise", "study.toml", *at).stdout
+    assert text.startswith("case: ")
+    assert "what improves time:\n  " in text
+    told = dse.advise(dse.Study.from_toml("study.toml"), threads_per_block=128, active_sms=16)
+    assert text == f"{told}\n"
+    said = document(run("advise", "study.toml", *at, "--json"))
+    assert [move["quantity"] for move in said["moves"]] == [move.quantity for move in told.moves]
+
+
 def test_optimum_of_a_study_and_of_its_store_agree(run: Run) -> None:
     run("run", "study.toml", "--store", "out.zarr")
     question = ["--minimize", "time", "--where", "active_sms <= 14", "--top", "3", "--json"]

@@ -13,6 +13,7 @@ from dse.cli import main
 
 COMMANDS = sorted(main.commands)
 LISTED = {
+    "advise",
     "run",
     "plan",
     "optimum",
@@ -64,6 +65,8 @@ MISUSED = [
     ("explain study.toml active_sms", "expected such as active_sms=20"),
     ("explain study.toml active_sms=12 active_sms=13", "is given twice"),
     ("explain study.toml active_sms=99", "is not on its axis"),
+    ("advise study.toml active_sms", "expected such as active_sms=20"),
+    ("advise study.toml active=12", "did you mean 'active_sms'?"),
     ("explain study.toml active=12", "did you mean 'active_sms'?"),
     ("export dir.zarr out.nc", "no zarr store that can be read"),
     ("models nope", "is no model"),
