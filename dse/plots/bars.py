@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dse.plots.frame import axes_of, legend, named, side, title
-from dse.plots.looks import Look, look_of
+from dse.plots.looks import look_of
 from dse.plots.sources import Source, allowed, axis_of, dataset
 from symbolic.errors import DseError
 
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["bars", "levels", "places_of"]
 
 #: Fig. 108, from the most to what is left of it.
-LEVELS = ("peak_achievable", "flops_without_memory", "flops_without_ilp", "flops")
+LEVELS = {
+    "peak_achievable": "the peak of this mix",
+    "flops_without_memory": "if memory took no time",
+    "flops_without_ilp": "the same, one instruction at a time",
+    "flops": "all in all",
+}
 
 
 def places_of(ax: Axes, ds: xr.Dataset, over: str) -> Any:
@@ -32,20 +37,19 @@ def places_of(ax: Axes, ds: xr.Dataset, over: str) -> Any:
     return places
 
 
-def bars(ax: Axes, ds: xr.Dataset, over: str, names: Sequence[str], looks: Sequence[Look]) -> None:
-    """Bars of several quantities side by side for each value of an axis."""
+def bars(ax: Axes, ds: xr.Dataset, over: str, words: Mapping[str, str]) -> None:
+    """Bars of several quantities side by side for each value of an axis; ``words`` names them."""
     places = places_of(ax, ds, over)
-    wide = 0.8 / len(names)
-    for k, (name, look) in enumerate(zip(names, looks, strict=True)):
+    wide = 0.8 / len(words)
+    for k, (name, text) in enumerate(words.items()):
         values = allowed(ds, ds[name].broadcast_like(ds[over]))
         if values.dims != (over,):
             raise DseError(
                 f"{name} varies over {', '.join(map(str, values.dims))}: choose with at= one value "
                 f"of each axis but {over}"
             )
-        at = places + (k - (len(names) - 1) / 2) * wide
-        ax.barh(at, values.values, wide, **look.of_area(), label=named(ds[name], 34))
-    legend(ax, below=True, ncols=2)
+        at = places + (k - (len(words) - 1) / 2) * wide
+        ax.barh(at, values.values, wide, **look_of(name).of_area(), label=text)
 
 
 def levels(
@@ -74,6 +78,7 @@ def levels(
     ds = dataset(source, [*LEVELS, "flops_dram", "flops_l1"], at)
     over = axis_of(ds, over, *LEVELS)
     ax = axes_of(ax, 6.4, 5.0)
+    bars(ax, ds, over, LEVELS)
     low, high = (
         allowed(ds, ds[name].broadcast_like(ds[over])).values for name in ("flops_dram", "flops_l1")
     )
@@ -90,7 +95,7 @@ def levels(
         zorder=4,
         label="from DRAM alone to L1 alone",
     )
-    bars(ax, ds, over, LEVELS, [look_of(name) for name in LEVELS])
     side(ax.xaxis, ds["flops"])
     title(ax, str(ds.attrs.get("model", "")))
+    legend(ax, below=True, ncols=2)
     return ax

@@ -10,7 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LOOKS", "MEANS", "PARTS", "UNIFORM", "Look", "look_of", "looks_of", "meaning_of"]
+__all__ = [
+    "LOOKS",
+    "MEANS",
+    "PARTS",
+    "UNIFORM",
+    "Look",
+    "look_of",
+    "looks_of",
+    "meaning_of",
+    "variants",
+]
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#999999"
@@ -70,6 +80,17 @@ LOOKS: Mapping[str, Look] = {
     "power": _look(ORANGE, DASHES, "s", "\\\\"),
     "work per energy": _look(BLACK, DASH_DOTS, "^", ".."),
     "temperature": _look(VERMILLION, "-", "o"),
+    # the ten categories: dots where warps are too few, a colour for what else is short
+    "too few warps and bandwidth and departures saturated": _look(PURPLE, hatch="xx.."),
+    "too few warps and departures saturated": _look(SKY, hatch="oo.."),
+    "too few warps and bandwidth saturated": _look(BLUE, hatch="//.."),
+    "too few warps and bandwidth just enough": _look(YELLOW, hatch="--.."),
+    "too few warps": _look(GREEN, hatch=".."),
+    "bandwidth and departures saturated": _look(PURPLE, hatch="xx"),
+    "departures saturated": _look(SKY, hatch="oo"),
+    "bandwidth saturated": _look(BLUE, hatch="//"),
+    "bandwidth just enough": _look(YELLOW, hatch="--"),
+    "nothing short": _look("#f2f2f2"),
     # marks
     "optimum": _look(VERMILLION, "-", "*"),
     "published": _look(PURPLE, DOTS, "D"),
@@ -179,6 +200,16 @@ def looks_of(names: Sequence[str], apart: Sequence[str] = ()) -> list[Look]:
         if not apart and set(names) <= set(known):
             return [_at(known.index(name), free) for name in names]
     return [_at(place, free) for place in range(len(names))]
+
+
+def variants(look: Look, count: int) -> list[Look]:
+    """Looks of one colour for several lines of one meaning; the first is the look itself."""
+    others = [k for k in range(len(_LINES) - 1) if look.line != _LINES[k]]
+    found = [look]
+    for k in range(count - 1):
+        place = others[k % len(others)]
+        found.append(_look(look.color, _LINES[place], _MARKERS[place], look.hatch))
+    return found[:count]
 
 
 def _at(place: int, free: Sequence[int]) -> Look:

@@ -120,8 +120,7 @@ def _two(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -> tup
     for name in (over, by):
         if name is not None and name not in held:
             raise UnknownNameError(f"{name!r} is no axis of the Dataset{nearest(name, held)}")
-    rest = [dim for dim in [*held, *dims] if dim not in (over, by) and dim in dims]
-    rest = list(dict.fromkeys(rest))
+    rest = [dim for dim in dims if dim not in (over, by)]
     over = over or (rest.pop() if rest else None)
     by = by or (rest.pop() if rest else None)
     if over is None or by is None or over == by or set(dims) - {over, by}:
@@ -132,7 +131,7 @@ def _two(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -> tup
     return over, by
 
 
-def _conditions(ds: xr.Dataset, texts: Sequence[str]) -> dict[str, Array | xr.DataArray]:
+def _conditions(ds: xr.Dataset, texts: Sequence[str]) -> dict[str, xr.DataArray]:
     """Each constraint where it holds: those given, and of the Dataset's own what can be read."""
     quantities = quantities_of(ds)
     own = str(ds[FEASIBLE].attrs.get("conditions", "")).split("; ") if FEASIBLE in ds else []
@@ -141,8 +140,7 @@ def _conditions(ds: xr.Dataset, texts: Sequence[str]) -> dict[str, Array | xr.Da
         if not text:
             continue
         if text in texts or all(name in ds.variables for name in _words_of(text, quantities)):
-            node = parse_condition(text, quantities)
-            found[text] = _over(ds, node)
+            found[text] = _over(ds, parse_condition(text, quantities))
     return found
 
 
@@ -246,16 +244,17 @@ def _flags(ax: Axes, ds: xr.Dataset, quantity: str, grid: Any, held: Array) -> l
 
 
 def _hatch(ax: Axes, x: Array, y: Array, inside: Array, hatch: str, color: str) -> None:
-    """Hatch cells without drawing their edges."""
-    from matplotlib.collections import PolyCollection
+    """Hatch cells as one area, without drawing their edges."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
 
     cells = [
-        [(x[i], y[j]), (x[i + 1], y[j]), (x[i + 1], y[j + 1]), (x[i], y[j + 1])]
+        [(x[i], y[j]), (x[i + 1], y[j]), (x[i + 1], y[j + 1]), (x[i], y[j + 1]), (x[i], y[j])]
         for j, i in np.argwhere(inside)
     ]
-    ax.add_collection(
-        PolyCollection(cells, facecolor="none", edgecolor=color, hatch=hatch, lw=0), autolim=False
-    )
+    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(cells)
+    area = Path(np.concatenate(cells), codes)
+    ax.add_patch(PathPatch(area, facecolor="none", edgecolor=color, hatch=hatch, lw=0))
 
 
 def _broken(ax: Axes, ds: xr.Dataset, over: str, by: str, held: Array) -> Any:

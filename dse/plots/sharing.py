@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dse.plots.curves import draw_lines, line_looks
 from dse.plots.frame import axes_of, legend, side
 from dse.plots.looks import Look, looks_of
-from dse.plots.sources import Source, dataset, lines_of
+from dse.plots.sources import Line, Source, dataset, lines_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,6 +60,8 @@ def efficiency(
     draw_lines(ax, found, looks, lw=1.1)
     ax.set_xscale("log", base=2)
     ax.set_yscale("log", base=2)
+    ax.set_xlim(*_powers(found, "x"))
+    ax.set_ylim(*_powers(found, "y"))
     for line in (ax.axvline, ax.axhline):
         line(1, color="0.35", lw=1)
     side(ax.xaxis, ds["speedup"])
@@ -68,6 +72,14 @@ def efficiency(
     else:
         legend(ax, heading=heading, beside=len(found) > 4)
     return ax
+
+
+def _powers(found: Sequence[Line], side: str) -> tuple[float, float]:
+    """The powers of two between which all points lie, with a margin."""
+    values = np.concatenate([getattr(line, side) for line in found])
+    ends = np.log2([values[values > 0].min(), values[np.isfinite(values)].max()])
+    low, high = (float(2.0**end) for end in (np.floor(ends[0]), np.ceil(ends[1])))
+    return low / 1.1, high * 1.1
 
 
 def _plain(ax: Axes) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from dse.plots.bars import bars
 from dse.plots.curves import draw_lines, line_looks, sparse
 from dse.plots.frame import axes_of, legend, named, side, title
-from dse.plots.looks import LOOKS, MEANS, look_of
-from dse.plots.sources import Source, axis_of, dataset, lines_of
+from dse.plots.looks import LOOKS, MEANS, look_of, variants
+from dse.plots.sources import Source, axis_of, counted, dataset, lines_of
 from dse.study import Study
 from symbolic.errors import DseError
 
@@ -141,11 +141,13 @@ def mwp(
     names = [quantity] if isinstance(quantity, str) else list(quantity)
     names = names or _terms(source)
     ds = dataset(source, names, at)
+    names = [name for name in names if np.isfinite(ds[name]).any()]
     over = axis_of(ds, over, *names)
     ax = axes_of(ax)
     if ds[over].dtype.kind not in "iuf":
-        bars(ax, ds, over, names, [look_of(name) for name in names])
+        bars(ax, ds, over, {name: named(ds[name], 34) for name in names})
         ax.set_xlabel(_WARPS)
+        legend(ax, below=True, ncols=2)
     else:
         for name in names:
             _term(ax, ds, over, name)
@@ -172,13 +174,14 @@ def _terms(source: Any) -> list[str]:
 
 
 def _term(ax: Axes, ds: xr.Dataset, over: str, name: str) -> None:
-    """One term, a line for each value of the other axes on which it depends."""
-    _, found = lines_of(ds, over, name, over)
-    look = look_of(name)
-    for k, line in enumerate(found):
-        told = named(ds[name], 34)
-        text = f"{told}: {line.label}" if line.label else told
-        broad = {"lw": 4, "alpha": 0.35} if name == "mwp" else {"lw": 1.6}
-        step = sparse(len(line.x))
-        shade = {"ms": 4 + 1.5 * k, "markevery": step} if len(found) > 1 else {"marker": ""}
-        ax.plot(line.x, line.y, **look.of_points(**(broad | shade)), label=text)
+    """One term, a line for each value of the other axes along which it varies."""
+    array = ds[name]
+    same = [dim for dim in array.dims if dim != over and (array == array.isel({dim: 0})).all()]
+    _, found = lines_of(ds.isel(dict.fromkeys(same, 0)), over, name, over)
+    told = named(array, 34)
+    broad = {"lw": 4, "alpha": 0.35} if name == "mwp" else {}
+    for line, look in zip(found, variants(look_of(name), len(found)), strict=True):
+        marks = {"markevery": sparse(len(line.x))} if over in array.dims and len(found) > 1 else {}
+        style = look.of_points(**marks) if marks else look.of_line()
+        text = f"{told}:\n{counted(ds, line.at)}" if line.at else told
+        ax.plot(line.x, line.y, **(style | broad), label=text)

@@ -1,0 +1,17 @@
+"""What limits MWP as warps are added, coalesced and not (Hong 2012, Figs. 21 and 22).
+
+Warps are the limit at first. Coalesced, the bandwidth is the next; uncoalesced, departures are, and
+the bandwidth is never reached.
+"""
+
+import dse
+from dse import plots
+from dse.plots.frame import new_figure
+
+figure = new_figure(13, 4.2)
+for ax, workload in zip(figure.subplots(1, 2), ("mb4_c", "mb4_uc"), strict=True):
+    given = {"machine": "8800gt", "workload": workload, "outputs": ["mwp"]}
+    axes = {"warps_per_sm": range(1, 25)}
+    study = dse.Study(model="mwp_cwp", axes=axes, set={"threads_per_block": 32}, **given)
+    plots.mwp(study, ax=ax).set(title=f"{workload} on 8800gt", yscale="log", ylim=(0.8, 150))
+figure.savefig("mwp_limits.png")

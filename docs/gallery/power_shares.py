@@ -1,0 +1,13 @@
+"""Who draws the power of a GTX280 in each Merge benchmark (Hong 2012, Fig. 36).
+
+Half of it is drawn by a machine that idles, and memory comes next. The counts of instructions are
+assumed, as the thesis does not print those of each unit.
+"""
+
+import dse
+from dse import plots
+
+merge = ["sepia", "linear", "svm", "mat_naive", "mat_tiled", "blackscholes"]
+axes, given = {"workload": merge}, {"threads_per_block": 256}
+figure = plots.power_shares(dse.Study(model="ipp", machine="gtx280", axes=axes, set=given)).figure
+figure.savefig("power_shares.png")

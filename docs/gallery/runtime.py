@@ -1,0 +1,19 @@
+"""Run time of all-pairs shortest paths on a GTX480 by the calibrated model (Ma 2014, Figs. 2-4).
+
+Against the root of the blocks over the threads of a core all runs lie on one line, until latency
+is hidden; larger sub-blocks get there with fewer threads.
+"""
+
+import dse
+from dse import plots
+from dse.plots.frame import new_figure
+
+SIDES = ("root_blocks_per_thread", "threads_per_core", "blocks")
+
+axes = {"tile_dim": [16, 32, 64], "threads_per_core": [1, 2, 4, 8, 16, 32, 48]}
+entries = {"machine": "gtx480", "workload": "apsp", "outputs": ["time"]}
+study = dse.Study(model="apsp + tmm_calibrated", axes=axes, **entries)
+figure = new_figure(15, 4.2)
+for ax, x in zip(figure.subplots(1, 3), SIDES, strict=True):
+    plots.runtime(study, x=x, ax=ax)
+figure.savefig("runtime.png")
