@@ -25,7 +25,9 @@ others published is in [fits.md](fits.md).
 
 #: The title of a table, and the module of its rows.
 CHAPTERS = {
+    "MWP-CWP (Hong 2012, chapter 2)": "claims_mwp_cwp",
     "Calibrated TMM, all-pairs shortest paths (Ma 2014)": "claims_tmm",
+    "Imbalance of threads in lockstep (Swatman 2022)": "claims_imbalance",
     "Power, temperature, best number of SMs, energy against speed-up (Hong 2012)": "claims_power",
     "Placement of active SMs (Hong 2012)": "claims_placement",
 }
