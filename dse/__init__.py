@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dse.advice import advise
-    from dse.api import best_config, export, model, models, open, optimum, pareto  # noqa: A004
+    from dse.api import (
+        best_config,
+        disagreement,
+        export,
+        model,
+        models,
+        open,  # noqa: A004
+        optimum,
+        pareto,
+    )
     from dse.calibration import calibrate
     from dse.catalog import machine, machines, workload, workloads
     from dse.evaluation import evaluate
@@ -30,6 +39,7 @@ __all__ = [
     "advise",
     "best_config",
     "calibrate",
+    "disagreement",
     "equation",
     "evaluate",
     "export",
@@ -52,6 +62,7 @@ _HOMES = {
     "advise": "dse.advice",
     "best_config": "dse.api",
     "calibrate": "dse.calibration",
+    "disagreement": "dse.api",
     "equation": "symbolic.equation",
     "evaluate": "dse.evaluation",
     "export": "dse.api",

@@ -12,7 +12,16 @@ from symbolic.model import Model
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["best_config", "export", "model", "models", "open", "optimum", "pareto"]
+__all__ = [
+    "best_config",
+    "disagreement",
+    "export",
+    "model",
+    "models",
+    "open",
+    "optimum",
+    "pareto",
+]
 
 
 def model(name: str, *, prefer: str | None = None) -> Model:
@@ -108,6 +117,67 @@ def pareto(
     from sweeps.questions import dataset_pareto
 
     return dataset_pareto(ds, read_goals(minimize, maximize), where=texts_of(where, "where"))
+
+
+def disagreement(
+    ds: xr.Dataset,
+    *,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    where: str | Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
+) -> xr.Dataset:
+    """Where the models of a Dataset disagree, and what it costs to follow one if another is right.
+
+    Parameters
+    ----------
+    ds : xarray.Dataset
+        Of several models, along the dimension ``model``: ``dse.Study(model=[...], ...).run()``.
+    minimize, maximize : str, optional
+        What decides which configuration is best; ``minimize="time"`` where there is a time, else
+        only cases and bounds are compared.
+    where : str or list of str
+        Constraints besides those that the Dataset carries.
+    per : str or list of str, optional
+        Axes for each value of which the models are compared; all other axes are chosen freely.
+
+    Returns
+    -------
+    xarray.Dataset
+        For each case or bound ``x``: ``x_differs`` over the axes, where not all models say the same
+        (by its meaning, whatever its number), and ``x_disagreement`` (model, under), the share of
+        the configurations on which two models differ. ``best_<axis>`` and ``best_<objective>``
+        (model), each model's optimum; ``ties``, how many configurations are as good: the first of
+        them is taken. ``regret`` (model, under): the objective at the optimum of ``model``, as
+        ``under`` has it, over the optimum of ``under``; the other way round where it is maximized,
+        so that 1 is no loss; infinite where ``under`` does not allow it. ``optimum_differs``: where
+        that is above 1. ``feasible_differs``: what some models allow and others do not.
+
+    Raises
+    ------
+    DseError
+        A Dataset of one model, a quantity that is not in it, an objective below 0.
+
+    >>> from dse import Study
+    >>> both = Study(model=["occupancy + mwp_cwp", "occupancy + transit + transit_time"],
+    ...              machine="gtx280", workload="mat_tiled", axes={"active_sms": range(1, 31)},
+    ...              set={"threads_per_block": 256})
+    >>> found = disagreement(both.run())
+    >>> found.best_active_sms.values.tolist(), float(found.regret.max())
+    ([30, 30], 1.0)
+    """
+    from sweeps.answers import one_goal, texts_of
+    from sweeps.differences import dataset_disagreement, flag_names
+
+    named = minimize is not None or maximize is not None
+    if not named and "time" in ds:
+        minimize, named = "time", True
+    if not named and not flag_names(ds):
+        from symbolic.errors import DseError
+
+        raise DseError("nothing to compare: name an objective with minimize= or maximize=")
+    goal = one_goal(minimize, maximize) if named else None
+    return dataset_disagreement(ds, goal, where=texts_of(where, "where"), per=per)
 
 
 def best_config(best: xr.Dataset) -> dict[str, Any]:

@@ -56,8 +56,9 @@ class Comparison:
         """The outputs that all models yield, along the dimension ``model``.
 
         Where the models mean different things by the values of a case or bound, the meanings stand
-        in the attribute ``flag_meanings_by_model``. The Dataset answers :func:`dse.optimum`; for
-        anything else ask one of ``each``.
+        in the attributes ``flag_values_by_model`` and ``flag_meanings_by_model``. The Dataset
+        answers :func:`dse.optimum` and :func:`dse.disagreement`; for anything else ask one of
+        ``each``.
         """
         import xarray as xr
 
@@ -77,12 +78,33 @@ class Comparison:
             join="exact",
             combine_attrs="drop_conflicts",
         )
-        for name in names:
-            said = {m: ds[name].attrs.get("flag_meanings") for m, ds in runs.items() if name in ds}
-            if len(set(said.values())) > 1:
-                joined[name].attrs["flag_meanings_by_model"] = json.dumps(said)
+        for name in self.outputs:
+            for key in ("flag_values", "flag_meanings"):
+                joined[name].attrs.pop(key, None)
+            joined[name].attrs.update(_flags({m: ds[name] for m, ds in runs.items()}))
         first = next(iter(runs.values()))
         joined.attrs.update(model=", ".join(runs), axes=f"model {first.attrs['axes']}".strip())
         for key in ("study", "equations", "defaults", "sources", "assumptions", "identity"):
             joined.attrs[key] = json.dumps({m: ds.attrs[key] for m, ds in runs.items()})
         return joined
+
+
+def _flags(each: Mapping[str, xr.DataArray]) -> dict[str, Any]:
+    """The meanings of a case or bound for all models, or for each where a value has several."""
+    said = {model: array.attrs for model, array in each.items() if "flag_values" in array.attrs}
+    if not said:
+        return {}
+    values = {m: np.atleast_1d(attrs["flag_values"]).tolist() for m, attrs in said.items()}
+    meanings = {m: str(attrs["flag_meanings"]) for m, attrs in said.items()}
+    together: dict[int, set[str]] = {}
+    for model, flags in values.items():
+        for flag, meaning in zip(flags, meanings[model].split(), strict=True):
+            together.setdefault(flag, set()).add(meaning)
+    if len(said) == len(each) and all(len(several) == 1 for several in together.values()):
+        known = dict(sorted(together.items()))
+        flat = " ".join(meaning for several in known.values() for meaning in several)
+        return {"flag_values": np.array(list(known), dtype=np.int8), "flag_meanings": flat}
+    return {
+        "flag_values_by_model": json.dumps(values),
+        "flag_meanings_by_model": json.dumps(meanings),
+    }

@@ -31,10 +31,10 @@ from symbolic.ops import Node, interpret_all, references
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["dataset_optimum", "dataset_pareto"]
+__all__ = ["Table", "dataset_optimum", "dataset_pareto"]
 
 
-class _Table:
+class Table:
     """A Dataset as arrays over its axes, for formulas."""
 
     def __init__(self, ds: xr.Dataset, where: Sequence[str]) -> None:
@@ -59,22 +59,25 @@ class _Table:
         array = variable.transpose(*present).values.astype(np.float64, copy=False)
         return array.reshape([self.axes[d] if d in variable.dims else 1 for d in dims])
 
+    def holds(self, dims: Sequence[str]) -> NDArray[np.bool_]:
+        """Where a point counts: it is feasible, and the conditions hold."""
+        names = references(*self.conditions)
+        arrays = {name: self.over(name, dims) for name in names}
+        counts: Any = self.over(FEASIBLE, dims).astype(bool) if FEASIBLE in self.ds else True
+        with np.errstate(all="ignore"):
+            for condition in interpret_all(self.conditions, arrays):
+                counts = counts & condition
+        return np.broadcast_to(counts, tuple(self.axes[dim] for dim in dims))
+
     def values(self, goals: Sequence[Goal]) -> tuple[list[NDArray[np.float64]], tuple[str, ...]]:
         """The signed goals over their axes, infinite where a point does not count."""
         nodes = [goal.node(self.quantities) for goal in goals]
         dims = self.dims([*nodes, *self.conditions])
-        names = references(*nodes, *self.conditions)
-        arrays = {name: self.over(name, dims) for name in names}
-        shape = tuple(self.axes[dim] for dim in dims)
+        arrays = {name: self.over(name, dims) for name in references(*nodes)}
         with np.errstate(all="ignore"):
-            results = interpret_all([*nodes, *self.conditions], arrays)
-        holds: Any = self.over(FEASIBLE, dims).astype(bool) if FEASIBLE in self.ds else True
-        for condition in results[len(nodes) :]:
-            holds = holds & condition
-        found = []
-        for value in results[: len(nodes)]:
-            counts = holds & np.isfinite(value)
-            found.append(np.broadcast_to(np.where(counts, value, np.inf), shape))
+            results = interpret_all(nodes, arrays)
+        holds = self.holds(dims)
+        found = [np.where(holds & np.isfinite(value), value, np.inf) for value in results]
         return found, dims
 
     def pick(
@@ -123,7 +126,7 @@ def dataset_optimum(
 ) -> xr.Dataset:
     """As :func:`grid_optimum`, of a Dataset; ``where`` adds constraints to those it carries."""
     check_top(top)
-    table = _Table(ds, where)
+    table = Table(ds, where)
     kept = per_axes(per, tuple(table.axes))
     (values,), dims = table.values([goal])
     missing = [axis for axis in kept if axis not in dims]
@@ -168,7 +171,7 @@ def dataset_pareto(
     ds: xr.Dataset, goals: Sequence[Goal], *, where: Sequence[str] = ()
 ) -> xr.Dataset:
     """As :func:`grid_pareto`, of a Dataset."""
-    table = _Table(ds, where)
+    table = Table(ds, where)
     values, dims = table.values(goals)
     best = front(np.stack([value.reshape(-1) for value in values]))
     if not best.size:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.compare import disagreement
 from dse.cli.figures import plot
 from dse.cli.fits import fit
 from dse.cli.frame import (
@@ -221,5 +222,5 @@ def export(store: str, out: str, as_json: bool) -> None:
     put(as_json, data, lambda: f"{path} ({bytes_text(size)})")
 
 
-for command in (advise, explain, fit, imbalance, machines, models, plot, workloads):
+for command in (advise, disagreement, explain, fit, imbalance, machines, models, plot, workloads):
     main.add_command(command)

@@ -37,6 +37,7 @@ __all__ = [
     "picture",
     "put",
     "question",
+    "read_models",
     "read_source",
     "read_study",
     "reading",
@@ -133,17 +134,41 @@ def read_study(path: str) -> Study:
     from dse.study import Study
 
     with reading():
-        return Study.from_toml(path)
+        study = Study.from_toml(path)
+    if not isinstance(study, Study):
+        raise _Misused(
+            f"{path} compares several models: ask dse disagreement, dse optimum or dse pareto "
+            "(dse disagreement --store OUT.zarr keeps the dataset), or name one model"
+        )
+    return study
 
 
 def read_source(path: str) -> Study | xr.Dataset:
-    """The study of a file that ends in .toml, else the dataset of a store."""
+    """The study of a file that ends in .toml, else a dataset: of a store, or of several models."""
     if Path(path).suffix == ".toml":
-        return read_study(path)
+        from dse.study import Study
+
+        with reading():
+            study = Study.from_toml(path)
+        return study if isinstance(study, Study) else study.run()
     from sweeps.export import open_dataset
 
     with reading():
         return open_dataset(path)
+
+
+def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
+    """The dataset of several models, and what its study file asks under [best]."""
+    from dse.study import Study
+
+    with reading():
+        read = Study.from_toml(path) if Path(path).suffix == ".toml" else read_source(path)
+    if isinstance(read, Study):
+        raise _Misused(f"{path} names one model: expected a list, model = [..., ...]")
+    if not hasattr(read, "each"):
+        return read, {}
+    first = next(iter(read.each.values()))
+    return read.run(), dict(first.best or {})
 
 
 def listed(texts: Sequence[str]) -> list[str]:

@@ -170,8 +170,8 @@ def test_the_interface_holds_what_is_promised() -> None:
     import dse
 
     promised = {
-        *("DseError", "Study", "advise", "best_config", "calibrate", "equation", "evaluate"),
-        *("export", "fit"),
+        *("DseError", "Study", "advise", "best_config", "calibrate", "disagreement", "equation"),
+        *("evaluate", "export", "fit"),
         *("machine", "machines", "model", "models", "open", "optimum", "pareto", "quantity"),
         *("workload", "workloads"),
     }

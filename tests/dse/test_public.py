@@ -19,6 +19,7 @@ PROMISED = {
     "Study",
     "best_config",
     "calibrate",
+    "disagreement",
     "equation",
     "evaluate",
     "export",

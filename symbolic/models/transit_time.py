@@ -1,0 +1,90 @@
+"""Run time by Transit of a workload of MWP-CWP: join ``occupancy + transit + transit_time``.
+
+The two models then stand side by side, over the same axes and with the same inputs. Threads and
+requests are those of warps on one multiprocessor, as in ``transit_warps``: one warp computes at a
+time, and a request leaves the multiprocessor after the departure delay of the one before, or as the
+bandwidth allows. Transit has no barriers: ``sync_insts`` cost nothing here.
+"""
+
+from __future__ import annotations
+
+import math
+
+from symbolic.equation import equation
+from symbolic.models import _memory_warps, _residency, _shared, mwp_cwp, transit_warps
+from symbolic.ops import divide, minimum
+
+OUTPUTS = ("time", "case")
+
+RULES = transit_warps.RULES
+
+OF_MWP_CWP = (
+    _shared.blocks,
+    _shared.warps_per_block,
+    _shared.warps_per_sm,
+    _shared.mem_latency_dram,
+    _shared.mem_insts,
+    _shared.total_insts,
+    mwp_cwp.comp_cycles,
+    *_residency.EQUATIONS,
+    *(eq for eq in _memory_warps.EQUATIONS if eq.name not in ("mwp", "mwp_without_bw")),
+)
+
+OF_TRANSIT = (transit_warps.intensity,)
+
+CASES = {**mwp_cwp.CASES, 4: "memory and computation bound"}
+
+
+@equation(source="Li 2015, §2.2; Hong 2012, Table 1", symbol="n")
+def threads(resident_warps):
+    """Warps resident on a busy multiprocessor. [warps]
+
+    >>> threads(20.0)
+    20.0
+    """
+    return resident_warps
+
+
+@equation(source="Li 2015, Table 1; Hong 2012, Eq. 18", symbol="M")
+def lanes_width(warp_size):
+    """Warps that compute at once: one, since the issue cycles are those of a whole warp. [warps]
+
+    >>> lanes_width(32)
+    1.0
+    """
+    return warp_size / warp_size
+
+
+@equation(source="Li 2015, Table 1; Hong 2012, Eqs. 6 and 16", symbol="R")
+def ms_peak(mwp_without_bw_full, mwp_peak_bw, mem_latency):
+    r"""Most requests of warps that a multiprocessor has served a cycle. [1/cycle]
+
+    .. math:: \min(MWP\_Without\_BW\_full, MWP\_peak\_BW) / Mem\_L
+
+    >>> ms_peak(2.28125, 28.515625, 730.0)  # 1 / 320, the departure delay
+    0.003125
+    """
+    return divide(minimum(mwp_without_bw_full, mwp_peak_bw), mem_latency, at_zero=math.inf)
+
+
+@equation(source="Li 2015, §2.3; Hong 2012, Eq. 20")
+def time(resident_warps, repetitions, mem_insts, ms_throughput, core_clock):
+    r"""Run time: the requests of all warps of a multiprocessor at Transit's throughput. [s]
+
+    .. math:: \frac{N \times \#Rep \times \#Mem\_insts}{r \times Freq}
+
+    >>> time(20.0, 1.0, 6.0, 0.003125, 1e9)
+    3.84e-05
+    """
+    requests = resident_warps * repetitions * mem_insts
+    return divide(requests, ms_throughput * core_clock, at_zero=math.inf)
+
+
+@equation(source="Li 2015, §2.4, in the words of Hong 2012, §2.3.1", flags=CASES)
+def case(bound):
+    """The bound of Transit as a case of MWP-CWP; capacity is memory and computation at once.
+
+    >>> case(0)
+    1
+    """
+    return bound + 1
