@@ -1,0 +1,47 @@
+"""Advice on each Merge benchmark and GPU, followed one step, improves the predicted time."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dse
+
+STUDY = Path(__file__).parents[2] / "examples" / "merge-four-gpus.toml"
+MERGE = ["sepia", "linear", "svm", "mat_naive", "mat_tiled", "blackscholes"]
+GPUS = ["8800gtx", "fx5600", "8800gt", "gtx280"]
+
+
+def predicted(point: dict[str, Any], **moved: float) -> float:
+    ds = dse.evaluate("occupancy + mwp_cwp", **{**point, **moved}, outputs=["time"])
+    return float(ds.time)
+
+
+@pytest.fixture(scope="module")
+def study() -> dse.Study:
+    return dse.Study.from_toml(STUDY)
+
+
+@pytest.mark.parametrize("machine", GPUS)
+@pytest.mark.parametrize("workload", MERGE)
+def test_every_move_that_helps_shortens_the_run(
+    study: dse.Study, workload: str, machine: str
+) -> None:
+    """And by as much as it says, up to the border that it names."""
+    point: dict[str, Any] = {"workload": workload, "machine": machine, "threads_per_block": 128}
+    point |= {"active_sms": 8, "core_clock": "1.0 GHz"}
+    advice = dse.advise(study, **point)
+    here = predicted(point)
+    assert advice.values["time"] == here
+    helpful = [move for move in advice.moves if move.helps]
+    assert {"active_sms", "core_clock"} <= {move.quantity for move in helpful}
+    assert helpful[0].gain == max(move.gain for move in advice.moves)
+    for move in helpful:
+        endless = math.isinf(move.until)  # then any step will do
+        there = predicted(point, **{move.quantity: 2 * move.value if endless else move.until})
+        assert there < here, str(move)
+        if not endless:
+            assert here / there == pytest.approx(move.gain, rel=1e-9), str(move)
