@@ -3,6 +3,10 @@
 Two kinds of floating-point instructions count: those at the scalar peak, and those at a higher one,
 which is fused multiply-add on a GPU and SIMD on a CPU. A GPU runs vectorisable instructions like
 any other; a CPU makes two instructions of a fused one.
+
+ILP divides perfect and total cycles alike, while the peak is that of all units. ``flops`` times the
+run time is thus the number of operations where ILP is as many units as a thread can fill: 1 on a
+GPU, ``fp_units`` on a CPU. With a smaller one ``flops`` is too high, as printed; times are right.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def flops_dram(
     """
     latency = where(mem_insts > 0, mem_latency_dram * transactions_per_request, 0.0)
     per_warp = _memory_warps.bw_per_warp(core_clock, load_bytes_per_warp, latency)
-    allowed = _memory_demand.mwp_bw(mem_bandwidth, per_warp, 1.0, active_sms)
+    allowed = _memory_demand.mwp_bw(mem_bandwidth, per_warp, 1, active_sms)
     return _flops(
         latency,
         allowed,

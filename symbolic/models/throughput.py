@@ -51,16 +51,21 @@ FAMILIES = (
     ),
 )
 
-#: §5.5: warps, cores, bandwidth; and what a compiler can change.
+#: §5.5: warps, cores, bandwidth; and what a compiler can change. More ILP is not told as a help:
+#: ``flops`` shows it only as far as there are units for it.
+MOVES = (
+    "warps_per_sm, active_sms, mem_bandwidth, core_clock, int_insts, misc_insts, mem_insts, "
+    "dependency_distance, thread_distance_bytes, l1_share, l2_share"
+)
 ADVICE = Guide(
     state="category",
     goal="flops",
     maximize=True,
     limits="mwp",
-    helps="warps_per_sm, active_sms, mem_bandwidth, core_clock, int_insts, misc_insts, mem_insts, "
-    "ilp, simd_ilp, dependency_distance, thread_distance_bytes, l1_share, l2_share, "
-    "departure_delay",
-    follow=True,
+    helps={
+        label: f"{MOVES}, departure_delay" if "departures" in label else MOVES
+        for label in _suggestions.CATEGORIES.values()
+    },
     show=("mwp_app", "mwp_bw", "mwp_app_infinite", "suggested_sms", "suggested_warps"),
     fixed=frozenset({"threads_per_block", "warp_size"}),
 )

@@ -30,6 +30,7 @@ CHAPTERS = {
     "Imbalance of threads in lockstep (Swatman 2022)": "claims_imbalance",
     "Power, temperature, best number of SMs, energy against speed-up (Hong 2012)": "claims_power",
     "Placement of active SMs (Hong 2012)": "claims_placement",
+    "Throughput and work shared by it (Hong 2012, chapter 5)": "claims_throughput",
 }
 
 
