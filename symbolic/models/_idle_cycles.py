@@ -2,6 +2,9 @@
 
 Where a warp has several requests in flight, MWP counts them all, and idle cycles may grow with it:
 Eq. 80 pays a computation period for each. They never do where MSTR is 1.
+
+Eq. 82 takes all computation as hidden, that before the first request, too: a single warp takes the
+longer of its two periods, where chapter 2 (Eq. 21) has it take both.
 """
 
 from __future__ import annotations

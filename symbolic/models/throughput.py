@@ -66,8 +66,13 @@ ADVICE = Guide(
         label: f"{MOVES}, departure_delay" if "departures" in label else MOVES
         for label in _suggestions.CATEGORIES.values()
     },
-    show=("mwp_app", "mwp_bw", "mwp_app_infinite", "suggested_sms", "suggested_warps"),
+    show=("mwp_app", "mwp_bw", "mwp_app_infinite"),
     fixed=frozenset({"threads_per_block", "warp_size"}),
+    suggests={
+        "suggested_sms": "active_sms",
+        "suggested_warps": "warps_per_sm",
+        "clock_reduction": "core_clock",
+    },
 )
 
 SHARED = (

@@ -205,7 +205,7 @@ CLAIMS = [
     ),
     *(
         Claim(
-            claim=f"SMs suggested for {name.capitalize()}, N = {warps}",
+            claim=f"SMs suggested for {name.capitalize()}, N = {warps} (K = 592)",
             source="Fig. 127, section 5.5.1",
             printed=13 if few and warps == 24 else 10 if few and warps == 32 else 16,
             computed=lambda name=name, warps=warps: benchmark(name, "suggested_sms", warps),
@@ -217,7 +217,7 @@ CLAIMS = [
     ),
     *(
         Claim(
-            claim=f"warps suggested for {name.capitalize()} on all 16 SMs, N = 32",
+            claim=f"warps suggested for {name.capitalize()} on all 16 SMs, N = 32 (K = 592)",
             source="Fig. 129",
             printed=18,
             computed=lambda name=name: benchmark(name, "suggested_warps", 32),
@@ -226,7 +226,7 @@ CLAIMS = [
     ),
     *(
         Claim(
-            claim=f"SMs by the previous model, N = {warps}",
+            claim=f"SMs by the previous model, N = {warps} (K = 592)",
             source="Fig. 127, section 5.5.1",
             printed=16,
             computed=lambda warps=warps: previous_sms(warps),
@@ -234,7 +234,7 @@ CLAIMS = [
         for warps in (8, 16, 24, 32)
     ),
     Claim(
-        claim="bandwidth of Madd at N = 32 by the model",
+        claim="bandwidth of Madd at N = 32 by the model (K = 592)",
         source="section 5.4.4",
         printed="no saturation",
         computed=lambda: (
@@ -244,7 +244,7 @@ CLAIMS = [
         ),
     ),
     Claim(
-        claim="Mem_Bandwidth / BW_per_warp of GTX580",
+        claim="K = Mem_Bandwidth / BW_per_warp of GTX580; the published counts need 576 to 608",
         source="Eqs. 75-76 and Table 14",
         printed=math.nan,
         worked=341.5,

@@ -341,12 +341,13 @@ def test_suggested_sms_are_the_last_step_before_the_bandwidth_suffices(point: Po
 @given(st.floats(LOWEST_K, HIGHEST_K, exclude_min=True, exclude_max=True))
 @settings(max_examples=6, deadline=None)
 def test_all_published_counts_follow_from_one_k(k: float) -> None:
-    for name in ("dmadd", "dotp"):
-        sms = [benchmark(name, "suggested_sms", warps, k) for warps in (8, 16, 24, 32)]
-        assert sms == [16, 16, 13, 10]
-        assert benchmark(name, "suggested_warps", 32, k) == 18
-    assert [benchmark("cmem", "suggested_sms", warps, k) for warps in (8, 16, 24, 32)] == [16] * 4
-    assert [previous_sms(warps, k) for warps in (8, 16, 24, 32)] == [16] * 4
+    expected = dict.fromkeys(("dmadd", "dotp"), [16, 16, 13, 10]) | {"cmem": [16] * 4}
+    given_ = {"warps_per_sm": [8, 16, 24, 32], "bw_per_warp": f"mem_bandwidth / {k!r}"}
+    for name, sms in expected.items():
+        ds = dse.evaluate("throughput", machine="gtx580", workload=name, **given_)
+        assert ds.suggested_sms.values.tolist() == sms
+        assert ds.suggested_warps.values[-1] == (32 if name == "cmem" else 18)
+    assert [previous_sms(warps, k) for warps in (8, 32)] == [16, 16]
     assert previous_sms(48, k) < 16  # the only N for which it spares any
 
 
@@ -408,7 +409,11 @@ def test_advice() -> None:
     advice = dse.advise("throughput", machine="gtx580", **point)
     assert advice.bound == CATEGORIES[3]
     assert advice.limiter == ("bandwidth",)
-    assert advice.values["suggested_sms"] == evaluate("suggested_sms", **point) == 8
+    suggested = {told.quantity: told for told in advice.suggestions}
+    assert set(suggested) == {"suggested_sms", "suggested_warps", "clock_reduction"}
+    for name, told in suggested.items():
+        assert told.value == evaluate(name, **point)
+    assert (suggested["suggested_sms"].value, suggested["suggested_sms"].of) == (8, "active_sms")
     move = advice["mem_bandwidth"]
     assert move.next_bound == CATEGORIES[4]
     assert move.until == pytest.approx(150e9 * 0.85 * 48 / evaluate("mwp_bw", **point))
