@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
@@ -28,6 +28,7 @@ def test_docstrings() -> None:
     assert attempted >= 6
 
 
+@settings(max_examples=40, deadline=None)
 @given(rates, rates, rates)
 def test_without_a_transfer_shares_are_as_throughputs(work: Any, cpu: Any, gpu: Any) -> None:
     got = shared(work_flops=work, cpu_flops=cpu, gpu_flops=gpu)
@@ -37,6 +38,7 @@ def test_without_a_transfer_shares_are_as_throughputs(work: Any, cpu: Any, gpu: 
     assert got["sharing_gain"] == (cpu + gpu) / max(cpu, gpu)
 
 
+@settings(max_examples=40, deadline=None)
 @given(rates, rates, rates, waits, shares)
 def test_no_share_is_faster(work: Any, cpu: Any, gpu: Any, wait: Any, other: Any) -> None:
     """Both are done at once; a transfer takes work away from the GPU, never all of it."""
