@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["axes_of", "legend", "named", "new_figure", "number_text", "side", "title"]
+__all__ = ["axes_of", "legend", "named", "new_figure", "number_text", "side", "title", "unit_of"]
 
 #: Units that take a prefix.
 _SCALED = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
+    "GREY",
     "LOOKS",
     "MEANS",
     "PARTS",
@@ -136,27 +137,44 @@ MEANS: Mapping[str, str] = {
 #: Shares of the power of a machine, from the bottom of the stack, with their looks.
 PARTS: Mapping[str, Look] = {
     "standing_power": _look("#d0d0d0"),
-    "activation_power": _look(GREY, hatch=".."),
+    "activation_power": _look(GREY, hatch="--"),
     "const_sm_power": _look("#f2f2f2", hatch="xx"),
     "global_power": _look(BLUE, hatch="//"),
     "local_power": _look(SKY, hatch="\\\\"),
-    "l2_power": _look(SKY, hatch="xx"),
+    "l2_power": _look(SKY, hatch="++"),
     "l1_power": _look(SKY, hatch=".."),
     "register_power": _look(GREEN),
     "fds_power": _look(YELLOW, hatch="\\\\"),
     "fp_power": _look(VERMILLION, hatch=".."),
-    "int_power": _look(VERMILLION, hatch="//"),
-    "sfu_power": _look(ORANGE),
+    "int_power": _look(VERMILLION, hatch="--"),
+    "sfu_power": _look(ORANGE, hatch="oo"),
     "alu_power": _look(ORANGE, hatch="xx"),
-    "shared_power": _look(PURPLE),
+    "shared_power": _look(PURPLE, hatch="||"),
     "texture_power": _look(PURPLE, hatch="//"),
-    "const_power": _look(PURPLE, hatch=".."),
+    "const_power": _look(PURPLE, hatch="OO"),
 }
 
 _LINES = ("-", DASHES, DASH_DOTS, DOTS, LONG, MIXED, SHORT, "-")
 _COLORS = (BLUE, VERMILLION, GREEN, BLACK, ORANGE, PURPLE, SKY, GREY)
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
-_HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++", "oo")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*", "H", "8", ".")
+_HATCHES = (
+    "",
+    "//",
+    "..",
+    "\\\\",
+    "xx",
+    "--",
+    "++",
+    "oo",
+    "||",
+    "**",
+    "//..",
+    "\\\\..",
+    "xx..",
+    "--..",
+    "++..",
+    "oo..",
+)
 
 #: Names that look the same in every figure, whichever others stand beside them.
 _NAMED = (
@@ -215,5 +233,6 @@ def variants(look: Look, count: int) -> list[Look]:
 def _at(place: int, free: Sequence[int]) -> Look:
     """The look of a place; a second round of colours has other lines, markers and hatches."""
     turn, k = divmod(place, len(free))
-    other = (free[k] + 3 * turn) % len(_LINES)
-    return _look(_COLORS[free[k]], _LINES[other], _MARKERS[other], _HATCHES[other])
+    line = _LINES[(free[k] + 3 * turn) % len(_LINES)]
+    other = (free[k] + len(_COLORS) * turn) % len(_MARKERS)
+    return _look(_COLORS[free[k]], line, _MARKERS[other], _HATCHES[other])

@@ -71,20 +71,22 @@ def _state(model: str, given: Mapping[str, Any], **entries: Any) -> _State:
     switches = {name: given[name] for name in ("supply",) if name in given}
 
     def trace(where: str, slowest: float, **endless: float) -> tuple[Floats, Floats]:
-        most = (held["threads"] + slowest) * (1 + 1e-9)
+        most = held["threads"] + slowest
         threads = np.linspace(most / _POINTS, most, _POINTS)
         values: dict[str, Any] = held | endless | {"threads": threads}
         wanted = [where, "ms_throughput"]
         found = evaluate("transit", outputs=wanted, **values, **switches)
         at, rate = (np.concatenate([[0.0], found[name].values]) for name in wanted)
-        inside = at <= held["threads"]
+        inside = at <= held["threads"] * (1 + 1e-6)
         return at[inside], rate[inside]
 
-    peak, asked = held["ms_peak"] * held["intensity"], held["lanes_width"] / held["intensity"]
-    computing, demand = trace("threads_in_cs", asked * held["mem_latency"], ms_peak=_ENDLESS)
+    n, latency = held["threads"], held["mem_latency"]
+    asked = min(held["lanes_width"], n) / held["intensity"]
+    computing, demand = trace("threads_in_cs", asked * latency, ms_peak=_ENDLESS)
+    served = min(held["ms_peak"] * latency, n) * held["intensity"] / max(latency, n / _ENDLESS)
     return _State(
         ds=ds,
-        supply=trace("threads_in_ms", peak, lanes_width=_ENDLESS),
+        supply=trace("threads_in_ms", served, lanes_width=_ENDLESS),
         demand=(held["threads"] - computing, demand),
     )
 

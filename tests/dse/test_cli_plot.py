@@ -1,0 +1,122 @@
+"""The command `dse plot`: each kind draws, and what it cannot draw is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+import dse
+from dse import plots
+from dse.cli.figures import KINDS
+
+Run = Callable[..., Result]
+
+DRAWN = {
+    "transit": "--machine c2075 --set threads=1024 --set intensity=500 --move threads",
+    "zigzag": "--machine gtx480 --set active_blocks_per_sm=1 --axis blocks=15:60",
+    "runtime": "--machine gtx480 --workload apsp --axis tile_dim=16,32 "
+    "--axis threads_per_core=1,8,32 --x blocks",
+    "mwp": "--machine gtx280 --workload mb4_c --set threads_per_block=32 --axis warps_per_sm=1:16",
+    "sms": "--machine gtx280 --workload svm --set threads_per_block=256 --axis active_sms=1:30",
+    "power-shares": "--machine gtx280 --axis workload=svm,sepia --set threads_per_block=256",
+    "temperature": "--machine gtx280 --workload svm --set threads_per_block=256 "
+    "--axis elapsed=0:100:10",
+    "levels": "--machine gtx580 --axis workload=cmem,dotp --set warps_per_sm=48",
+    "categories": "--machine gtx580 --workload dmadd --axis active_sms=1:16 "
+    "--axis warps_per_sm=8,16,32",
+    "efficiency": "--machine hong2012_node --axis benchmark_series=1:16 --axis gpu_share=0:1:0.25",
+    "heatmap": "study.toml --quantity time --minimize time --where active_sms<=16",
+    "lines": "study.toml --quantity time --over active_sms --minimize time",
+    "pareto": "study.toml --minimize time,active_sms",
+}
+
+
+def test_the_kinds_are_the_figures() -> None:
+    assert {name.replace("-", "_") for name in KINDS} == set(plots.__all__) - {"law_figure"}
+    assert set(DRAWN) == set(KINDS)
+
+
+def test_help_lists_the_kinds(run: Run) -> None:
+    text = run("plot", "--help").stdout
+    for name, kind in KINDS.items():
+        assert f"    {name:<13} {kind.shows}" in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_draws(run: Run, kind: str) -> None:
+    said = run("plot", kind, *DRAWN[kind].split(" "), "--out", "out.svg", "--size", "5x4").stdout
+    assert said == f"out.svg ({kind}: {KINDS[kind].shows})\n"
+    assert Path("out.svg").read_text().startswith("<?xml")
+
+
+def test_formats_and_stores(run: Run) -> None:
+    run("run", "study.toml", "--store", "out.zarr")
+    for name, begins in (("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.SVG", b"<?xml")):
+        text = run(
+            "plot", "pareto", "out.zarr", *DRAWN["pareto"].split()[1:], "--out", name, "--json"
+        )
+        said = json.loads(text.stdout)
+        assert said == {"kind": "pareto", "figure": name, "bytes": Path(name).stat().st_size}
+        assert Path(name).read_bytes().startswith(begins)
+
+
+def test_axes_of_options_are_those_of_a_study(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dse.Study] = []
+    draw = plots.lines
+
+    def lines(source: dse.Study, quantity: str, *, over: str = "", ax: object = None) -> object:
+        given.append(source)
+        return draw(source, quantity, over=over)
+
+    monkeypatch.setattr(plots, "lines", lines)
+    run(
+        *("plot", "lines", "--model", "ipp", "--machine", "gtx280", "--workload", "svm"),
+        *("--axis", "core_clock=0.4 GHz:1.6 GHz:400 MHz", "--axis", "threads_per_block=64,128"),
+        *("--quantity", "energy", "--over", "core_clock", "--out", "a.png"),
+    )
+    (study,) = given
+    assert study.outputs == ("energy",)
+    assert study.grid().axes["core_clock"].values.tolist() == [4e8, 8e8, 1.2e9, 1.6e9]
+    assert study.grid().axes["threads_per_block"].values.tolist() == [64, 128]
+
+
+MISUSED = [
+    ("pie study.toml --out a.png", "'pie' is not one of"),
+    ("lines study.toml --quantity time", "Missing option '--out'"),
+    ("lines study.toml --out a.png", "lines needs --quantity"),
+    ("lines study.toml --quantity time --out a.gif", "ends in .png, .pdf, .svg"),
+    ("lines study.toml --quantity time --out nowhere/a.png", "in a folder that exists"),
+    ("lines study.toml --quantity time,case --out a.png", "lines takes one --quantity"),
+    ("lines study.toml --quantity tim --out a.png", "did you mean 'time'?"),
+    ("lines study.toml --quantity time --move x --out a.png", "lines does not take --move"),
+    ("lines study.toml --quantity time --over tim --out a.png", "time vary over"),
+    ("lines study.toml --quantity time --at x --out a.png", "expected QUANTITY=VALUE"),
+    ("lines study.toml --quantity time --at active_sms=99 --out a.png", "is not on its axis"),
+    ("lines study.toml --quantity time --machine gtx280 --out a.png", "is one already"),
+    ("lines --quantity time --out a.png", "name its file, a store, or a --model"),
+    ("lines nowhere.toml --quantity time --out a.png", "does not exist"),
+    ("lines study.toml --quantity time --size 5 --out a.png", "--size '5': expected such as"),
+    ("pareto study.toml --minimize time --out a.png", "was given time: name two"),
+    ("sms --machine gtx280 --axis active_sms=1:2:3:4 --out a.png", "expected START:STOP"),
+    ("transit study.toml --out a.png", "transit draws one configuration"),
+    ("transit --set threads=1 --set threads=2 --out a.png", "gives threads twice"),
+    ("transit --machine c2075 --out a.png", "threads"),
+]
+
+
+@pytest.mark.parametrize(("command", "said"), MISUSED, ids=[command for command, _ in MISUSED])
+def test_misuse_is_2(run: Run, command: str, said: str) -> None:
+    assert said in run("plot", *command.split(" "), status=2).stderr
+    assert not Path("a.png").exists()
+
+
+def test_nothing_feasible_is_1(run: Run) -> None:
+    where = ("--where", "time <= 1 ns")
+    failed = run(
+        "plot", "heatmap", "study.toml", "--quantity", "time", *where, "--out", "a.png", status=1
+    )
+    assert "no finite value where every constraint holds" in failed.stderr

@@ -1,0 +1,431 @@
+"""What the figures draw is what the model yields; looks; what cannot be drawn."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+
+import dse
+from dse import plots
+from dse.plots.looks import LOOKS, MEANS, PARTS, look_of, looks_of, meaning_of, variants
+from symbolic.quantities import TABLE
+
+POINT = {"lanes_width": 200, "ms_peak": 1, "mem_latency": 400}
+MERGE = ["sepia", "linear", "svm", "mat_naive", "mat_tiled", "blackscholes"]
+
+
+def energy(**more: Any) -> Any:
+    given: dict[str, Any] = {
+        "model": "ipp",
+        "machine": "gtx280",
+        "workload": "svm",
+        "axes": {"core_clock": ["1.0 GHz", "1.3 GHz"], "active_sms": range(1, 31)},
+        "set": {"threads_per_block": 256},
+    }
+    return dse.Study(**(given | more))
+
+
+def line(ax: Axes, start: str) -> tuple[Any, Any]:
+    """The points of the line whose label begins so."""
+    (found,) = (
+        x for x in ax.get_lines() if str(x.get_label()).replace("\n", " ").startswith(start)
+    )
+    return np.asarray(found.get_xdata()), np.asarray(found.get_ydata())
+
+
+# --- transit
+@settings(max_examples=8, deadline=None)
+@given(
+    threads=st.floats(10, 2000),
+    intensity=st.floats(1, 800),
+    lanes=st.floats(10, 1000),
+    peak=st.floats(0.05, 5),
+    latency=st.floats(1, 1000),
+)
+def test_transit_traces_both_curves(
+    threads: float, intensity: float, lanes: float, peak: float, latency: float
+) -> None:
+    given = {"lanes_width": lanes, "ms_peak": peak, "mem_latency": latency}
+    ax = plots.transit(threads=threads, intensity=intensity, **given)
+    k, supply = line(ax, "supply")
+    assert np.allclose(supply, np.minimum(peak, k / latency), rtol=1e-9)
+    assert k.max() == pytest.approx(threads, rel=5e-3)
+    k, demand = line(ax, "demand")
+    assert np.allclose(demand, np.minimum(lanes, threads - k) / intensity, rtol=1e-6, atol=1e-9)
+    assert k.min() <= 5e-3 * threads
+    ds = dse.evaluate("transit", threads=threads, intensity=intensity, **given)
+    x, y = line(ax, "k = ")
+    assert (x[0], y[0]) == (float(ds.threads_in_ms), float(ds.ms_throughput))
+    assert ax.get_title() == f"{ds.bound.attrs['flag_meanings'].split()[int(ds.bound)]} bound"
+
+
+def test_transit_draws_the_smooth_supply() -> None:
+    ax = plots.transit(threads=450, intensity=200, supply="smooth", **POINT)
+    k, supply = line(ax, "supply")
+    assert np.allclose(supply, k / (400 + k), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("threads", "intensity", "move"),
+    [
+        (450, 200, "threads"),
+        (450, 200, "intensity"),
+        (900, 150, "intensity"),
+        (900, 150, "ms_peak"),
+        (900, 400, "lanes_width"),
+        (900, 200, "lanes_width + ms_peak"),
+    ],
+)
+def test_transit_draws_where_advice_leads(threads: float, intensity: float, move: str) -> None:
+    given = {"threads": threads, "intensity": intensity, **POINT}
+    ax = plots.transit(move=move, **given)
+    names = move.split(" + ")
+    (advice,) = (
+        m for m in dse.advise("transit", **given).moves if {m.quantity, *m.together} == set(names)
+    )
+    moved = given | {name: given[name] * advice.until / advice.value for name in names}
+    ds = dse.evaluate("transit", **moved)
+    (after,) = (x for x in ax.get_lines() if str(x.get_label()).endswith("wait after the move"))
+    assert after.get_ydata()[0] == pytest.approx(float(ds.ms_throughput), rel=1e-12)  # type: ignore[index]
+    assert after.get_xdata()[0] == pytest.approx(float(ds.threads_in_ms), rel=1e-9)  # type: ignore[index]
+    assert f"gain {advice.gain:.3g}" in ax.get_title().replace("\n", " ")
+
+
+def test_the_regimes_of_transit_hold_where_the_curves_cross() -> None:
+    """Whatever the threads: the point lies in the shade that is named as its bound."""
+    for threads in (100, 460, 640, 910):
+        for intensity in (50, 150, 300, 500):
+            given = {"threads": threads, "intensity": intensity, **POINT}
+            wanted = ["bound", "threads_in_ms", "threads_in_cs", "ms_transition", "cs_transition"]
+            ds = dse.evaluate("transit", outputs=wanted, **given)
+            full = float(ds.threads_in_ms) > float(ds.ms_transition)
+            busy = float(ds.threads_in_cs) > float(ds.cs_transition)
+            names = {(0, 0): 0, (1, 0): 1, (0, 1): 2, (1, 1): 3}
+            assert int(ds.bound) == names[int(full), int(busy)]
+
+
+def test_transit_refuses_what_is_not_advised() -> None:
+    with pytest.raises(dse.DseError, match=r"'lanes_width' is not advised where .* thread bound"):
+        plots.transit(threads=450, intensity=200, move="lanes_width", **POINT)
+
+
+# --- threads and blocks
+def test_zigzag_is_least_where_passes_are_full() -> None:
+    given: dict[str, Any] = {"model": "tmm", "machine": "gtx480", "outputs": ["sched_factor"]}
+    study = dse.Study(axes={"blocks": range(1, 151)}, set={"active_blocks_per_sm": 1}, **given)
+    x, y = line(plots.zigzag(study), "all passes")
+    assert y.tolist() == study.run().sched_factor.values.tolist()
+    assert x[y == 1].tolist() == list(range(15, 151, 15))  # Fig. 1
+
+
+def runs() -> Any:
+    axes = {"tile_dim": [16, 32, 64], "threads_per_core": [1, 2, 4, 8, 16, 32]}
+    entries: dict[str, Any] = {"machine": "gtx480", "workload": "apsp", "outputs": ["time"]}
+    return dse.Study(model="apsp + tmm_calibrated", axes=axes, **entries)
+
+
+def test_runtime_lies_on_one_line_then_level() -> None:
+    ds = dse.Study(**{**vars_of(runs()), "outputs": ["time", "root_blocks_per_thread"]}).run()
+    ax = plots.runtime(runs())
+    x, y = line(ax, "32")
+    assert y.tolist() == ds.time.sel(tile_dim=32).values.tolist()
+    assert x.tolist() == ds.root_blocks_per_thread.sel(tile_dim=32).values.tolist()
+    x, y = line(ax, "latency shows")
+    slope, offset = np.polyfit(x, y, 1)
+    assert (slope, offset) == (pytest.approx(0.957), pytest.approx(53.9))  # Eq. 15
+
+
+def test_runtime_over_threads_and_blocks() -> None:
+    x, y = line(plots.runtime(runs(), x="threads_per_core"), "64")
+    assert x.tolist() == [1, 2, 4, 8, 16, 32]
+    assert y[3:] == pytest.approx(y[-1])  # S_D = 64 flattens at 8 threads a core
+    assert y[2] > 1.05 * y[3]
+    x, y = line(plots.runtime(runs(), x="blocks"), "16")
+    assert x.tolist() == [(8192 / s) ** 2 for s in (16, 32, 64)]
+
+
+def test_mwp_is_the_smallest_of_its_terms() -> None:
+    given: dict[str, Any] = {"machine": "8800gt", "workload": "mb4_c", "outputs": ["mwp"]}
+    axes = {"warps_per_sm": range(1, 25)}
+    study = dse.Study(model="mwp_cwp", axes=axes, set={"threads_per_block": 32}, **given)
+    ax = plots.mwp(study)
+    assert len(ax.get_lines()) == 4
+    drawn = [np.broadcast_to(x.get_ydata(), 24) for x in ax.get_lines()]  # type: ignore[arg-type]
+    assert np.array_equal(np.min(drawn[:3], axis=0), drawn[3])
+    assert drawn[3].max() == pytest.approx(9.086, abs=5e-4)  # Fig. 22: up to 9
+    assert plots.mwp(study.run(), quantity="mwp").get_lines()[0].get_ydata()[-1] == drawn[3][-1]  # type: ignore[index]
+
+
+def test_mwp_of_labels_is_bars() -> None:
+    given: dict[str, Any] = {"set": {"warps_per_sm": 48}, "outputs": ["mwp"]}
+    axes = {"workload": ["cmem", "dmadd"]}
+    ax = plots.mwp(dse.Study(model="throughput", machine="gtx580", axes=axes, **given))
+    assert ax.get_lines()[:] == []
+    app = [patch.get_width() for patch in ax.containers[0]]  # type: ignore[attr-defined]
+    assert app[1] == 96  # 48 warps of two requests each
+    assert len(ax.containers) == 4  # no departure delay is published: it never limits
+
+
+# --- energy
+def test_sms_are_shares_of_the_largest() -> None:
+    study = energy()
+    ax = plots.sms(study, at={"core_clock": "1.3 GHz"})
+    ds = dse.Study(**{**vars_of(study), "outputs": ["insts_per_second", "power"]}).run()
+    power = ds.power.sel(core_clock=1.3e9).values
+    _, y = line(ax, "power of the machine")
+    assert y.tolist() == (power / power.max()).tolist()
+    with pytest.raises(dse.DseError, match="choose with at= one value of each axis but active_sms"):
+        plots.sms(study)
+
+
+def test_the_shares_of_the_power_are_the_power() -> None:
+    study = energy(workload=None, axes={"workload": MERGE})
+    ax = plots.power_shares(study)
+    widths = [[bar.get_width() for bar in each] for each in ax.containers]  # type: ignore[attr-defined]
+    power = dse.Study(**{**vars_of(study), "outputs": ["power"]}).run().power.values
+    assert np.sum(widths, axis=0) == pytest.approx(power, rel=1e-12)
+    parts = dse.model("power").yields
+    known = {name for name in PARTS if name in parts}
+    assert known == set(PARTS)
+    unit = {name.replace("_unit_power", "_power") for name in parts if name.endswith("_unit_power")}
+    assert unit <= known
+
+
+def test_areas_where_the_axis_is_of_numbers() -> None:
+    ax = plots.power_shares(energy(), at={"core_clock": "1.3 GHz"})
+    top = max(area.get_paths()[0].vertices[:, 1].max() for area in ax.collections)  # type: ignore[union-attr]
+    assert top == pytest.approx(float(energy(outputs=["power"]).run().power.max()))
+
+
+def test_cooling_begins_where_heating_ends() -> None:
+    axes = {"active_sms": [1, 30], "elapsed": range(0, 61, 10)}
+    study = energy(model="ipp + temperature", axes=axes, outputs=["temperature"])
+    ax = plots.temperature(study)
+    x, y = line(ax, "30")
+    heated = study.run().temperature.sel(active_sms=30).values
+    assert y[:7].tolist() == heated.tolist()
+    assert (x[6], x[7], y[7]) == (60, 60, y[6])
+    assert y[7:] == pytest.approx(57 + (heated[-1] - 57) * np.exp(-np.arange(0, 61, 10) / 60))
+    with pytest.raises(dse.DseError, match="expected a Study"):
+        plots.temperature(study.run())  # type: ignore[arg-type]
+
+
+def test_levels_go_down() -> None:
+    given: dict[str, Any] = {"set": {"warps_per_sm": 48}, "outputs": ["flops"]}
+    axes = {"workload": ["cmem", "madd"]}
+    study = dse.Study(model="throughput", machine="gtx580", axes=axes, **given)
+    bars = [each for each in plots.levels(study).containers if hasattr(each, "patches")]
+    drawn = np.array([[bar.get_width() for bar in each] for each in bars])
+    assert (np.diff(drawn, axis=0) <= 0).all()
+    assert drawn[-1].tolist() == study.run().flops.values.tolist()
+
+
+# --- sharing
+def shares(**more: Any) -> Any:
+    axes = {"benchmark_series": range(1, 17), "gpu_share": [k / 10 for k in range(11)]}
+    return dse.Study(model="energy_speedup", machine="hong2012_node", **({"axes": axes} | more))
+
+
+def test_sixteen_series() -> None:
+    ax = plots.efficiency(shares())
+    series = [x for x in ax.get_lines() if len(x.get_xdata()) == 11]  # type: ignore[arg-type]
+    ds = shares().run()
+    for k, drawn in enumerate(series, start=1):
+        assert drawn.get_xdata() == pytest.approx(ds.speedup.sel(benchmark_series=k).values)
+        assert drawn.get_ydata() == pytest.approx(ds.energy_efficiency.sel(benchmark_series=k))
+    assert len({(x.get_color(), x.get_marker()) for x in series}) == 16
+    words = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert words[0] == "slow CPU, slow GPU"
+    assert words[-1] == "high power of CPU, high of GPU"
+    colors = [series[k].get_color() for k in (4, 8)]  # Fig. 156: series 5 and 9
+    assert colors == [
+        ax.get_legend().legend_handles[words.index(text)].get_color()  # type: ignore[union-attr]
+        for text in ("slow CPU, fast GPU", "fast CPU, slow GPU")
+    ]
+
+
+def test_a_dataset_of_series_is_drawn_with_a_line_each() -> None:
+    found = shares(axes={"benchmark_series": [5, 9], "gpu_share": [0, 0.5, 1]}).run()
+    legend = plots.efficiency(found).get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["5", "9"]
+
+
+# --- any Dataset
+def test_heat_map_holds_the_values_the_optimum_and_the_borders() -> None:
+    study = energy(outputs=["energy"], where=["power <= 150 W"])
+    ax = plots.heatmap(study, "energy", minimize="energy", where="active_sms >= 3")
+    (mesh,) = (x for x in ax.collections if isinstance(x, QuadMesh))
+    ds = dse.Study(**{**vars_of(study), "outputs": ["energy", "power"]}).run()
+    held = ((ds.power <= 150) & (ds.active_sms >= 3)).transpose("core_clock", "active_sms").values
+    drawn = np.ma.filled(mesh.get_array().reshape(2, 30), np.nan)  # type: ignore[union-attr]
+    values = ds.energy.transpose("core_clock", "active_sms").values
+    assert np.array_equal(drawn, np.where(held, values, np.nan), equal_nan=True)
+    best = dse.best_config(dse.optimum(ds, minimize="energy", where="active_sms >= 3"))
+    x, y = line(ax, "least energy")
+    assert (x[0], y[0]) == (best["active_sms"], best["core_clock"])
+    told = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert told == ["least energy", "power <= 150 W", "active_sms >= 3", "not feasible"]
+
+
+def test_maps_take_two_axes() -> None:
+    study = energy(workload=None, axes={"workload": MERGE, **energy().axes})
+    with pytest.raises(dse.DseError, match="a map takes two axes"):
+        plots.heatmap(study, "power")
+    ax = plots.heatmap(study, "power", over="workload", by="active_sms", at={"core_clock": 1.3e9})
+    assert [text.get_text() for text in ax.get_xticklabels()] == MERGE
+    with pytest.raises(dse.DseError, match="no finite value where every constraint holds"):
+        plots.heatmap(energy(), "power", where="power <= 1 W")
+
+
+def test_categories_are_looks_of_the_table() -> None:
+    axes = {"threads": range(50, 2001, 50), "intensity": range(20, 801, 20)}
+    study = dse.Study(model="transit", axes=axes, set=POINT)
+    ax = plots.categories(study, quantity="bound")
+    told = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert told == ["0: thread", "1: memory", "2: computation", "3: capacity"]
+    for handle, name in zip(ax.get_legend().get_patches(), told, strict=True):  # type: ignore[union-attr]
+        assert to_hex(handle.get_facecolor()) == look_of(name.split(": ")[1]).color
+        assert handle.get_hatch() == look_of(name.split(": ")[1]).hatch
+    bound = study.run().bound.values
+    cells = [np.ma.count(x.get_array()) for x in ax.collections if isinstance(x, QuadMesh)]
+    assert cells == [int((bound == flag).sum()) for flag in range(4)]
+    with pytest.raises(dse.DseError, match="has no categories"):
+        plots.categories(study, quantity="ms_throughput")
+
+
+def test_lines_and_their_best() -> None:
+    study = energy(workload=None, axes={"workload": MERGE, "active_sms": range(1, 31)})
+    ax = plots.lines(study, "energy", minimize="energy")
+    ds = dse.Study(**{**vars_of(study), "outputs": ["energy"]}).run()
+    for name in MERGE:
+        assert line(ax, name)[1].tolist() == ds.energy.sel(workload=name).values.tolist()
+    assert line(ax, "least energy")[1].tolist() == ds.energy.min("active_sms").values.tolist()
+    colors = {x.get_label(): x.get_color() for x in ax.get_lines()}
+    again = plots.lines(study, "time")
+    assert colors["svm"] == line_color(again, "svm") == LOOKS["memory"].color
+    with pytest.raises(dse.DseError, match="are too many to tell apart"):
+        plots.lines(energy(outputs=["time"]), "time", over="core_clock")
+
+
+def line_color(ax: Axes, name: str) -> Any:
+    return next(x.get_color() for x in ax.get_lines() if x.get_label() == name)
+
+
+def test_points_that_are_not_feasible_are_not_drawn() -> None:
+    study = energy(outputs=["time", "power"], where="power <= 120 W")
+    ax = plots.lines(study.run(), "power", at={"core_clock": "1.3 GHz"})
+    drawn = np.asarray(ax.get_lines()[0].get_ydata())
+    assert np.nanmax(drawn) <= 120 < study.run().power.max()
+
+
+def test_the_front_is_that_of_the_study() -> None:
+    study = energy(outputs=["time", "power"])
+    ax = plots.pareto(study, minimize=["time", "power"], where="active_sms >= 2")
+    found = study.pareto(minimize=["time", "power"], where="active_sms >= 2").sortby("time")
+    x, y = line(ax, "the front")
+    assert x.tolist() == found.time.values.tolist()
+    assert y.tolist() == found.power.values.tolist()
+    with pytest.raises(dse.DseError, match="a front is drawn of two quantities, was given time"):
+        plots.pareto(study, minimize="time")
+
+
+def test_a_comparison_has_a_line_each() -> None:
+    both = energy(
+        model=["ipp", "occupancy + mwp_cwp"], outputs=["time"], axes={"active_sms": [1, 2]}
+    )
+    legend = plots.lines(both, "time").get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["ipp", "occupancy + mwp_cwp"]
+
+
+# --- all
+FIGURES = [name for name in plots.__all__ if name != "law_figure"]
+
+
+def test_what_a_figure_lacks_is_named() -> None:
+    ds = energy(outputs=["time"]).run()
+    with pytest.raises(dse.DseError, match="the figure needs energy, which the Dataset does not"):
+        plots.lines(ds, "energy")
+    with pytest.raises(dse.DseError, match=r"'core_clok' is no axis .* did you mean 'core_clock'"):
+        plots.lines(ds, "time", at={"core_clok": 1})
+    with pytest.raises(dse.DseError, match="over = 'active': time vary over"):
+        plots.lines(ds, "time", over="active")
+    with pytest.raises(dse.DseError, match="3 cannot be drawn: expected a Study"):
+        plots.lines(3, "time")  # type: ignore[arg-type]
+
+
+def test_each_figure_takes_an_axes_and_returns_it() -> None:
+    for name in FIGURES:
+        function = getattr(plots, name)
+        assert inspect.signature(function).parameters["ax"].default is None
+        assert function.__doc__, name
+    ax = Figure().subplots()
+    assert plots.lines(energy(outputs=["time"]), "time", over="active_sms", ax=ax) is ax
+    assert plots.transit(threads=450, intensity=200, ax=ax, **POINT) is ax
+
+
+def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(dse.DseError, match=r"pip install 'simt-dse\[plot\]'"):
+        plots.transit(threads=450, intensity=200, **POINT)
+
+
+# --- looks
+def grey(color: str) -> float:
+    """How light a colour prints."""
+    return float(np.dot(to_rgb(color), (0.2126, 0.7152, 0.0722)))
+
+
+def together() -> Iterator[list[Any]]:
+    """Looks that stand in one figure."""
+    for names in (
+        ("memory", "computation", "threads", "capacity", "span"),
+        ("departures", "memory", "threads", "application", "result"),
+        ("performance", "power", "work per energy", "published"),
+        ("peak", "no memory", "no ilp", "performance"),
+        [name for name in LOOKS if any(word in name for word in ("warps", "saturated", "enough"))],
+    ):
+        yield [LOOKS[name] for name in names]
+    yield list(PARTS.values())
+    for count in range(1, 17):
+        yield looks_of([str(k) for k in range(count)])
+
+
+def test_looks_differ_in_colour_and_without() -> None:
+    for looks in together():
+        assert len({(x.color, x.line, x.marker, x.hatch) for x in looks}) == len(looks)
+        for k, one in enumerate(looks):
+            for other in looks[:k]:
+                apart = abs(grey(one.color) - grey(other.color)) > 0.1
+                line = (str(one.line), one.marker) != (str(other.line), other.marker)
+                assert apart or line or one.hatch != other.hatch, (one, other)
+
+
+def test_what_looks_alike_means_the_same() -> None:
+    for name, meaning in MEANS.items():
+        assert meaning in LOOKS
+        assert name in TABLE or " " in name or name == "thread"
+    assert look_of("memory_bound") is look_of("memory") is look_of("mwp_peak_bw")
+    assert meaning_of("tile_dim") is None
+    assert looks_of(["svm"]) == looks_of(["svm", "linear"])[:1] == looks_of(["linear", "svm"])[1:]
+    apart = {look.color for look in looks_of(["1", "2", "3"], ["memory"])}
+    assert LOOKS["memory"].color not in apart
+    assert len({str(look.line) for look in variants(LOOKS["memory"], 4)}) == 4
+
+
+def vars_of(study: Any) -> dict[str, Any]:
+    """What a study was given."""
+    names = ("model", "machine", "workload", "axes", "set", "where")
+    return {name: getattr(study, name) for name in names}
