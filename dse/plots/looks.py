@@ -179,7 +179,7 @@ _HATCHES = (
 #: Names that look the same in every figure, whichever others stand beside them.
 _NAMED = (
     ("svm", "linear", "sepia", "blackscholes", "mat_naive", "mat_tiled"),
-    ("gtx280", "8800gt", "8800gtx", "fx5600", "gtx480", "gtx580", "c2075", "gtx690"),
+    ("gtx280", "gtx480", "gtx580", "fx5600", "8800gtx", "c2075", "8800gt", "gtx690"),
     ("cmem", "dmadd", "madd", "mmul", "dotp"),
 )
 

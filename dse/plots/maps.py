@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.api import best_config, optimum
+from dse.plots.cells import borders, hatch_cells, mesh
 from dse.plots.frame import axes_of, legend, named, side, title
 from dse.plots.looks import GREY, LOOKS, UNIFORM, looks_of
 from dse.plots.sources import Source, dataset, needed
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["categories", "heatmap"]
 
 Array = NDArray[Any]
-
-#: Lines of constraints, in their order.
-_BORDERS = ("-", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 
 
 def heatmap(
@@ -78,7 +76,7 @@ def heatmap(
     if goal is not None:
         best = best_config(optimum(ds, minimize=minimize, maximize=maximize, where=texts))
         handles.append(_star(ax, ds, best, over, by, goal, minimize is not None))
-    handles += list(_borders(ax, ds, over, by, edges))
+    handles += list(borders(ax, ds, over, by, edges))
     if not held.all():
         handles.append(_broken(ax, ds, over, by, held))
     _side(ax.xaxis, ds[over])
@@ -183,26 +181,10 @@ def _held(
 
 
 # --- drawing
-def _places(ds: xr.Dataset, axis: str) -> tuple[Array, Array]:
-    """The middles of the cells along an axis, and their edges."""
-    values = ds[axis].values
-    middles = values.astype(float) if values.dtype.kind in "iuf" else np.arange(len(values)) * 1.0
-    if len(middles) == 1:
-        return middles, np.array([middles[0] - 0.5, middles[0] + 0.5])
-    inner = (middles[1:] + middles[:-1]) / 2
-    ends = 2 * middles[[0, -1]] - inner[[0, -1]]
-    return middles, np.concatenate([ends[:1], inner, ends[1:]])
-
-
 def _side(axis: Any, variable: xr.DataArray) -> None:
     side(axis, variable)
     if variable.dtype.kind not in "iuf":
         axis.set_ticks(np.arange(variable.size), [str(value) for value in variable.values])
-
-
-def _mesh(ax: Axes, ds: xr.Dataset, grid: xr.DataArray, values: Array, **more: Any) -> Any:
-    x, y = (_places(ds, str(grid.dims[k]))[1] for k in (1, 0))
-    return ax.pcolormesh(x, y, np.ma.masked_invalid(values), shading="flat", **more)
 
 
 def _values(ax: Axes, ds: xr.Dataset, quantity: str, grid: Any, held: Array) -> list[Any]:
@@ -213,8 +195,8 @@ def _values(ax: Axes, ds: xr.Dataset, quantity: str, grid: Any, held: Array) -> 
             f"{quantity} has no finite value where every constraint holds: relax them, or choose "
             "other values with at="
         )
-    mesh = _mesh(ax, ds, grid, values, cmap=UNIFORM)
-    bar = ax.figure.colorbar(mesh, ax=ax)
+    cells = mesh(ax, ds, grid, values, cmap=UNIFORM)
+    bar = ax.figure.colorbar(cells, ax=ax)
     side(bar.ax.yaxis, ds[quantity])
     return []
 
@@ -229,32 +211,18 @@ def _flags(ax: Axes, ds: xr.Dataset, quantity: str, grid: Any, held: Array) -> l
     looks = looks_of(words)
     values = np.asarray(grid.values, dtype=float)
     handles: list[Any] = []
-    x, y = (_places(ds, str(grid.dims[k]))[1] for k in (1, 0))
+    by, over = map(str, grid.dims)
     for flag, word, look in zip(flags, words, looks, strict=True):
         inside = (values == flag) & held
         if not inside.any():
             continue
-        shown = np.ma.masked_where(~inside, values)
-        ax.pcolormesh(x, y, shown, cmap=ListedColormap([look.color]), alpha=0.55)
-        _hatch(ax, x, y, inside, look.hatch, "0.25")
+        shown = np.where(inside, values, np.nan)
+        mesh(ax, ds, grid, shown, cmap=ListedColormap([look.color]), alpha=0.55)
+        hatch_cells(ax, ds, over, by, inside, look.hatch, "0.25")
         area = look.of_area(alpha=0.55, label=f"{flag}: {word.replace('_', ' ')}")
         handles.append(Patch(**area))
     title(ax, named(ds[quantity]))
     return handles
-
-
-def _hatch(ax: Axes, x: Array, y: Array, inside: Array, hatch: str, color: str) -> None:
-    """Hatch cells as one area, without drawing their edges."""
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
-
-    cells = [
-        [(x[i], y[j]), (x[i + 1], y[j]), (x[i + 1], y[j + 1]), (x[i], y[j + 1]), (x[i], y[j])]
-        for j, i in np.argwhere(inside)
-    ]
-    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(cells)
-    area = Path(np.concatenate(cells), codes)
-    ax.add_patch(PathPatch(area, facecolor="none", edgecolor=color, hatch=hatch, lw=0))
 
 
 def _broken(ax: Axes, ds: xr.Dataset, over: str, by: str, held: Array) -> Any:
@@ -262,8 +230,7 @@ def _broken(ax: Axes, ds: xr.Dataset, over: str, by: str, held: Array) -> Any:
     from matplotlib.patches import Patch
 
     hatch = LOOKS["constraint"].hatch
-    x, y = (_places(ds, axis)[1] for axis in (over, by))
-    _hatch(ax, x, y, ~held, hatch, GREY)
+    hatch_cells(ax, ds, over, by, ~held, hatch, GREY)
     return Patch(facecolor="white", edgecolor=GREY, hatch=hatch, label="not feasible")
 
 
@@ -279,22 +246,3 @@ def _star(
     look = LOOKS["optimum"]
     text = f"{'least' if least else 'most'} {goal}"
     return ax.plot(at[:1], at[1:], label=text, **look.of_mark(16))[0]
-
-
-def _borders(
-    ax: Axes, ds: xr.Dataset, over: str, by: str, edges: Mapping[str, Array]
-) -> Iterator[Any]:
-    """Lines along the cells between which a constraint comes to hold."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.lines import Line2D
-
-    x, y = (_places(ds, axis)[1] for axis in (over, by))
-    for k, (text, held) in enumerate(edges.items()):
-        beside = np.argwhere(held[:, 1:] != held[:, :-1])
-        above = np.argwhere(held[1:] != held[:-1])
-        parts = [[(x[i + 1], y[j]), (x[i + 1], y[j + 1])] for j, i in beside]
-        parts += [[(x[i], y[j + 1]), (x[i + 1], y[j + 1])] for j, i in above]
-        line = _BORDERS[k % len(_BORDERS)]
-        ax.add_collection(LineCollection(parts, colors="white", lw=3.4), autolim=False)
-        ax.add_collection(LineCollection(parts, colors="black", lw=1.6, ls=line), autolim=False)
-        yield Line2D([], [], color="black", lw=1.6, ls=line, label=text)
