@@ -1,0 +1,254 @@
+"""A page for each model, from its graph: equations, sources, units, regimes, advice."""
+
+import contextlib
+import importlib
+import inspect
+import re
+from itertools import combinations
+from pathlib import Path
+
+import dse
+from dse.wording import value_text
+from pages.gallery import figures_of
+from pages.rst import heading, listed, math, paragraphs, plain, table
+from symbolic.quantities import RULES
+
+#: Formulas longer than this, in LaTeX, are left to the equations they are made of.
+LONG = 260
+
+KEPT = "A configuration that breaks one is not feasible; one of unknown quantities is not asked."
+
+
+def models():
+    """The shipped models, by name; those of ``DSE_PATH`` are no part of the project."""
+    home = Path(importlib.import_module("symbolic.models").__file__).parent
+    return {name: model for name, model in dse.models().items() if (home / f"{name}.py").is_file()}
+
+
+def module_of(model):
+    """The file of a shipped model."""
+    return importlib.import_module(f"symbolic.models.{model.name}")
+
+
+def label_of(model, eq):
+    """The label of the place that shows an equation, or the first of those of a quantity."""
+    return f"{model.name}-{eq}" if isinstance(eq, str) else f"{model.name}-{eq.name}-{eq.switches}"
+
+
+def link(model, name):
+    """The name of a quantity, which leads to its equation where the model has one."""
+    return f":ref:`{name} <{label_of(model, name)}>`" if name in model.yields else f"``{name}``"
+
+
+def symbol(model, name):
+    """The symbol of the paper, where the model tells it."""
+    return next((eq.symbol for eq in model.variants(name) if eq.symbol), "")
+
+
+def written(model, name):
+    """A quantity in a formula: by its symbol, else by its name."""
+    return symbol(model, name) or rf"\mathrm{{{name}}}".replace("_", r"\_")
+
+
+def latex(model, expression):
+    """A SymPy expression with the symbols of the paper."""
+    from sympy import latex as write
+
+    names = {part: written(model, part.name) for part in expression.free_symbols}
+    return write(expression, symbol_names=names, mul_symbol="dot")
+
+
+def domain(row):
+    """What values a quantity may take."""
+    if row.is_label:
+        return " or ".join(f"``{label}``" for label in row.labels) or "a label"
+    return plain(str(row.domain).replace("inf", "∞"))
+
+
+def default(model, row):
+    """The value taken where none is given."""
+    if row.default is None:
+        return ""
+    if row.is_label or row.default in model.quantities:
+        return f"``{row.default}``"
+    return value_text(row.default, row.unit)
+
+
+def quantities(model, names):
+    """A table of quantities."""
+    rows = []
+    for name in names:
+        row, sign = model.quantity(name), symbol(model, name)
+        cells = [link(model, name), f":math:`{sign}`" if sign else "", plain(row.unit), domain(row)]
+        rows.append([*cells, default(model, row), plain(row.meaning)])
+    header = ["quantity", "symbol", "unit", "domain", "default", "meaning"]
+    kept = [at for at in range(6) if at in (0, 5) or any(row[at] for row in rows)]
+    return table([header[at] for at in kept], [[row[at] for at in kept] for row in rows])
+
+
+def switches_of(model):
+    """The switches of a model, and what each of them chooses among."""
+    found = {}
+    for eq in model.equations:
+        for name in eq.when:
+            found.setdefault(name, {}).setdefault(eq.name, []).append(eq)
+    return found
+
+
+def switches(model):
+    """Each switch: its labels and which equations it chooses, and why where it is a correction."""
+    for name, chosen in switches_of(model).items():
+        row = model.quantity(name)
+        yield f"**{name}**: {plain(row.meaning)}; {domain(row)}, by default ``{row.default}``."
+        if name != "printed":
+            yield "Chooses the equations of " + ", ".join(link(model, of) for of in chosen) + "."
+            continue
+        yield "By default these are corrected, with ``true`` they are as the paper prints them:"
+        reasons = {of: [told(eq) for eq in eqs if told(eq)] for of, eqs in chosen.items()}
+        yield listed(f"{link(model, of)}. {' '.join(why)}" for of, why in reasons.items())
+
+
+def told(eq):
+    """What the docstring of a correction says of it, after its first sentence."""
+    if eq.when.get("printed") != "false":
+        return ""
+    parts = re.split(r"\n\s*\n", eq.doc)[1:]
+    return " ".join(" ".join(p.split()) for p in parts if not p.startswith((">>>", ".. math")))
+
+
+def regimes(model):
+    """Each family of regimes: where each holds, the main outputs in it, the borders between."""
+    union = getattr(module_of(model), "UNION", "")
+    if union:
+        parts = ", ".join(f":ref:`{part} <model-{part}>`" for part in union.split(" + "))
+        yield f"Those of its parts: {parts}."
+        return
+    families = {family.of: family for family in model.families}
+    known = [set(family.terms) for family in model.families]
+    flagged = [
+        eq.name
+        for eq in model.equations
+        if eq.flags and not any(terms <= set(eq.flags.values()) for terms in known)
+    ]
+    for of in dict.fromkeys([*families, *flagged]):
+        try:
+            found = model.regimes(of)
+        except dse.DseError:  # of a switch that is not the default
+            found = ()
+        family = families.get(of)
+        if family is None and not found:
+            continue
+        size = "largest" if family and family.largest else "smallest"
+        terms = family.terms.items() if family else ()
+        which = ", ".join(f"*{name}* {link(model, term)}" for name, term in terms)
+        yield f"{link(model, of)}" + (f", the {size} of: {which}." if which else ":")
+        yield listed(regime(model, one) for one in found)
+        rows = list(borders(model, family)) if found and family else []
+        if rows:
+            yield "Borders, where two of these are equal:"
+            yield table(["between", "at"], rows)
+
+
+def regime(model, one):
+    """A regime: its condition, and the main outputs where their formulas are short."""
+    condition = latex(model, one.condition)
+    if len(condition) < LONG:
+        text = f"*{plain(one.label)}* where\n\n{math(condition)}"
+    else:
+        text = f"*{plain(one.label)}*"
+    found = []
+    for name, expression in one.outputs.items():
+        if name != one.of and hasattr(expression, "free_symbols"):
+            formula = f"{written(model, name)} = {latex(model, expression)}"
+            found += [formula] if len(formula) < LONG and "cases" not in formula else []
+    joined = math(", \\quad ".join(found))
+    return f"{text}\n\nwith\n\n{joined}" if found else text
+
+
+def borders(model, family):
+    """Where the terms of two regimes are equal, solved for the inputs that stand in a term."""
+    standing = {}
+    for term in family.terms.values():
+        names = {term}
+        with contextlib.suppress(dse.DseError):
+            names |= {part.name for part in model.closed_form(term).free_symbols}
+        standing[term] = names
+    for (a, first), (b, second) in combinations(family.terms.items(), 2):
+        for name in model.inputs:
+            if name not in standing[first] | standing[second]:
+                continue
+            with contextlib.suppress(dse.DseError):
+                found = model.border(a, b, solve_for=name)
+                for one in found if isinstance(found, list) else [found]:
+                    text = latex(model, one)
+                    if len(text) < LONG:
+                        at = f":math:`{written(model, name)} = {text}`"
+                        yield [f"{plain(a)}, {plain(b)}", at]
+
+
+def rules(model):
+    """The rules of the model, and those of all models among its quantities."""
+    known = {*model.inputs, *model.yields}
+    for rule in model.rules:
+        if rule not in RULES or known.issuperset(re.findall(r"[a-z_]\w*", rule)):
+            yield f"``{rule}``"
+
+
+def advice(model):
+    """What ``dse.advise`` looks at."""
+    for guide in model.guides:
+        aim = "larger" if guide.maximize else "smaller"
+        yield f"By {link(model, guide.state)}, to make {link(model, guide.goal)} {aim}. Moves:"
+        labels = next(eq.flags for eq in model.variants(guide.state)).values()
+        helps = {"in any": guide.helps} if isinstance(guide.helps, str) else guide.helps
+        for label, text in helps.items():
+            if label in labels or label == "in any":
+                names = re.sub(r"\w+", lambda name: link(model, name[0]), text)
+                names = re.sub(r"\s*\+\s*", " with ", names)
+                yield listed([f"*{plain(label)}*: {names}"])
+        for name, of in guide.suggests.items():
+            if name in model.yields:
+                yield f"In closed form {link(model, name)} tells what {link(model, of)} should be."
+
+
+def equations(model):
+    """Every equation: what it yields, its source and switches, the formula, the docstring."""
+    for eq, line in zip(model.equations, model.latex().splitlines(), strict=True):
+        row = model.quantity(eq.name)
+        first = eq is model.variants(eq.name)[0]
+        extra = f"\n\n.. _{label_of(model, eq.name)}:" if first else ""
+        title = f"{eq.name} ({eq.switches})" if eq.when else eq.name
+        yield f".. _{label_of(model, eq)}:{extra}\n\n" + heading(title, "~")
+        unit = f" [{plain(row.unit)}]" if row.unit else ""
+        meaning = f": {plain(row.meaning)}" if row.meaning else ""
+        flags = "; ".join(f"{value} {text}" for value, text in eq.flags.items())
+        flags = f" Values: {plain(flags)}." if flags else ""
+        source = f"*{plain(eq.source)}*. " if eq.source else ""
+        yield f"{source}``{eq.name}``{unit} in {domain(row)}{meaning}.{flags}"
+        if eq.table:
+            names = ", ".join(link(model, name) for name in eq.inputs)
+            yield f"A table, computed before the grid from {names}."
+        else:
+            yield math(line.rsplit(r" \quad \text{", 1)[0])
+        yield eq.doc
+
+
+def model_page(model):
+    """The page of a model."""
+    doc = inspect.getdoc(module_of(model)) or ""
+    parts = [heading(model.name, "=", f"model-{model.name}"), doc]
+    parts += [f"In Python ``dse.model({model.name!r})``, in a shell ``dse models {model.name}``."]
+    parts += figures_of(model)
+    sections = {
+        "Inputs": [quantities(model, model.inputs)],
+        "Main outputs": [quantities(model, model.outputs)],
+        "Switches and corrections": list(switches(model)),
+        "Rules": [KEPT, listed(rules(model))] if any(rules(model)) else [],
+        "Regimes": list(regimes(model)),
+        "Advice": list(advice(model)),
+    }
+    for title, texts in sections.items():
+        if any(texts):
+            parts += [heading(title, "-"), *texts]
+    parts += [heading("Equations", "-"), *equations(model)]
+    return paragraphs(*parts)

@@ -1,0 +1,140 @@
+"""The generated pages hold every model, equation, source, machine, workload and figure."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dse
+from symbolic.quantities import RULES
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+SHIPPED = sorted(
+    path.stem
+    for path in (ROOT / "symbolic" / "models").glob("*.py")
+    if not path.stem.startswith("_")
+)
+
+
+@pytest.fixture(scope="module")
+def generator() -> Iterator[Any]:
+    """The package that makes the pages, which lies in no installed place."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(DOCS))
+        patch.delenv("DSE_PATH", raising=False)
+        import pages  # type: ignore[import-not-found]
+
+        yield pages
+    for name in [name for name in sys.modules if name.split(".")[0] == "pages"]:
+        del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def made(generator: Any) -> dict[str, str]:
+    return dict(generator.pages())
+
+
+def words(text: str) -> str:
+    """A text as it is read: on one line, without the marks that keep it from being a mark."""
+    return " ".join(re.sub(r"\\(.)", r"\1", text).split())
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_page_holds_every_equation_and_its_source(name: str, made: dict[str, str]) -> None:
+    model, page = dse.model(name), made[f"models/{name}.rst"]
+    body = page.partition("\nEquations\n")[2]
+    starts = [match.start() for match in re.finditer(r"^\.\. _[\w-]+-[\w=, ]*:$", body, re.M)]
+    pieces = dict.fromkeys(zip(starts, [*starts[1:], len(body)], strict=True))
+    shown = [body[a:b] for a, b in pieces if "~~~" in body[a:b]]
+    formulas = [line.split(r" \quad ")[0] for line in model.latex().splitlines()]
+    assert len(shown) == len(model.equations) == len(formulas)
+    for piece, eq, formula in zip(shown, model.equations, formulas, strict=True):
+        row = model.quantity(eq.name)
+        assert re.search(rf"^{eq.name}\b.*\n~~~~", piece, re.M)
+        assert words(eq.source) in words(piece)
+        assert eq.doc in piece
+        assert all(f"{switch}={label}" in piece for switch, label in eq.when.items())
+        assert words(row.meaning) in words(piece)
+        assert f"[{row.unit}]" in piece or not row.unit
+        assert all(f"{value} {meaning}" in words(piece) for value, meaning in eq.flags.items())
+        if eq.table:
+            assert all(need in piece.partition("A table")[2] for need in eq.inputs)
+        else:
+            assert f".. math:: {formula}\n" in piece
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_page_holds_every_input_switch_rule_and_guide(name: str, made: dict[str, str]) -> None:
+    model, page = dse.model(name), made[f"models/{name}.rst"]
+    head = words(page.partition("\nEquations\n")[0])
+    for need in model.inputs:
+        row = model.quantity(need)
+        assert f"``{need}``" in head
+        assert words(row.meaning) in head
+        assert row.is_label or str(row.domain).replace("inf", "∞") in head
+    for switch in {switch for eq in model.equations for switch in eq.when}:
+        assert f"**{switch}**" in head
+    own = [rule for rule in model.rules if rule not in RULES]
+    assert all(f"``{rule}``" in head for rule in own)
+    for guide in model.guides:
+        moves = [guide.helps] if isinstance(guide.helps, str) else guide.helps.values()
+        told = head.partition(" Advice ")[2]
+        assert all(move in told for text in moves for move in re.findall(r"\w+", text))
+
+
+def test_corrections_of_the_print_are_told(made: dict[str, str]) -> None:
+    told = words(made["models/mwp_cwp.rst"]).partition("with ``true`` they are as the paper prints")
+    assert "computation longer than memory is case 3" in told[2]
+    assert (
+        words(made["models/mwp_cwp.rst"]).count("Correction (a)") >= 2
+    )  # here and at its equation
+
+
+def test_regimes_and_borders_are_told(made: dict[str, str]) -> None:
+    page = made["models/transit.rst"]
+    border = r"\mathrm{threads} = \mathrm{ms\_peak} \cdot \left(\mathrm{intensity} + "
+    assert border + r"\mathrm{mem\_latency}\right)" in page
+    assert "*memory* where" in page
+
+
+@pytest.mark.parametrize("kind", ["machine", "workload"])
+def test_every_value_of_the_catalogue_has_its_source(kind: str, made: dict[str, str]) -> None:
+    page = words(made[f"{kind}s.rst"])
+    entries = getattr(dse, f"{kind}s")()
+    assert len(entries) > 10
+    for name, entry in entries.items():
+        assert name.removeprefix("cc") in page
+        for quantity, value in entry.values.items():
+            origin = words(f"**assumed**: {value.assumed}" if value.assumed else value.source)
+            assert f"``{quantity}``" in page
+            assert origin in page
+
+
+def test_every_figure_has_its_page_and_shows_its_models(made: dict[str, str]) -> None:
+    scripts = [path.stem for path in (DOCS / "gallery").glob("*.py")]
+    assert {f"gallery/{name}.rst" for name in scripts} < set(made)
+    for name in scripts:
+        assert f"image:: {name}.png" in made[f"gallery/{name}.rst"]
+        assert f"figure:: {name}.png" in made["gallery/index.rst"]
+        assert any(f"/{name}" in made[f"models/{model}.rst"] for model in SHIPPED) or name == "law"
+    assert "/generated/gallery/transit.png" in made["models/transit.rst"]
+
+
+def test_a_page_of_what_is_gone_goes(generator: Any, tmp_path: Path) -> None:
+    old = tmp_path / "models" / "gone.rst"
+    old.parent.mkdir()
+    old.write_text("gone")
+    generator.write(tmp_path)
+    assert not old.exists()
+    assert (tmp_path / "models" / "transit.rst").read_text().startswith(".. _model-transit:")
+
+
+def test_the_command_is_named() -> None:
+    assert "sphinx-build -W --keep-going docs build/docs" in (ROOT / "README.md").read_text()
+    assert "/docs/generated/\n" in (ROOT / ".gitignore").read_text()
