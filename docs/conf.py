@@ -1,4 +1,4 @@
-"""Of the documentation, which is built by ``sphinx-build -W --keep-going docs build/docs``."""
+"""Of the documentation, which is built by ``sphinx-build -aEW docs build/docs``."""
 
 import re
 import sys
@@ -21,6 +21,7 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True  # not the whole table of quantities
 autodoc_typehints = "none"
+napoleon_use_ivar = True
 napoleon_use_rtype = False
 html_theme = "furo"
 html_title = "simt-dse"
@@ -46,6 +47,19 @@ def formula(writer, node, *, block=False):
     raise docutils.nodes.SkipNode
 
 
+def set_apart(app, what, name, obj, options, lines):
+    """Head the examples of a docstring, which the section before them would take for its own.
+
+    A colon in the sentence of a property is none after a type.
+    """
+    if what == "property" and lines:
+        lines[0] = lines[0].replace(": ", " – ")
+    first = next((at for at, line in enumerate(lines) if line.startswith(">>>")), 0)
+    underlined = [at for at, line in enumerate(lines[:first]) if re.fullmatch("-{3,}", line)]
+    if underlined and lines[underlined[-1] - 1] != "Examples":
+        lines[first:first] = ["Examples", "--------"]
+
+
 def generate(app):
     """Write the generated pages and draw the gallery before Sphinx looks for its sources."""
     write(HERE / "generated")
@@ -58,3 +72,4 @@ def setup(app):
         "mathml", (formula, None), (lambda *of: formula(*of, block=True), None)
     )
     app.connect("builder-inited", generate)
+    app.connect("autodoc-process-docstring", set_apart, priority=400)  # before napoleon reads them

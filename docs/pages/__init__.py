@@ -4,7 +4,7 @@ import dse
 from pages.catalogue import catalogue, commands, limits
 from pages.gallery import gallery
 from pages.models import model_page, models
-from pages.rst import heading, paragraphs, plain, table, tree
+from pages.rst import heading, paragraphs, table, tree
 
 HOW = """\
 Each page is made from the equations that are evaluated, compiled and swept. An equation is shown as
@@ -23,7 +23,7 @@ def pages():
     """Every generated page by its place."""
     for name, model in models().items():
         yield f"models/{name}.rst", model_page(model)
-    rows = [[f":doc:`{name}`", plain(model.summary)] for name, model in models().items()]
+    rows = [[f":doc:`{name}`", model.summary] for name, model in models().items()]
     summary = table(["model", "what it says"], rows, "20 80")
     yield "models/index.rst", paragraphs(heading("Models", "="), HOW, summary, tree(models()))
     shipped = {n: e for n, e in dse.machines().items() if not n.startswith("cc")}

@@ -62,7 +62,7 @@ def domain(row):
     """What values a quantity may take."""
     if row.is_label:
         return " or ".join(f"``{label}``" for label in row.labels) or "a label"
-    return plain(str(row.domain).replace("inf", "∞"))
+    return plain(row.domain).replace("inf", "∞").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def default(model, row):
@@ -141,28 +141,33 @@ def regimes(model):
         size = "largest" if family and family.largest else "smallest"
         terms = family.terms.items() if family else ()
         which = ", ".join(f"*{name}* {link(model, term)}" for name, term in terms)
-        yield f"{link(model, of)}" + (f", the {size} of: {which}." if which else ":")
-        yield listed(regime(model, one) for one in found)
+        points = [text for one in found if (text := regime(model, one, family is None))]
+        if which or points:
+            yield f"{link(model, of)}" + (f", the {size} of: {which}." if which else ":")
+            yield listed(points)
         rows = list(borders(model, family)) if found and family else []
         if rows:
             yield "Borders, where two of these are equal:"
             yield table(["between", "at"], rows)
 
 
-def regime(model, one):
-    """A regime: its condition, and the main outputs where their formulas are short."""
+def regime(model, one, alone):
+    """A regime: its condition, and the main outputs where their formulas are short.
+
+    Nothing where there are none, unless the condition stands alone: no terms tell it.
+    """
     condition = latex(model, one.condition)
-    if len(condition) < LONG:
-        text = f"*{plain(one.label)}* where\n\n{math(condition)}"
-    else:
-        text = f"*{plain(one.label)}*"
+    short = len(condition) < LONG
+    text = f"*{plain(one.label)}* where\n\n{math(condition)}" if short else f"*{plain(one.label)}*"
     found = []
     for name, expression in one.outputs.items():
         if name != one.of and hasattr(expression, "free_symbols"):
             formula = f"{written(model, name)} = {latex(model, expression)}"
             found += [formula] if len(formula) < LONG and "cases" not in formula else []
     joined = math(", \\quad ".join(found))
-    return f"{text}\n\nwith\n\n{joined}" if found else text
+    if not found:
+        return text if alone and short else ""
+    return f"{text}\n\nwith\n\n{joined}"
 
 
 def borders(model, family):
@@ -206,6 +211,8 @@ def advice(model):
                 names = re.sub(r"\w+", lambda name: link(model, name[0]), text)
                 names = re.sub(r"\s*\+\s*", " with ", names)
                 yield listed([f"*{plain(label)}*: {names}"])
+        for switch, note in guide.notes.items():
+            yield f"With ``{switch}``: {plain(note)}."
         for name, of in guide.suggests.items():
             if name in model.yields:
                 yield f"In closed form {link(model, name)} tells what {link(model, of)} should be."

@@ -85,6 +85,7 @@ def test_a_page_holds_every_input_switch_rule_and_guide(name: str, made: dict[st
     for guide in model.guides:
         moves = [guide.helps] if isinstance(guide.helps, str) else guide.helps.values()
         told = head.partition(" Advice ")[2]
+        assert all(words(note) in told for note in guide.notes.values())
         assert all(move in told for text in moves for move in re.findall(r"\w+", text))
 
 
@@ -136,5 +137,5 @@ def test_a_page_of_what_is_gone_goes(generator: Any, tmp_path: Path) -> None:
 
 
 def test_the_command_is_named() -> None:
-    assert "sphinx-build -W --keep-going docs build/docs" in (ROOT / "README.md").read_text()
+    assert "sphinx-build -aEW docs build/docs" in (ROOT / "README.md").read_text()
     assert "/docs/generated/\n" in (ROOT / ".gitignore").read_text()
