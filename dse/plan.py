@@ -95,7 +95,9 @@ def _clock_is_free(grid: Grid) -> Callable[[tuple[str, ...]], bool]:
 
     def free(key: tuple[str, ...]) -> bool:
         graph, leaves = grid.graphs[key], grid.leaves[key]
-        if "core_clock" not in leaves or not leaves["core_clock"].axes:
+        behind = graph.ancestors(["core_clock"]) if "core_clock" in graph.definitions else set()
+        axes = {axis for name in behind & leaves.keys() for axis in leaves[name].axes}
+        if not axes - {"machine"}:  # each machine has its own clock
             return False
         following = {
             name

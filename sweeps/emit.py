@@ -193,11 +193,8 @@ class _Emitter:
             if isinstance(value, bool):
                 return repr(value)
             number = float(value)
-            if math.isnan(number):
-                return "np.nan"
-            if math.isinf(number):
-                return "np.inf" if number > 0 else "-np.inf"
-            return repr(number) if number >= 0 else f"({number!r})"
+            text = repr(number) if math.isfinite(number) else f"np.{abs(number)}"
+            return text if math.copysign(1, number) > 0 else f"(-{text.lstrip('-')})"
         if node.op == "reference" and self.vector[id(node)]:
             return f"{self.name(node)}[j]"
         if self._inlined(node):

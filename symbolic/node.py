@@ -63,31 +63,31 @@ class Node:
 
     # --- arithmetic records itself
     def __add__(self, other: Any) -> Node:
-        return Node("add", (self, constant(other)))
+        return _arithmetic("add", self, other)
 
     def __radd__(self, other: Any) -> Node:
-        return Node("add", (constant(other), self))
+        return _arithmetic("add", other, self)
 
     def __sub__(self, other: Any) -> Node:
-        return Node("sub", (self, constant(other)))
+        return _arithmetic("sub", self, other)
 
     def __rsub__(self, other: Any) -> Node:
-        return Node("sub", (constant(other), self))
+        return _arithmetic("sub", other, self)
 
     def __mul__(self, other: Any) -> Node:
-        return Node("mul", (self, constant(other)))
+        return _arithmetic("mul", self, other)
 
     def __rmul__(self, other: Any) -> Node:
-        return Node("mul", (constant(other), self))
+        return _arithmetic("mul", other, self)
 
     def __truediv__(self, other: Any) -> Node:
-        return Node("div", (self, constant(other)))
+        return _arithmetic("div", self, other)
 
     def __rtruediv__(self, other: Any) -> Node:
-        return Node("div", (constant(other), self))
+        return _arithmetic("div", other, self)
 
     def __neg__(self) -> Node:
-        return Node("mul", (constant(-1), self))
+        return _arithmetic("mul", -1, self)
 
     def __pos__(self) -> Node:
         return self
@@ -129,6 +129,16 @@ class Node:
 
     __int__ = __float__ = __round__ = __abs__ = __index__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _refuse
+
+
+def _arithmetic(op: str, a: Any, b: Any) -> Node:
+    args = (constant(a), constant(b))
+    if any(arg.is_boolean for arg in args):
+        raise TypeError(
+            "an equation cannot use + - * / over conditions: use where(condition, 1, 0), or both, "
+            "either, negate"
+        )
+    return Node(op, args)
 
 
 def constant(value: Any) -> Node:

@@ -699,7 +699,7 @@ def _rows() -> Iterator[Quantity]:
     )
     yield row("baseline_power", "W", _POS, "power of the system, CPU as it was (P_o)", (50, 400))
     yield row("shared_time", "s", _NONNEG, "time of both devices together (T_N)", (1e-3, 10))
-    yield row("shared_power", "W", _POS, "power of both devices together (P_N)", (50, 400))
+    yield row("combined_power", "W", _POS, "power of both devices together (P_N)", (50, 400))
     yield row("speedup", "", _RESULT, "baseline time over the new (S)", (0.1, 10))
     yield row("energy_efficiency", "", _RESULT, "baseline energy over the new (E)", (0.1, 10))
     yield row("best_speed_share", "", "[0, 1]", "share of the GPU for the shortest time")

@@ -48,7 +48,7 @@ def wide_fp_insts(fp_fused_insts, fp_vec_fused_insts):
     return fp_fused_insts + fp_vec_fused_insts
 
 
-@equation(name="wide_fp_insts", source="Hong 2012, §5.7", symbol=r"\#VecFP", when=CPU)
+@equation(name="wide_fp_insts", source="Hong 2012, §5.7", symbol=r"\#FusedFP", when=CPU)
 def wide_fp_insts_cpu(fp_vec_insts, fp_vec_fused_insts):
     """Floating-point instructions that SIMD lanes share; a fused one is two. [instructions]
 
@@ -102,7 +102,7 @@ def peak_wide(peak_narrow):
     return 2 * peak_narrow
 
 
-@equation(name="peak_wide", source="Hong 2012, Eq. 66, Table 14", symbol="DevPeakVecFP", when=CPU)
+@equation(name="peak_wide", source="Hong 2012, Eq. 66, Table 14", symbol="DevPeakFusedFP", when=CPU)
 def peak_wide_cpu(active_sms, simd_units, simd_lanes, core_clock):
     """Operations a second of the SIMD units of the cores in use. [1/s]
 

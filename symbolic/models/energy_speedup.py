@@ -6,8 +6,8 @@ slow or fast and which draws low or high power; ``node_configuration`` 1-4 are F
 thesis prints no numbers for these words: a machine file names them, as assumed.
 
 Corrections: Table 16 prints a slow CPU in every series (``printed``); series 9-16 are of a fast
-one, as Fig. 156 has it. A device without a share of the work draws no dynamic power; otherwise the
-energy efficiency of the baseline would not be 1.
+one, as Fig. 156 has it. A device without a share of the work draws no dynamic power; as printed it
+does, and the energy efficiency of the baseline is not 1. The best shares are those as corrected.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ OUTPUTS = (
     "speedup",
     "energy_efficiency",
     "shared_time",
-    "shared_power",
+    "combined_power",
     "best_speed_share",
     "best_energy_share",
 )
 
 BENCHMARKS = _appendix_a.EQUATIONS
+
+PRINTED, CORRECTED = _appendix_a.PRINTED, _appendix_a.CORRECTED
 
 
 @equation(source="Hong 2012, Eq. 104, all work on the CPU", symbol="T_{CPU}")
@@ -149,9 +151,11 @@ def shared_time(cpu_time, gpu_time):
     return maximum(cpu_time, gpu_time)
 
 
-@equation(source="Hong 2012, Eq. 114")
+@equation(name="cpu_dynamic_power", source="Hong 2012, Eq. 114", when=CORRECTED)
 def cpu_dynamic_power(cpu_full_power, gpu_share):
-    """Dynamic power of the CPU, none where it has no share (correction). [W]
+    """Dynamic power of the CPU, none where it has no share. [W]
+
+    Correction: with what Eq. 114 adds for a device without work, E is not 1 at the baseline.
 
     >>> cpu_dynamic_power(40.0, 0.5), cpu_dynamic_power(40.0, 1.0)
     (40.0, 0.0)
@@ -159,9 +163,21 @@ def cpu_dynamic_power(cpu_full_power, gpu_share):
     return where(gpu_share < 1, cpu_full_power, 0.0)
 
 
-@equation(source="Hong 2012, Eq. 114")
+@equation(name="cpu_dynamic_power", source="Hong 2012, Eq. 114", when=PRINTED)
+def cpu_dynamic_power_printed(cpu_full_power):
+    """Dynamic power of the CPU, whether it has a share or not. [W]
+
+    >>> cpu_dynamic_power_printed(40.0)
+    40.0
+    """
+    return cpu_full_power
+
+
+@equation(name="gpu_dynamic_power", source="Hong 2012, Eq. 114", when=CORRECTED)
 def gpu_dynamic_power(gpu_full_power, gpu_share):
-    """Dynamic power of the GPU, none where it has no share (correction). [W]
+    """Dynamic power of the GPU, none where it has no share. [W]
+
+    Correction: with what Eq. 114 adds for a device without work, E is not 1 at the baseline.
 
     >>> gpu_dynamic_power(40.0, 0.5), gpu_dynamic_power(40.0, 0.0)
     (40.0, 0.0)
@@ -169,13 +185,23 @@ def gpu_dynamic_power(gpu_full_power, gpu_share):
     return where(gpu_share > 0, gpu_full_power, 0.0)
 
 
+@equation(name="gpu_dynamic_power", source="Hong 2012, Eq. 114", when=PRINTED)
+def gpu_dynamic_power_printed(gpu_full_power):
+    """Dynamic power of the GPU, whether it has a share or not. [W]
+
+    >>> gpu_dynamic_power_printed(40.0)
+    40.0
+    """
+    return gpu_full_power
+
+
 @equation(source="Hong 2012, Eqs. 111 and 114", symbol="P_N")
-def shared_power(cpu_dynamic_power, gpu_dynamic_power, system_power):
+def combined_power(cpu_dynamic_power, gpu_dynamic_power, system_power):
     r"""Power of the system while both work: one base, not two. [W]
 
     .. math:: C_C F_C^3 \lambda_C + C_G F_G^3 \lambda_G + B_o
 
-    >>> shared_power(40.0, 60.0, 100.0)
+    >>> combined_power(40.0, 60.0, 100.0)
     200.0
     """
     return cpu_dynamic_power + gpu_dynamic_power + system_power
@@ -194,7 +220,7 @@ def speedup(baseline_time, shared_time):
 
 
 @equation(source="Hong 2012, Eqs. 96, 103 and 112", symbol="E")
-def energy_efficiency(baseline_power, shared_power, speedup):
+def energy_efficiency(baseline_power, combined_power, speedup):
     r"""Energy of the baseline over that of the new run. [ratio]
 
     .. math:: E = \frac{P_o}{P_N} \times S
@@ -202,7 +228,7 @@ def energy_efficiency(baseline_power, shared_power, speedup):
     >>> energy_efficiency(140.0, 280.0, 4.0)
     2.0
     """
-    return baseline_power / shared_power * speedup
+    return baseline_power / combined_power * speedup
 
 
 @equation(source="Hong 2012, Eq. 110, both devices done at once")
@@ -247,8 +273,8 @@ def efficiency_curvature(
 
     Of :math:`P_N = d S^k + B`. It is 0 for k = 0, more work on a device that is on anyway (the
     share of work within either bound), and where d is 0; for k = 1, more cores, only where B is 0
-    too, and E is constant then; for k = 3, a higher clock, at one speed-up only. "Mostly linear
-    unless power grows by the square" (§A.8) is thus true of the first alone.
+    too, and E is constant then; for k = 3, a higher clock, at one speed-up only. What §A.8 says,
+    that it is mostly linear unless power grows by the square, is thus true of the first alone.
 
     .. math:: \frac{\partial^2 E}{\partial S^2} = P_o \frac{k d S^{k-1} \left((k-1) d S^k
         - (k+1) B\right)}{(d S^k + B)^3}

@@ -2,7 +2,7 @@
 
 The switch ``printed`` restores the equations as printed. Corrected by default: (a) computation
 longer than memory is case 3; (b) independent requests raise MWP above N (Eq. 28). ``rounding``
-rounds MWP and CWP up, ``waves`` the repetitions. Case 2 has Eq. 22, with the MWP − 1 that Eq. 1 lacks.
+rounds MWP and CWP up, ``waves`` the repetitions. Case 2 is Eq. 22, MWP − 1 where Eq. 1 has MWP.
 
 Without memory instructions latency, departure delay and bandwidth of a warp are 0, so that nothing
 limits MWP but N, and case 3 holds, computation alone. MWP − 1 is 0 where MWP falls below 1.

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import dse
 import sweeps.run
 from dse import Study
 from dse.plan import bytes_text
@@ -185,6 +186,28 @@ def test_a_clock_that_stands_still_is_no_matter() -> None:
     given = {"threads_per_block": 128, "mem_latency_dram": 450, "core_clock": "1 GHz"}
     study = Study(model="occupancy + mwp_cwp", machine="gtx280", workload="svm", set=given)
     assert study.plan().warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("axes", "given"),
+    [
+        ({"nominal_clock": ["1 GHz", "1.3 GHz"]}, {}),  # by default core_clock is that
+        ({"nominal_clock": ["1 GHz", "1.3 GHz"]}, {"core_clock": "nominal_clock"}),
+        ({"active_sms": [1, 2]}, {"core_clock": "active_sms * 0.5 GHz"}),
+    ],
+)
+def test_a_clock_swept_by_another_name(axes: dict[str, Any], given: dict[str, Any]) -> None:
+    given = {"threads_per_block": 128, "mem_latency_dram": 450, **given}
+    of_one = {"machine": "gtx280", "workload": "svm", "outputs": ["time"], "set": given}
+    with pytest.warns(UserWarning, match="core_clock is swept"):
+        dse.Study(model="occupancy + mwp_cwp", axes=axes, **of_one).plan()
+
+
+def test_machines_that_differ_in_their_clock_sweep_none() -> None:
+    given = {"threads_per_block": 128, "mem_latency_dram": 450}
+    axes = {"machine": ["gtx280", "8800gt"]}
+    of_one = {"workload": "svm", "outputs": ["time"], "set": given}
+    assert dse.Study(model="occupancy + mwp_cwp", axes=axes, **of_one).plan().warnings == ()
 
 
 def test_a_clock_within_a_zip_is_swept() -> None:

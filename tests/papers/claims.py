@@ -90,15 +90,15 @@ def _lines() -> Iterator[str]:
 
 def _line(claim: Claim) -> str:
     worked = claim.expected is not claim.printed
-    printed = f"[{_number(claim.expected)}]" if worked else _number(claim.printed)
-    computed = _number(claim.computed())
+    printed = f"[{_number(claim.expected, 10)}]" if worked else _number(claim.printed, 10)
+    computed = _number(claim.computed(), 6)
     return f"| {claim.claim} | {claim.source} | {printed} | {computed} | {claim.differs} |"
 
 
-def _number(value: float | str) -> str:
+def _number(value: float | str, digits: int) -> str:
     if isinstance(value, str):
         return value
-    return "-" if math.isnan(value) else f"{value:.6g}"
+    return "-" if math.isnan(value) else f"{value:.{digits}g}"
 
 
 if __name__ == "__main__":

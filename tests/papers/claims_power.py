@@ -413,7 +413,7 @@ CLAIMS = [
         source="section A.8",
         printed=0,
         computed=lambda: curvature(1),
-        differs="by Eq. 109 the relation is concave as long as the system has an idle power; "
-        '"mostly linear unless power grows by the square" holds for small dynamic power only',
+        differs="by Eq. 109 the relation is concave as long as the system has an idle power; that "
+        "it is mostly linear unless power grows by the square holds for small dynamic power only",
     ),
 ]

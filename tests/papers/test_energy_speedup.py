@@ -134,16 +134,31 @@ def test_the_baseline_has_a_speedup_and_an_efficiency_of_one(point: dict[str, fl
     assert got["gpu_dynamic_power"] == 0
 
 
+def test_eq_114_as_printed_adds_an_idle_device() -> None:
+    """All work on a slow CPU; the GPU's dynamic power is paid for all the same."""
+    given_ = {"benchmark_series": 1, "gpu_share": 0}
+    corrected, printed = (
+        dse.evaluate("energy_speedup", machine="hong2012_node", printed=switch, **given_)
+        for switch in (False, True)
+    )
+    idle = float(printed.gpu_full_power)
+    assert float(corrected.energy_efficiency) == 1
+    assert float(printed.combined_power) == float(corrected.combined_power) + idle
+    assert float(printed.energy_efficiency) == pytest.approx(
+        float(corrected.combined_power) / float(printed.combined_power), rel=1e-15
+    )
+
+
 @settings(max_examples=300, deadline=None)
 @given(POINT, st.floats(0, 1))
 def test_efficiency_is_energy_over_energy(point: dict[str, float], share: float) -> None:
     """Eqs. 96, 99-103."""
     got = at(point, share)
     before = got["baseline_power"] * got["baseline_time"]
-    after = got["shared_power"] * got["shared_time"]
+    after = got["combined_power"] * got["shared_time"]
     assert got["energy_efficiency"] == pytest.approx(before / after)
     assert got["shared_time"] == max(got["cpu_time"], got["gpu_time"])
-    assert got["shared_power"] >= got["system_power"]
+    assert got["combined_power"] >= got["system_power"]
 
 
 @settings(max_examples=100, deadline=None)
@@ -154,7 +169,7 @@ def test_the_best_shares_are_best(point: dict[str, float]) -> None:
     shares = [*np.linspace(0, 1, 21), got["best_speed_share"], got["best_energy_share"]]
     found = [at(point, float(share)) for share in shares]
     times = [row["shared_time"] for row in found]
-    energies = [row["shared_time"] * row["shared_power"] for row in found]
+    energies = [row["shared_time"] * row["combined_power"] for row in found]
     assert times[-2] <= min(times) * (1 + 1e-12)
     assert energies[-1] <= min(energies) * (1 + 1e-12)
 

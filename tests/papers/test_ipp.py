@@ -65,11 +65,17 @@ def test_it_joins_further_models() -> None:
     assert "work" in load_model("ipp + apsp", prefer="ipp").yields
 
 
+#: Those that count computation instructions and threads, without a launch of their own.
+OF_MWP_CWP = [
+    name
+    for name, entry in dse.workloads().items()
+    if {"comp_insts", "elements"} <= set(entry.values)
+]
+
+
 @pytest.mark.parametrize("machine", ["gtx280", "gtx580"])
-@pytest.mark.parametrize("workload", [name for name in dse.workloads() if "hong" not in name])
+@pytest.mark.parametrize("workload", OF_MWP_CWP)
 def test_every_workload_on_both_machines(machine: str, workload: str) -> None:
-    if workload == "apsp":  # of another model
-        return
     ds = dse.evaluate("ipp", machine=machine, workload=workload, threads_per_block=256)
     assert float(ds.power) >= float(ds.idle_power)
     assert float(ds.energy) == float(ds.power) * float(ds.time) > 0

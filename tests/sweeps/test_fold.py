@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from sweeps.compile import compiled
+from sweeps.emit import emit
 from sweeps.fold import folded
 from symbolic.ops import (
     Node,
@@ -86,6 +88,34 @@ def test_the_same_bits_in_no_more_steps(node: Node, x: float, y: float) -> None:
         )
     assert same_bits(found, whole)
     assert len(walk([fewer])) <= len(walk([node]))
+
+
+@settings(max_examples=4, deadline=None, phases=[Phase.generate])
+@given(st.lists(st.recursive(leaves, _numbers, max_leaves=8), min_size=40, max_size=40), values)
+def test_nests_compute_what_numpy_does(nodes: list[Node], y: float) -> None:
+    """Forty formulas in one nest: to the bit, at every edge."""
+    x = np.array(EDGES)
+    outputs = [(node, "float") for node in [*nodes, a]]
+    leaves_ = {"a": ("x",), "b": ()}
+    nest = emit(outer=(), row=("x",), leaves=leaves_, outputs=outputs, names={}, known={"b": y})
+    found = [np.empty(len(x)) for _ in outputs]
+    sizes = np.array([len(x)])
+    compiled(nest)(np.array([0, len(x)]), sizes, 0, np.empty(0), x, *found)
+    at = {"a": x, "b": np.full(len(x), y)}
+    for node, values_ in zip(nodes, found, strict=False):
+        with np.errstate(all="ignore"):
+            whole = interpret(node, at, number=lambda value: np.full(len(x), float(value)))
+        assert same_bits(values_, whole), node
+
+
+def test_negative_infinity_and_zero_as_a_base() -> None:
+    """In Python -x ** y is -(x ** y)."""
+    bases = [log(constant(0.0)), constant(-0.0), constant(-2.0)]
+    outputs = [(power(base, a), "float") for base in bases]
+    nest = emit(outer=(), row=("x",), leaves={"a": ("x",)}, outputs=outputs, names={})
+    found = [np.empty(2) for _ in outputs]
+    compiled(nest)(np.array([0, 2]), np.array([2]), 0, np.empty(0), np.array([2.0, 3.0]), *found)
+    assert [values_.tolist() for values_ in found] == [[math.inf, -math.inf], [0, 0], [4, -8]]
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,9 @@ def bits(value: Any) -> bytes:
         (lambda: range(A), "floor"),
         (lambda: A + "3", "numbers and quantities"),
         (lambda: ops.minimum(A, None), "numbers and quantities"),
+        (lambda: (A < 1) + (A < 2), r"where\(condition, 1, 0\)"),
+        (lambda: 1 - (A < 2), r"where\(condition, 1, 0\)"),
+        (lambda: -(A < 2), r"where\(condition, 1, 0\)"),
     ],
 )
 def test_what_cannot_be_recorded_is_refused_by_naming_the_primitive(
