@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dse.fitting import Fit, fit
+from dse.fitting.columns import numbers, read_table
+from sweeps.answers import texts_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -78,6 +82,7 @@ def calibrate(
     machine: str | None = None,
     workload: str | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002
+    where: str | Sequence[str] = (),
     regimes: str = "apart",
     columns: Named = None,
     weights: str | Sequence[float] | Floats | None = None,
@@ -87,7 +92,7 @@ def calibrate(
 
     .. math:: Time = \max\left(a_1 \frac{\sqrt{B_r}}{\mathcal{T}} + a_0, t_{computation}\right)
 
-    Rows where latency shows (``bound`` of the model is ``latency``: for ``apsp``,
+    Rows where latency shows (``bound`` of the model is ``memory``: for ``apsp``,
     𝒯 S_D C < L) give the line of Ma 2014, Eq. 15; the others give the level of Eq. 13, which is
     their mean. Or all three are fitted through the maximum, which needs no L / C.
 
@@ -95,14 +100,16 @@ def calibrate(
     ----------
     data :
         As for :func:`dse.fit`: a column ``time``, and inputs such as ``tile_dim`` and
-        ``threads_per_core``. A column ``bound`` (0 or 1 computation, 2 latency) says the regime
+        ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) says the regime
         where it is known.
     model : str or Model
         ``tmm_calibrated`` joined with what yields ``blocks`` and ``bound``.
     regimes : str
         ``"apart"``, or ``"together"``: through the maximum.
-    machine, workload, set, columns, weights, residuals :
+    machine, workload, where, columns, weights, residuals :
         As for :func:`dse.fit`.
+    set : mapping, optional
+        As for :func:`dse.fit`. A coefficient that is set is not fitted.
 
     >>> import dse
     >>> times = {"tile_dim": [32, 32, 32, 32, 32, 32], "threads_per_core": [2, 4, 8, 16, 24, 32],
@@ -117,19 +124,48 @@ def calibrate(
     said: dict[str, Any] = {"to": "time", "machine": machine, "workload": workload}
     said |= {"columns": columns, "weights": weights, "residuals": residuals}
     if regimes == "together":
-        free = [name for _, names, _ in REGIMES.values() for name in names]
-        return Calibration(fits={"together": fit(model, data, free=free, set=given, **said)})
-    from dse.fitting.rows import NoRowError
+        free = [n for _, names, _ in REGIMES.values() for n in names if n not in given]
+        said |= {"where": where, "set": given}
+        return Calibration(fits={"together": fit(model, data, free=free, **said)})
+    from dse.fitting.rows import FewRowsError, NoRowError
 
+    _check_bounds(data, columns)
     fits: dict[str, Fit] = {}
     failed: NoRowError | None = None
-    for regime, (where, free_here, absent) in REGIMES.items():
+    for regime, (rows, coefficients, absent) in REGIMES.items():
+        said |= {"where": [*texts_of(where, "where"), rows], "set": {**given, **absent}}
+        free = [name for name in coefficients if name not in given]
+        said["set"] |= {name: given[name] for name in coefficients if name in given}
         try:
-            fits[regime] = fit(
-                model, data, free=free_here, set={**given, **absent}, where=where, **said
-            )
+            if free:
+                fits[regime] = fit(model, data, free=free, **said)
         except NoRowError as error:
             failed = error
+        except FewRowsError as error:
+            raise FewRowsError(
+                f"the {regime} regime ({rows}): {error}; rows of one regime alone are chosen by "
+                "where="
+            ) from None
     if failed is not None and not fits:
         raise failed
+    if not fits:
+        raise DseError("all coefficients are set: leave out of set= those that are to be fitted")
     return Calibration(fits=fits)
+
+
+def _check_bounds(data: Any, columns: Named) -> None:
+    """Raise where a column ``bound`` says neither of the regimes."""
+    table = read_table(data)
+    if isinstance(columns, Mapping):
+        header = columns.get("bound")
+    else:
+        header = "bound" if columns is None or "bound" in columns else None
+    if header is None or header not in table.columns:
+        return
+    values = numbers(table.columns[header], header)
+    wrong = np.flatnonzero(~np.isin(values, (0, 1, 2)))
+    if wrong.size:
+        raise DseError(
+            f"the column {header!r} holds {values[wrong[0]]:g} at row {wrong[0]}: expected 0 "
+            "(computation), 1 (span) or 2 (memory); leave the column out where model= yields bound"
+        )

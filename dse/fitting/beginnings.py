@@ -135,14 +135,14 @@ def _solution(slopes: Floats, wanted: Floats) -> Floats:
 
 
 def _linear(problem: Problem, point: Floats, step: float) -> NDArray[np.bool_]:
-    """Which values the residuals depend on linearly from a point on, each by itself."""
+    """Which values the predictions depend on linearly from a point on, each by itself."""
     found = np.zeros(len(point), dtype=bool)
     for places in problem.places.values():
         trial = np.repeat(point[None, :], 3, axis=0)
         units = step * np.array([problem.free[place].unit for place in places])
         trial[1, places] += units
         trial[2, places] += 2 * units
-        here, near, far = problem.residuals(trial)
+        here, near, far = problem.scaled(trial)
         bend = np.abs(far - 2 * near + here)
         size = np.abs(far) + 2 * np.abs(near) + np.abs(here)
         found[places] = bool(np.all(bend <= ROUNDING * size)) and math.isfinite(float(size.sum()))

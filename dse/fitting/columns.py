@@ -98,13 +98,25 @@ def _read(path: Path) -> Any:
     try:
         with path.open(encoding="utf-8-sig") as file:
             ours = file.readline().startswith("# simt-dse ")
-        return open_dataset(path) if ours else pd.read_csv(path, encoding="utf-8-sig")
+        return open_dataset(path) if ours else _separated(pd.read_csv(path, encoding="utf-8-sig"))
     except OSError as error:
         raise DseError(f"{str(path)!r} cannot be read: {error.strerror}") from error
     except ValueError as error:  # pandas' errors of parsing are such
         if isinstance(error, DseError):
             raise
         raise DseError(f"{str(path)!r} is no CSV file that can be read: {error}") from error
+
+
+def _separated(frame: Any) -> Any:
+    """The columns of a file, or an error where something other than commas parts them."""
+    for separator, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if len(frame.columns) == 1 and separator in str(frame.columns[0]):
+            raise DseError(
+                f"the file has one column, {str(frame.columns[0])!r}: expected commas between "
+                f"columns, found {name}; give pandas.read_csv(path, sep={separator!r}) instead of "
+                "the path (decimal commas: decimal=',')"
+            )
+    return frame
 
 
 def _from_mapping(columns: Mapping[str, Any], rows: int, headers: Sequence[str]) -> Table:
@@ -182,11 +194,18 @@ def _wanted(
         if name not in model.quantities:
             raise UnknownNameError(
                 f"the column {name!r} is no quantity of the model {model.name}"
-                f"{nearest(name, model.quantities)}; say with columns= which columns are read: a "
+                f"{_meant(name, model)}; say with columns= which columns are read: a "
                 "list of their names, or a mapping from quantities to headers, such as "
                 f"{{'time': '{name} [ms]'}}"
             )
         yield name, header
+
+
+def _meant(name: str, model: Model) -> str:
+    """A hint at what the header of a column that is no quantity was to say."""
+    if name in ("machine", "workload"):
+        return f"; a {name} is given by {name}=, for one {name} at a time"
+    return nearest(name, (known for known in model.quantities if not known.endswith("_index")))
 
 
 def _stored(table: Table, header: str, model: Model, name: str) -> Floats:

@@ -35,7 +35,8 @@ class Problem:
     labels : array
         The label of each row, as a number.
     measured, scale : array
-        Of shape (measured quantities, rows).
+        Of shape (measured quantities, rows). Let the measured values, scaled, be of length 1, so
+        that no squares leave the range of numbers.
     """
 
     nodes: tuple[Node, ...]
@@ -71,18 +72,25 @@ class Problem:
 
     def residuals(self, points: Floats) -> Floats:
         """Scaled residuals at points, shape (points, measured x rows)."""
+        return self._scaled(self.predict(points) - self.measured)
+
+    def scaled(self, points: Floats) -> Floats:
+        """Scaled predictions at points: their differences do not drown in what was measured."""
+        return self._scaled(self.predict(points))
+
+    def _scaled(self, found: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            found = (self.predict(points) - self.measured) * self.scale
-        found = np.where(self.scale == 0, 0.0, found)
-        return found.reshape(len(points), -1)
+            found = np.where(self.scale == 0, 0.0, found * self.scale)
+        return found.reshape(len(found), -1)
 
     def costs(self, points: Floats) -> Floats:
         """Sums of squares at points; infinite where anything is not a number."""
         step = max(1, HELD // max(self.measured.size, 1))
-        found = [
-            np.square(self.residuals(points[low : low + step])).sum(axis=1)
-            for low in range(0, len(points), step)
-        ]
+        with np.errstate(over="ignore"):
+            found = [
+                np.square(self.residuals(points[low : low + step])).sum(axis=1)
+                for low in range(0, len(points), step)
+            ]
         costs = np.concatenate(found)
         return np.where(np.isfinite(costs), costs, math.inf)
 
@@ -100,7 +108,7 @@ class Problem:
             for ends in (ahead, behind):
                 moved.append(point.copy())
                 moved[-1][places] = ends[places]
-        here, *sides = self.residuals(np.array(moved))
+        here, *sides = self.scaled(np.array(moved))
         slopes = np.zeros((here.size, len(point)))
         for number, places in enumerate(self.places.values()):
             own = np.array(places)

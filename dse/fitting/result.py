@@ -16,7 +16,7 @@ from symbolic.errors import UnknownNameError, nearest
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Fit"]
+__all__ = ["Fit", "root_of_squares"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,4 +186,17 @@ _LEFT_OUT = {"refit": "a fit without each", "hat": "by the hat matrix"}
 
 
 def _rms(arrays: Mapping[str, Floats]) -> float:
-    return math.sqrt(float(np.mean([np.mean(np.square(array)) for array in arrays.values()])))
+    residuals = np.concatenate(list(arrays.values()))
+    return root_of_squares(residuals) / math.sqrt(residuals.size)
+
+
+def root_of_squares(array: Floats) -> float:
+    """The root of the sum of squares, of numbers of any size.
+
+    >>> root_of_squares(np.array([3e-200, 4e-200])), root_of_squares(np.zeros(2))
+    (5e-200, 0.0)
+    """
+    most = float(np.max(np.abs(array), initial=0.0))
+    if most == 0 or not math.isfinite(most):
+        return most
+    return most * math.sqrt(float(np.square(array / most).sum()))

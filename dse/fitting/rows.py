@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitting.columns import Floats, Named, numbers, read_columns, read_table
+from dse.fitting.coordinates import Coordinate
 from dse.inputs import Parts
 from sweeps.answers import texts_of
 from sweeps.build import build_grid
@@ -19,16 +20,33 @@ from symbolic.errors import DseError, GraphError, InfeasibleError
 from symbolic.model import Model
 from symbolic.ops import references
 
-__all__ = ["ROW", "Case", "NoRowError", "Rows", "check_rows", "chosen", "read_rows"]
+__all__ = [
+    "ROW",
+    "Case",
+    "FewRowsError",
+    "NoRowError",
+    "Rows",
+    "check_enough",
+    "check_rows",
+    "check_size",
+    "chosen",
+    "read_rows",
+]
 
 #: The dimension along which the rows lie.
 ROW = "row"
+#: The sizes that measured values may have.
+SMALLEST, LARGEST = 1e-100, 1e100
 
 Values = Mapping[str, float | Floats]
 
 
 class NoRowError(DseError):
     """Conditions that no row satisfies."""
+
+
+class FewRowsError(DseError):
+    """Rows that do not determine what is free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +197,10 @@ def chosen(case: Case, rows: Rows, values: Values, where: Any) -> Rows:
         missing = rows.places[~np.isfinite(array)]
         if missing.size:
             more = f" and at {missing.size - 1} more" if missing.size > 1 else ""
+            endless = np.isinf(array[~np.isfinite(array)][0])
+            held = "an infinite value, which nobody measures," if endless else "no number"
             raise DseError(
-                f"the column {name} holds no number at row {missing[0]}{more}: leave such rows out "
+                f"the column {name} holds {held} at row {missing[0]}{more}: leave such rows out "
                 "(of a DataFrame: data.dropna())"
             )
         case.model.quantity(name).check(array, "a column of the data")
@@ -230,4 +250,33 @@ def check_rows(case: Case, rows: Rows, grid: Grid) -> None:
                 f"row {rows.places[broken][0]} breaks the rule {condition.text!r}, as do "
                 f"{int(broken.sum())} of {broken.size} rows in all: leave them out with "
                 f"where={condition.text!r}, or change the values"
+            )
+
+
+def check_size(case: Case, rows: Rows, measured: Floats) -> None:
+    """Raise where a measured value is so small or large that no computation with it is safe."""
+    size = np.abs(measured)
+    wrong = np.argwhere(((size < SMALLEST) & (size > 0)) | (size > LARGEST))
+    if len(wrong):
+        what, place = wrong[0]
+        name = case.to[what]
+        raise DseError(
+            f"{name} is {measured[what, place]:g} {case.model.quantity(name).unit} at row "
+            f"{rows.places[place]}: a fit takes sizes from {SMALLEST:g} to {LARGEST:g}, and 0; "
+            f"check the unit of the column, as in '{name} [{case.model.quantity(name).unit}]'"
+        )
+
+
+def check_enough(case: Case, rows: Rows, free: tuple[Coordinate, ...]) -> None:
+    """Raise where there are fewer measured values than free ones, in all or for a label."""
+    each = len(case.to)
+    counted = "rows" if each == 1 else "measured values"
+    for label in (*filter(None, rows.known_labels), ""):
+        of = f" of {label}" if label else ""
+        have = each * int(np.count_nonzero(rows.labels == label) if label else len(rows.places))
+        asked = [c for c in free if not label or c.label == label]
+        if have < len(asked):
+            raise FewRowsError(
+                f"{have} {counted}{of} for {len(asked)} free values: give at least as many, or set "
+                f"some of {', '.join(dict.fromkeys(c.name for c in asked))}"
             )

@@ -14,8 +14,18 @@ from dse.fitting.columns import Floats, Named
 from dse.fitting.coordinates import Coordinate, Start, check_free, coordinates
 from dse.fitting.dataset import dataset_of
 from dse.fitting.problem import Problem
-from dse.fitting.result import Fit
-from dse.fitting.rows import ROW, Case, Rows, check_rows, chosen, read_rows
+from dse.fitting.result import Fit, root_of_squares
+from dse.fitting.rows import (
+    ROW,
+    Case,
+    FewRowsError,
+    Rows,
+    check_enough,
+    check_rows,
+    check_size,
+    chosen,
+    read_rows,
+)
 from dse.fitting.search import Found, covariance, left_out, search
 from dse.inputs import read_parts
 from sweeps.check import check
@@ -90,14 +100,8 @@ def run(request: Request) -> Fit:
     """See :func:`dse.fit`."""
     model = load_model(request.model, prefer=request.prefer)
     labelled, per = request.labelled
-    rows = read_rows(
-        request.data,
-        model,
-        to=request.to,
-        columns=request.columns,
-        weights=request.weights,
-        labels=labelled,
-    )
+    said = {"to": request.to, "columns": request.columns, "weights": request.weights}
+    rows = read_rows(request.data, model, labels=labelled, **said)
     to = tuple(rows.measured)
     free = check_free(request.free, per, model, rows.inputs, to)
     for name in request.given:
@@ -126,8 +130,7 @@ def run(request: Request) -> Fit:
 
     rows = chosen(case, rows, {c.name: _middle(c) for c in sought([""])}, request.where)
     problem = _problem(case, rows, sought(rows.known_labels), request.relative)
-    found = search(problem)
-    if found is None:
+    if (found := search(problem)) is None:
         raise InfeasibleError(
             f"{', '.join(to)} cannot be computed for all rows wherever the search begins "
             f"({_unknown(case, rows, problem)}): give start= or bounds= of what is free, or leave "
@@ -174,7 +177,7 @@ def _problem(case: Case, rows: Rows, free: tuple[Coordinate, ...], relative: boo
     """The graph on the rows, as a problem of least squares."""
     grid = case.grid(rows, {c.name: _middle(c) for c in free})
     check_rows(case, rows, grid)
-    _check_enough(case, rows, free)
+    check_enough(case, rows, free)
     units = {case.model.quantity(name).unit for name in case.to}
     if len(units) > 1 and not relative:
         raise DseError(
@@ -182,7 +185,8 @@ def _problem(case: Case, rows: Rows, free: tuple[Coordinate, ...], relative: boo
             "residuals='relative', or one by one"
         )
     measured = np.stack(list(rows.measured.values()))
-    scale = np.broadcast_to(np.sqrt(rows.weights), measured.shape)
+    check_size(case, rows, measured)
+    scale = np.broadcast_to(np.sqrt(rows.weights / rows.weights.max()), measured.shape)
     if relative:
         if np.any(measured == 0):
             what, place = np.argwhere(measured == 0)[0]
@@ -191,6 +195,8 @@ def _problem(case: Case, rows: Rows, free: tuple[Coordinate, ...], relative: boo
                 "leave the row out, or take residuals='absolute'"
             )
         scale = scale / np.abs(measured)
+    with np.errstate(all="ignore"):
+        length = root_of_squares(measured * scale)
     nodes = tuple(grid.output_node(name, (), (ROW,)) for name in case.to)
     leaves = {
         name: np.atleast_1d(grid.leaves[()][name].array).astype(np.float64)
@@ -203,23 +209,8 @@ def _problem(case: Case, rows: Rows, free: tuple[Coordinate, ...], relative: boo
         free=free,
         labels=rows.numbered,
         measured=measured,
-        scale=np.array(scale),
+        scale=np.array(scale / length if length else scale),
     )
-
-
-def _check_enough(case: Case, rows: Rows, free: tuple[Coordinate, ...]) -> None:
-    """Raise where there are fewer measured values than free ones, in all or for a label."""
-    each = len(case.to)
-    counted = "rows" if each == 1 else "measured values"
-    for label in (*filter(None, rows.known_labels), ""):
-        of = f" of {label}" if label else ""
-        have = each * int(np.count_nonzero(rows.labels == label) if label else len(rows.places))
-        asked = [c for c in free if not label or c.label == label]
-        if have < len(asked):
-            raise DseError(
-                f"{have} {counted}{of} for {len(asked)} free values: give at least as many, or set "
-                f"some of {', '.join(dict.fromkeys(c.name for c in asked))}"
-            )
 
 
 def _fit(request: Request, case: Case, rows: Rows, problem: Problem, found: Found) -> Fit:
@@ -227,7 +218,7 @@ def _fit(request: Request, case: Case, rows: Rows, problem: Problem, found: Foun
     matrix, undetermined = covariance(problem, found)
     if undetermined:
         several = len(undetermined) > 1
-        raise DseError(
+        raise FewRowsError(
             f"the rows do not determine {', '.join(undetermined)}: at the best fit "
             + ("changes of them that cancel change" if several else "a change of it changes")
             + " no prediction; set "
@@ -260,7 +251,7 @@ def _fit(request: Request, case: Case, rows: Rows, problem: Problem, found: Foun
         covariance=_frozen(matrix),
         relative=request.relative,
         residuals=residuals,
-        left_out=_by_name(case.to, left_out(problem, found, how) / np.sqrt(rows.weights)),
+        left_out=_by_name(case.to, _left_out(request, problem, found, how)),
         how_left_out=how,
         mean_error=float(errors.mean()) if errors.size else math.nan,
         largest_error=float(errors.max()) if errors.size else math.nan,
@@ -280,6 +271,12 @@ def _fit(request: Request, case: Case, rows: Rows, problem: Problem, found: Foun
     )
 
 
+def _left_out(request: Request, problem: Problem, found: Found, how: str) -> Floats:
+    """Residuals of each row, predicted by a fit to all others; shares where asked for."""
+    rest = left_out(problem, found, how) / problem.scale
+    return rest / np.abs(problem.measured) if request.relative else rest
+
+
 def _frozen(array: Floats) -> Floats:
     array = np.array(array)
     array.flags.writeable = False
@@ -292,7 +289,7 @@ def _by_name(names: Sequence[str], arrays: Floats) -> dict[str, Floats]:
 
 def _r2(problem: Problem, cost: float) -> float:
     """1 - sum of squares / that about the weighted mean; NaN where nothing varies."""
-    squares = np.square(problem.scale)
+    squares = np.square(problem.scale / problem.scale.max())
     mean = (squares * problem.measured).sum(axis=1) / squares.sum(axis=1)
-    total = float((squares * np.square(problem.measured - mean[:, None])).sum())
+    total = float(np.square(problem.scale * (problem.measured - mean[:, None])).sum())
     return 1 - cost / total if total else math.nan

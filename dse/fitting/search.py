@@ -230,6 +230,21 @@ def _idle(problem: Problem, point: Floats) -> NDArray[np.bool_]:
     return found
 
 
+def _cancelling(problem: Problem, found: Found, slopes: Floats) -> NDArray[np.bool_]:
+    """Which values at ends and others could change together, inwards, with no change at all."""
+    none = np.zeros(len(found.point), dtype=bool)
+    if not found.at_end.any() or len(slopes) < len(none):
+        return none
+    lengths = np.sqrt(np.square(slopes).sum(axis=0))
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
+    moving = np.where(np.abs(directions[-1]) > 0.1, np.sign(directions[-1]), 0.0)
+    inward = np.where(found.point <= [c.low for c in problem.free], 1.0, -1.0)
+    ways = (moving * inward)[found.at_end & (moving != 0)]
+    loose = sizes[-1] <= FLAT * sizes[0] and (np.all(ways > 0) or np.all(ways < 0))
+    return (moving != 0) if loose else none
+
+
 def covariance(problem: Problem, found: Found) -> tuple[Floats, tuple[str, ...]]:
     """Covariance of the values, and the quantities that the rows do not determine.
 
@@ -239,10 +254,13 @@ def covariance(problem: Problem, found: Found) -> tuple[Floats, tuple[str, ...]]
     keys = [c.key for c in problem.free]
     full = np.full((len(keys), len(keys)), math.nan)
     kept = np.flatnonzero(~found.at_end)
-    idle = _idle(problem, found.point)
-    if idle.any() or not kept.size:
-        return full, tuple(key for key, still in zip(keys, idle, strict=True) if still)
-    slopes = _derivatives(problem, found.point)[:, kept]
+    slopes = _derivatives(problem, found.point)
+    for loose in (_idle(problem, found.point), _cancelling(problem, found, slopes)):
+        if loose.any():
+            return full, tuple(keys[k] for k in np.flatnonzero(loose))
+    if not kept.size:
+        return full, ()
+    slopes = slopes[:, kept]
     lengths = np.sqrt(np.square(slopes).sum(axis=0))
     _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
     if len(sizes) < len(kept) or sizes[-1] <= FLAT * sizes[0]:
@@ -276,6 +294,6 @@ def left_out(problem: Problem, found: Found, how: str) -> Floats:
         result[:, known] = np.linalg.solve(shrunk[known], residuals.T[known][..., None])[..., 0].T
         return result
     for row in np.flatnonzero(known):
-        others, _ = _polish(problem.without(int(row)), found.point)
+        others, _ = _polish(problem.without(int(row)), found.point, own_units=True)
         result[:, row] = problem.residuals(others[None, :])[0].reshape(shape)[:, row]
     return result

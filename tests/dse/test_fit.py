@@ -614,6 +614,10 @@ BAD_DATA: list[tuple[Any, type[DseError], str]] = [
     ({**GOOD, "threads_in_m": [1, 2, 3, 4]}, UnknownNameError, "did you mean 'threads_in_ms'"),
     ({**GOOD, "threads_in_ms": [1, 2]}, DseError, "differ in length"),
     ({**GOOD, "threads_in_ms": [1, 2, 3, math.nan]}, DseError, "holds no number at row 3: leave"),
+    ({**GOOD, "threads_in_ms": [1, 2, 3, math.inf]}, DseError, "holds an infinite value.* row 3"),
+    ({**GOOD, "attained_bandwidth": [1, 2, 3e170, 4]}, DseError, "3e.170 B/s at row 2: .* sizes"),
+    ({**GOOD, "attained_bandwidth": [1, 2, 3e-170, 4]}, DseError, "3e-170 B/s at row 2: .* unit"),
+    ({**GOOD, "machine": [1, 2, 3, 4]}, UnknownNameError, "a machine is given by machine="),
     ({**GOOD, "attained_bandwidth": [1, math.nan, math.nan, 4]}, DseError, "row 1 and at 1 more"),
     ({**GOOD, "threads_in_ms": [1, -2, 3, 4]}, DomainError, "at index 1 .a column of the data"),
     ({**GOOD, "threads_in_ms": [1, "many", 3, 4]}, DseError, "holds 'many' at row 1"),
@@ -633,6 +637,61 @@ BAD_DATA: list[tuple[Any, type[DseError], str]] = [
 def test_what_is_wrong_with_the_data_is_said(data: Any, kind: type[DseError], said: str) -> None:
     with pytest.raises(kind, match=said):
         dse.fit("transit_supply", data, free=SUPPLY)
+
+
+@pytest.mark.parametrize(("separator", "said"), [(";", "semicolons"), ("\t", "tabs")])
+def test_columns_parted_by_something_else(tmp_path: Path, separator: str, said: str) -> None:
+    path = tmp_path / "rows.csv"
+    pd.DataFrame(GOOD).to_csv(path, sep=separator, index=False)
+    with pytest.raises(DseError, match=f"one column.*expected commas.*found {said}.*sep="):
+        dse.fit("transit_supply", path, free=SUPPLY)
+    found = dse.fit("transit_supply", pd.read_csv(path, sep=separator), free=SUPPLY)
+    assert found["ms_transition"] == pytest.approx(512)
+
+
+def test_no_name_of_an_axis_is_meant_by_a_column() -> None:
+    with pytest.raises(UnknownNameError) as error:
+        dse.fit("transit_supply", {**GOOD, "machine_inde": [1, 2, 3, 4]}, free=SUPPLY)
+    assert "machine_index" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1e-90, 1e-25, 1e25, 1e90])
+def test_values_of_any_scale(scale: float) -> None:
+    """Values, errors and those of rows left out grow as what was measured does."""
+    rows = {"core_clock": [1e9, 2e9, 3e9, 4e9], "time": np.array([3.0, 1.6, 1.1, 0.9])}
+    said: dict[str, Any] = {"free": ["core_cycles", "stall_time"], "to": "time"}
+    one = dse.fit("clock_scaling", rows, **said)
+    other = dse.fit("clock_scaling", {**rows, "time": rows["time"] * scale}, **said)
+    for name, value in one.set.items():
+        assert other[name] / scale == pytest.approx(value, rel=1e-6)
+        errors = one.standard_errors[name], other.standard_errors[name] / scale
+        assert errors[1] == pytest.approx(errors[0], rel=1e-6)
+    assert other.rms / scale == pytest.approx(one.rms)
+    assert other.leave_one_out / scale == pytest.approx(one.leave_one_out, rel=1e-6)
+    assert other.r2 == pytest.approx(one.r2)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("weight", [1e-300, 1e300])
+def test_weights_of_any_scale(weight: float) -> None:
+    rows = {**GOOD, "attained_bandwidth": [1e9, 2.1e9, 8e9, 8.1e9]}
+    one = dse.fit("transit_supply", rows, free=SUPPLY)
+    other = dse.fit("transit_supply", rows, free=SUPPLY, weights=[weight] * 4)
+    assert other.set == pytest.approx(one.set)
+    assert other.standard_errors == pytest.approx(one.standard_errors)
+    assert other.leave_one_out == pytest.approx(one.leave_one_out)
+
+
+def test_a_slope_in_its_own_unit() -> None:
+    """A share for each hertz is no time."""
+    assert dse.model("clock_scaling").quantity("voltage_slope").unit == "1/Hz"
+    given_ = {"nominal_clock": 1e9, "voltage_curve": "knee", "voltage_knee_clock": 1e9}
+    given_ |= {"constant_power": 40, "dynamic_power": 90}
+    power = measured("clock_scaling", "power", core_clock=CLOCKS, voltage_slope=5e-10, **given_)
+    rows = {"core_clock": CLOCKS, "power": power}
+    fit = dse.fit("clock_scaling", rows, free=["voltage_slope"], to="power", set=given_)
+    assert "voltage_slope = 5e-10 1/Hz" in str(fit)
 
 
 def test_two_columns_of_one_name() -> None:
@@ -789,6 +848,40 @@ def test_calibrate_with_one_regime_or_a_given_one() -> None:
     assert found.set["compute_bound_time"] == pytest.approx(71)
     with pytest.raises(DseError, match="expected 'apart' or 'together'"):
         dse.calibrate(rows, regimes="both", **said)
+
+
+SAID_BOUND = {
+    "blocks": [65536] * 6,
+    "threads_per_core": [2, 4, 8, 16, 24, 32],
+    "time": [182, 118, 86, 70.5, 69.5, 70],
+}
+
+
+@pytest.mark.parametrize(("bound", "told"), [(3.0, "3"), (math.nan, "nan"), (1.5, "1.5")])
+def test_a_row_of_neither_regime_is_said(bound: float, told: str) -> None:
+    rows = {**SAID_BOUND, "bound": [bound, 2, 2, 0, 0, 0]}
+    with pytest.raises(DseError, match=f"'bound' holds {told} at row 0: expected 0"):
+        dse.calibrate(rows, model="tmm_calibrated")
+    named = {**SAID_BOUND, "which": rows["bound"]}
+    columns = {name: name for name in SAID_BOUND} | {"bound": "which"}
+    with pytest.raises(DseError, match=f"'which' holds {told} at row 0"):
+        dse.calibrate(named, model="tmm_calibrated", columns=columns)
+
+
+def test_too_few_rows_of_a_regime_and_what_to_do() -> None:
+    """What the message advises can be done: a coefficient set, or other rows chosen."""
+    rows = {**SAID_BOUND, "bound": [2, 0, 0, 0, 0, 0]}
+    with pytest.raises(DseError, match=r"the memory regime \(bound == 2\): 1 rows for 2 .* set"):
+        dse.calibrate(rows, model="tmm_calibrated")
+    found = dse.calibrate(rows, model="tmm_calibrated", set={"memory_time_offset": 54})
+    assert found.set["memory_time_slope"] == pytest.approx(1)
+    assert "memory_time_offset" not in found.set
+    found = dse.calibrate(rows, model="tmm_calibrated", where="bound < 2")
+    assert set(found.fits) == {"computation"}
+    assert found.set["compute_bound_time"] == pytest.approx(np.mean(rows["time"][1:]))
+    every = {"memory_time_slope": 1, "memory_time_offset": 54, "compute_bound_time": 70}
+    with pytest.raises(DseError, match="all coefficients are set"):
+        dse.calibrate(rows, model="tmm_calibrated", set=every)
 
 
 # --- the command
