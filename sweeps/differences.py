@@ -114,8 +114,12 @@ class _Case:
         over = tuple(1 + place for place, dim in enumerate(rest) if dim not in kept)
         pairs = [self._share(codes, counts, one, over) for one in range(len(self.models))]
         meant = str(self.table.ds[name].attrs.get("long_name", name))
+        said = {
+            "long_name": f"whether models differ on {meant}",
+            "compared": int((counts.sum(axis=0) > 1).sum()),  # that two or more models allow
+        }
         return {
-            f"{name}_differs": (rest, differs, {"long_name": f"whether models differ on {meant}"}),
+            f"{name}_differs": (rest, differs, said),
             f"{name}_disagreement": (
                 (MODEL, UNDER, *kept),
                 np.stack(pairs),

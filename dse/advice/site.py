@@ -112,7 +112,9 @@ class Site:
             if equation is None or of not in definitions:
                 continue
             row, value, gain = self.row(name), self.value(name), None
-            if row.unit == self.row(of).unit and self._free(of) and math.isfinite(value):
+            if math.isnan(value):
+                continue
+            if row.unit == self.row(of).unit and self._free(of):
                 gain = self.gain({of: np.array([value])})
             yield Suggestion(
                 quantity=name,
@@ -130,7 +132,7 @@ class Site:
         """The factor by which the goal improves at a place."""
         here, there = self.value(self.guide.goal), float(self.at([self.guide.goal], moved)[0][0])
         better, worse = (there, here) if self.guide.maximize else (here, there)
-        return better / worse if worse else math.inf
+        return 1.0 if better == worse else better / worse if worse else math.inf
 
     def notes(self) -> tuple[str, ...]:
         """What is to be said under the switches."""

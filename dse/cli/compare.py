@@ -75,7 +75,8 @@ def _data(found: xr.Dataset) -> dict[str, Any]:
     for name, variable in found.data_vars.items():
         if str(name).endswith("_differs") and "under" not in variable.dims:
             what = str(name).removesuffix("_differs")
-            differs[what] = {"configurations": int(variable.sum()), "of": int(variable.size)}
+            compared = int(variable.attrs.get("compared", variable.size))
+            differs[what] = {"configurations": int(variable.sum()), "of": compared}
     names = [str(name) for name in found.data_vars if str(name).startswith("best_")]
     rows = []
     if "regret" in found:

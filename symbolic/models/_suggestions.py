@@ -69,8 +69,9 @@ def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
     >>> suggested_warps(32.0, 64.0, 592 / 16, 2.0)
     18.0
     """
-    most = maximum(floor(mwp_bw / mem_strength), 1)
-    return where(mwp_bw < mwp_app, most, warps_per_sm)
+    most = floor(mwp_bw / mem_strength)
+    most = where(mwp_bw < most * mem_strength, most - 1, most)  # the quotient was rounded up
+    return where(mwp_bw < mwp_app, maximum(most, 1), warps_per_sm)
 
 
 @equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=PRINTED)

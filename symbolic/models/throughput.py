@@ -37,7 +37,11 @@ OUTPUTS = (
     "clock_reduction",
 )
 
-RULES = ("warps_per_sm >= 1", "l1_share + l2_share <= 1")
+RULES = (
+    "warps_per_sm >= 1",
+    "l1_share + l2_share <= 1",
+    "narrow_fp_insts + wide_fp_insts + int_insts + misc_insts <= comp_insts",
+)
 
 FAMILIES = (
     Family(

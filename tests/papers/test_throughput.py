@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dse
 from symbolic.equation import Equation
-from symbolic.errors import DseError
+from symbolic.errors import DseError, InfeasibleError
 from symbolic.library import load_model
 from symbolic.models import (
     _idle_cycles,
@@ -188,6 +188,20 @@ def test_no_floating_point_is_no_throughput_but_takes_time() -> None:
     assert 0 < evaluate("time", **given_) < evaluate("time", **given_ | {"fp_insts": 6})
 
 
+def test_instructions_that_are_more_than_all_are_refused() -> None:
+    """Otherwise more would come out than the peak."""
+    given_ = {"machine": "gtx580", "workload": "svm", "warps_per_sm": 48, "fp_fused_insts": 3000}
+    with pytest.raises(InfeasibleError, match=r"misc_insts <= comp_insts"):
+        dse.evaluate("throughput", **given_)
+
+
+def test_nothing_helps_where_nothing_is_computed() -> None:
+    given_ = {"warps_per_sm": 8, "fp_insts": 0, "fp_fused_insts": 0}
+    advice = dse.advise("throughput", machine="gtx580", workload="cmem", **given_)
+    assert advice.values["flops"] == 0
+    assert not [move for move in advice.moves if move.helps]
+
+
 def test_no_warps_are_refused() -> None:
     with pytest.raises(DseError, match="warps_per_sm >= 1"):
         evaluate("flops", workload="madd", warps_per_sm=0)
@@ -320,6 +334,18 @@ def test_suggested_warps_ask_for_no_more_than_the_bandwidth_allows(point: Point)
         assert got["suggested_warps"] == 1
     assert 1 <= got["suggested_warps"] <= got["warps_per_sm"]
     assert (got["suggested_warps"] == got["warps_per_sm"]) or got["mwp_app"] > got["mwp_bw"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 100), st.floats(0.1, 10), st.sampled_from([-1, 0, 1]))
+def test_suggested_warps_hold_to_the_last_digit(warps: int, strength: float, ulps: int) -> None:
+    """The bandwidth for just so many warps, and its neighbours among the floats."""
+    limit = warps * strength
+    limit += ulps * math.ulp(limit)
+    given_ = {"warps_per_sm": 2.0 * warps, "mwp_app": 2.0 * warps * strength, "mwp_bw": limit}
+    found = _suggestions.suggested_warps(mem_strength=strength, **given_)
+    assert found == 1 or found * strength <= limit
+    assert found >= warps - 1
 
 
 @exactly
