@@ -788,7 +788,8 @@ def _rows() -> Iterator[Quantity]:
     yield row("category", "", "whole [1, 10]", "which of ten: what is short, warps or memory")
     yield row("suggested_sms", "", _COUNT1, "SMs to which the bandwidth reaches")
     yield row("suggested_warps", "", _NONNEG, "warps of an SM to which the bandwidth reaches")
-    yield row("clock_reduction", "", "[-inf, inf]", "factor by which the cores may be slower (below 1: not)")
+    text = "factor by which the cores may be slower, below 1 should be faster"
+    yield row("clock_reduction", "", "[-inf, inf]", text)
 
     # --- heterogeneous; see energy_speedup, too
     for device in ("cpu", "gpu"):
@@ -814,7 +815,9 @@ def _rows() -> Iterator[Quantity]:
     yield row("stall_time", "s", _NONNEG, "time that the core clock does not change", (1e-5, 10))
     yield row("dynamic_power", "W", _NONNEG, "clocked power at the nominal clock", (10, 200))
     yield row("voltage_knee_clock", "Hz", _POS, "clock up to which the voltage is flat", (5e8, 2e9))
-    yield row("voltage_slope", "1/Hz", _NONNEG, "relative rise of voltage for a hertz", (1e-10, 3e-9))
+    yield row(
+        "voltage_slope", "1/Hz", _NONNEG, "relative rise of voltage for a hertz", (1e-10, 3e-9)
+    )
     yield row("relative_voltage", "", "[1, inf)", "voltage over that of low clocks", (1, 1.3))
 
 
