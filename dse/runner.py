@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeps.run import Progress, compute
+from sweeps.progress import Progress
+from sweeps.run import compute
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -188,8 +189,8 @@ def run(
         if store is None:
             arrays = compute(study.grid(), expand=expand, listener=listener)
             return label(study.grid(), arrays, _attributes(study, expand))
+        from sweeps.copies import write_zarr
         from sweeps.export import open_dataset, whole
-        from sweeps.store import write_zarr
 
         path = Path(store)
         if path.suffix != ".zarr":

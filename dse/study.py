@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dse.explain import Explanation
     from dse.plan import Plan
-    from sweeps.run import Progress
+    from sweeps.progress import Progress
 
 __all__ = ["Study"]
 
@@ -236,7 +236,7 @@ class Study:
             Store every output over all axes.
         progress : bool or callable
             True shows progress on standard error once a run takes longer than a second; a callable
-            is given a :class:`sweeps.run.Progress` after each tile.
+            is given a :class:`sweeps.progress.Progress` after each tile.
         fresh : bool
             With ``store``: keep an existing store aside and compute anew.
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeps.copies import write_zarr
 from sweeps.dataset import assemble, open_netcdf, open_zarr
-from sweeps.store import write_zarr
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -17,6 +15,7 @@ from sweeps.check import check
 from sweeps.compile import compiled
 from sweeps.emit import Nest, emit, row_axes
 from sweeps.grid import FEASIBLE, Grid
+from sweeps.progress import Listener, Tally
 from sweeps.tiling import Tiling
 from symbolic.ops import Node
 
@@ -25,7 +24,7 @@ __all__ = [
     "SMALL",
     "TILE",
     "Group",
-    "Progress",
+    "Prepared",
     "compute",
     "groups",
     "in_threads",
@@ -41,33 +40,6 @@ TILE = 1 << 23
 SMALL = 1 << 14
 #: Below this many points a group is one tile, worked on by one thread.
 SINGLE = 1 << 17
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """Where a long run stands: values done of how many, seconds since it began.
-
-    ``compiling`` is how many of the seconds went into compiling loop nests.
-    """
-
-    done: int
-    total: int
-    elapsed: float
-    compiling: float = 0.0
-
-    @property
-    def rate(self) -> float:
-        """Values a second so far, compiling apart."""
-        seconds = self.elapsed - self.compiling
-        return self.done / seconds if seconds > 0 else 0.0
-
-    @property
-    def remaining(self) -> float:
-        """Estimated seconds to the end."""
-        return (self.total - self.done) / self.rate if self.done and self.rate else math.inf
-
-
-Listener = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,35 +154,6 @@ def in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
     return list(dask.threaded.get(graph, list(graph), num_workers=workers()))
 
 
-class _Meter:
-    """Counts points and tells a listener."""
-
-    def __init__(self, total: int, listener: Listener | None) -> None:
-        self.total, self.listener, self.done = total, listener, 0
-        self.lock = threading.Lock()
-        self.began = time.monotonic()
-        self.compiling = 0.0
-
-    def compile(self, nest: Nest) -> None:
-        """Compile a nest on the clock."""
-        began = time.monotonic()
-        compiled(nest)
-        self.compiling += time.monotonic() - began
-
-    def add(self, points: int) -> None:
-        with self.lock:  # tiles end in several threads
-            self.done += points
-            if self.listener is not None:
-                self.listener(
-                    Progress(
-                        done=self.done,
-                        total=self.total,
-                        elapsed=time.monotonic() - self.began,
-                        compiling=self.compiling,
-                    )
-                )
-
-
 def compute(
     grid: Grid, *, expand: bool = False, listener: Listener | None = None
 ) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
@@ -227,7 +170,7 @@ def compute(
     """
     check(grid)
     parts = groups(grid, expand=expand)
-    meter = _Meter(sum(math.prod(grid.shape(part.dims)) for part in parts), listener)
+    meter = Tally(sum(math.prod(grid.shape(part.dims)) for part in parts), listener)
     found: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {}
     for part in parts:
         found.update(_fill(grid, part, meter))
@@ -236,7 +179,7 @@ def compute(
 
 
 def _fill(
-    grid: Grid, part: Group, meter: _Meter
+    grid: Grid, part: Group, meter: Tally
 ) -> Iterator[tuple[str, tuple[tuple[str, ...], NDArray[Any]]]]:
     switched = [axis for axis in part.dims if axis in grid.switch_axes]
     plain = [axis for axis in part.dims if axis not in grid.switch_axes]
@@ -261,9 +204,7 @@ def _fill(
         yield name, (part.dims, array.transpose([inner.index(axis) for axis in part.dims]))
 
 
-def _fill_tiles(
-    ready: Prepared, pieces: Sequence[NDArray[Any]], points: int, meter: _Meter
-) -> None:
+def _fill_tiles(ready: Prepared, pieces: Sequence[NDArray[Any]], points: int, meter: Tally) -> None:
     meter.compile(ready.nest)
     tiling = ready.tiling(_target(points))
 

@@ -11,7 +11,7 @@ import pytest
 
 from dse import Study
 from dse.runner import Meter, ticking
-from sweeps.run import Progress
+from sweeps.progress import Progress
 
 
 class Stream(io.StringIO):

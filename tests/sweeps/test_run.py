@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import sweeps.emit
 import sweeps.run
 from dse import Study
-from sweeps.run import Progress, compute, groups, in_threads, plan_rows
+from sweeps.progress import Progress
+from sweeps.run import compute, groups, in_threads, plan_rows
 from sweeps.tiling import Tiling
 from tests.oracles.compare import identical, ulps
 

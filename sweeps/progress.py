@@ -1,0 +1,92 @@
+"""How far a long run is, told to a listener after each tile."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sweeps.compile import compiled
+from sweeps.emit import Nest
+
+__all__ = ["Listener", "Progress", "Tally"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a long run stands: values done of how many, seconds since it began.
+
+    ``compiling`` is how many of the seconds went into compiling loop nests; ``skipped`` how many of
+    the values done were stored by an earlier run; ``best`` the best value so far of the quantity
+    that is looked for, where one is.
+    """
+
+    done: int
+    total: int
+    elapsed: float
+    compiling: float = 0.0
+    skipped: int = 0
+    best: float | None = None
+
+    @property
+    def rate(self) -> float:
+        """Values a second so far, compiling and what was skipped apart."""
+        seconds = self.elapsed - self.compiling
+        return (self.done - self.skipped) / seconds if seconds > 0 else 0.0
+
+    @property
+    def remaining(self) -> float:
+        """Estimated seconds to the end."""
+        return (self.total - self.done) / self.rate if self.rate else math.inf
+
+
+Listener = Callable[[Progress], None]
+
+
+class Tally:
+    """Counts values and tells a listener; tiles end in several threads."""
+
+    def __init__(self, total: int, listener: Listener | None, *, sign: float = 1.0) -> None:
+        self.total, self.listener, self.sign = total, listener, sign
+        self.done = self.skipped = 0
+        self.best: float | None = None
+        self.lock = threading.Lock()
+        self.began = time.monotonic()
+        self.compiling = 0.0
+
+    def compile(self, nest: Nest) -> None:
+        """Compile a nest on the clock."""
+        began = time.monotonic()
+        compiled(nest)
+        self.compiling += time.monotonic() - began
+
+    def skip(self, points: int, best: float | None = None) -> None:
+        """Values that an earlier run has stored."""
+        self.done += points
+        self.skipped += points
+        self._better(best)
+
+    def add(self, points: int, best: float | None = None) -> None:
+        """Values done, and the best of them."""
+        with self.lock:
+            self.done += points
+            self._better(best)
+            if self.listener is not None:
+                self.listener(self.now())
+
+    def now(self) -> Progress:
+        """Where the run stands."""
+        return Progress(
+            done=self.done,
+            total=self.total,
+            elapsed=time.monotonic() - self.began,
+            compiling=self.compiling,
+            skipped=self.skipped,
+            best=self.best,
+        )
+
+    def _better(self, best: float | None) -> None:
+        if best is not None and (self.best is None or self.sign * best < self.sign * self.best):
+            self.best = best

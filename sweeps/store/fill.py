@@ -1,0 +1,275 @@
+"""Filling a store: what is there is kept, what is missing is computed; anything may stop it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sweeps.check import check
+from sweeps.grid import FEASIBLE
+from sweeps.progress import Listener, Tally
+from sweeps.run import workers
+from sweeps.store.layout import Layout, Tile
+from sweeps.store.medium import HIDDEN, Medium
+from sweeps.store.records import RECORDS, read_sealed, sealed
+from sweeps.store.tiles import Source, store_tile
+from symbolic.errors import DseError
+
+__all__ = ["FINISHED", "Filled", "Watch", "compute_tiles", "fill", "recorded", "threads"]
+
+#: Says that every tile was stored; whatever is missing afterwards is damage.
+FINISHED = f"{HIDDEN}/finished"
+_READERS = 8
+
+
+def threads() -> int:
+    """How many tiles are under way: while one waits for the disk another is computed."""
+    return 2 * workers()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """The output whose best value is told along with the progress; ``sign`` -1 for the largest."""
+
+    output: str
+    sign: float
+
+    def best(self, record: Mapping[str, Any]) -> float | None:
+        """The best value of a tile, where it knows which of its points are feasible."""
+        summary = record["outputs"].get(self.output, {})
+        found = summary.get("smallest" if self.sign > 0 else "largest")
+        return float(found[0][0]) if found and record["feasible"] is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """What a run has done: tiles computed now and before, seconds, how many points are feasible."""
+
+    computed: int
+    skipped: int
+    share: float
+    seconds: float = 0.0
+    compiling: float = 0.0
+    feasible: int | None = None
+
+
+class _Feasible:
+    """Counts the feasible points from the records."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.grid, self.count = layout.grid, 0
+        parts = [part for part in layout.parts if FEASIBLE in part.outputs]
+        self.idle = layout.grid.points // parts[0].points if parts else 0
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        self.count += record["outputs"].get(FEASIBLE, {"true": 0})["true"]
+
+    def total(self) -> int | None:
+        return self.count * self.idle if self.idle else None
+
+
+def recorded(layout: Layout, medium: Medium) -> Iterator[tuple[Tile, dict[str, Any] | None]]:
+    """Every tile with its record; None where it, or a chunk in its whole length, is missing."""
+    there = medium.sizes(RECORDS)
+    sizes = {name: medium.sizes(name) for part in layout.parts for name in part.outputs}
+
+    def look(tile: Tile) -> tuple[Tile, dict[str, Any] | None]:
+        part = layout.parts[tile.part]
+        for name in part.outputs:
+            held = sizes[name].get(layout.key(name, tile).rpartition("/")[2])
+            if held != layout.chunk_bytes(name, part):
+                return tile, None
+        with suppress(FileNotFoundError):
+            record = read_sealed(medium.get(f"{RECORDS}/{tile.name}"))
+            if record is not None and record["tile"] == tile.name:
+                return tile, record
+        return tile, None
+
+    if not there:
+        yield from ((tile, None) for tile in layout.tiles())
+        return
+    with ThreadPoolExecutor(_READERS) as pool:
+        yield from pool.map(look, layout.tiles())
+
+
+def fill(
+    layout: Layout,
+    medium: Medium,
+    begin: Callable[[], Mapping[str, bytes]],
+    *,
+    listener: Listener | None = None,
+    watch: Watch | None = None,
+) -> Filled:
+    """Compute the tiles that are missing from a store, which is made where nothing is.
+
+    Parameters
+    ----------
+    layout : Layout
+        What belongs into the store.
+    medium : Medium
+        Where it lies; nothing, or a store of the same study.
+    begin : callable
+        Gives the files with which a store begins.
+    listener : callable, optional
+        Told of the progress after each tile.
+    watch : Watch, optional
+        Whose best value the progress tells.
+
+    Raises
+    ------
+    DseError
+        Another process writes there, or the place cannot be written. What is stored stays, and the
+        same call continues.
+    """
+    if medium.exists():
+        found = _state(layout, medium)
+        if not found.missing and _finished(medium):
+            return Filled(
+                computed=0, skipped=layout.count, share=0.0, feasible=found.feasible.total()
+            )
+    with medium.claim():
+        if not medium.exists():
+            check(layout.grid)
+            _create(medium, begin())
+        found = _state(layout, medium, watch)
+        for key in medium.remains():
+            medium.delete(key)
+        tally = Tally(layout.points, listener, sign=watch.sign if watch else 1.0)
+        tally.skip(found.points, found.best)
+        if found.missing:
+            check(layout.grid)
+
+        def done(tile: Tile, record: Mapping[str, Any]) -> None:
+            found.feasible.add(record)
+            tally.add(tile.points, watch.best(record) if watch else None)
+
+        compute_tiles(layout, medium, found.missing, tally, done)
+        medium.put(FINISHED, sealed({"tiles": layout.count}))
+    now = tally.now()
+    return Filled(
+        computed=len(found.missing),
+        skipped=layout.count - len(found.missing),
+        share=1.0 - found.points / layout.points,
+        seconds=now.elapsed - now.compiling,
+        compiling=now.compiling,
+        feasible=found.feasible.total(),
+    )
+
+
+def _create(medium: Medium, files: Mapping[str, bytes]) -> None:
+    try:
+        medium.create(files)
+    except OSError as error:
+        raise DseError(f"{medium.name} cannot be made: {error.strerror or error}") from error
+
+
+def _finished(medium: Medium) -> bool:
+    with suppress(FileNotFoundError):
+        return read_sealed(medium.get(FINISHED)) is not None
+    return False
+
+
+@dataclass(slots=True, kw_only=True)
+class _State:
+    missing: list[Tile]
+    points: int
+    feasible: _Feasible
+    best: float | None = None
+
+
+def _state(layout: Layout, medium: Medium, watch: Watch | None = None) -> _State:
+    state = _State(missing=[], points=0, feasible=_Feasible(layout))
+    best = Tally(0, None, sign=watch.sign if watch else 1.0)
+    for tile, record in recorded(layout, medium):
+        if record is None:
+            state.missing.append(tile)
+        else:
+            best.skip(tile.points, watch.best(record) if watch else None)
+            state.feasible.add(record)
+    state.points, state.best = best.done, best.best
+    return state
+
+
+def compute_tiles(
+    layout: Layout,
+    medium: Medium,
+    tiles: list[Tile],
+    tally: Tally,
+    done: Callable[[Tile, Mapping[str, Any]], None],
+) -> None:
+    """Compute and store tiles in several threads; an interrupt waits for those under way.
+
+    ``done`` is told of each tile and its record, in one thread at a time.
+    """
+    stop, lock, stored = threading.Event(), threading.Lock(), 0
+    failures: list[BaseException] = []
+    queue = iter(tiles)
+
+    def work() -> None:
+        nonlocal stored
+        sources: dict[int, Source] = {}
+        while not stop.is_set():
+            with lock:
+                tile = next(queue, None)
+            if tile is None:
+                return
+            try:
+                source = sources.get(tile.part)
+                if source is None:
+                    source = sources[tile.part] = Source(layout, layout.parts[tile.part])
+                record = store_tile(layout, source, tile, medium)
+                with lock:
+                    stored += 1
+                    done(tile, record)
+            except BaseException as error:
+                failures.append(error)
+                stop.set()
+
+    # threads of a process that was told twice to end do not keep it from ending
+    each = [threading.Thread(target=work, daemon=True) for _ in range(min(threads(), len(tiles)))]
+    try:
+        _compile(layout, tiles, tally)
+        for thread in each:
+            thread.start()
+        for thread in each:
+            thread.join()
+    except BaseException as error:
+        stop.set()
+        for thread in each:
+            if thread.ident is not None:
+                thread.join()
+        error.add_note(_said(layout, medium, len(tiles) - stored))
+        raise
+    for failure in failures[:1]:
+        said = _said(layout, medium, len(tiles) - stored)
+        if isinstance(failure, OSError):
+            raise DseError(
+                f"{medium.name} cannot be written: {failure.strerror or failure}; {said}"
+            ) from failure
+        failure.add_note(said)
+        raise failure
+
+
+def _said(layout: Layout, medium: Medium, missing: int) -> str:
+    return (
+        f"{layout.count - missing:,} of {layout.count:,} tiles are stored in {medium.name}; the "
+        "same command continues"
+    )
+
+
+def _compile(layout: Layout, tiles: list[Tile], tally: Tally) -> None:
+    """Compile the nests of all tiles, on the clock; each once."""
+    switches = set(layout.grid.switch_axes)
+    seen = set()
+    for tile in tiles:
+        dims = layout.parts[tile.part].dims
+        at = tuple(k for axis, k in zip(dims, tile.low, strict=True) if axis in switches)
+        if (tile.part, at) not in seen:
+            seen.add((tile.part, at))
+            nest = Source(layout, layout.parts[tile.part]).nest(tile)
+            if nest is not None:
+                tally.compile(nest)

@@ -1,0 +1,164 @@
+"""The tiles of a store: each output cut into chunks, the same for outputs over the same axes.
+
+A chunk holds one index of each leading axis, an even share of the axis that is cut, and the
+trailing axes whole; so it is one piece of its array, and where the cuts lie depends on the study
+alone. A switch axis is cut at each label, wherever it stands.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import sweeps.run
+from sweeps.grid import Grid
+from sweeps.run import groups
+from sweeps.store.zarr_format import TRAILER, chunk_key
+from sweeps.tiling import Tiling
+
+__all__ = ["TILE", "Layout", "Part", "Tile"]
+
+#: Most points of a tile: 16 MiB of float64.
+TILE = 1 << 21
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One tile of the outputs of a part: its place among the chunks, and its bounds."""
+
+    part: int
+    place: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """A name that no other tile of the store has."""
+        return ".".join(map(str, (self.part, *self.place)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many values it has along each axis."""
+        return tuple(high - low for low, high in zip(self.low, self.high, strict=True))
+
+    @property
+    def points(self) -> int:
+        """How many points it has."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Outputs over the same axes, cut alike."""
+
+    number: int
+    dims: tuple[str, ...]
+    outputs: tuple[str, ...]
+    shape: tuple[int, ...]
+    chunk: tuple[int, ...]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many chunks lie along each axis."""
+        return tuple(-(-n // step) for n, step in zip(self.shape, self.chunk, strict=True))
+
+    @property
+    def points(self) -> int:
+        """How many points each output has."""
+        return math.prod(self.shape)
+
+    def tile(self, number: int) -> Tile:
+        """A tile by its number."""
+        place = []
+        for count in reversed(self.counts):
+            number, index = divmod(number, count)
+            place.append(index)
+        place.reverse()
+        low = tuple(index * step for index, step in zip(place, self.chunk, strict=True))
+        ends = zip(low, self.chunk, self.shape, strict=True)
+        return Tile(
+            part=self.number,
+            place=tuple(place),
+            low=low,
+            high=tuple(min(start + step, size) for start, step, size in ends),
+        )
+
+
+class Layout:
+    """Which tiles a grid is stored in."""
+
+    def __init__(self, grid: Grid, *, expand: bool = False) -> None:
+        self.grid, self.expand = grid, expand
+        self.parts = tuple(
+            Part(
+                number=number,
+                dims=group.dims,
+                outputs=group.outputs,
+                shape=grid.shape(group.dims),
+                chunk=_chunk(grid, group.dims),
+            )
+            for number, group in enumerate(groups(grid, expand=expand))
+        )
+
+    @property
+    def count(self) -> int:
+        """How many tiles there are."""
+        return sum(math.prod(part.counts) for part in self.parts)
+
+    @property
+    def points(self) -> int:
+        """The points of all parts together."""
+        return sum(part.points for part in self.parts)
+
+    def tiles(self) -> Iterator[Tile]:
+        """The tiles, in order; nothing is kept of them."""
+        for part in self.parts:
+            for number in range(math.prod(part.counts)):
+                yield part.tile(number)
+
+    def dtype(self, output: str) -> np.dtype[Any]:
+        """The type in which an output is stored."""
+        found: np.dtype[Any] = np.dtype(self.grid.dtype(output)).newbyteorder("<")
+        return found
+
+    def chunk_bytes(self, output: str, part: Part) -> int:
+        """The bytes of a chunk; those at the far edge of an axis are as long as the others."""
+        return math.prod(part.chunk) * self.dtype(output).itemsize + TRAILER
+
+    def key(self, output: str, tile: Tile) -> str:
+        """Where the chunk of an output lies."""
+        return f"{output}/{chunk_key(tile.place)}"
+
+    def describe(self, tile: Tile) -> str:
+        """The configurations of a tile, for people."""
+        part, said = self.parts[tile.part], []
+        for axis, size, low, high in zip(part.dims, part.shape, tile.low, tile.high, strict=True):
+            if high - low < size:
+                values = self.grid.axes[axis].coordinate
+                ends = f" to {values[high - 1]}" if high - low > 1 else ""
+                said.append(f"{axis} = {values[low]}{ends}")
+        return ", ".join(said) or "all configurations"
+
+
+def _chunk(grid: Grid, dims: Sequence[str]) -> tuple[int, ...]:
+    plain = [axis for axis in dims if axis not in grid.switch_axes]
+    shape = grid.shape(plain)
+    steps = dict(zip(plain, _even(shape), strict=True))
+    return tuple(steps.get(axis, 1) for axis in dims)
+
+
+def _even(shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of even chunks of at most about the points of a tile."""
+    if not shape:
+        return ()
+    points = math.prod(shape)
+    target = min(TILE, max(sweeps.run.SINGLE, points // 4))
+    tiling = Tiling(shape[:-1], shape[-1], target)
+    if tiling.split < 0:
+        return tuple(shape)
+    step = -(-shape[tiling.split] // tiling.cuts)
+    return (*(1 for _ in shape[: tiling.split]), step, *shape[tiling.split + 1 :])

@@ -1,0 +1,132 @@
+"""The record of a tile: the checksums of its chunks, and what its outputs hold, summed up.
+
+A record is written after all chunks of its tile, so a tile with a record is done. It is JSON, with
+its own checksum, and says nothing of when, where or by how many it was computed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.reduce import smallest
+from sweeps.store.medium import HIDDEN
+from sweeps.store.zarr_format import checksum
+
+__all__ = ["EXTREMES", "RECORDS", "Summary", "flat_places", "read_sealed", "sealed"]
+
+#: The folder of the records.
+RECORDS = f"{HIDDEN}/tiles"
+#: How many of the smallest and of the largest values a record keeps.
+EXTREMES = 16
+_SEAL = "crc32c"
+
+
+def sealed(tree: Mapping[str, Any]) -> bytes:
+    """A tree as JSON that holds its own checksum.
+
+    >>> read_sealed(sealed({"a": [1, 2.5]}))
+    {'a': [1, 2.5]}
+    >>> read_sealed(sealed({"a": 1}).replace(b"1,", b"2,")) is None
+    True
+    """
+    text = json.dumps({**tree, _SEAL: ""}, indent=1, sort_keys=True, allow_nan=False)
+    return text.replace(f'"{_SEAL}": ""', f'"{_SEAL}": "{checksum(text.encode()):08x}"').encode()
+
+
+def read_sealed(data: bytes) -> dict[str, Any] | None:
+    """The tree of :func:`sealed`; None where a bit of it is not as it was written."""
+    try:
+        tree = json.loads(data)
+        seal = tree.pop(_SEAL)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return dict(tree) if sealed(tree) == data and seal else None
+
+
+class Summary:
+    """What one output of a tile holds, gathered piece by piece, in the order of the chunk.
+
+    A float output is summed up over the points that are feasible, where the tile knows it; a case
+    or bound, and ``feasible`` itself, by how often each value occurs.
+    """
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.kind = dtype.kind
+        self.count = 0
+        self.counts = np.zeros(256, dtype=np.int64)
+        # the smallest, and with the sign turned the largest, each with their places
+        self.best = [(np.empty(0), np.empty(0, dtype=np.int64)) for _ in range(2)]
+
+    def add(self, values: NDArray[Any], origin: int, allowed: NDArray[np.bool_] | None) -> None:
+        """The values that follow those before; ``origin`` is the place of the first."""
+        if self.kind == "b":
+            self.count += int(np.count_nonzero(values))
+        elif self.kind == "i":
+            self.counts += np.bincount(values.view(np.uint8), minlength=256)
+        else:
+            counts = np.isfinite(values)
+            if allowed is not None:
+                counts &= allowed
+            number = int(np.count_nonzero(counts))
+            self.count += number
+            for side, sign in enumerate((1.0, -1.0)) if number else ():
+                self._extend(side, sign, values, counts, origin)
+
+    def _extend(
+        self, side: int, sign: float, values: NDArray[Any], counts: NDArray[np.bool_], origin: int
+    ) -> None:
+        known, places = self.best[side]
+        if known.size == EXTREMES:  # what is equal to the last of them comes later, and loses
+            limit = sign * known[-1]
+            beats = values < limit if sign > 0 else values > limit
+            beats &= counts
+        else:
+            beats = counts
+        new = np.flatnonzero(beats)
+        if not new.size:
+            return
+        found = sign * values[new]
+        if new.size > EXTREMES:
+            chosen = smallest(found, EXTREMES)
+            new, found = new[chosen], found[chosen]
+        known, places = np.concatenate([known, found]), np.concatenate([places, new + origin])
+        order = np.lexsort((places, known))[:EXTREMES]
+        self.best[side] = known[order], places[order]
+
+    def tree(self, places: Any) -> dict[str, Any]:
+        """The summary for a record; ``places`` turns places in the chunk into those of the array.
+
+        Without a finite value there are no extremes.
+        """
+        if self.kind == "b":
+            return {"true": self.count}
+        if self.kind == "i":
+            values = np.arange(256, dtype=np.uint8).view(np.int8)
+            held = zip(values, self.counts, strict=True)
+            return {"values": {str(value): int(count) for value, count in held if count}}
+        (low, low_at), (high, high_at) = self.best
+        return {
+            "finite": self.count,
+            "smallest": _pairs(low, places(low_at)),
+            "largest": _pairs(-high, places(high_at)),
+        }
+
+
+def _pairs(values: NDArray[Any], places: NDArray[np.int64]) -> list[list[Any]]:
+    return [[float(value), int(place)] for value, place in zip(values, places, strict=True)]
+
+
+def flat_places(
+    places: NDArray[np.int64], box: Sequence[int], low: Sequence[int], shape: Sequence[int]
+) -> NDArray[np.int64]:
+    """From flat places within a box to flat indices of the array in which it lies."""
+    if not shape:
+        return places
+    index = np.unravel_index(places, box)
+    moved = [part + start for part, start in zip(index, low, strict=True)]
+    return np.ravel_multi_index(moved, shape).astype(np.int64)

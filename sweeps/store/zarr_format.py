@@ -1,0 +1,122 @@
+"""The zarr (v3) format, as much of it as a store needs: metadata, and chunks with a checksum.
+
+A chunk is its values, little-endian, in the order of the dimensions, then the CRC-32C of these
+bytes. Nothing is compressed: what is stored costs no more than writing it.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "FILL",
+    "TRAILER",
+    "array_metadata",
+    "checksum",
+    "chunk_key",
+    "coordinate",
+    "group_metadata",
+    "to_json",
+    "trailer",
+]
+
+#: What is read where nothing has been written, by the kind of the type.
+FILL: dict[str, Any] = {"f": "NaN", "i": -1, "b": False}
+#: Bytes of the checksum at the end of a chunk.
+TRAILER = 4
+
+
+def checksum(data: Any, before: int = 0) -> int:
+    """The CRC-32C of bytes, or of bytes that follow others."""
+    import google_crc32c
+
+    return int(google_crc32c.extend(before, data))
+
+
+def trailer(crc: int) -> bytes:
+    """The end of a chunk."""
+    return struct.pack("<I", crc)
+
+
+def chunk_key(place: Sequence[int]) -> str:
+    """The name of a chunk within the folder of its array.
+
+    >>> chunk_key((0, 12)), chunk_key(())
+    ('c.0.12', 'c')
+    """
+    return ".".join(["c", *map(str, place)])
+
+
+def to_json(tree: Any) -> bytes:
+    """Metadata as bytes."""
+    return json.dumps(tree, indent=1, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def array_metadata(
+    shape: Sequence[int],
+    chunk: Sequence[int],
+    dims: Sequence[str],
+    dtype: Any,
+    attributes: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What is in the ``zarr.json`` of an array; a ``dtype`` of None is text."""
+    kind = None if dtype is None else np.dtype(dtype)
+    if kind is None:
+        serializer: dict[str, Any] = {"name": "vlen-utf8", "configuration": {}}
+    else:
+        serializer = {"name": "bytes"}
+        if kind.itemsize > 1:
+            serializer["configuration"] = {"endian": "little"}
+    return {
+        "shape": list(shape),
+        "data_type": "string" if kind is None else kind.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunk)}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
+        "fill_value": "" if kind is None else FILL[kind.kind],
+        "codecs": [serializer, {"name": "crc32c"}],
+        "attributes": {key: _plain(value) for key, value in attributes.items()},
+        "dimension_names": list(dims),
+        "zarr_format": 3,
+        "node_type": "array",
+        "storage_transformers": [],
+    }
+
+
+def group_metadata(
+    attributes: Mapping[str, Any], arrays: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """What is in the ``zarr.json`` of the group, the metadata of its arrays included."""
+    inline = {"kind": "inline", "must_understand": False, "metadata": dict(arrays)}
+    return {
+        "attributes": {key: _plain(value) for key, value in attributes.items()},
+        "zarr_format": 3,
+        "consolidated_metadata": inline,
+        "node_type": "group",
+    }
+
+
+def coordinate(
+    values: NDArray[Any], dims: Sequence[str], attributes: Mapping[str, Any]
+) -> tuple[dict[str, Any], bytes]:
+    """The metadata of a coordinate, and its one chunk."""
+    text = values.dtype.kind in "UOT"
+    if text:
+        parts = [str(value).encode() for value in values.reshape(-1)]
+        pieces = (struct.pack("<I", len(part)) + part for part in parts)
+        data = struct.pack("<I", len(parts)) + b"".join(pieces)
+    else:
+        values = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
+        data = values.tobytes()
+    dtype = None if text else values.dtype
+    found = array_metadata(values.shape, values.shape, dims, dtype, attributes)
+    return found, data + trailer(checksum(data))
