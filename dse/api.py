@@ -65,10 +65,52 @@ def models() -> Mapping[str, Model]:
     return _Models()
 
 
-def open(path: str | Path) -> xr.Dataset:  # noqa: A001
-    """Open a store or file that this library wrote (zarr, netCDF, CSV, Parquet)."""
+def open(  # noqa: A001
+    path: str | Path,
+    *,
+    axes: str | Sequence[str] | None = None,
+    units: Mapping[str, str] | None = None,
+    shape: str = "auto",
+) -> xr.Dataset:
+    """Open a store or file that this library wrote, or measurements of somebody else's.
+
+    Measured are T4 files and caches of Kernel Tuner (``.json``, ``.json.gz``), and CSV or Parquet
+    files with named columns. They become Datasets like those of a run: ``feasible`` marks what was
+    measured, ``status`` says why the rest was not; where a number is missing stands NaN.
+
+    Parameters
+    ----------
+    path : path
+        zarr, netCDF, CSV or Parquet as :func:`export` or a run writes them; or measurements.
+    axes : sequence of str, optional
+        Of a measured table, the columns that make a configuration; tuners' files tell theirs.
+        Without it every column is a variable.
+    units : mapping of str to str, optional
+        Of measured columns, ``{"time": "ms"}``. A header may end in one, ``time [ms]``; a quantity
+        of this library without a unit is in the stored one. Values are stored in SI.
+    shape : {"auto", "grid", "rows"}
+        Of measurements: over their axes, with NaN where a combination was not measured, or row by
+        row along ``configuration``. By itself a grid is made of what fills at least half of one
+        and holds no configuration twice.
+
+    Raises
+    ------
+    DseError
+        Nothing is there, or it is not of a kind that can be read; a unit that does not fit.
+    """
     from sweeps.export import open_dataset
 
+    if isinstance(path, (str, Path)):
+        from dse.measured import is_measured, open_measured
+
+        if Path(path).exists() and is_measured(Path(path)):
+            return open_measured(Path(path), axes=axes, units=units, shape=shape)
+    if axes is not None or units is not None or shape != "auto":
+        from symbolic.errors import DseError
+
+        raise DseError(
+            f"{str(path)!r} is no file of measurements: axes, units, shape serve only it"
+        )
     return open_dataset(path)
 
 
@@ -102,6 +144,14 @@ def optimum(
     from sweeps.questions import dataset_optimum
 
     texts = texts_of(where, "where")
+    for name in texts_of(per, "per"):
+        if name in ds.coords and name not in ds.dims and ds[name].dims == ("configuration",):
+            from symbolic.errors import DseError
+
+            raise DseError(
+                f"per = {name!r} lies along configuration and is no axis: make a grid of the "
+                "measurements (dse.open(..., shape='grid'), dse import --shape grid)"
+            )
     return dataset_optimum(ds, one_goal(minimize, maximize), where=texts, per=per, top=top)
 
 

@@ -31,6 +31,7 @@ from dse.cli.frame import (
 )
 from dse.cli.law import imbalance
 from dse.cli.listing import machines, models, workloads
+from dse.cli.measured import import_measured
 from dse.cli.point import advise, explain
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ def plan(study: str, expand: bool, as_json: bool) -> None:
     epilog=example(
         'dse optimum merge.zarr --minimize time --where "active_sms <= 8" --per workload',
         "dse optimum examples/merge-four-gpus.toml --minimize time --top 5",
+        'dse optimum tuner.json --minimize time --top 10 --where "block_size_x <= 64"',
     )
 )
 @from_study_or_store
@@ -142,10 +144,11 @@ def plan(study: str, expand: bool, as_json: bool) -> None:
 @kinds
 @in_json
 def optimum(source: str, as_json: bool, **options: Any) -> None:
-    """The best configurations of a study or a stored dataset.
+    """The best configurations of a study, a stored dataset, or measurements.
 
     Of a study nothing is stored, and where no objective is given its [best] is asked. Of equally
-    good configurations the one with the lowest index wins, in the order of the axes.
+    good configurations the one with the lowest index wins, in the order of the axes. Measurements
+    are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
     """
     from dse.api import optimum as best_of
     from dse.cli.text import answer, order_of
@@ -222,5 +225,8 @@ def export(store: str, out: str, as_json: bool) -> None:
     put(as_json, data, lambda: f"{path} ({bytes_text(size)})")
 
 
-for command in (advise, disagreement, explain, fit, imbalance, machines, models, plot, workloads):
+for command in (
+    *(advise, disagreement, explain, fit, imbalance, import_measured, machines, models, plot),
+    *(workloads,),
+):
     main.add_command(command)

@@ -144,17 +144,17 @@ def read_study(path: str) -> Study:
 
 
 def read_source(path: str) -> Study | xr.Dataset:
-    """The study of a file that ends in .toml, else a dataset: of a store, or of several models."""
+    """The study of a file that ends in .toml, else a dataset: stored, measured, or of models."""
     if Path(path).suffix == ".toml":
         from dse.study import Study
 
         with reading():
             study = Study.from_toml(path)
         return study if isinstance(study, Study) else study.run()
-    from sweeps.export import open_dataset
+    from dse.api import open as opened
 
     with reading():
-        return open_dataset(path)
+        return opened(path)
 
 
 def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:

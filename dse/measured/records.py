@@ -1,0 +1,266 @@
+"""What was measured, as rows: names that formulas can use, stored units, numbers and reasons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symbolic.errors import DseError, UnitError, UnknownNameError, nearest
+from symbolic.quantities import TABLE
+from symbolic.terms import FUNCTIONS
+from symbolic.units import dimension, exact, misfit
+
+__all__ = ["CORRECT", "FAILED", "Column", "Records", "Rows", "header", "read_rows"]
+
+#: The status of a configuration that was measured, and of one that failed and does not say why.
+CORRECT, FAILED = "correct", "failed"
+#: Names that a Dataset uses itself, and words of formulas.
+_TAKEN = {"configuration", "feasible", "objective", "point", "rank", "status"}
+_WORDS = {"and", "or", "not", *FUNCTIONS}
+_HEADER = re.compile(r"\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\[\]]*)\])?\s*", re.DOTALL)
+#: Stored units by their usual names.
+_SPOKEN = {"J/s": "W", "1/s": "Hz"}
+#: Reasons beyond these are told as one.
+_REASONS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """The rows of a file as it tells them.
+
+    ``axes`` are the columns that make a configuration; ``order`` the values of some of them, where
+    the file lists these; ``status`` a reason a row, empty where the file gives none.
+    """
+
+    kind: str
+    axes: tuple[str, ...]
+    columns: Mapping[str, Sequence[Any]]
+    units: Mapping[str, str] = field(default_factory=dict)
+    status: Sequence[str] = ()
+    order: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column in stored units, with its attributes."""
+
+    values: NDArray[Any]
+    attrs: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Records with names, units and types settled; ``reasons[status[row]]`` says how a row went."""
+
+    axes: Mapping[str, Column]
+    order: Mapping[str, NDArray[Any]]
+    measured: Mapping[str, Column]
+    status: NDArray[np.int8]
+    feasible: NDArray[np.bool_]
+    reasons: tuple[str, ...]
+
+
+def header(text: str) -> tuple[str, str | None]:
+    """The name and the unit of a column, of a header such as ``time [ms]``.
+
+    >>> header("time [ms]"), header("time")
+    (('time', 'ms'), ('time', None))
+    """
+    match = _HEADER.fullmatch(text)
+    return (match["name"], match["unit"]) if match else (text, None)
+
+
+def _identifier(text: str) -> str:
+    """A name that formulas can use.
+
+    >>> _identifier("GFLOP/s"), _identifier("block size"), _identifier("log"), _identifier("2d")
+    ('GFLOP_per_s', 'block_size', 'log_', '_2d')
+    """
+    name = re.sub(r"\s*/\s*", "_per_", text.strip())
+    name = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "column"
+    name = f"_{name}" if name[0].isdigit() else name
+    return f"{name}_" if name in _WORDS or name in _TAKEN else name
+
+
+def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
+    """Settle names, units and types.
+
+    Parameters
+    ----------
+    records : Records
+        What a file holds.
+    units : mapping of str to str
+        Units of some columns, by their names here or in the file; they count before the file's.
+
+    Raises
+    ------
+    DseError
+        Two columns of one name, a configuration without a value, a unit that does not fit.
+    """
+    names: dict[str, str] = {}
+    for told in records.columns:
+        name = _identifier(told)
+        if name in names:
+            raise DseError(
+                f"the columns {names[name]!r} and {told!r} are both {name} here: rename one of them"
+            )
+        names[name] = told
+    known = {**names, **{told: told for told in names.values()}}
+    for name in units:
+        if name not in known:
+            raise UnknownNameError(
+                f"units names {name!r}, which is no column{nearest(name, known)}; there are: "
+                f"{', '.join(names)}"
+            )
+    given = {known[name]: unit for name, unit in units.items()}
+    rows = len(next(iter(records.columns.values()), ()))
+    why = list(records.status) or [""] * rows
+    axes, order, measured, numbers = {}, {}, {}, []
+    for name, told in names.items():
+        unit = given.get(told, records.units.get(told, ""))
+        if told in records.axes:
+            settled = _axis(records.columns[told], name)
+            factor, attrs = _unit(name, told, unit, settled)
+            axes[name] = Column(values=_scaled(settled, factor), attrs=attrs)
+            if told in records.order:
+                order[name] = _scaled(_axis(records.order[told], name), factor)
+            continue
+        settled = _measured(records.columns[told], why)
+        factor, attrs = _unit(name, told, unit, settled)
+        measured[name] = Column(values=_scaled(settled, factor), attrs=attrs)
+        if settled.dtype.kind == "f":
+            numbers.append(settled)
+    if numbers and axes:
+        nothing = np.all([np.isnan(values) for values in numbers], axis=0)
+        for row in np.flatnonzero(nothing):
+            why[row] = why[row] or FAILED
+    status, reasons = _coded(why)
+    return Rows(
+        axes=axes,
+        order=order,
+        measured=measured,
+        status=status,
+        feasible=status == 0,
+        reasons=reasons,
+    )
+
+
+def _coded(why: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
+    """Each row's status as a number, 0 where it is as it should be, and what the numbers mean."""
+    reasons = [CORRECT]
+    place = {"": 0, CORRECT: 0}
+    for reason in why:
+        if reason not in place:
+            if len(reasons) >= _REASONS:
+                place[reason] = place.setdefault(FAILED, len(reasons))
+                reasons += [FAILED] if place[FAILED] == len(reasons) else []
+                continue
+            place[reason] = len(reasons)
+            reasons.append(reason)
+    return np.array([place[reason] for reason in why], dtype=np.int8), tuple(reasons)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, (float, np.floating)) and value != value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating))
+
+
+def _listed(values: Any) -> list[Any]:
+    found: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
+    return found
+
+
+def _axis(values: Sequence[Any], name: str) -> NDArray[Any]:
+    """A column that makes the configuration: numbers, or labels where one is no number."""
+    listed = _listed(values)
+    for row, value in enumerate(listed):
+        if _is_missing(value):
+            raise DseError(
+                f"the column {name} holds nothing at row {row}: a configuration needs a value of "
+                "each of its axes; leave the row out, or name other axes"
+            )
+    if all(_is_number(value) for value in listed):
+        array = np.array([value + 0 for value in listed])  # truth values as 0 and 1
+        if array.dtype.kind in "if":
+            return array
+    return np.array([_text(value) for value in listed], dtype=np.str_)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _measured(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
+    """A measured column: numbers, NaN where a text or nothing stands; all texts stay labels.
+
+    A text in place of a number is why the row failed.
+    """
+    listed = _listed(values)
+    numbers = [_number(value) for value in listed]
+    if not any(number is not None for number in numbers) and any(
+        isinstance(value, str) and value.strip() for value in listed
+    ):
+        return np.array(["" if _is_missing(v) else _text(v) for v in listed], dtype=np.str_)
+    for row, (value, number) in enumerate(zip(listed, numbers, strict=True)):
+        if number is None and not _is_missing(value):
+            why[row] = why[row] or _text(value).strip()
+    return np.array([np.nan if n is None else n for n in numbers], dtype=np.float64)
+
+
+def _number(value: Any) -> float | None:
+    if _is_missing(value):
+        return None
+    if _is_number(value):
+        return float(value)
+    try:
+        return float(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _unit(
+    name: str, told: str, unit: str, values: NDArray[Any]
+) -> tuple[tuple[int, int], dict[str, Any]]:
+    """The exact factor to the stored unit, and the attributes of a column."""
+    row = TABLE.get(name)
+    meaning = row.meaning if row is not None and row.meaning else told
+    if values.dtype.kind not in "if":
+        return (1, 1), {"long_name": meaning}
+    expected = "" if row is None or row.is_label else row.unit
+    if not unit.strip():
+        return (1, 1), {"long_name": meaning, "units": expected or "1"}
+    try:
+        factor, kind = exact(1, unit)
+    except UnitError as error:
+        if row is None:  # a plain number whose name tells the unit
+            return (1, 1), {"long_name": f"{told} [{unit}]", "units": "1"}
+        raise UnitError(f"the unit of {told!r}: {error}; or say it by units=") from None
+    if row is not None and not row.is_label:
+        if kind != dimension(expected):
+            raise UnitError(
+                f"{name}: "
+                + misfit(f"the column {told!r} in {unit!r}", kind, dimension(expected), unit)
+                + ", or rename the column"
+            )
+        stored = expected
+    else:
+        stored = _SPOKEN.get(kind.unit, kind.unit)
+    attrs = {"long_name": meaning, "units": stored or "1"}
+    return (factor.numerator, factor.denominator), attrs
+
+
+def _scaled(values: NDArray[Any], factor: tuple[int, int]) -> NDArray[Any]:
+    if factor == (1, 1) or values.dtype.kind not in "if":
+        return values
+    scaled: NDArray[Any] = values * float(factor[0]) / float(factor[1])
+    return scaled

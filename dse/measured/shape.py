@@ -1,0 +1,145 @@
+"""From rows to a Dataset: a grid where most of it was measured, else one dimension of rows."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.measured.records import Column, Records, Rows
+from dse.provenance import version
+from sweeps.grid import FEASIBLE
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["CONFIGURATION", "shaped"]
+
+#: The dimension of rows.
+CONFIGURATION = "configuration"
+STATUS = "status"
+#: Cells of a grid, measured or not, that are taken to be meant.
+_MOST = 1 << 27
+_UNMEASURED = "not measured"
+
+
+def shaped(records: Records, rows: Rows, shape: str, name: str) -> xr.Dataset:
+    """The Dataset of some rows.
+
+    ``shape`` is ``"grid"``, ``"rows"``, or ``"auto"``: a grid where no configuration occurs twice
+    and at least half of all combinations of the values do.
+    """
+    count = len(rows.status)
+    axes = {axis: _axis_values(column, rows.order.get(axis)) for axis, column in rows.axes.items()}
+    sizes = {axis: len(values) for axis, values in axes.items()}
+    cells = math.prod(sizes.values()) if axes else 0
+    flat = None
+    if axes and (shape == "grid" or (shape == "auto" and cells <= 2 * count)):
+        if cells > _MOST:
+            raise DseError(
+                f"a grid of {cells:,} combinations, of which {count:,} were measured, is too large "
+                "to be kept: leave shape='rows'"
+            )
+        flat = _places(rows, axes)
+        twice = _repeated(flat)
+        if twice is not None and shape == "grid":
+            at = ", ".join(f"{axis} = {c.values[twice[0]]}" for axis, c in rows.axes.items())
+            raise DseError(
+                f"rows {twice[0]} and {twice[1]} both measure {at}: a grid holds one of each; "
+                "leave shape='rows', or name further axes"
+            )
+        flat = None if twice is not None else flat
+    dims: tuple[str, ...] = (CONFIGURATION,) if flat is None else tuple(axes)
+    variables = dict(_variables(rows, dims, flat, tuple(sizes.values())))
+    if flat is None:
+        coords: dict[str, Any] = {
+            CONFIGURATION: (dims, np.arange(count), {"long_name": "row of the measurements"})
+        }
+        coords |= {axis: (dims, c.values, dict(c.attrs)) for axis, c in rows.axes.items()}
+    else:
+        coords = {axis: (axis, axes[axis], dict(c.attrs)) for axis, c in rows.axes.items()}
+    import xarray as xr
+
+    attributes = _attributes(records, rows, dims, name, list(variables))
+    return xr.Dataset(variables, coords=coords, attrs=attributes)
+
+
+def _axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[Any]:
+    """The distinct values: numbers ascending, labels as listed, then as they occur."""
+    seen = column.values if order is None else np.concatenate([order, column.values])
+    if seen.dtype.kind in "if":
+        return np.unique(seen)
+    _, first = np.unique(seen, return_index=True)
+    return seen[np.sort(first)]
+
+
+def _places(rows: Rows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    """The cell of each row, as an index into the flat grid."""
+    index = []
+    for axis, values in axes.items():
+        order = np.argsort(values)
+        index.append(order[np.searchsorted(values[order], rows.axes[axis].values)])
+    return np.ravel_multi_index(index, [len(values) for values in axes.values()]).astype(np.int64)
+
+
+def _repeated(flat: NDArray[np.int64]) -> tuple[int, int] | None:
+    """Two rows of the same cell."""
+    order = np.argsort(flat, kind="stable")
+    same = np.flatnonzero(flat[order][1:] == flat[order][:-1])
+    return (int(order[same[0]]), int(order[same[0] + 1])) if same.size else None
+
+
+def _variables(
+    rows: Rows, dims: tuple[str, ...], flat: NDArray[np.int64] | None, shape: tuple[int, ...]
+) -> Any:
+    def spread(values: NDArray[Any], empty: Any) -> NDArray[Any]:
+        if flat is None:
+            return values
+        full = np.full(math.prod(shape), empty, dtype=values.dtype)
+        full[flat] = values
+        return full.reshape(shape)
+
+    for name, column in rows.measured.items():
+        empty = np.nan if column.values.dtype.kind == "f" else ""
+        yield name, (dims, spread(column.values, empty), dict(column.attrs))
+    reasons = list(rows.reasons)
+    whole = flat is None or flat.size == math.prod(shape)
+    reasons += [] if whole else [_UNMEASURED]
+    yield (
+        STATUS,
+        (
+            dims,
+            spread(rows.status, len(rows.reasons)),
+            {
+                "long_name": "how the measurement of a configuration went",
+                "flag_values": np.arange(len(reasons), dtype=np.int8),
+                "flag_meanings": " ".join("_".join(reason.split()) for reason in reasons),
+            },
+        ),
+    )
+    told = {"long_name": "whether a configuration was measured", "conditions": "status is correct"}
+    yield FEASIBLE, (dims, spread(rows.feasible, False), told)
+
+
+def _attributes(
+    records: Records, rows: Rows, dims: tuple[str, ...], name: str, outputs: list[str]
+) -> dict[str, Any]:
+    apart = [] if dims == tuple(rows.axes) else list(rows.axes)
+    counts = np.bincount(rows.status, minlength=len(rows.reasons)).tolist()
+    told = dict(zip(rows.reasons, counts, strict=True))
+    return {
+        "Conventions": "CF-1.11",
+        "title": f"measurements of {name}",
+        "axes": " ".join([*dims, *apart]),
+        "study": json.dumps({"measured": name, "kind": records.kind, "outputs": outputs}),
+        "configurations": len(rows.status),
+        "statuses": json.dumps(told),
+        **records.attributes,
+        **({"notes": json.dumps(records.notes)} if records.notes else {}),
+        "simt_dse_version": version(),
+    }

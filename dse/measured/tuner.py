@@ -1,0 +1,254 @@
+"""Files of Kernel Tuner: T4, which other tuners write too, and its own cache files.
+
+T4 (schema 1.0.0 of the results): ``results`` is a list of configurations, each with ``times``,
+``measurements`` and ``invalidity``. A cache (schemas 1.0 and 1.1, and those without a version):
+``cache`` maps the values of ``tune_params_keys`` to what was measured; where a number should stand,
+a failed configuration has the name of its error. A tuner that was interrupted leaves a cache
+without its end.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dse.measured.records import FAILED, Records
+from symbolic.errors import DseError
+
+__all__ = ["read_tuner"]
+
+#: What Kernel Tuner writes in place of a number, in the words of T4.
+_ERRORS = {
+    "InvalidConfig": "constraints",
+    "CompilationFailedConfig": "compile",
+    "RuntimeFailedConfig": "runtime",
+}
+#: Times that tell of a configuration, by their names in T4; others tell of the tuner.
+_TIMES = {"compilation": "compile_time", "compilation_time": "compile_time"}
+#: What a cache holds of the tuner rather than of a configuration.
+_OWN = {"benchmark_time", "framework_time", "strategy_time", "timestamp", "verification_time"}
+#: Units in which Kernel Tuner writes what it measures; all times are in ms.
+_UNITS = {
+    "nvml_power": "W",
+    "ps_power": "W",
+    "pwr_usage": "mW",
+    "nvml_energy": "J",
+    "ps_energy": "J",
+    "core_freq": "MHz",
+    "mem_freq": "MHz",
+    "nvml_gr_clock": "MHz",
+    "nvml_mem_clock": "MHz",
+    "nvml_pwr_limit": "W",
+    "temperature": "degC",
+    "gr_voltage": "mV",
+}
+_TIME_UNITS = {
+    **dict.fromkeys(("s", "second", "seconds"), "s"),
+    **dict.fromkeys(("ms", "millisecond", "milliseconds", "miliseconds"), "ms"),
+    **dict.fromkeys(("us", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), "ns"),
+}
+#: Time that early versions gave to a configuration that failed.
+_NEVER = 1e20
+
+
+def read_tuner(path: Path) -> Records:
+    """The records of a T4 or cache file, which may be compressed (``.json.gz``).
+
+    Raises
+    ------
+    DseError
+        A file that cannot be read, is no JSON, or is of another kind.
+    """
+    try:
+        raw = path.read_bytes()
+        raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+        text = raw.decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DseError(f"{str(path)!r} cannot be read: {why}") from error
+    tree, unfinished = _tree(text, path)
+    kinds = {"results": _from_t4, "cache": _from_cache}
+    kind = next((key for key in kinds if isinstance(tree, dict) and key in tree), None)
+    if kind is None:
+        held = f"; it holds {', '.join(list(tree)[:8])}" if isinstance(tree, dict) else ""
+        raise DseError(
+            f"{str(path)!r} is no T4 file (with 'results') nor a cache of Kernel Tuner (with "
+            f"'cache'){held}"
+        )
+    try:
+        records = kinds[kind](tree)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DseError(
+            f"{str(path)!r} has {kind!r}, but not as T4 or a cache has it: {error!r}"
+        ) from error
+    if not records.axes:
+        raise DseError(f"{str(path)!r} holds no configurations")
+    if unfinished:
+        note = "the cache has no end, as of a tuner that was interrupted: what is whole was read"
+        return _with_note(records, note)
+    return records
+
+
+def _with_note(records: Records, note: str) -> Records:
+    from dataclasses import replace
+
+    return replace(records, notes=(*records.notes, note))
+
+
+def _tree(text: str, path: Path) -> tuple[Any, bool]:
+    """The document, and whether it is a cache that has no end."""
+    try:
+        return json.loads(text), False
+    except (ValueError, RecursionError) as error:
+        said = error
+    body = text.rstrip()
+    for whole in (body, body[: body.rfind("\n")].rstrip()):  # the last line may be torn
+        try:
+            tree = json.loads(whole.rstrip(",") + "}}")
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(tree, dict) and isinstance(tree.get("cache"), dict):
+            return tree, True
+    raise DseError(f"{str(path)!r} is no JSON: {said}") from said
+
+
+def _gathered(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Rows as columns; None where a row lacks one."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _spread(times: Any) -> Iterator[tuple[str, float]]:
+    """How many runs there were, and their standard deviation."""
+    runs = [run for run in times if isinstance(run, (int, float))]
+    if runs:
+        yield "runs", len(runs)
+    if len(runs) > 1:
+        yield "time_std", float(np.std(runs, ddof=1))
+
+
+def _value(value: Any) -> Any:
+    """A measured value; None where it stands for a failure."""
+    if isinstance(value, (int, float)) and (value >= _NEVER or not math.isfinite(value)):
+        return None
+    return value
+
+
+def _from_t4(tree: Mapping[str, Any]) -> Records:
+    configurations, rows, status = [], [], []
+    units: dict[str, str] = {}
+    left_out: dict[str, None] = {}
+    unit = _TIME_UNITS.get(str(dict(tree.get("metadata") or {}).get("timeunit", "")).lower(), "")
+    for result in tree["results"]:
+        configuration, row = dict(result["configuration"]), {}
+        for one in result.get("measurements") or ():
+            name, value = str(one["name"]), _value(one.get("value"))
+            if isinstance(value, (list, dict)):
+                left_out[name] = None
+                continue
+            row[name] = None if isinstance(value, str) else value
+            units.setdefault(name, str(one.get("unit") or ""))
+        times = dict(result.get("times") or {})
+        runs = times.get("runtimes") or []
+        if "time" not in row and runs:
+            row["time"] = float(np.mean(runs))
+        row |= dict(_spread(runs))
+        row |= {
+            name: times[key]
+            for key, name in _TIMES.items()
+            if isinstance(times.get(key), (int, float))
+        }
+        texts = [str(m["value"]) for m in result.get("measurements") or () if _said(m)]
+        told = str(result.get("invalidity") or "correct")
+        if told == "correct" and texts:
+            told = _ERRORS.get(texts[0], texts[0])
+        configurations.append(configuration)
+        rows.append(row)
+        status.append("" if told == "correct" else told)
+    axes, columns = _gathered(configurations), _gathered(rows)
+    columns = {name: column for name, column in columns.items() if name not in left_out}
+    names = dict.fromkeys(str(o) for r in tree["results"] for o in r.get("objectives") or ())
+    notes = [f"left out, as it holds lists: {name}" for name in left_out]
+    if not unit:
+        notes.append("the file tells no unit of time: read as ms, which Kernel Tuner writes")
+    return Records(
+        kind="T4",
+        axes=tuple(axes),
+        columns=_apart(axes, columns),
+        units=_units([*axes, *columns], units, unit or "ms"),
+        status=status,
+        notes=tuple(notes),
+        attributes={"objectives": " ".join(names)} if names else {},
+    )
+
+
+def _said(measurement: Mapping[str, Any]) -> bool:
+    return isinstance(measurement.get("value"), str)
+
+
+def _apart(axes: Mapping[str, list[Any]], columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Axes and measured columns together; a measured one named as an axis is another thing."""
+    return {**axes, **{n if n not in axes else f"{n} measured": c for n, c in columns.items()}}
+
+
+def _units(names: list[str], told: Mapping[str, str], time: str) -> dict[str, str]:
+    found = {}
+    for name in names:
+        is_time = name in ("time", "time_std", *_TIMES.values())
+        found[name] = told.get(name) or (time if is_time else _UNITS.get(name, ""))
+    return found
+
+
+def _from_cache(tree: Mapping[str, Any]) -> Records:
+    entries = list(tree["cache"].values())
+    axes = [str(name) for name in tree.get("tune_params_keys") or tree["tune_params"]]
+    objective = str(tree.get("objective") or "time")
+    rows, status = [], []
+    left_out: dict[str, None] = {}
+    for entry in entries:
+        row, reason = {name: entry[name] for name in axes}, ""
+        for name, value in entry.items():
+            if name in row or name in _OWN:
+                continue
+            if name == "times":
+                row |= dict(_spread(value or ()))
+            elif isinstance(value, str):
+                reason = reason or _ERRORS.get(value, value)
+                row[name] = None
+            elif isinstance(value, (list, dict)):
+                left_out[name] = None
+            else:
+                row[name] = _value(value)
+        if not reason and row.get(objective) is None:
+            reason = FAILED
+        rows.append(row)
+        status.append(reason)
+    columns = _gathered(rows)
+    told = {
+        key.replace("_name", ""): json.dumps(tree[key]) if key == "problem_size" else str(tree[key])
+        for key in ("device_name", "kernel_name", "problem_size")
+        if tree.get(key)
+    }
+    listed = {
+        name: values
+        for name, values in dict(tree.get("tune_params") or {}).items()
+        if name in axes and isinstance(values, list)
+    }
+    return Records(
+        kind="cache",
+        axes=tuple(axes) if entries else (),
+        columns=columns,
+        units=_units(list(columns), {}, "ms"),
+        status=status,
+        order=listed,
+        notes=tuple(f"left out, as it holds lists: {name}" for name in left_out),
+        attributes={"objectives": objective, **told},
+    )
