@@ -437,7 +437,7 @@ def _rows() -> Iterator[Quantity]:
     yield row("resident_blocks", "", _COUNT1, "blocks resident on a busy SM")
     yield row("resident_warps", "", "[1, inf)", "warps resident on a busy SM (N)")
     yield row("repetitions", "", "[1, inf)", "times an SM repeats its resident blocks (Rep)")
-    yield row("case", "", _COUNT0, "which of the three cases holds")
+    yield row("case", "", _COUNT0, "which case holds")
     yield row("few_warps_cycles", "cycle", _RESULT, "cycles of a repetition in case 1")
     yield row("memory_bound_cycles", "cycle", _RESULT, "cycles of a repetition in case 2")
     yield row("computation_bound_cycles", "cycle", _RESULT, "cycles of a repetition in case 3")

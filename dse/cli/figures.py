@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +61,8 @@ KINDS: Mapping[str, Kind] = {
 }
 
 _LISTED = "\n".join(f"  {name:<13} {kind.shows}" for name, kind in KINDS.items())
+#: The least width and height of a figure, and the most of either, in inches.
+_LEAST, _MOST = (4.0, 3.0), 40.0
 #: How a range of an axis begins; labels such as geometric:0.05 are none.
 _RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
 
@@ -115,9 +119,29 @@ def plot(
         arguments = _arguments(kind, draw, source, options)
         arguments["ax"] = _canvas(size)
     ax = draw(**arguments)
-    ax.figure.savefig(path, dpi=110)
+    _save(ax.figure, path, size is not None)
     data = {"kind": kind, "figure": path, "bytes": path.stat().st_size}
     put(as_json, data, lambda: f"{path} ({kind}: {KINDS[kind].shows})")
+
+
+def _save(figure: Any, path: Path, asked: bool) -> None:
+    """Write a figure; refuse a size, where one was asked for, that leaves a legend no room."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="constrained_layout not applied")
+        try:
+            figure.draw_without_rendering()
+            legends = [ax.get_legend() for ax in figure.axes if ax.get_legend() is not None]
+            boxes = [legend.get_window_extent() for legend in legends]
+            whole = figure.bbox
+            if asked and any(box.x0 < -1 or box.x1 > whole.x1 + 1 for box in boxes):
+                raise UserWarning
+        except UserWarning:
+            width, height = figure.get_size_inches()
+            raise click.UsageError(
+                f"names and legend have no room within {width:g}x{height:g} inches: "
+                "give a larger --size"
+            ) from None
+    figure.savefig(path, dpi=110)
 
 
 def _arguments(
@@ -177,7 +201,7 @@ def _source(
     model = options["model"] or KINDS[kind].model
     if not model:
         raise click.UsageError(f"{kind} draws a study: name its file, a store, or a --model")
-    wanted = (*_names(drawn), *KINDS[kind].outputs)
+    wanted = _names(drawn) or KINDS[kind].outputs
     study: Study = Study(
         model=model,
         machine=options["machine"],
@@ -227,8 +251,14 @@ def _canvas(size: str | None) -> Any:
     wide, times, high = size.lower().partition("x")
     try:
         inches = float(wide), float(high)
-        if not times or not all(1 <= length <= 40 for length in inches):
+        if not times or not all(math.isfinite(length) for length in inches):
             raise ValueError
     except ValueError:
         raise click.UsageError(f"--size {size!r}: expected such as 6.4x4.2, inches") from None
+    if not (_LEAST[0] <= inches[0] <= _MOST and _LEAST[1] <= inches[1] <= _MOST):
+        least = "x".join(f"{length:g}" for length in _LEAST)
+        raise click.UsageError(
+            f"--size {size!r}: a figure that can be read takes {least} inches or more, and no side "
+            f"more than {_MOST:g}"
+        )
     return new_figure(*inches).subplots()

@@ -9,7 +9,7 @@ import numpy as np
 
 from dse.plots.frame import axes_of, legend, named, side, title
 from dse.plots.looks import look_of
-from dse.plots.sources import Source, allowed, axis_of, dataset
+from dse.plots.sources import MOST, Source, allowed, axis_of, dataset, finite
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ LEVELS = {
 
 def places_of(ax: Axes, ds: xr.Dataset, over: str) -> Any:
     """Places for the values of an axis, from the top, with their names at the left."""
+    if ds.sizes[over] > MOST:
+        raise DseError(
+            f"bars for {ds.sizes[over]:,} values of {over} are too many to tell apart (at most "
+            f"{MOST}): give the axis fewer values, or draw lines"
+        )
     names = [str(value) for value in ds[over].values]
     places = np.arange(len(names))
     ax.set_yticks(places, names)
@@ -77,7 +82,8 @@ def levels(
     """
     ds = dataset(source, [*LEVELS, "flops_dram", "flops_l1"], at)
     over = axis_of(ds, over, *LEVELS)
-    ax = axes_of(ax, 6.4, 5.0)
+    finite("flops", allowed(ds, ds["flops"]))
+    ax = axes_of(ax, 6.4, max(5.0, 0.45 * min(ds.sizes[over], MOST) + 2.0))
     bars(ax, ds, over, LEVELS)
     low, high = (
         allowed(ds, ds[name].broadcast_like(ds[over])).values for name in ("flops_dram", "flops_l1")

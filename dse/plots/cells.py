@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.plots.scales import by_factor
+
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
@@ -23,14 +25,20 @@ _BORDERS = ("-", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 
 
 def edges_of(ds: xr.Dataset, axis: str) -> Array:
-    """Where the cells along an axis begin and end: half way between its values."""
+    """Where the cells along an axis begin and end: half way between its values.
+
+    Of values that lie apart by a factor, half way by factors.
+    """
     values = ds[axis].values
     middles = values.astype(float) if values.dtype.kind in "iuf" else np.arange(len(values)) * 1.0
     if len(middles) == 1:
         return np.array([middles[0] - 0.5, middles[0] + 0.5])
+    if by_factor(values):
+        middles = np.log(middles)
     inner = (middles[1:] + middles[:-1]) / 2
     ends = 2 * middles[[0, -1]] - inner[[0, -1]]
-    return np.concatenate([ends[:1], inner, ends[1:]])
+    edges = np.concatenate([ends[:1], inner, ends[1:]])
+    return np.exp(edges) if by_factor(values) else edges
 
 
 def mesh(ax: Axes, ds: xr.Dataset, grid: xr.DataArray, values: Array, **more: Any) -> Any:

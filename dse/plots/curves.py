@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.api import optimum
-from dse.plots.frame import axes_of, legend, side, title
+from dse.plots.frame import axes_of, legend, name_flags, side, title
 from dse.plots.looks import LOOKS, Look, looks_of
-from dse.plots.sources import Line, Source, axis_of, dataset, lines_of, needed
+from dse.plots.sources import Line, Source, axis_of, dataset, flags_of, lines_of, needed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,10 +31,15 @@ def line_looks(found: Sequence[Line], *apart: str) -> list[Look]:
     return looks_of([line.label for line in found], apart)
 
 
-def draw_lines(ax: Axes, found: Sequence[Line], looks: Sequence[Look], **more: Any) -> None:
-    """Draw lines, their markers a little apart so that neighbours do not hide each other."""
+def draw_lines(
+    ax: Axes, found: Sequence[Line], looks: Sequence[Look], *, same: bool = False, **more: Any
+) -> None:
+    """Draw lines, their markers a little apart so that neighbours do not hide each other.
+
+    Of lines that lie upon each other, ``same``, each marks other places.
+    """
     for k, (line, look) in enumerate(zip(found, looks, strict=True)):
-        step = sparse(len(line.x))
+        step = max(sparse(len(line.x)), len(found) if same else 1)
         given: dict[str, Any] = {"markevery": (k * step // max(len(found), 1), step)}
         if step > 1:
             given["ms"] = 4.5
@@ -53,6 +58,8 @@ def lines(
     ax: Axes | None = None,
 ) -> Axes:
     """A quantity of a study along one axis, a line for each value of the others.
+
+    Bounds, cases and categories are told by their names, in steps.
 
     Parameters
     ----------
@@ -74,8 +81,11 @@ def lines(
     ds = dataset(source, [quantity, *([x] if x else []), *needed(source, goal)], at)
     over = axis_of(ds, over, x or quantity)
     heading, found = lines_of(ds, x or over, quantity, over)
+    steps: dict[str, Any] = {}
+    if flags_of(ds[quantity]):
+        steps = {"same": True, "drawstyle": "steps-mid"}
     ax = axes_of(ax)
-    draw_lines(ax, found, line_looks(found))
+    draw_lines(ax, found, line_looks(found), **steps)
     if goal is not None:
         others = [str(dim) for dim in ds[quantity].dims if dim != over]
         best = optimum(ds, minimize=minimize, maximize=maximize, per=others)
@@ -85,6 +95,10 @@ def lines(
         ax.plot(*at_best, label=text, **look.of_mark(12))
     side(ax.xaxis, ds[x or over])
     side(ax.yaxis, ds[quantity])
+    for axis, name, wide in ((ax.xaxis, x or over, 14), (ax.yaxis, quantity, 28)):
+        flags = flags_of(ds[name])
+        if flags:
+            name_flags(axis, flags, ds[name].values, wide)
     title(ax, str(ds.attrs.get("model", "")))
-    legend(ax, heading=heading, beside=len(found) > 4)
+    legend(ax, heading=heading, beside=len(found) > 4 or bool(steps))
     return ax

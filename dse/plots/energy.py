@@ -11,8 +11,8 @@ import numpy as np
 from dse.plots.bars import places_of
 from dse.plots.curves import line_looks
 from dse.plots.frame import axes_of, legend, named, side, title
-from dse.plots.looks import LOOKS, PARTS, look_of
-from dse.plots.sources import Source, allowed, axis_of, dataset, lines_of
+from dse.plots.looks import LOOKS, PARTS, look_of, variants
+from dse.plots.sources import Source, allowed, axis_of, dataset, finite, lines_of
 from dse.study import Study
 from symbolic.errors import DseError
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["power_shares", "sms", "temperature"]
+
+#: What tells how many SMs to use, in words.
+_TOLD = {"optimal_sms": "by the equation", "suggested_sms": "by the bandwidth"}
 
 
 def sms(
@@ -33,13 +36,13 @@ def sms(
 ) -> Axes:
     """Performance, power and performance per watt, each relative to its largest (Figs. 34, 50).
 
-    A star marks the most work per energy; a dotted line the SMs that the paper's equation tells,
-    where the study yields ``optimal_sms``.
+    A star marks the most work per energy; dotted lines the SMs that the paper's equations tell:
+    ``optimal_sms`` and ``suggested_sms``, where the study yields them.
 
     Parameters
     ----------
     source : Study, or Dataset of one
-        Of ``ipp`` over ``active_sms``.
+        Of ``ipp``, or of ``occupancy + throughput + power``, over ``active_sms``.
     over : str
         The axis along which the lines run.
     quantity : str
@@ -50,7 +53,8 @@ def sms(
         Where to draw; a new figure where None.
     """
     names = [quantity, "power", "perf_per_watt"]
-    ds = dataset(source, names if not isinstance(source, Study) else [*names, "optimal_sms"], at)
+    told = [name for name in _TOLD if _can(source, name)]
+    ds = dataset(source, [*names, *told], at)
     axis_of(ds, over, *names)
     ax = axes_of(ax)
     for name in names:
@@ -67,15 +71,27 @@ def sms(
     star = LOOKS["optimum"]
     text = f"best: {line.x[best]:.6g}"
     ax.plot([line.x[best]], [line.y[best] / most], label=text, **star.of_mark(13))
-    if "optimal_sms" in ds and ds["optimal_sms"].ndim == 0:
-        told = float(ds["optimal_sms"])
-        look = LOOKS["published"]
-        ax.axvline(told, **look.of_line(lw=1.6), label=f"by the equation: {told:.6g}")
+    for name, look in zip(told, variants(LOOKS["published"], len(told)), strict=True):
+        array = ds[name].isel({over: int(np.argmax(ds[over].values))}, missing_dims="ignore")
+        if array.ndim == 0 and np.isfinite(array):  # of as many SMs as there are
+            count = float(array)
+            ax.axvline(count, **look.of_line(lw=1.6), label=f"{_TOLD[name]}: {count:.6g}")
     side(ax.xaxis, ds[over])
     ax.set_ylabel("share of the largest")
     ax.set_ylim(0, 1.08)
     legend(ax, below=True, ncols=2)
     return ax
+
+
+def _can(source: Any, name: str) -> bool:
+    """Whether a Dataset holds a quantity, or a study has all that it needs."""
+    if not isinstance(source, Study):
+        return name in getattr(source, "data_vars", ())
+    try:
+        replace(source, outputs=[name], best=None).grid()
+    except DseError:
+        return False
+    return True
 
 
 def power_shares(
@@ -107,6 +123,7 @@ def power_shares(
         raise DseError(
             f"power varies over {', '.join(dims)}: choose with at= one value of each but {over}"
         )
+    finite("power", allowed(ds, ds["power"]))
     shares = {name: _spread(ds, name) for name in PARTS}
     drawn = {name: values for name, values in shares.items() if np.nanmax(values) > 0}
     ax = axes_of(ax)

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.plots.scales import scale
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["axes_of", "legend", "named", "new_figure", "number_text", "side", "title", "unit_of"]
+__all__ = [
+    "axes_of",
+    "factors_side",
+    "legend",
+    "name_flags",
+    "named",
+    "new_figure",
+    "number_text",
+    "side",
+    "title",
+    "unit_of",
+]
 
 #: Units that take a prefix.
 _SCALED = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
@@ -36,6 +49,8 @@ def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     """The Axes to draw in: the one given, or that of a new figure."""
     if ax is None:
         ax = new_figure(width, height).subplots()
+    elif not hasattr(ax, "get_legend_handles_labels"):
+        raise DseError(f"ax = {ax!r} is no Axes: expected one of matplotlib, or None")
     ax.grid(visible=True, color="0.88", lw=0.7)
     ax.set_axisbelow(True)
     return ax
@@ -71,13 +86,20 @@ def number_text(value: float, unit: str = "") -> str:
 
         return str(EngFormatter(unit=unit, sep=" ")(value))
     text = f"{value:,.6g}"
+    if unit == "cycle" and value != 1:
+        unit = "cycles"
     return f"{text} {unit}" if unit else text
 
 
 def side(axis: Any, variable: Any, text: str | None = None, wide: int = _WIDE) -> None:
-    """Name one side of an Axes after a variable, its unit given; numbers in the unit's prefixes."""
+    """Name one side of an Axes after a variable, its unit given; numbers in the unit's prefixes.
+
+    Axes of a study whose values lie apart by a factor are scaled so.
+    """
     axis.set_label_text(text if text is not None else named(variable, wide))
     values = np.asarray(variable.values)
+    if variable.dims == (variable.name,):
+        scale(axis, values)
     if values.dtype.kind not in "iuf" or not np.isfinite(values).any():
         return
     from matplotlib.ticker import EngFormatter, FuncFormatter
@@ -92,6 +114,24 @@ def side(axis: Any, variable: Any, text: str | None = None, wide: int = _WIDE) -
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
+def factors_side(axis: Any, variable: Any, span: float) -> None:
+    """Name a side of factors after a variable; ``span`` tells how much it spans."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
+
+    unit = unit_of(variable)
+    axis.set_label_text(named(variable))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if span < 1e3 else (1,)))
+    axis.set_minor_locator(NullLocator())
+    plain = FuncFormatter(lambda value, _: f"{value:,.6g}")
+    axis.set_major_formatter(EngFormatter(unit=unit, sep=" ") if unit in _SCALED else plain)
+
+
+def name_flags(axis: Any, flags: Mapping[int, str], values: Any, wide: int) -> None:
+    """Name the values of a bound, case or category that occur, instead of numbers between them."""
+    held = [flag for flag in flags if (np.asarray(values) == flag).any()]
+    axis.set_ticks(held, [textwrap.fill(f"{flag}: {flags[flag]}", wide) for flag in held])
+
+
 def title(ax: Axes, text: str, wide: int = 72) -> None:
     """A title of as many lines as it needs."""
     ax.set_title("\n".join(textwrap.wrap(text, wide)), fontsize=10)
@@ -102,7 +142,7 @@ def legend(
 ) -> None:
     """A legend where there is more than one thing: within the Axes, beside or below it."""
     handles, labels = ax.get_legend_handles_labels()
-    if len(handles) < 2 and "handles" not in more:
+    if len(handles) < 2 if "handles" not in more else not more["handles"]:
         return
     place: dict[str, Any] = {"loc": "best"}
     if beside:

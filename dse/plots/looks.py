@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 __all__ = [
@@ -92,6 +93,14 @@ LOOKS: Mapping[str, Look] = {
     "bandwidth saturated": _look(BLUE, hatch="//"),
     "bandwidth just enough": _look(YELLOW, hatch="--"),
     "nothing short": _look("#f2f2f2"),
+    # what limits the blocks of a multiprocessor, and rates held at their largest
+    "registers": _look(YELLOW, LONG, "P", "\\\\"),
+    "shared memory": _look(PURPLE, MIXED, "X", "||"),
+    "blocks": _look(SKY, DOTS, "s", "--"),
+    "held at 1": _look(GREY, DASHES, "x", "xx"),
+    # cells of a map without a number
+    "no value": _look("#d9d9d9", hatch="..."),
+    "infinite": _look("#bdbdbd", hatch="++"),
     # marks
     "optimum": _look(VERMILLION, "-", "*"),
     "published": _look(PURPLE, DOTS, "D"),
@@ -111,8 +120,11 @@ LOOKS: Mapping[str, Look] = {
 MEANS: Mapping[str, str] = {
     "memory bound": "memory",
     "computation bound": "computation",
+    "memory and computation bound": "capacity",
     "thread": "threads",
     "not enough warps": "threads",
+    "all within 1": "nothing short",
+    "some above 1": "held at 1",
     "mwp": "result",
     "mwp_without_bw_full": "departures",
     "mwp_proc": "departures",
@@ -143,8 +155,8 @@ PARTS: Mapping[str, Look] = {
     "local_power": _look(SKY, hatch="\\\\"),
     "l2_power": _look(SKY, hatch="++"),
     "l1_power": _look(SKY, hatch=".."),
-    "register_power": _look(GREEN),
-    "fds_power": _look(YELLOW, hatch="\\\\"),
+    "register_power": _look(YELLOW, hatch="\\\\"),
+    "fds_power": _look(GREEN),
     "fp_power": _look(VERMILLION, hatch=".."),
     "int_power": _look(VERMILLION, hatch="--"),
     "sfu_power": _look(ORANGE, hatch="oo"),
@@ -203,31 +215,34 @@ def look_of(name: str) -> Look:
 
 
 def looks_of(names: Sequence[str], apart: Sequence[str] = ()) -> list[Look]:
-    """Looks of several things side by side: those of the table, else one for each place.
+    """Looks of several things side by side: those of the table, for all others one for each place.
 
-    The colours of ``apart``, meanings drawn in the same figure, are left to these.
+    The colours of ``apart``, meanings drawn in the same figure, are left to these, and those of
+    the table to what it names.
 
     >>> [look.color for look in looks_of(["thread", "memory"])] == [GREEN, BLUE]
     True
     """
-    if names and all(meaning_of(name) for name in names):
-        return [look_of(name) for name in names]
-    taken = {LOOKS[meaning].color for meaning in apart}
-    free = [k for k, color in enumerate(_COLORS) if color not in taken]
+    told = [meaning for meaning in map(meaning_of, names) if meaning is not None]
+    taken = {LOOKS[meaning].color for meaning in (*apart, *told)}
+    free = [k for k, color in enumerate(_COLORS) if color not in taken] or [*range(len(_COLORS))]
     for known in _NAMED:
-        if not apart and set(names) <= set(known):
+        if not taken and set(names) <= set(known):
             return [_at(known.index(name), free) for name in names]
-    return [_at(place, free) for place in range(len(names))]
+    place = count()
+    return [
+        look_of(name) if meaning_of(name) is not None else _at(next(place), free) for name in names
+    ]
 
 
-def variants(look: Look, count: int) -> list[Look]:
+def variants(look: Look, many: int) -> list[Look]:
     """Looks of one colour for several lines of one meaning; the first is the look itself."""
     others = [k for k in range(len(_LINES) - 1) if look.line != _LINES[k]]
     found = [look]
-    for k in range(count - 1):
+    for k in range(many - 1):
         place = others[k % len(others)]
         found.append(_look(look.color, _LINES[place], _MARKERS[place], look.hatch))
-    return found[:count]
+    return found[:many]
 
 
 def _at(place: int, free: Sequence[int]) -> Look:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from dse.api import best_config, optimum
 from dse.plots.cells import borders, hatch_cells, mesh
-from dse.plots.frame import axes_of, legend, named, side, title
-from dse.plots.looks import GREY, LOOKS, UNIFORM, looks_of
-from dse.plots.sources import Source, dataset, needed
+from dse.plots.frame import axes_of, factors_side, legend, named, side, title
+from dse.plots.looks import GREY, LOOKS, UNIFORM, Look, looks_of
+from dse.plots.scales import norm_of
+from dse.plots.sources import Source, dataset, finite, flags_of, needed
 from sweeps.answers import texts_of
 from sweeps.dataset import quantities_of
 from sweeps.grid import FEASIBLE
-from symbolic.errors import DseError, InfeasibleError, UnknownNameError, nearest
+from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_condition
 from symbolic.ops import interpret, references
 
@@ -67,12 +68,16 @@ def heatmap(
     grid = ds[quantity].broadcast_like(ds[[over, by]]).transpose(by, over)
     conditions = _conditions(ds, texts)
     held, edges = _held(ds, conditions, over, by)
+    finite(quantity, grid.values[held])
+    flags = flags_of(ds[quantity])
     ax = axes_of(ax, 6.4, 4.6)
     ax.grid(visible=False)
-    if "flag_values" in ds[quantity].attrs:
-        handles = _flags(ax, ds, quantity, grid, held)
+    if flags:
+        handles = _flags(ax, ds, flags, grid, held)
+        title(ax, named(ds[quantity]))
     else:
         handles = _values(ax, ds, quantity, grid, held)
+    handles += _numberless(ax, ds, grid, held)
     if goal is not None:
         best = best_config(optimum(ds, minimize=minimize, maximize=maximize, where=texts))
         handles.append(_star(ax, ds, best, over, by, goal, minimize is not None))
@@ -106,7 +111,7 @@ def categories(
         As for :func:`heatmap`.
     """
     ds = dataset(source, [quantity, *needed(source, None, texts_of(where, "where"))], at)
-    if "flag_values" not in ds[quantity].attrs:
+    if not flags_of(ds[quantity]):
         raise DseError(f"{quantity} has no categories: expected a bound, case, category or limiter")
     return heatmap(ds, quantity, over=over, by=by, where=where, ax=ax)
 
@@ -190,38 +195,49 @@ def _side(axis: Any, variable: xr.DataArray) -> None:
 def _values(ax: Axes, ds: xr.Dataset, quantity: str, grid: Any, held: Array) -> list[Any]:
     """Numbers as colours where every constraint holds, with a bar that tells them."""
     values = np.where(held, np.asarray(grid.values, dtype=float), np.nan)
-    if not np.isfinite(values).any():
-        raise InfeasibleError(
-            f"{quantity} has no finite value where every constraint holds: relax them, or choose "
-            "other values with at="
-        )
-    cells = mesh(ax, ds, grid, values, cmap=UNIFORM)
+    norm = norm_of(values)
+    cells = mesh(ax, ds, grid, values, cmap=UNIFORM, norm=norm)
     bar = ax.figure.colorbar(cells, ax=ax)
-    side(bar.ax.yaxis, ds[quantity])
+    if norm is None:
+        side(bar.ax.yaxis, ds[quantity])
+    else:
+        factors_side(bar.ax.yaxis, ds[quantity], norm.vmax / norm.vmin)
     return []
 
 
-def _flags(ax: Axes, ds: xr.Dataset, quantity: str, grid: Any, held: Array) -> list[Any]:
-    """Categories as colours and hatches, those that occur in the legend."""
+def _numberless(ax: Axes, ds: xr.Dataset, grid: Any, held: Array) -> list[Any]:
+    """Cells that no constraint excludes and that have no number, or none with an end."""
+    values = np.asarray(grid.values, dtype=float)
+    areas = {"no value": held & np.isnan(values), "infinite": held & np.isinf(values)}
+    return [
+        _area(ax, ds, grid, areas[name], name, LOOKS[name]) for name in areas if areas[name].any()
+    ]
+
+
+def _area(
+    ax: Axes, ds: xr.Dataset, grid: Any, inside: Array, text: str, look: Look, **more: Any
+) -> Any:
+    """Cells of one colour and hatch; what a legend shows."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
-    flags = [int(flag) for flag in np.atleast_1d(ds[quantity].attrs["flag_values"])]
-    words = str(ds[quantity].attrs["flag_meanings"]).split()
-    looks = looks_of(words)
+    by, over = map(str, grid.dims)
+    shown = np.where(inside, 1.0, np.nan)
+    mesh(ax, ds, grid, shown, cmap=ListedColormap([look.color]), **more)
+    hatch_cells(ax, ds, over, by, inside, look.hatch, "0.25")
+    return Patch(**look.of_area(label=text, **more))
+
+
+def _flags(ax: Axes, ds: xr.Dataset, flags: Mapping[int, str], grid: Any, held: Array) -> list[Any]:
+    """Categories as colours and hatches, those that occur in the legend."""
     values = np.asarray(grid.values, dtype=float)
     handles: list[Any] = []
-    by, over = map(str, grid.dims)
-    for flag, word, look in zip(flags, words, looks, strict=True):
+    looks = looks_of(list(flags.values()))
+    for (flag, word), look in zip(flags.items(), looks, strict=True):
         inside = (values == flag) & held
-        if not inside.any():
-            continue
-        shown = np.where(inside, values, np.nan)
-        mesh(ax, ds, grid, shown, cmap=ListedColormap([look.color]), alpha=0.55)
-        hatch_cells(ax, ds, over, by, inside, look.hatch, "0.25")
-        area = look.of_area(alpha=0.55, label=f"{flag}: {word.replace('_', ' ')}")
-        handles.append(Patch(**area))
-    title(ax, named(ds[quantity]))
+        if inside.any():
+            text = f"{flag}: {word}"
+            handles.append(_area(ax, ds, grid, inside, text, look, alpha=0.55))
     return handles
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +16,7 @@ from dse.study import Study
 from sweeps.dataset import quantities_of
 from sweeps.grid import FEASIBLE
 from sweeps.space import parse_axis
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError, InfeasibleError, UnknownNameError, nearest
 from symbolic.expression import parse, parse_condition
 from symbolic.ops import references
 
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = [
+    "MOST",
     "Line",
     "Source",
     "allowed",
     "axis_of",
     "counted",
     "dataset",
+    "finite",
+    "flags_of",
     "lines_of",
     "needed",
     "select",
@@ -36,7 +40,7 @@ __all__ = [
 
 Source: TypeAlias = "Study | Comparison | xr.Dataset"
 
-#: More lines than these are no figure.
+#: More lines, or groups of bars, than these are no figure.
 MOST = 16
 
 
@@ -52,6 +56,13 @@ class Line:
 
 def dataset(source: Any, names: Sequence[str], at: Mapping[str, Any] | None = None) -> xr.Dataset:
     """The quantities of a figure: of a study computed, of a Dataset looked up; cut at ``at``."""
+    for name in names:
+        if not isinstance(name, str):
+            raise DseError(f"{name!r} is no quantity: expected one name, such as 'time'")
+    if at is not None and not isinstance(at, Mapping):
+        raise DseError(
+            f"at = {at!r}: expected axes with one value each, such as {{'core_clock': '1.3 GHz'}}"
+        )
     if isinstance(source, Study):
         axes = {*source.grid().axes, *(c for a in source.grid().axes.values() for c in a.columns)}
         wanted = [name for name in dict.fromkeys(names) if name not in axes]
@@ -69,7 +80,42 @@ def dataset(source: Any, names: Sequence[str], at: Mapping[str, Any] | None = No
                 f"the figure needs {name}, which the Dataset does not hold{nearest(name, held)}; "
                 f"it holds: {', '.join(held)}; run the study with {name} among its outputs"
             )
-    return select(ds, at or {})
+    ds = select(ds, at or {})
+    empty = [str(dim) for dim, size in ds.sizes.items() if size == 0]
+    if empty:
+        raise InfeasibleError(f"the Dataset has no values of {', '.join(empty)}: nothing to draw")
+    return ds
+
+
+def finite(name: str, *values: Any) -> None:
+    """Refuse to draw a quantity without any number."""
+    if not any(np.isfinite(np.asarray(each, dtype=float)).any() for each in values):
+        raise InfeasibleError(
+            f"{name} has no finite value where every constraint holds: relax them, or choose other "
+            "values with at="
+        )
+
+
+def flags_of(array: xr.DataArray) -> dict[int, str]:
+    """What the values of a bound, case, category or limiter mean; nothing for other quantities."""
+    attrs = array.attrs
+    flags, words = attrs.get("flag_values", ()), str(attrs.get("flag_meanings", ""))
+    if "flag_values_by_model" in attrs:
+        if "model" in array.dims or "model" not in array.coords:
+            raise DseError(
+                f"the values of {array.name} mean different things to the models: choose one of "
+                "them with at={'model': ...}"
+            )
+        model = str(array["model"].item())
+        flags, words = (
+            json.loads(attrs[f"flag_{what}_by_model"]).get(model, ())
+            for what in ("values", "meanings")
+        )
+        words = words or ""
+    return {
+        int(flag): word.replace("_", " ")
+        for flag, word in zip(np.atleast_1d(flags), words.split(), strict=True)
+    }
 
 
 def select(ds: xr.Dataset, at: Mapping[str, Any]) -> xr.Dataset:
@@ -103,13 +149,17 @@ def axis_of(ds: xr.Dataset, over: str | None, *names: str) -> str:
     if over is not None:
         if over not in dims:
             raise UnknownNameError(
-                f"over = {over!r}: {', '.join(names)} vary over {', '.join(dims) or 'no axis'}"
+                f"over = {over!r}: {_vary(names)} over {', '.join(dims) or 'no axis'}"
                 f"{nearest(over, dims)}"
             )
         return over
     if not dims:
-        raise DseError(f"{', '.join(names)} vary over no axis: give the study one")
+        raise DseError(f"{_vary(names)} over no axis: give the study one")
     return ([dim for dim in dims if ds[dim].dtype.kind in "iuf"] or dims)[-1]
+
+
+def _vary(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} {'varies' if len(names) == 1 else 'vary'}"
 
 
 def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]]:
@@ -136,6 +186,7 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
         xs, ys = across.isel(one).values, up.isel(one).values
         values = {dim: value for dim, (_, value) in at.items()}
         found.append(Line(label=label, at=values, x=xs, y=ys))
+    finite(y, *(line.y for line in found))
     heading = str(ds[others[0]].attrs.get("long_name", others[0])) if len(others) == 1 else ""
     return heading, found
 

@@ -11,8 +11,9 @@ from dse.plots.bars import bars
 from dse.plots.curves import draw_lines, line_looks, sparse
 from dse.plots.frame import axes_of, legend, named, side, title
 from dse.plots.looks import LOOKS, MEANS, look_of, variants
-from dse.plots.sources import Source, axis_of, counted, dataset, lines_of
+from dse.plots.sources import Source, axis_of, counted, dataset, finite, lines_of
 from dse.study import Study
+from sweeps.answers import texts_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["mwp", "runtime", "zigzag"]
 
+#: So many times above all later passes the first one leaves the figure.
+_SPIKE = 3.0
 _WARPS = "warps of one SM at once"
 
 
@@ -33,7 +36,8 @@ def zigzag(
 ) -> Axes:
     """What a last pass that is not full costs against the blocks (Ma 2014, Fig. 1).
 
-    Points on the level of 1 are where blocks fill every pass.
+    Points on the level of 1 are where blocks fill every pass. Where the first pass, filled by few
+    blocks, rises far above all later ones, those are shown, and it is told how far it rises.
 
     Parameters
     ----------
@@ -58,8 +62,19 @@ def zigzag(
     side(ax.xaxis, ds[over])
     side(ax.yaxis, ds["sched_factor"])
     ax.set_ylim(bottom=0.9)
+    most = max(float(np.nanmax(line.y)) for line in found)
+    later = [float(np.nanmax(line.y[_full(line.y) :], initial=1.0)) for line in found]
+    if most > _SPIKE * max(later) > _SPIKE:
+        ax.set_ylim(top=1 + 1.15 * (max(later) - 1))
+        title(ax, f"above the figure: up to {most:.4g} before the first pass is full")
     legend(ax, heading=heading)
     return ax
+
+
+def _full(factors: Any) -> int:
+    """Where the first pass is full: the first place of the least that can be."""
+    whole = np.flatnonzero(factors == 1)
+    return int(whole[0]) if whole.size else len(factors)
 
 
 def runtime(
@@ -138,9 +153,10 @@ def mwp(
     ax : Axes, optional
         Where to draw; a new figure where None.
     """
-    names = [quantity] if isinstance(quantity, str) else list(quantity)
+    names = list(texts_of(quantity, "quantity"))
     names = names or _terms(source)
     ds = dataset(source, names, at)
+    finite(names[-1], *(ds[name] for name in names))
     names = [name for name in names if np.isfinite(ds[name]).any()]
     over = axis_of(ds, over, *names)
     ax = axes_of(ax)

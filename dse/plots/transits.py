@@ -67,6 +67,12 @@ def _state(model: str, given: Mapping[str, Any], **entries: Any) -> _State:
     Either curve is traced by the threads from few to many: the equilibrium runs along it.
     """
     ds = evaluate(model, outputs=[*_SHOWN, *_RANGES], **entries, **given)
+    if ds.sizes:
+        several = ", ".join(name for name, value in given.items() if np.ndim(value))
+        raise DseError(
+            f"transit draws one configuration, was given several values of {several}: give one "
+            "number each"
+        )
     held = {name: float(ds[name]) for name in _INPUTS}
     switches = {name: given[name] for name in ("supply",) if name in given}
 
@@ -145,6 +151,8 @@ def transit(
 
 
 def _moved(model: str, entries: Mapping[str, Any], point: Mapping[str, Any], move: str) -> Move:
+    if not isinstance(move, str):
+        raise DseError(f"move = {move!r}: expected the name of a quantity, such as 'threads'")
     advice = advise(model, **entries, **point)
     names = tuple(name.strip() for name in move.split("+"))
     for known in advice.moves:
@@ -186,7 +194,8 @@ def _draw(ax: Axes, state: _State, *, after: bool) -> None:
         "ls": "",
         "zorder": 5,
     }
-    text = f"k = {state['threads_in_ms']:.4g} of {state['threads']:.6g} threads wait"
+    waiting, threads = (number_text(state[name]) for name in ("threads_in_ms", "threads"))
+    text = f"k = {waiting} of {threads} threads wait"
     ax.plot([state["threads_in_ms"]], [level], **mark, label=text + tail)
 
 
@@ -238,7 +247,7 @@ def _words(here: _State, move: Move | None) -> str:
     if move is None:
         return text
     unit = "" if move.unit == "cycle" else move.unit
-    ends = [number_text(float(f"{value:.4g}"), unit) for value in (move.value, move.until)]
+    ends = [number_text(value, unit) for value in (move.value, move.until)]
     what = " + ".join([move.quantity, *move.together])
     verb = "raised" if move.direction == "raise" else "lowered"
     then = f", then {move.next_bound} bound" if move.next_bound else ", no other bound follows"

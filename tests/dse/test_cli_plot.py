@@ -48,7 +48,7 @@ def test_help_lists_the_kinds(run: Run) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_draws(run: Run, kind: str) -> None:
-    said = run("plot", kind, *DRAWN[kind].split(" "), "--out", "out.svg", "--size", "5x4").stdout
+    said = run("plot", kind, *DRAWN[kind].split(" "), "--out", "out.svg", "--size", "7x5").stdout
     assert said == f"out.svg ({kind}: {KINDS[kind].shows})\n"
     assert Path("out.svg").read_text().startswith("<?xml")
 
@@ -84,6 +84,18 @@ def test_axes_of_options_are_those_of_a_study(run: Run, monkeypatch: pytest.Monk
     assert study.grid().axes["threads_per_block"].values.tolist() == [64, 128]
 
 
+def test_what_is_drawn_needs_only_what_it_needs(run: Run) -> None:
+    """--quantity takes the place of what a kind draws else, which the model may not yield."""
+    cases = ("--model", "occupancy + mwp_cwp", "--machine", "gtx280", "--workload", "svm")
+    axes = ("--axis", "threads_per_block=32:512:32", "--axis", "active_sms=1:30")
+    run("plot", "categories", *cases, *axes, "--quantity", "case", "--out", "a.png")
+    both = ("--model", "occupancy + throughput + power", "--machine", "gtx580")
+    point = ("--workload", "dmadd", "--set", "threads_per_block=192", "--axis", "active_sms=1:16")
+    run("plot", "sms", *both, *point, "--quantity", "flops", "--out", "b.png")
+    assert Path("a.png").exists()
+    assert Path("b.png").exists()
+
+
 MISUSED = [
     ("pie study.toml --out a.png", "'pie' is not one of"),
     ("lines study.toml --quantity time", "Missing option '--out'"),
@@ -93,13 +105,24 @@ MISUSED = [
     ("lines study.toml --quantity time,case --out a.png", "lines takes one --quantity"),
     ("lines study.toml --quantity tim --out a.png", "did you mean 'time'?"),
     ("lines study.toml --quantity time --move x --out a.png", "lines does not take --move"),
-    ("lines study.toml --quantity time --over tim --out a.png", "time vary over"),
+    ("lines study.toml --quantity time --over tim --out a.png", "time varies over"),
     ("lines study.toml --quantity time --at x --out a.png", "expected QUANTITY=VALUE"),
     ("lines study.toml --quantity time --at active_sms=99 --out a.png", "is not on its axis"),
     ("lines study.toml --quantity time --machine gtx280 --out a.png", "is one already"),
     ("lines --quantity time --out a.png", "name its file, a store, or a --model"),
     ("lines nowhere.toml --quantity time --out a.png", "does not exist"),
     ("lines study.toml --quantity time --size 5 --out a.png", "--size '5': expected such as"),
+    ("lines study.toml --quantity time --size 1x1 --out a.png", "takes 4x3 inches or more"),
+    ("lines study.toml --quantity time --size 6xnan --out a.png", "--size '6xnan': expected such"),
+    (
+        f"transit {DRAWN['transit']} --size 4x3 --out a.png",
+        "no room within 4x3 inches: give a larger --size",
+    ),
+    (
+        "levels --machine gtx580 --workload dmadd --axis warps_per_sm=1:48 --out a.png",
+        "bars for 48 values of warps_per_sm are too many to tell apart (at most 16)",
+    ),
+    ("lines --model transit --quantity threads --set threads=3 --out a.png", "over no axis"),
     ("pareto study.toml --minimize time --out a.png", "was given time: name two"),
     ("sms --machine gtx280 --axis active_sms=1:2:3:4 --out a.png", "expected START:STOP"),
     ("transit study.toml --out a.png", "transit draws one configuration"),

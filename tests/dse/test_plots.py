@@ -5,23 +5,28 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import LogNorm, Normalize, to_hex, to_rgb
 from matplotlib.figure import Figure
 
 import dse
 from dse import plots
 from dse.plots.looks import LOOKS, MEANS, PARTS, look_of, looks_of, meaning_of, variants
+from dse.plots.scales import by_factor
+from symbolic.library import iterate_models
 from symbolic.quantities import TABLE
 
 POINT = {"lanes_width": 200, "ms_peak": 1, "mem_latency": 400}
+EXAMPLES = Path(__file__).parents[2] / "examples"
 MERGE = ["sepia", "linear", "svm", "mat_naive", "mat_tiled", "blackscholes"]
 
 
@@ -129,6 +134,13 @@ def test_zigzag_is_least_where_passes_are_full() -> None:
     assert x[y == 1].tolist() == list(range(15, 151, 15))  # Fig. 1
 
 
+def test_a_spike_of_the_first_pass_leaves_room_for_all_others() -> None:
+    ax = plots.zigzag(dse.Study.from_toml(EXAMPLES / "zigzag.toml"))
+    later = max(line(ax, "4")[1][60:].max(), line(ax, "1")[1][15:].max())
+    assert later < ax.get_ylim()[1] < 1.2 * later < 3
+    assert ax.get_title() == "above the figure: up to 60 before the first pass is full"
+
+
 def runs() -> Any:
     axes = {"tile_dim": [16, 32, 64], "threads_per_core": [1, 2, 4, 8, 16, 32]}
     entries: dict[str, Any] = {"machine": "gtx480", "workload": "apsp", "outputs": ["time"]}
@@ -189,6 +201,20 @@ def test_sms_are_shares_of_the_largest() -> None:
         plots.sms(study)
 
 
+def test_sms_that_the_equations_tell_where_the_model_yields_them() -> None:
+    told = line(plots.sms(energy(axes={"active_sms": range(1, 31)})), "by the equation: ")[0]
+    ds = energy(outputs=["optimal_sms"], axes={}).run()
+    assert told.tolist() == [float(ds.optimal_sms)] * 2
+    given: dict[str, Any] = {"machine": "gtx580", "workload": "dmadd"}
+    given |= {"axes": {"active_sms": range(1, 17)}, "set": {"threads_per_block": 192}}
+    study = dse.Study(model="occupancy + throughput + power", **given)
+    ax = plots.sms(study, quantity="flops")
+    found = dse.Study(**{**vars_of(study), "outputs": ["suggested_sms"]}).run().suggested_sms
+    assert found.values[-1] == 4
+    assert line(ax, "by the bandwidth: 4")[0].tolist() == [4, 4]
+    assert not [x for x in ax.get_lines() if str(x.get_label()).startswith("by the equation")]
+
+
 def test_the_shares_of_the_power_are_the_power() -> None:
     study = energy(workload=None, axes={"workload": MERGE})
     ax = plots.power_shares(study)
@@ -229,6 +255,16 @@ def test_levels_go_down() -> None:
     drawn = np.array([[bar.get_width() for bar in each] for each in bars])
     assert (np.diff(drawn, axis=0) <= 0).all()
     assert drawn[-1].tolist() == study.run().flops.values.tolist()
+
+
+def test_more_groups_of_bars_than_one_can_read_are_refused() -> None:
+    given: dict[str, Any] = {"model": "throughput", "machine": "gtx580", "workload": "dmadd"}
+    for many in (17, 48_000):
+        study = dse.Study(axes={"warps_per_sm": range(1, many + 1)}, **given)
+        with pytest.raises(dse.DseError, match=f"bars for {many:,} values of warps_per_sm are too"):
+            plots.levels(study)
+    ax = plots.levels(dse.Study(axes={"warps_per_sm": range(1, 17)}, **given))
+    assert len(ax.get_yticks()) == 16
 
 
 # --- sharing
@@ -289,6 +325,46 @@ def test_maps_take_two_axes() -> None:
         plots.heatmap(energy(), "power", where="power <= 1 W")
 
 
+def test_cells_without_a_number_are_told_apart() -> None:
+    ds = energy(outputs=["energy"]).run().transpose("core_clock", "active_sms")
+    assert plots.heatmap(ds, "energy").get_legend() is None
+    values = ds.energy.values.copy()
+    values[0, :4], values[1, :3] = np.nan, np.inf
+    ax = plots.heatmap(ds.assign(energy=ds.energy.copy(data=values)), "energy")
+    told = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert told == ["no value", "infinite"]
+    cells = [np.ma.count(x.get_array()) for x in ax.collections if isinstance(x, QuadMesh)]
+    assert cells == [53, 4, 3]
+
+
+def test_values_that_lie_apart_by_a_factor_are_drawn_so() -> None:
+    axes = {"threads": [1, 10, 100, 1000, 10_000], "intensity": [1, 2, 4, 8, 16]}
+    study = dse.Study(model="transit", axes=axes, set=POINT, outputs=["cs_throughput"])
+    ax = plots.heatmap(study, "cs_throughput")
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert ax.get_xlim() == pytest.approx((2**-0.5, 2**4.5))
+    (mesh,) = (x for x in ax.collections if isinstance(x, QuadMesh))
+    assert isinstance(mesh.norm, LogNorm)
+    ax = plots.lines(study, "cs_throughput", over="threads")
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
+    ax = plots.heatmap(energy(), "power")
+    (mesh,) = (x for x in ax.collections if isinstance(x, QuadMesh))
+    assert (ax.get_xscale(), type(mesh.norm)) == ("linear", Normalize)
+
+
+@given(
+    first=st.floats(1e-6, 1e6),
+    step=st.floats(1e-3, 1e3),
+    factor=st.floats(1.5, 100),
+    many=st.integers(4, 9),
+)
+def test_steps_are_no_factors(first: float, step: float, factor: float, many: int) -> None:
+    places = np.arange(many)
+    assert by_factor(first * factor**places) == (factor ** (many - 1) >= 4)
+    assert not by_factor(first + step * places)
+    assert not by_factor(-first * factor**places)
+
+
 def test_categories_are_looks_of_the_table() -> None:
     axes = {"threads": range(50, 2001, 50), "intensity": range(20, 801, 20)}
     study = dse.Study(model="transit", axes=axes, set=POINT)
@@ -317,6 +393,32 @@ def test_lines_and_their_best() -> None:
     assert colors["svm"] == line_color(again, "svm") == LOOKS["memory"].color
     with pytest.raises(dse.DseError, match="are too many to tell apart"):
         plots.lines(energy(outputs=["time"]), "time", over="core_clock")
+
+
+def test_lines_of_cases_are_steps_between_names() -> None:
+    axes = {"workload": ["svm", "linear"], "threads_per_block": range(32, 513, 32)}
+    study = dse.Study(model="occupancy + mwp_cwp", machine="gtx280", axes=axes)
+    ax = plots.lines(study, "case")
+    assert ax.get_yticks().tolist() == [1, 2, 3]
+    told = ["1: not enough warps", "2: memory bound", "3: computation bound"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == told
+    assert {x.get_drawstyle() for x in ax.get_lines()} == {"steps-mid"}
+
+
+def test_cases_that_mean_other_things_to_each_model_are_drawn_of_one() -> None:
+    axes = {"threads": range(100, 1001, 100), "intensity": [10, 100, 400]}
+    one = dse.Study(model="transit", axes=axes, set=POINT, outputs=["bound"]).run()
+    both = xr.concat([one, one], xr.IndexVariable("model", ["a", "b"]))
+    both["bound"].attrs.pop("flag_values")
+    both["bound"].attrs.pop("flag_meanings")
+    both["bound"].attrs["flag_values_by_model"] = '{"a": [0, 1, 2, 3], "b": [0, 1, 2, 3]}'
+    said = '{"a": "thread memory computation capacity", "b": "a b c d"}'
+    both["bound"].attrs["flag_meanings_by_model"] = said
+    with pytest.raises(dse.DseError, match="mean different things to the models: choose one"):
+        plots.categories(both, quantity="bound", over="threads", by="intensity")
+    ax = plots.categories(both, quantity="bound", at={"model": "a"})
+    told = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert told == ["0: thread", "1: memory", "2: computation"]
 
 
 def line_color(ax: Axes, name: str) -> Any:
@@ -360,10 +462,40 @@ def test_what_a_figure_lacks_is_named() -> None:
         plots.lines(ds, "energy")
     with pytest.raises(dse.DseError, match=r"'core_clok' is no axis .* did you mean 'core_clock'"):
         plots.lines(ds, "time", at={"core_clok": 1})
-    with pytest.raises(dse.DseError, match="over = 'active': time vary over"):
+    with pytest.raises(dse.DseError, match="over = 'active': time varies over"):
         plots.lines(ds, "time", over="active")
     with pytest.raises(dse.DseError, match="3 cannot be drawn: expected a Study"):
         plots.lines(3, "time")  # type: ignore[arg-type]
+
+
+def test_without_a_number_nothing_is_drawn() -> None:
+    ds = energy(outputs=["time"], axes={"active_sms": range(1, 31)}).run()
+    for source in (ds * np.nan, ds.where(ds.time < 0)):
+        with pytest.raises(dse.DseError, match="time has no finite value where every constraint"):
+            plots.lines(source, "time")
+    with pytest.raises(dse.DseError, match="the Dataset has no values of active_sms"):
+        plots.lines(ds.isel(active_sms=[]), "time")
+    with pytest.raises(dse.DseError, match=r"^active_sms varies over active_sms: a map takes two"):
+        plots.heatmap(ds, "active_sms")
+    with pytest.raises(dse.DseError, match=r"^time varies over no axis: give the study one"):
+        plots.lines(ds, "time", at={"active_sms": 3})
+
+
+def test_what_is_no_name_axis_or_axes_is_named() -> None:
+    ds = energy(outputs=["time"]).run()
+    for draw in (plots.lines, plots.heatmap):
+        with pytest.raises(dse.DseError, match=r"\['time'\] is no quantity: expected one name"):
+            draw(ds, ["time"])  # type: ignore[operator]
+        with pytest.raises(dse.DseError, match="at = 3: expected axes with one value each"):
+            draw(ds, "time", at=3)  # type: ignore[operator]
+        with pytest.raises(dse.DseError, match="ax = 3 is no Axes"):
+            draw(ds, "time", over="active_sms", ax=3)  # type: ignore[operator]
+    with pytest.raises(dse.DseError, match="quantity = 3: expected text"):
+        plots.mwp(ds, quantity=3)  # type: ignore[arg-type]
+    with pytest.raises(dse.DseError, match="one configuration, was given several values of thr"):
+        plots.transit(machine="c2075", threads=[3, 4], intensity=4)
+    with pytest.raises(dse.DseError, match="move = 3: expected the name of a quantity"):
+        plots.transit(move=3, threads=450, intensity=200, **POINT)  # type: ignore[arg-type]
 
 
 def test_each_figure_takes_an_axes_and_returns_it() -> None:
@@ -411,6 +543,52 @@ def test_looks_differ_in_colour_and_without() -> None:
                 apart = abs(grey(one.color) - grey(other.color)) > 0.1
                 line = (str(one.line), one.marker) != (str(other.line), other.marker)
                 assert apart or line or one.hatch != other.hatch, (one, other)
+
+
+LABELS = {
+    eq.name: list(eq.flags.values())
+    for model in iterate_models()
+    for eq in model.equations
+    if eq.flags
+}
+
+
+@pytest.mark.parametrize("model", [model.name for model in iterate_models()])
+def test_every_label_of_the_shipped_models_has_a_look(model: str) -> None:
+    for eq in dse.model(model).equations:
+        words = list(eq.flags.values())
+        looks = looks_of(words)
+        assert len({(look.color, look.hatch) for look in looks}) == len(words), words
+        for word, look in zip(words, looks, strict=True):
+            assert meaning_of(word) is not None, word
+            assert look == look_of(word) == look_of(word.replace(" ", "_"))
+
+
+@given(
+    st.lists(st.sampled_from(sorted({w for words in LABELS.values() for w in words}))), st.data()
+)
+def test_a_label_has_one_look_whatever_stands_beside_it(words: list[str], data: Any) -> None:
+    others = data.draw(st.lists(st.text("xyz", min_size=1, max_size=2), max_size=3))
+    names = data.draw(st.permutations([*words, *others]))
+    for name, look in zip(names, looks_of(names), strict=True):
+        if name in words:
+            assert look == look_of(name)
+        elif len(words) == 1:
+            assert look.color != look_of(words[0]).color
+
+
+def test_the_same_case_is_the_same_colour_in_both_models() -> None:
+    colors = {}
+    for model in ("occupancy + mwp_cwp", "occupancy + transit + transit_time"):
+        axes = {"workload": MERGE, "threads_per_block": range(32, 513, 32)}
+        ax = plots.categories(dse.Study(model=model, machine="gtx280", axes=axes), quantity="case")
+        legend = ax.get_legend()
+        assert legend is not None
+        for text, patch in zip(legend.get_texts(), legend.get_patches(), strict=True):
+            color = to_hex(patch.get_facecolor())
+            assert colors.setdefault(text.get_text(), color) == color
+    assert colors["2: memory bound"] == LOOKS["memory"].color
+    assert colors["3: computation bound"] == LOOKS["computation"].color
 
 
 def test_what_looks_alike_means_the_same() -> None:
