@@ -129,8 +129,14 @@ def test_one_family_can_be_chosen_and_an_unknown_is_named() -> None:
 # --- regimes of every model
 
 
-#: Those of a union are those of its parts, and ipp takes minutes in exact logarithms.
-WITH_REGIMES = [model.name for model in iterate_models() if model.name != "ipp" and model.regimes()]
+#: Those of a union are those of its parts, and ipp takes minutes in exact logarithms; the cases of
+#: transit_time are the bounds of transit.
+JOINED = {"transit_time": "transit + transit_time"}
+WITH_REGIMES = [
+    JOINED.get(model.name, model.name)
+    for model in iterate_models()
+    if model.name != "ipp" and model.regimes()
+]
 
 
 @pytest.mark.parametrize("name", WITH_REGIMES)
