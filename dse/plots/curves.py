@@ -100,5 +100,6 @@ def lines(
         if flags:
             name_flags(axis, flags, ds[name].values, wide)
     title(ax, str(ds.attrs.get("model", "")))
-    legend(ax, heading=heading, beside=len(found) > 4 or bool(steps))
+    below = bool(steps)  # names at the left take the width
+    legend(ax, heading=heading, beside=len(found) > 4, below=below, ncols=2 if below else 1)
     return ax

@@ -65,8 +65,8 @@ def sms(
                 f"value of each axis but {over}"
             )
         line, look = found[0], look_of(name)
-        most = np.nanmax(line.y)
-        ax.plot(line.x, line.y / most, **look.of_points(markevery=3), label=named(ds[name], 34))
+        most, every = np.nanmax(line.y), max(1, len(line.x) // 10)
+        ax.plot(line.x, line.y / most, **look.of_points(markevery=every), label=named(ds[name], 34))
     best = int(np.nanargmax(line.y))
     star = LOOKS["optimum"]
     text = f"best: {line.x[best]:.6g}"

@@ -57,8 +57,9 @@ def zigzag(
     for line, look in zip(found, line_looks(found, "optimum"), strict=True):
         ax.plot(line.x, line.y, label=line.label or "all passes", **look.of_line(lw=1.4))
         filled = line.y == 1
-        more: dict[str, Any] = {"label": "every pass full"} if line is found[-1] else {}
-        ax.plot(line.x[filled], line.y[filled], "o", ms=4, color=full.color, mec="black", **more)
+        ax.plot(line.x[filled], line.y[filled], "o", ms=4, color=full.color, mec="black")
+    if any((line.y == 1).any() for line in found):
+        ax.plot([], [], "o", ms=4, color=full.color, mec="black", label="every pass full")
     side(ax.xaxis, ds[over])
     side(ax.yaxis, ds["sched_factor"])
     ax.set_ylim(bottom=0.9)
