@@ -69,13 +69,25 @@ def _logarithm() -> Callable[[float], float]:
     its series, written as f - s (f - r) with f = m - 1, because 2 s = f - s f. Below 1 ulp.
     """
     import numba
+    from numba import types
+    from numba.extending import intrinsic
+
+    def reinterpreted(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], context.get_value_type(signature.return_type))
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def bits(_: Any, x: Any) -> Any:
+        return types.int64(types.float64), reinterpreted
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def number(_: Any, x: Any) -> Any:
+        return types.float64(types.int64), reinterpreted
 
     def log(x: float) -> float:
         small = x < _LEAST
-        raised = x * (_RAISED if small else 1.0)
-        shifted = np.float64(raised).view(np.int64) + (_ONE - _ROOT)
+        shifted = bits(x * (_RAISED if small else 1.0)) + (_ONE - _ROOT)
         k = np.float64((shifted >> 52) - 1023) - (54.0 if small else 0.0)
-        f = np.int64((shifted & _FRACTION) + _ROOT).view(np.float64) - 1.0
+        f = number((shifted & _FRACTION) + _ROOT) - 1.0
         s = f / (2.0 + f)
         z = s * s
         w = z * z

@@ -323,7 +323,7 @@ def emit(
         put(1, "last = best.size - 1", "limit = best[last]")
     first = 2 * len(outer)
     put(1, f"for start in range(bounds[{first}], bounds[{first + 1}], {ROW}):")
-    put(2, f"width = min({ROW}, bounds[{first + 1}] - start)")
+    put(2, f"width = bounds[{first + 1}] - start", f"width = width if width < {ROW} else {ROW}")
     put(2, *emitter.scalars_at(0))
     indent = 2
     for depth in range(len(outer) + 1):
