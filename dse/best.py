@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study import Study
+    from sweeps.store.fill import Watch
 
 __all__ = ["Best", "read_best"]
 
@@ -40,6 +41,22 @@ class Best:
                     f"its axes are: {', '.join(axes) or 'none'}"
                 )
         study._question([self.minimize or self.maximize or ""], self.where)
+
+    def looked_for(self, study: Study) -> tuple[str, str] | None:
+        """The name and unit of the objective where it is an output, whose best a run can tell."""
+        watch = self.watch(study)
+        if watch is None:
+            return None
+        return watch.output, study.grid().model.quantities[watch.output].unit
+
+    def watch(self, study: Study) -> Watch | None:
+        """What a run watches, where the objective is an output and nothing else constrains it."""
+        from sweeps.store.fill import Watch
+
+        goal, grid = self.minimize or self.maximize or "", study.grid()
+        if self.where or goal not in grid.outputs or grid.kind(goal) != "float":
+            return None
+        return Watch(output=goal, sign=1.0 if self.minimize else -1.0)
 
     def ask(self, study: Study, ds: xr.Dataset | None = None) -> xr.Dataset:
         """The winners; looked up in the Dataset of a run where that is quicker."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from collections.abc import Mapping
 from importlib import metadata
@@ -11,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.syntax import syntax
 from sweeps.grid import Leaf
 from symbolic.equation import Equation
+from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     from dse.inputs import Parts
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from sweeps.grid import Grid
     from sweeps.space import Axis
 
-__all__ = ["attributes", "study_text", "version"]
+__all__ = ["attributes", "fingerprints", "study_text", "version"]
 
 
 def version() -> str:
@@ -126,14 +127,41 @@ def attributes(model: str, text: str, grid: Grid, parts: Parts) -> dict[str, Any
     }
 
 
+def fingerprints(study: Study) -> dict[str, dict[str, str]]:
+    """A hash of each equation and each value that a study uses, so that a change has a name.
+
+    Raises
+    ------
+    DseError
+        A table equation whose text cannot be found, so that a change of it would go unseen.
+    """
+    equations, grid, parts = {}, study.grid(), study._parts
+    for graph in grid.graphs.values():
+        for name, definition in graph.definitions.items():
+            eq = definition.equation
+            if eq is None:
+                continue
+            if eq.table and syntax(eq.function) is None:
+                raise DseError(
+                    f"the equation {eq.describe()} has no source text, so that a later change "
+                    "could not be told: it can be swept, but not stored; define it in a file"
+                )
+            equations[f"{name} [{eq.switches}]" if eq.when else name] = _digest(_body(eq))
+    values: dict[str, str] = {}
+    for given in (parts.values, parts.tables, parts.labels, parts.switches, parts.laws or {}):
+        values |= {name: _digest(_plain(value)) for name, value in given.items()}
+    return {"equations": equations, "values": values}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def _body(equation: Equation) -> str:
     """What an equation computes, as text; a table equation by its source, where there is one."""
     if not equation.table:
         return repr(equation.node)
-    try:
-        return inspect.getsource(equation.function)
-    except OSError:
-        return equation.doc
+    return syntax(equation.function) or equation.doc
 
 
 def _canonical(values: Mapping[str, Any]) -> str:

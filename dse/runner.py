@@ -1,12 +1,11 @@
-"""Running a study: in memory, or into a store that is whole or not there."""
+"""Running a study: in memory, or into a store that continues where it was left."""
 
 from __future__ import annotations
 
-import sys
-import threading
-import time
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,121 +17,79 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study import Study
+    from sweeps.store.fill import Watch
+    from sweeps.store.layout import Layout
+    from sweeps.store.medium import Medium
+
+__all__ = ["Outcome", "belongs", "ending", "run", "stored_identity"]
 
 _EXPANDED = "-expanded"
+_WAY_OUT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
 
-__all__ = ["Meter", "aside", "finished_store", "run", "ticking"]
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run gave: the dataset, and how it came about.
 
-class Meter:
-    """A listener that shows progress on standard error, from the first second on.
-
-    On a terminal one line is kept up to date; elsewhere a line is written every few seconds.
+    ``seconds`` is without ``compiling``; ``share`` is how much of the values was computed now,
+    ``tiles`` how many of the store's tiles, and how many an earlier run had stored; ``feasible``
+    the feasible points, None where all are; ``kept`` where a fresh run keeps the earlier store.
     """
 
-    def __init__(self) -> None:
-        self.computing = self.compiling = 0.0
-        self._began = time.monotonic()
-        self._shown = 0.0
-        self._writing = 0.0
-        self._open = self._closed = False
-        self._lock = threading.Lock()
-        self._terminal = sys.stderr.isatty()
-
-    def __call__(self, progress: Progress) -> None:
-        """Tell of the computation."""
-        self.compiling = progress.compiling
-        self.computing = progress.elapsed - progress.compiling
-        text = f"{progress.done / max(progress.total, 1):6.1%}  {progress.done:,} of "
-        text += f"{progress.total:,} values"
-        if progress.done and progress.rate:
-            text += f", {progress.rate / 1e6:,.3g} million a second"
-            text += f", about {progress.remaining:,.0f} s left"
-        self._show(text)
-
-    def writing(self, size: int) -> None:
-        """Tell of the bytes written to a store so far, once that takes longer than a second."""
-        now = time.monotonic()
-        self._writing = self._writing or now
-        if now - self._writing >= 1:
-            self._show(f"writing the store: {size / 2**20:,.1f} MiB so far")
-
-    def working(self, what: str, seconds: float) -> None:
-        """Tell that work goes on."""
-        self._show(f"{what}: {seconds:.0f} s so far")
-
-    def _show(self, text: str) -> None:
-        with self._lock:
-            if self._closed:  # threads of an interrupted run may still have something to tell
-                return
-            elapsed = time.monotonic() - self._began
-            pause = 0.2 if self._terminal else 5.0
-            if elapsed < 1 or (self._shown and elapsed - self._shown < pause):
-                return
-            self._shown = elapsed
-            self._open = self._terminal
-            sys.stderr.write(f"\r\x1b[K{text}" if self._terminal else f"{text}\n")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        """End the line, if one is shown; nothing more is told."""
-        with self._lock:
-            if self._open:
-                sys.stderr.write("\n")
-                sys.stderr.flush()
-            self._open, self._closed = False, True
+    dataset: xr.Dataset
+    seconds: float
+    compiling: float
+    share: float = 1.0
+    tiles: tuple[int, int] | None = None
+    feasible: int | None = None
+    kept: str | None = None
 
 
-@contextmanager
-def ticking(what: str) -> Iterator[None]:
-    """Shows for how long work goes on that does not tell how far it is."""
-    meter, began = Meter(), time.monotonic()
-    over = threading.Event()
-
-    def tick() -> None:
-        while not over.wait(0.2):
-            meter.working(what, time.monotonic() - began)
-
-    thread = threading.Thread(target=tick, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        meter.close()
+def _attributes(study: Study, expand: bool) -> dict[str, Any]:
+    found = dict(study.attributes())
+    if expand:
+        found["identity"] += _EXPANDED
+    return found
 
 
-def finished_store(study: Study, path: Path, *, expand: bool) -> xr.Dataset | None:
-    """The finished store of this study at a path; None where nothing is there.
+def stored_identity(study: Study, layout: Layout) -> dict[str, Any]:
+    """What tells a study's store from any other, as it stands beside the arrays.
 
     Raises
     ------
     DseError
-        Something else is there; the message names the difference.
+        An equation whose text cannot be found, so that a change of it would go unseen.
     """
-    from sweeps.export import open_dataset
+    from dse.provenance import fingerprints
 
-    if not path.exists():
-        return None
-    way_out = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
+    ours = _attributes(study, layout.expand)
+    kept = {key: ours[key] for key in ("identity", "study", "model", "simt_dse_version")}
+    chunks = {name: list(part.chunk) for part in layout.parts for name in part.outputs}
+    return kept | fingerprints(study) | {"chunks": chunks}
+
+
+def belongs(medium: Medium, ours: dict[str, Any]) -> None:
+    """Raise where a place holds something else than the store of a study; name the difference."""
+    from sweeps.store.records import read_sealed
+    from sweeps.store.skeleton import IDENTITY
+
     try:
-        ds = open_dataset(path)
-    except DseError:
-        raise DseError(f"{path} exists and is no store of a study: {way_out}") from None
-    ours = _attributes(study, expand)
-    if "identity" not in ds.attrs:
-        raise DseError(f"{path} exists and is no store of a study: {way_out}")
-    if ds.attrs["identity"] == ours["identity"]:
-        return ds
-    difference = _difference(ds.attrs, ours)
-    raise DseError(f"{path} is the store of another study ({difference}): {way_out}")
+        said = medium.get(IDENTITY)
+    except FileNotFoundError:
+        raise DseError(f"{medium.name} exists and is no store of a study: {_WAY_OUT}") from None
+    theirs = read_sealed(said)
+    if theirs is None:
+        raise DseError(
+            f"{medium.name} does not tell whose store it is: {IDENTITY} is damaged; repair it with "
+            f"dse verify --repair, or {_WAY_OUT}"
+        )
+    if (theirs["identity"], theirs["chunks"]) != (ours["identity"], ours["chunks"]):
+        difference = _difference(theirs, ours)
+        raise DseError(f"{medium.name} is the store of another study ({difference}): {_WAY_OUT}")
 
 
 def _difference(theirs: Any, ours: dict[str, Any]) -> str:
     """What tells a store from the one a study would write, in a few words."""
-    import json
-
     for key, name in (("simt_dse_version", "version of simt-dse"), ("model", "model")):
         if theirs.get(key) != ours[key]:
             return f"its {name} is {theirs.get(key)}, not {ours[key]}"
@@ -155,82 +112,121 @@ def _difference(theirs: Any, ours: dict[str, Any]) -> str:
     if str(theirs["identity"]).removesuffix(_EXPANDED) == ours["identity"].removesuffix(_EXPANDED):
         expanded = theirs["identity"].endswith(_EXPANDED)
         return f"its outputs are {'' if expanded else 'not '}expanded over all axes"
+    if theirs["identity"] == ours["identity"]:
+        return "the same one, cut into other tiles"
+    for key, name in (("equations", "equation of"), ("values", "value of")):
+        a, b = theirs.get(key, {}), ours[key]
+        for what in dict.fromkeys([*b, *a]):
+            if a.get(what) != b.get(what):
+                return f"its {name} {what} is another one"
     return "its equations or the values of its machine or workload are other ones"
 
 
 def _short(value: Any) -> str:
-    import json
-
     text = "nothing" if value is None else json.dumps(value)
     return text if len(text) <= 90 else f"{text[:60]} ... {text[-20:]}"
 
 
-def _attributes(study: Study, expand: bool) -> dict[str, Any]:
-    found = dict(study.attributes())
-    if expand:
-        found["identity"] += _EXPANDED
-    return found
+def ending(store: str | Path) -> str | Path:
+    """The place of a store, whose name must end in .zarr."""
+    if not str(store).rstrip("/").endswith(".zarr") or Path(str(store)).name == ".zarr":
+        raise DseError(f"store = {str(store)!r}: expected a name that ends in .zarr")
+    return store
 
 
 def run(
     study: Study,
     *,
-    store: str | Path | None,
-    expand: bool,
-    progress: bool | Callable[[Progress], None],
-    fresh: bool,
-) -> xr.Dataset:
-    """See :meth:`dse.Study.run`."""
-    from sweeps.dataset import label
+    store: str | Path | None = None,
+    expand: bool = False,
+    progress: bool | Callable[[Progress], None] = False,
+    fresh: bool = False,
+    watch: Watch | None = None,
+) -> Outcome:
+    """See :meth:`dse.Study.run`; ``watch`` is whose best value the progress tells."""
+    from dse.progress import Meter
 
-    listener = Meter() if progress is True else progress or None
-    meter = listener if isinstance(listener, Meter) else None
+    meter = Meter() if progress is True else None
+    listener = meter or (progress if callable(progress) else None)
     try:
         if store is None:
-            arrays = compute(study.grid(), expand=expand, listener=listener)
-            return label(study.grid(), arrays, _attributes(study, expand))
-        from sweeps.copies import write_zarr
-        from sweeps.export import open_dataset, whole
-
-        path = Path(store)
-        if path.suffix != ".zarr":
-            raise DseError(f"store = {str(store)!r}: expected a name that ends in .zarr")
-        with _kept_aside(path, fresh):
-            found = finished_store(study, path, expand=expand)
-            if found is not None:
-                return found
-            with whole(path) as beside:
-                arrays = compute(study.grid(), expand=expand, listener=listener)
-                ds = label(study.grid(), arrays, _attributes(study, expand))
-                write_zarr(ds, beside, told=meter.writing if meter else None)
-        return open_dataset(path)
+            return _in_memory(study, expand, listener)
+        return _stored(study, ending(store), expand, listener, fresh, watch)
     finally:
         if meter is not None:
             meter.close()
 
 
-def aside(path: Path) -> Path:
-    """The free name to which a fresh run moves what is at a path."""
-    number = 1
-    while (found := path.with_name(f"{path.stem}.old-{number}{path.suffix}")).exists():
-        number += 1
-    return found
+def _in_memory(study: Study, expand: bool, listener: Callable[[Progress], None] | None) -> Outcome:
+    from sweeps.dataset import label
+
+    last: list[Progress] = []
+
+    def heard(now: Progress) -> None:
+        last[:] = [now]
+        if listener is not None:
+            listener(now)
+
+    arrays = compute(study.grid(), expand=expand, listener=heard)
+    ds = label(study.grid(), arrays, _attributes(study, expand))
+    compiling = last[0].compiling if last else 0.0
+    seconds = last[0].elapsed - compiling if last else 0.0
+    return Outcome(dataset=ds, seconds=seconds, compiling=compiling)
+
+
+def _stored(
+    study: Study,
+    store: str | Path,
+    expand: bool,
+    listener: Callable[[Progress], None] | None,
+    fresh: bool,
+    watch: Watch | None,
+) -> Outcome:
+    from sweeps.export import open_dataset
+    from sweeps.store.fill import fill
+    from sweeps.store.layout import Layout
+    from sweeps.store.medium import medium_of
+    from sweeps.store.skeleton import skeleton
+
+    medium, layout = medium_of(store), Layout(study.grid(), expand=expand)
+    identity = stored_identity(study, layout)
+    with _kept_aside(medium, fresh) as kept:
+        if medium.exists():
+            belongs(medium, identity)
+        filled = fill(
+            layout,
+            medium,
+            lambda: skeleton(layout, _attributes(study, expand), identity),
+            listener=listener,
+            watch=watch,
+        )
+    return Outcome(
+        dataset=open_dataset(store),
+        seconds=filled.seconds,
+        compiling=filled.compiling,
+        share=filled.share,
+        tiles=(filled.computed, filled.skipped),
+        feasible=filled.feasible,
+        kept=kept,
+    )
 
 
 @contextmanager
-def _kept_aside(path: Path, fresh: bool) -> Iterator[None]:
-    """What is at a path out of the way; back again if the work fails."""
-    if not fresh or not path.exists():
-        yield
+def _kept_aside(medium: Medium, fresh: bool) -> Iterator[str | None]:
+    """What is at a place out of the way; back again where nothing new came to be there."""
+    from sweeps.store.medium import medium_of
+
+    if not fresh or not medium.exists():
+        yield None
         return
-    kept = aside(path)
+    kept = medium.aside()
     try:
-        path.rename(kept)
+        medium.move(kept)
     except OSError as error:
-        raise DseError(f"cannot write in {path.parent}: {error.strerror}") from error
+        raise DseError(f"{medium.name} cannot be kept aside: {error.strerror}") from error
     try:
-        yield
+        yield kept
     except BaseException:
-        if not path.exists():
-            kept.rename(path)
+        if not medium.exists():
+            medium_of(kept).move(medium.name)
         raise

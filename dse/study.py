@@ -230,8 +230,10 @@ class Study:
 
         Parameters
         ----------
-        store : path, optional
-            A zarr store to write. A finished store of this study is opened and nothing is done.
+        store : path or URL, optional
+            The zarr store to write: a folder, or what fsspec reaches (``s3://``, ``memory://``).
+            What it holds of this study is kept and what is missing computed, tile by tile, so that
+            the same call continues a run that was stopped. Memory does not grow with the grid.
         expand : bool
             Store every output over all axes.
         progress : bool or callable
@@ -244,11 +246,12 @@ class Study:
         -------
         xarray.Dataset
             Each axis a dimension coordinate; cases as small integers with their meanings;
-            ``feasible`` where a rule or constraint applies.
+            ``feasible`` where a rule or constraint applies. That of a store is read when needed.
         """
         from dse.runner import run
 
-        return run(self, store=store, expand=expand, progress=progress, fresh=fresh)
+        done = run(self, store=store, expand=expand, progress=progress, fresh=fresh)
+        return done.dataset
 
     def optimum(
         self,

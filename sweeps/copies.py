@@ -1,4 +1,4 @@
-"""Writing a store so that it can be interrupted: what was begun has ended before it is removed.
+"""Copies in zarr, written so that they can be interrupted: what was begun has ended when removed.
 
 zarr writes from threads of its own, which an interrupt of the main thread does not stop. They would
 write on while the half-written store is removed, and leave pieces of it behind.
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["write_zarr"]
 
-Told = Callable[[int], None]
 _PATIENCE = 10.0
 
 
@@ -27,37 +26,33 @@ class _StoppedError(Exception):
     """Nothing more is written."""
 
 
-def _stoppable(path: Path, told: Told | None) -> tuple[Any, Callable[[], None]]:
-    """A local store that counts its writes, and a function that ends them."""
+def _stoppable(path: Path) -> tuple[Any, Callable[[], None]]:
+    """A local store, and a function that ends its writes and waits for those under way."""
     from zarr.storage import LocalStore
 
     stopped = threading.Event()
     under_way = 0
-    written = 0
 
     @contextmanager
-    def counted(size: int) -> Iterator[None]:
+    def counted() -> Iterator[None]:
         # on zarr's single event loop; a write is counted before it looks at `stopped`, so that none
         # can begin once the count was seen to be 0
-        nonlocal under_way, written
+        nonlocal under_way
         under_way += 1
         try:
             if stopped.is_set():
                 raise _StoppedError
             yield
-            written += size
         finally:
             under_way -= 1
-        if told is not None:
-            told(written)
 
     class Stoppable(LocalStore):
         async def set(self, key: str, value: Any) -> None:
-            with counted(len(value)):
+            with counted():
                 await super().set(key, value)
 
         async def set_if_not_exists(self, key: str, value: Any) -> None:
-            with counted(len(value)):
+            with counted():
                 await super().set_if_not_exists(key, value)
 
     def stop() -> None:
@@ -69,9 +64,9 @@ def _stoppable(path: Path, told: Told | None) -> tuple[Any, Callable[[], None]]:
     return Stoppable(path), stop
 
 
-def write_zarr(ds: xr.Dataset, path: Path, *, told: Told | None = None) -> None:
-    """Write a zarr (v3) store under exactly this name; ``told`` hears the bytes written so far."""
-    store, stop = _stoppable(path, told)
+def write_zarr(ds: xr.Dataset, path: Path) -> None:
+    """Write a zarr (v3) store under exactly this name."""
+    store, stop = _stoppable(path)
     try:
         with warnings.catch_warnings():
             # zarr-python warns that v3 has yet to agree on variable-length text (our labels), and

@@ -105,11 +105,11 @@ def assemble(
     return xr.Dataset(variables, coords=coords, attrs=dict(attributes))
 
 
-def open_zarr(path: Path) -> xr.Dataset:
-    """Open a zarr store lazily."""
+def open_zarr(path: Path | str) -> xr.Dataset:
+    """Open a zarr store lazily, by its path or URL."""
     import xarray as xr
 
-    ds: xr.Dataset = xr.open_zarr(path, consolidated=False)
+    ds: xr.Dataset = xr.open_zarr(path)
     return ds
 
 

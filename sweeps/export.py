@@ -20,6 +20,7 @@ import numpy as np
 
 from sweeps.copies import write_zarr
 from sweeps.dataset import assemble, open_netcdf, open_zarr
+from sweeps.store.medium import is_url
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -164,10 +165,9 @@ _WRITERS: dict[str, Callable[..., None]] = {
 }
 
 
-def export(ds: xr.Dataset, path: str | Path, *, told: Callable[[int], None] | None = None) -> Path:
+def export(ds: xr.Dataset, path: str | Path) -> Path:
     """Write a Dataset as ``.zarr``, ``.nc``, ``.csv`` or ``.parquet``, by the ending of the name.
 
-    ``told`` hears of the bytes of a zarr store as they are written.
     The file appears under its name only when it is whole. :func:`open_dataset` gives back the same
     values, units, flags and attributes.
 
@@ -183,10 +183,7 @@ def export(ds: xr.Dataset, path: str | Path, *, told: Callable[[int], None] | No
             f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(_WRITERS)}"
         )
     with whole(path) as beside:
-        if writer is write_zarr:
-            write_zarr(ds, beside, told=told)
-        else:
-            writer(ds, beside)
+        writer(ds, beside)
     return path
 
 
@@ -250,7 +247,7 @@ def _ordered(ds: xr.Dataset) -> xr.Dataset:
     return ds[[*first, *(name for name in ds.data_vars if name not in first)]]
 
 
-_READERS: dict[str, tuple[str, Callable[[Path], xr.Dataset]]] = {
+_READERS: dict[str, tuple[str, Callable[[Any], xr.Dataset]]] = {
     ".zarr": ("zarr store", lambda path: _ordered(open_zarr(path))),
     ".nc": ("netCDF file", open_netcdf),
     ".csv": ("CSV file", _read_csv),
@@ -259,7 +256,7 @@ _READERS: dict[str, tuple[str, Callable[[Path], xr.Dataset]]] = {
 
 
 def open_dataset(path: str | Path) -> xr.Dataset:
-    """Open a file or store that this library wrote; zarr and netCDF lazily.
+    """Open a file or store that this library wrote; zarr (a URL too) and netCDF lazily.
 
     Raises
     ------
@@ -268,14 +265,15 @@ def open_dataset(path: str | Path) -> xr.Dataset:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise DseError(f"{path!r} is no path: expected that of a store or file of a run")
-    path = Path(path)
-    if not path.exists():
+    url = is_url(path)
+    if not url and not Path(path).exists():
         raise DseError(f"{str(path)!r} does not exist: expected a store or file of a run")
-    if path.suffix not in _WRITERS:
-        raise DseError(
-            f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(_WRITERS)}"
-        )
-    kind, reader = _READERS[path.suffix]
+    suffix = Path(path).suffix
+    if suffix not in ((".zarr",) if url else _WRITERS):
+        known = ".zarr" if url else f"one of {', '.join(_WRITERS)}"
+        raise DseError(f"{str(path)!r} ends in {suffix!r}: expected {known}")
+    kind, reader = _READERS[suffix]
+    path = path if url else Path(path)
     try:
         return reader(path)
     except DseError:

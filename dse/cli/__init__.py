@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.compare import disagreement
+from dse.cli.ends import Commands, reading
 from dse.cli.figures import plot
 from dse.cli.fits import fit
 from dse.cli.frame import (
-    Commands,
     asked,
     example,
     expanding,
@@ -23,11 +23,12 @@ from dse.cli.frame import (
     in_json,
     kinds,
     listed,
+    listening,
     put,
     question,
     read_source,
     read_study,
-    reading,
+    telling,
 )
 from dse.cli.law import imbalance
 from dse.cli.listing import machines, models, workloads
@@ -70,42 +71,54 @@ def main() -> None:
     )
 )
 @from_study
-@click.option("--store", metavar="OUT.zarr", type=click.Path(), help="Write the dataset here.")
+@click.option(
+    "--store", metavar="OUT.zarr", help="Write the dataset here; the same command continues."
+)
 @expanding
 @click.option("--fresh", is_flag=True, help="Keep what is at OUT.zarr aside and compute anew.")
+@telling
 @goals(several=False)
 @kinds
 @in_json
 def run(
-    study: str, store: str | None, expand: bool, fresh: bool, as_json: bool, **options: Any
+    study: str,
+    store: str | None,
+    expand: bool,
+    fresh: bool,
+    progress: str,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Sweep a study and find its best configuration.
 
     Tells what was swept, how fast, the best configuration, and where the dataset lies. The best
     configuration is the one the study file asks for under [best], or these options. --where
     constrains only the best configuration; a constraint of the study belongs in its file.
+
+    A store may be a folder or a URL (s3://, memory://). A run that was interrupted, killed or out
+    of space is continued by the same command.
     """
     from dse.cli.report import run_data, run_text
-    from dse.runner import Meter, aside, finished_store
+    from dse.runner import run as run_study
 
     read = read_study(study)
     best = _checked(read, asked(**options))
-    path = Path(store) if store is not None else None
-    kept = aside(path) if path is not None and fresh and path.exists() else None
-    done = path is not None and kept is None and finished_store(read, path, expand=expand)
-    meter = Meter()
     began = time.monotonic()
-    try:
-        ds = read.run(store=path, expand=expand, progress=meter, fresh=fresh)
-    finally:
-        meter.close()
+    with listening(progress, best.looked_for(read) if best is not None else None) as listener:
+        done = run_study(
+            read,
+            store=store,
+            expand=expand,
+            progress=listener,
+            fresh=fresh,
+            watch=best.watch(read) if best is not None else None,
+        )
     data = run_data(
         read,
-        ds,
-        seconds=(None if done else (meter.compiling, meter.computing, time.monotonic() - began)),
-        store=path,
-        kept=kept,
-        best=best.ask(read, ds) if best is not None else None,
+        done,
+        seconds=time.monotonic() - began,
+        store=store,
+        best=best.ask(read, done.dataset) if best is not None else None,
     )
     put(as_json, data, lambda: run_text(data))
 
@@ -152,7 +165,7 @@ def optimum(source: str, as_json: bool, **options: Any) -> None:
     """
     from dse.api import optimum as best_of
     from dse.cli.text import answer, order_of
-    from dse.runner import ticking
+    from dse.progress import ticking
     from dse.study import Study
 
     read = read_source(source)
@@ -185,7 +198,7 @@ def pareto(
     """
     from dse.api import pareto as front_of
     from dse.cli.text import answer, order_of
-    from dse.runner import ticking
+    from dse.progress import ticking
     from dse.study import Study
 
     given: dict[str, Any] = {"minimize": listed(minimize), "maximize": listed(maximize)}
@@ -211,7 +224,7 @@ def export(store: str, out: str, as_json: bool) -> None:
     """
     from dse.cli.report import size_of
     from dse.plan import bytes_text
-    from dse.runner import ticking
+    from dse.progress import ticking
     from sweeps.export import export as write
     from sweeps.export import open_dataset
 

@@ -52,7 +52,7 @@ def disagreement(
     one under [best] is asked, or --minimize time.
     """
     from dse.api import disagreement as compared
-    from dse.runner import ticking
+    from dse.progress import ticking
     from sweeps.export import export
 
     ds, filed = read_models(source)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.frame import example, in_json, listed, pairs, picture, put, read_source, reading
+from dse.cli.ends import reading
+from dse.cli.frame import example, in_json, listed, pairs, picture, put, read_source
 
 if TYPE_CHECKING:
     import xarray as xr

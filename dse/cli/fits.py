@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from dse.cli.frame import example, in_json, listed, pairs, put, reading
+from dse.cli.ends import reading
+from dse.cli.frame import example, in_json, listed, pairs, put
 
 __all__ = ["fit"]
 

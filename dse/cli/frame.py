@@ -1,11 +1,7 @@
-"""The frame of the command line: errors and signals as exit statuses, inputs, shared options."""
+"""The frame of the command line: inputs and shared options."""
 
 from __future__ import annotations
 
-import errno
-import signal
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,17 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from stochastic.errors import LawError
-from symbolic.errors import DseError, InfeasibleError
+from dse.cli.ends import Misused, reading
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from dse.best import Best
     from dse.study import Study
+    from sweeps.progress import Progress
 
 __all__ = [
-    "Commands",
     "asked",
     "example",
     "expanding",
@@ -33,6 +28,7 @@ __all__ = [
     "in_json",
     "kinds",
     "listed",
+    "listening",
     "pairs",
     "picture",
     "put",
@@ -40,93 +36,11 @@ __all__ = [
     "read_models",
     "read_source",
     "read_study",
-    "reading",
+    "telling",
 ]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-#: A second signal so soon is the same hand on the keyboard: the clean-up goes on.
-_AGAIN = 2.0
 _PICTURES = (".png", ".pdf", ".svg")
-
-
-class _Failed(click.ClickException):
-    exit_code = 1
-
-
-class _Misused(click.ClickException):
-    exit_code = 2
-
-
-class _Signalled(BaseException):
-    """A signal that ends the program; what was begun is cleaned up on the way out."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-@contextmanager
-def _signals() -> Iterator[None]:
-    """Interrupt, termination and hang-up as an exception in the main thread."""
-    last = 0.0
-
-    def stop(number: int, _: Any) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last > _AGAIN:
-            last = now
-            raise _Signalled(number)
-
-    kept: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) in (
-                signal.SIG_DFL,
-                signal.default_int_handler,
-            ):
-                kept[number] = signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
-
-
-class Commands(click.Group):
-    """The commands; every error a person can cause becomes one message and an exit status."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
-        try:
-            with _signals():
-                return super().invoke(ctx)
-        except (_Signalled, KeyboardInterrupt) as stopped:
-            number = stopped.number if isinstance(stopped, _Signalled) else int(signal.SIGINT)
-            said = "interrupted" if number == signal.SIGINT else "terminated"
-            click.echo(f"{said}: nothing unfinished was left under the name of a result", err=True)
-            ctx.exit(128 + number)
-        except (DseError, LawError) as error:
-            failed = isinstance(error, InfeasibleError) or isinstance(error.__cause__, OSError)
-            raise (_Failed if failed else _Misused)(str(error)) from error
-        except MemoryError as error:
-            detail = str(error) or "no more can be had"
-            raise _Failed(
-                f"not enough memory: {detail}; see dse plan for what is needed"
-            ) from error
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise
-            raise _Failed(str(error)) from error
-
-
-@contextmanager
-def reading() -> Iterator[None]:
-    """What is wrong with an input is misuse, whatever its cause."""
-    try:
-        yield
-    except (DseError, LawError) as error:
-        raise _Misused(str(error)) from error
 
 
 def read_study(path: str) -> Study:
@@ -136,7 +50,7 @@ def read_study(path: str) -> Study:
     with reading():
         study = Study.from_toml(path)
     if not isinstance(study, Study):
-        raise _Misused(
+        raise Misused(
             f"{path} compares several models: ask dse disagreement, dse optimum or dse pareto "
             "(dse disagreement --store OUT.zarr keeps the dataset), or name one model"
         )
@@ -164,7 +78,7 @@ def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     with reading():
         read = Study.from_toml(path) if Path(path).suffix == ".toml" else read_source(path)
     if isinstance(read, Study):
-        raise _Misused(f"{path} names one model: expected a list, model = [..., ...]")
+        raise Misused(f"{path} names one model: expected a list, model = [..., ...]")
     if not hasattr(read, "each"):
         return read, {}
     first = next(iter(read.each.values()))
@@ -218,11 +132,39 @@ def put(as_json: bool, data: Any, text: Callable[[], str]) -> None:
     click.echo(to_json(data) if as_json else text())
 
 
+class _Source(click.Path):
+    """The path of something that exists, or a URL."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return value if "://" in str(value) else super().convert(value, param, ctx)
+
+
+@contextmanager
+def listening(
+    how: str, looked_for: tuple[str, str] | None = None
+) -> Iterator[Callable[[Progress], None] | bool]:
+    """The listener of a run that --progress asks for."""
+    from dse.progress import Lines, Meter
+
+    if how == "none":
+        yield False
+        return
+    listener = (Lines if how == "json" else Meter)(looked_for)
+    try:
+        yield listener
+    finally:
+        listener.close()
+
+
+telling = click.option(
+    "--progress",
+    type=click.Choice(["auto", "json", "none"]),
+    default="auto",
+    help="On standard error: for people, as JSON lines for logs, or none. [auto]",
+)
 in_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 from_study = click.argument("study", type=click.Path(exists=True, dir_okay=False, readable=True))
-from_study_or_store = click.argument(
-    "source", metavar="STUDY_OR_STORE", type=click.Path(exists=True)
-)
+from_study_or_store = click.argument("source", metavar="STUDY_OR_STORE", type=_Source(exists=True))
 expanding = click.option("--expand", is_flag=True, help="Store every output over all axes.")
 
 

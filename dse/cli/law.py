@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.frame import example, in_json, picture, put, reading
+from dse.cli.ends import reading
+from dse.cli.frame import example, in_json, picture, put
 from dse.cli.text import table
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.frame import example, in_json, listed, pairs, put, reading
+from dse.cli.ends import reading
+from dse.cli.frame import example, in_json, listed, pairs, put
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -11,6 +11,7 @@ from dse.wording import value_text
 if TYPE_CHECKING:
     import xarray as xr
 
+    from dse.runner import Outcome
     from dse.study import Study
     from sweeps.space import Axis
 
@@ -19,29 +20,29 @@ __all__ = ["run_data", "run_text", "size_of"]
 _NAMED = 8
 
 
-def size_of(path: Path) -> int:
-    """The bytes of a file or of a folder's files."""
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
+def size_of(place: str | Path) -> int:
+    """The bytes of a file, a folder or a store."""
+    from sweeps.store.medium import medium_of
+
+    if isinstance(place, Path) and place.is_file():
+        return place.stat().st_size
+    return medium_of(place).total()
 
 
 def run_data(
     study: Study,
-    ds: xr.Dataset,
+    done: Outcome,
     *,
-    seconds: tuple[float, float, float] | None,
-    store: Path | None,
-    kept: Path | None,
+    seconds: float,
+    store: str | None,
     best: xr.Dataset | None,
 ) -> dict[str, Any]:
-    """The report of a run for JSON.
-
-    ``seconds`` to compile, to compute and in all, None where the store was finished before;
-    ``kept`` is where an earlier store lies now.
-    """
-    grid = study.grid()
-    compiling, computing, total = seconds or (None, None, None)
-    feasible = round(float(ds["feasible"].mean()) * grid.points) if "feasible" in ds else None
+    """The report of a run for JSON; ``seconds`` it took in all."""
+    grid, ds = study.grid(), done.dataset
+    computed = done.tiles is None or done.tiles[0] > 0
+    feasible = done.feasible
+    if store is None and "feasible" in ds:
+        feasible = round(float(ds["feasible"].mean()) * grid.points)
     return {
         "model": study.model,
         "points": grid.points,
@@ -49,15 +50,17 @@ def run_data(
         "axes": {axis.name: _axis_data(axis, study) for axis in grid.axes.values()},
         "outputs": list(grid.outputs),
         "conditions": [condition.text for condition in grid.conditions],
-        "computed": seconds is not None,
-        "seconds": total,
-        "compiling_seconds": compiling,
-        "computing_seconds": computing,
-        "points_per_second": grid.points / computing if computing else None,
+        "computed": computed,
+        "tiles_computed": done.tiles[0] if done.tiles else None,
+        "tiles_stored_before": done.tiles[1] if done.tiles else None,
+        "seconds": seconds if computed else None,
+        "compiling_seconds": done.compiling if computed else None,
+        "computing_seconds": done.seconds if computed else None,
+        "points_per_second": grid.points * done.share / done.seconds if done.seconds else None,
         "store": store,
         "store_bytes": size_of(store) if store is not None else None,
         "memory_bytes": None if store is not None else ds.nbytes,
-        "kept_aside": kept,
+        "kept_aside": done.kept,
         "best": answer(best, order_of(study)).data() if best is not None else None,
     }
 
@@ -98,6 +101,9 @@ def run_text(data: dict[str, Any]) -> str:
             f"computed in {data['computing_seconds']:.3g} s, {rate} million configurations a "
             f"second; compiled in {data['compiling_seconds']:.3g} s; {data['seconds']:.3g} s in all"
         )
+        if data["tiles_stored_before"]:
+            there, more = data["tiles_stored_before"], data["tiles_computed"]
+            lines.append(f"continued: {there:,} tiles were stored before, {more:,} were computed")
     else:
         lines.append("nothing to do: the store of this study is finished")
     if data["best"] is not None:

@@ -1,6 +1,6 @@
 """The store of a sweep: a zarr group filled tile by tile, which survives what happens to it.
 
-`medium` touches files and objects, `zarr_format` says what is in them, `layout` cuts a grid into
-tiles, `records` sums each tile up, `tiles` computes, `skeleton` begins, `fill` runs and resumes,
-`verify` finds damage.
+`folder` and `objects` touch files, as `medium` says; `zarr_format` says what is in them; `layout`
+cuts a grid into tiles, `tiles` computes them, `records` sums each up; `skeleton` begins a store,
+`fill` runs and resumes, `verify` finds damage.
 """

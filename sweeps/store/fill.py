@@ -13,9 +13,11 @@ from sweeps.check import check
 from sweeps.grid import FEASIBLE
 from sweeps.progress import Listener, Tally
 from sweeps.run import workers
+from sweeps.store.folder import HIDDEN
 from sweeps.store.layout import Layout, Tile
-from sweeps.store.medium import HIDDEN, Medium
+from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, read_sealed, sealed
+from sweeps.store.skeleton import ROOT
 from sweeps.store.tiles import Source, store_tile
 from symbolic.errors import DseError
 
@@ -135,6 +137,9 @@ def fill(
         if not medium.exists():
             check(layout.grid)
             _create(medium, begin())
+        elif ROOT not in medium.sizes(""):  # it was begun, and not to the end
+            for key, data in begin().items():
+                medium.put(key, data)
         found = _state(layout, medium, watch)
         for key in medium.remains():
             medium.delete(key)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.reduce import smallest
-from sweeps.store.medium import HIDDEN
+from sweeps.store.folder import HIDDEN
 from sweeps.store.zarr_format import checksum
 
 __all__ = ["EXTREMES", "RECORDS", "Summary", "flat_places", "read_sealed", "sealed"]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sweeps.dataset import axis_coordinates, describe
+from sweeps.store.folder import HIDDEN
 from sweeps.store.layout import Layout
-from sweeps.store.medium import HIDDEN
 from sweeps.store.records import sealed
 from sweeps.store.zarr_format import (
     array_metadata,

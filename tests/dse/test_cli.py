@@ -126,7 +126,8 @@ def test_fresh_keeps_the_earlier_store_aside(run: Run, monkeypatch: pytest.Monke
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dse.runner.compute", interrupted)
+    # before anything new is there, the earlier store comes back; afterwards it stays aside
+    monkeypatch.setattr("sweeps.store.fill.check", interrupted)
     result = CliRunner().invoke(main, ["run", "study.toml", "--store", "out.zarr", "--fresh"])
     assert result.exit_code == 130
     assert "interrupted: nothing unfinished was left" in result.stderr

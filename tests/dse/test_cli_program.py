@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import signal
 import subprocess
 import sys
@@ -50,22 +49,15 @@ def test_the_main_job(tmp_path: Path) -> None:
             assert math.isclose(row["time"], one.time.item(), rel_tol=1e-14)
 
 
-#: Slows the tiles of a run down, or the writes of its store, so that a signal meets them.
+#: Slows the tiles of a run down, so that a signal meets them.
 SLOWED = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-import sweeps.run
-import zarr.storage
-if sys.argv[1] == "computing":
-    sweeps.run.TILE = 1 << 12
-    def wait(): time.sleep(0.05)
-    inner = sweeps.run.Prepared.run
-    def run(*arguments): wait(); return inner(*arguments)
-    sweeps.run.Prepared.run = run
-else:
-    put = zarr.storage._local._put
-    def slow(*arguments, **more): time.sleep(0.05); return put(*arguments, **more)
-    zarr.storage._local._put = slow
+import sweeps.run, sweeps.store.fill, sweeps.store.layout
+sweeps.run.SINGLE = sweeps.store.layout.TILE = 1 << 12
+pause, inner = float(sys.argv[1]), sweeps.run.Prepared.run
+def run(*arguments): time.sleep(pause); return inner(*arguments)
+sweeps.run.Prepared.run = run
 from dse.cli import main
 main(sys.argv[2:], prog_name="dse")
 """
@@ -83,46 +75,58 @@ mem_latency = 600
 """
 
 
-def wait_for_progress(process: subprocess.Popen[str], folder: Path) -> None:
-    assert process.stderr is not None
-    assert "%" in process.stderr.readline()
-
-
-def wait_for_pieces(process: subprocess.Popen[str], folder: Path) -> None:
+def wait_for_tiles(folder: Path, count: int) -> None:
     limit = time.monotonic() + 30
-    while process.poll() is None and time.monotonic() < limit:
-        for place, _, files in os.walk(folder):
-            if ".part" in place and "c" in Path(place).parts and files:
-                return
-        time.sleep(0.002)
-    raise AssertionError("no piece of the store was seen")
+    while time.monotonic() < limit:
+        if len(list(folder.glob("*.zarr/.simt-dse/tiles/*"))) >= count:
+            return
+        time.sleep(0.005)
+    raise AssertionError("no tile was stored")
 
 
 @pytest.mark.parametrize(
-    ("stage", "number", "status", "said"),
-    [
-        ("computing", signal.SIGINT, 130, "interrupted"),
-        ("writing", signal.SIGINT, 130, "interrupted"),
-        ("writing", signal.SIGTERM, 143, "terminated"),
-    ],
+    ("number", "status", "said"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
 )
-def test_a_signal_leaves_nothing_half_done(
-    tmp_path: Path, stage: str, number: signal.Signals, status: int, said: str
+def test_a_signal_ends_the_tiles_in_flight(
+    tmp_path: Path, number: signal.Signals, status: int, said: str
 ) -> None:
-    study = tmp_path / "study.toml"
-    study.write_text(STUDY.format(threads=5000 if stage == "computing" else 100))
-    command = [sys.executable, "-c", SLOWED, stage, "run", "study.toml", "--store", "out.zarr"]
+    (tmp_path / "study.toml").write_text(STUDY.format(threads=1000))
+    command = [sys.executable, "-c", SLOWED, "0.1", "run", "study.toml", "--store", "out.zarr"]
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        (wait_for_progress if stage == "computing" else wait_for_pieces)(process, tmp_path)
+        wait_for_tiles(tmp_path, 1)
         process.send_signal(number)
         told, errors = process.communicate(timeout=60)
     assert process.returncode == status, errors
-    assert f"{said}: nothing unfinished was left" in errors
+    stored = len(list(tmp_path.glob("out.zarr/.simt-dse/tiles/*")))
+    assert f"{said}: {stored} of 25 tiles are stored in out.zarr; the same command" in errors
+    assert 1 <= stored < 25
     assert "Traceback" not in errors
     assert told == ""
-    assert list(tmp_path.iterdir()) == [study]
+    assert not list(tmp_path.rglob("*.part"))
+    command[3] = "0"
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"{stored} tiles were stored before, {25 - stored} were computed" in done.stdout
+
+
+def test_an_interrupt_of_a_run_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY.format(threads=5000))
+    code = SLOWED.replace("sweeps.store.layout.TILE", "sweeps.run.TILE")
+    command = [sys.executable, "-c", code, "0.05", "run", "study.toml"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert "%" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        told, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "interrupted: nothing unfinished was left" in errors
+    assert "Traceback" not in errors
+    assert told == ""
 
 
 def test_broken_pipe(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 import time
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from dse import Study
-from dse.runner import Meter, ticking
+from dse.progress import Lines, Meter, ticking
 from sweeps.progress import Progress
 
 
@@ -33,7 +34,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("dse.runner.time.monotonic", clock)
+    monkeypatch.setattr("dse.progress.time.monotonic", clock)
     return clock
 
 
@@ -52,7 +53,6 @@ def told(
         clock.now = 100.0 + elapsed
         meter(Progress(done=done, total=1000, elapsed=elapsed, compiling=compiling))
     meter.close()
-    assert meter.computing == moments[-1][0] - compiling
     return stream.getvalue()
 
 
@@ -81,15 +81,35 @@ def test_elsewhere_a_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch, clo
     assert all("%" in line and "\r" not in line for line in lines)
 
 
-def test_writing_is_told_after_a_second_of_it(
-    monkeypatch: pytest.MonkeyPatch, clock: Clock
-) -> None:
+def test_the_best_so_far_and_what_was_there(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     monkeypatch.setattr(sys, "stderr", Stream(terminal=False))
-    meter = Meter()
-    for elapsed in (10.0, 10.5, 11.5):
-        clock.now = 100.0 + elapsed
-        meter.writing(int(elapsed * 2**20))
-    assert sys.stderr.getvalue() == "writing the store: 11.5 MiB so far\n"  # type: ignore[attr-defined]
+    meter = Meter(("time", "s"))
+    clock.now = 110.0
+    meter(Progress(done=600, total=1000, elapsed=10.0, skipped=500, best=0.0125))
+    assert sys.stderr.getvalue() == (  # type: ignore[attr-defined]
+        " 60.0%  600 of 1,000 values, 1e-05 million a second, about 40 s left; "
+        "500 were stored before; best time 12.5 ms\n"
+    )
+
+
+def test_lines_for_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Stream(terminal=True))
+    lines = Lines(("time", "s"))
+    for elapsed, done in [(0.1, 10), (0.9, 50), (1.2, 60), (1.3, 100)]:
+        lines(Progress(done=done, total=100, elapsed=elapsed, skipped=10, best=0.5))
+    lines.close()
+    said = [json.loads(line) for line in sys.stderr.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert [row["done"] for row in said] == [10, 60, 100]
+    assert said[0]["seconds_left"] is None
+    assert said[1] == {
+        "done": 60,
+        "total": 100,
+        "skipped": 10,
+        "seconds": 1.2,
+        "values_per_second": 42,
+        "seconds_left": 0.96,
+        "best": {"time": 0.5},
+    }
 
 
 def test_what_was_interrupted_tells_no_more(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:

@@ -413,16 +413,18 @@ def test_places_that_cannot_hold_a_store(path: str, message: str, tmp_path: Path
     assert (tmp_path / "full.zarr").read_text() == "mine"
 
 
-def test_a_run_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sweeps.run
-
+def test_a_run_that_fails_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(sweeps.run, "_fill", fail)
-    with pytest.raises(MemoryError):
-        transit().run(store=tmp_path / "run.zarr")
-    assert list(tmp_path.iterdir()) == []
+    with monkeypatch.context() as patch:
+        patch.setattr("sweeps.store.fill.store_tile", fail)
+        with pytest.raises(MemoryError) as caught:
+            transit().run(store=tmp_path / "run.zarr")
+    assert "0 of 1 tiles are stored" in caught.value.__notes__[0]
+    assert np.isnan(dse.open(tmp_path / "run.zarr").ms_throughput).all()
+    ds, expected = transit().run(store=tmp_path / "run.zarr"), transit().run()
+    assert np.array_equal(ds.ms_throughput, expected.ms_throughput)
 
 
 def test_a_study_that_has_no_feasible_point_leaves_no_store(tmp_path: Path) -> None:

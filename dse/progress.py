@@ -1,0 +1,124 @@
+"""Progress on standard error: a line for people, or JSON lines for logs."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dse.wording import value_text
+from sweeps.progress import Progress
+
+__all__ = ["Lines", "Meter", "ticking"]
+
+
+class Meter:
+    """A listener that shows progress on standard error, from the first second on.
+
+    On a terminal one line is kept up to date; elsewhere a line is written every few seconds.
+    ``looked_for`` is the name and unit of the quantity whose best value the progress tells.
+    """
+
+    def __init__(self, looked_for: tuple[str, str] | None = None) -> None:
+        self.looked_for = looked_for
+        self._began = time.monotonic()
+        self._shown = 0.0
+        self._open = self._closed = False
+        self._lock = threading.Lock()
+        self._terminal = sys.stderr.isatty()
+
+    def __call__(self, progress: Progress) -> None:
+        """Tell of the computation."""
+        text = f"{progress.done / max(progress.total, 1):6.1%}  {progress.done:,} of "
+        text += f"{progress.total:,} values"
+        if progress.done and progress.rate:
+            text += f", {progress.rate / 1e6:,.3g} million a second"
+            text += f", about {progress.remaining:,.0f} s left"
+        if progress.skipped:
+            text += f"; {progress.skipped:,} were stored before"
+        if progress.best is not None and self.looked_for is not None:
+            name, unit = self.looked_for
+            text += f"; best {name} {value_text(progress.best, unit)}"
+        self._show(text)
+
+    def working(self, what: str, seconds: float) -> None:
+        """Tell that work goes on."""
+        self._show(f"{what}: {seconds:.0f} s so far")
+
+    def _show(self, text: str) -> None:
+        with self._lock:
+            if self._closed:  # threads of an interrupted run may still have something to tell
+                return
+            elapsed = time.monotonic() - self._began
+            pause = 0.2 if self._terminal else 5.0
+            if elapsed < 1 or (self._shown and elapsed - self._shown < pause):
+                return
+            self._shown = elapsed
+            self._open = self._terminal
+            sys.stderr.write(f"\r\x1b[K{text}" if self._terminal else f"{text}\n")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """End the line, if one is shown; nothing more is told."""
+        with self._lock:
+            if self._open:
+                sys.stderr.write("\n")
+                sys.stderr.flush()
+            self._open, self._closed = False, True
+
+
+class Lines:
+    """A listener that writes a JSON document a line on standard error, for logs.
+
+    The first tile and the last are told, and in between one every second.
+    """
+
+    def __init__(self, looked_for: tuple[str, str] | None = None) -> None:
+        self.looked_for = looked_for
+        self._told = -math.inf
+
+    def __call__(self, progress: Progress) -> None:
+        """Tell of the computation."""
+        if progress.elapsed - self._told < 1 and progress.done < progress.total:
+            return
+        self._told = progress.elapsed
+        said: dict[str, Any] = {
+            "done": progress.done,
+            "total": progress.total,
+            "skipped": progress.skipped,
+            "seconds": round(progress.elapsed, 3),
+            "values_per_second": round(progress.rate),
+            "seconds_left": round(progress.remaining, 3) if progress.rate else None,
+        }
+        if self.looked_for is not None:
+            said["best"] = {self.looked_for[0]: progress.best}
+        sys.stderr.write(json.dumps(said) + "\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Every line is whole already."""
+
+
+@contextmanager
+def ticking(what: str) -> Iterator[None]:
+    """Shows for how long work goes on that does not tell how far it is."""
+    meter, began = Meter(), time.monotonic()
+    over = threading.Event()
+
+    def tick() -> None:
+        while not over.wait(0.2):
+            meter.working(what, time.monotonic() - began)
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        meter.close()

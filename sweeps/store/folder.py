@@ -1,0 +1,186 @@
+"""A store in a folder: files that appear under their names when they are whole, and a lock."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from symbolic.errors import DseError
+
+__all__ = ["HIDDEN", "Folder"]
+
+#: The folder beside the arrays which zarr does not look into.
+HIDDEN = ".simt-dse"
+_LOCK = f"{HIDDEN}/lock"
+#: The ending of what is not whole yet.
+_PART = ".part"
+
+Write = Callable[[Any], None]
+
+
+def _durable(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Folder:
+    """A folder of the file system."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._place = path  # while the store is being made: the folder beside it
+
+    @property
+    def name(self) -> str:
+        """The path."""
+        return str(self.path)
+
+    def exists(self) -> bool:
+        """Whether anything is there."""
+        return self.path.exists() or self.path.is_symlink()
+
+    def get(self, key: str) -> bytes:
+        """What stands under a key."""
+        try:
+            return (self._place / key).read_bytes()
+        except NotADirectoryError as error:
+            raise FileNotFoundError(*error.args) from None
+
+    def put(self, key: str, data: bytes) -> None:
+        """Set a key, durably."""
+        with self.writing(key) as write:
+            write(data)
+        _durable((self._place / key).parent)
+
+    def delete(self, key: str) -> None:
+        """Remove a key, if it is there."""
+        (self._place / key).unlink(missing_ok=True)
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """The files in a folder, and the bytes of each."""
+        try:
+            with os.scandir(self._place / folder) as entries:
+                return {e.name: e.stat().st_size for e in entries if e.is_file()}
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+
+    @contextmanager
+    def writing(self, key: str) -> Iterator[Write]:
+        """Appends to a file under another name, which becomes the key."""
+        path = self._place / key
+        beside = path.with_name(path.name + _PART)
+        with suppress(FileExistsError):
+            path.parent.mkdir(parents=True)
+        try:
+            with beside.open("wb", buffering=0) as file:
+
+                def write(data: Any) -> None:
+                    rest = memoryview(data).cast("B")
+                    while rest:  # the system may take less than it is given
+                        rest = rest[file.write(rest) :]
+
+                yield write
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+            raise
+
+    def settle(self, folder: str) -> None:
+        """Make the names in a folder durable."""
+        _durable(self._place / folder)
+
+    @contextmanager
+    def claim(self) -> Iterator[None]:
+        """Holds the lock of the folder; a process that ends, however it ends, lets it go."""
+        if self.path.exists():
+            with _locked(self.path / _LOCK, self.name):
+                yield
+            return
+        parent = self.path.parent
+        for left in parent.glob(f".{self.path.name}.*{_PART}"):
+            with suppress(DseError, OSError), _locked(left / _LOCK, self.name):
+                shutil.rmtree(left)
+        beside = parent / f".{self.path.name}.{uuid.uuid4().hex[:8]}{_PART}"
+        try:
+            beside.mkdir()
+            (beside / HIDDEN).mkdir()
+            (beside / _LOCK).touch()
+        except OSError as error:
+            raise DseError(
+                f"cannot write in {parent}: {error.strerror}; create the folder, or choose "
+                "another place"
+            ) from error
+        try:
+            with _locked(beside / _LOCK, self.name):
+                self._place = beside
+                yield
+        finally:
+            self._place = self.path
+            if beside.exists():
+                shutil.rmtree(beside)
+
+    def create(self, files: Mapping[str, bytes]) -> None:
+        """Fill the folder beside, then give it its name."""
+        for folder in {(self._place / key).parent for key in files}:
+            folder.mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(8) as pool:  # disks take many small files at a time
+            list(pool.map(self.put, files, files.values()))
+        beside, self._place = self._place, self.path
+        try:
+            beside.rename(self.path)
+        except OSError as error:
+            raise DseError(f"{self.name} was begun by another process at the same time") from error
+        _durable(self.path.parent)
+
+    def remains(self) -> list[str]:
+        """The files that a killed process left unfinished."""
+        found = self._place.rglob(f"*{_PART}")
+        return sorted(path.relative_to(self._place).as_posix() for path in found if path.is_file())
+
+    def total(self) -> int:
+        """The bytes of all files."""
+        return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
+
+    def aside(self) -> str:
+        """A free name beside, for what is here."""
+        path, number = self.path, 1
+        while (found := path.with_name(f"{path.stem}.old-{number}{path.suffix}")).exists():
+            number += 1
+        return str(found)
+
+    def move(self, to: str) -> None:
+        """Rename, unless another process writes here."""
+        with _locked(self.path / _LOCK, self.name):
+            self.path.rename(to)
+
+
+@contextmanager
+def _locked(path: Path, name: str) -> Iterator[None]:
+    try:
+        import fcntl
+    except ImportError:  # without such locks two processes do the same work twice
+        yield
+        return
+    if not path.parent.is_dir():  # what is there is no store
+        yield
+        return
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DseError(
+                f"{name} is being written by another process: wait for it, or choose another place"
+            ) from None
+        yield

@@ -1,0 +1,102 @@
+"""A store under a URL that fsspec reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from symbolic.errors import DseError
+
+__all__ = ["Objects"]
+
+
+class Objects:
+    """Objects under a URL. Each appears at once, so that nothing unfinished is ever seen."""
+
+    def __init__(self, url: str) -> None:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+
+        self._name = url.rstrip("/")
+        try:
+            fs, root = url_to_fs(self._name)
+        except (ImportError, ValueError) as error:
+            raise DseError(f"{url!r} cannot be reached: {error}") from error
+        self.fs: Any = fs
+        self._root = str(root)
+
+    @property
+    def name(self) -> str:
+        """The URL."""
+        return self._name
+
+    def _at(self, key: str) -> str:
+        return f"{self._root}/{key}"
+
+    def exists(self) -> bool:
+        """Whether any object is there."""
+        self.fs.invalidate_cache()
+        return bool(self.fs.exists(self._root))
+
+    def get(self, key: str) -> bytes:
+        """An object."""
+        return bytes(self.fs.cat_file(self._at(key)))
+
+    def put(self, key: str, data: bytes) -> None:
+        """Set an object."""
+        self.fs.pipe_file(self._at(key), data)
+
+    def delete(self, key: str) -> None:
+        """Remove an object, if it is there."""
+        with suppress(FileNotFoundError):
+            self.fs.rm_file(self._at(key))
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """The objects of a folder, and the bytes of each."""
+        self.fs.invalidate_cache()
+        try:
+            listed = self.fs.ls(self._at(folder), detail=True)
+        except FileNotFoundError:
+            return {}
+        files = (entry for entry in listed if entry["type"] == "file")
+        return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in files}
+
+    @contextmanager
+    def writing(self, key: str) -> Iterator[Callable[[Any], None]]:
+        """Collects the object, then sets it."""
+        data = bytearray()
+        yield data.extend
+        self.put(key, bytes(data))
+
+    def settle(self, folder: str) -> None:
+        """Objects are durable once they are set."""
+
+    @contextmanager
+    def claim(self) -> Iterator[None]:
+        """Object stores have no locks; two processes write the same bytes under the same keys."""
+        yield
+
+    def create(self, files: Mapping[str, bytes]) -> None:
+        """Set the objects in the given order."""
+        for key, data in files.items():
+            self.put(key, data)
+
+    def remains(self) -> list[str]:
+        """Nothing unfinished is ever seen."""
+        return []
+
+    def total(self) -> int:
+        """The bytes of all objects."""
+        return int(self.fs.du(self._root))
+
+    def aside(self) -> str:
+        """A free name beside, for what is here."""
+        stem, number = self._name.removesuffix(".zarr"), 1
+        while Objects(found := f"{stem}.old-{number}.zarr").exists():
+            number += 1
+        return found
+
+    def move(self, to: str) -> None:
+        """Copy all objects and remove them here."""
+        self.fs.mv(self._root, Objects(to)._root, recursive=True)
+        self.fs.invalidate_cache()
