@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from dse.calibration import calibrate
     from dse.catalog import machine, machines, workload, workloads
+    from dse.effects import sensitivity
     from dse.evaluation import evaluate
     from dse.fitting import fit
     from dse.study import Study
@@ -52,6 +53,7 @@ __all__ = [
     "optimum",
     "pareto",
     "quantity",
+    "sensitivity",
     "workload",
     "workloads",
 ]
@@ -75,6 +77,7 @@ _HOMES = {
     "optimum": "dse.api",
     "pareto": "dse.api",
     "quantity": "symbolic.quantities",
+    "sensitivity": "dse.effects",
     "workload": "dse.catalog",
     "workloads": "dse.catalog",
 }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.compare import disagreement
+from dse.cli.effects import sensitivity
 from dse.cli.ends import Commands, reading
 from dse.cli.figures import plot
 from dse.cli.fits import fit
@@ -240,6 +241,6 @@ def export(store: str, out: str, as_json: bool) -> None:
 
 for command in (
     *(advise, disagreement, explain, fit, imbalance, import_measured, machines, models, plot),
-    *(workloads,),
+    *(sensitivity, workloads),
 ):
     main.add_command(command)

@@ -31,8 +31,8 @@ def tornado(
     """How far each axis of a study moves the mean of a quantity, and its share of the variance.
 
     A bar goes from the least to the largest mean along its axis; beside it stands the share of the
-    variance that the axis explains alone, and in all, with what it does together with others. The
-    axis with the largest share in all stands on top. See :func:`dse.sensitivity`.
+    variance that the axis explains alone, and in all, with what it does together with others. See
+    :func:`dse.sensitivity`.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def draw(found: xr.Dataset, text: str, ax: Axes | None) -> Axes:
     import xarray as xr
 
     one = found.sel(output=text)
-    order = np.argsort(-one.total.values, kind="stable")
+    order = np.argsort(one.low.values - one.high.values, kind="stable")
     moving = [k for k in order if found.sizes[str(one.axis.values[k])] > 1]
     names = [str(one.axis.values[k]) for k in moving]
     low, high = one.low.values[moving], one.high.values[moving]
@@ -82,8 +82,8 @@ def draw(found: xr.Dataset, text: str, ax: Axes | None) -> Axes:
     ax.set_yticks(places, names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_ylabel("axis")
-    ax.margins(x=0.16)
-    ends = xr.Variable("bar", np.array([*low, *high]), {"units": str(one.unit.values)})
+    ax.set_xlim(float(min(low)) - 0.06 * wide, float(max(high)) + 0.2 * wide)
+    ends = xr.DataArray([*low, *high], dims="bar", attrs={"units": str(one.unit.values)})
     unit = f" [{one.unit.values}]" if str(one.unit.values) not in ("", "1") else ""
     side(ax.xaxis, ends, f"mean of {text}{unit}; share of its variance alone, in all")
     legend(ax, below=True, ncols=2)

@@ -1,0 +1,269 @@
+"""Where the values come from: the grid of a study, or a Dataset, in blocks of either."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.effects.slopes import Slopes, arc, at_point
+from dse.study import Study
+from sweeps.answers import Goal
+from sweeps.dataset import axis_coordinates, describe, quantities_of
+from sweeps.decompose import BLOCK
+from sweeps.grid import FEASIBLE, Grid
+from sweeps.questions import Table
+from sweeps.scan import dims_of, objective_node
+from sweeps.space import parse_axis
+from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.expression import parse
+from symbolic.ops import interpret_all, references
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Source", "read_source"]
+
+Floats = NDArray[np.float64]
+_RESERVED = ("axis", "input", "output")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What is analysed: formulas over axes.
+
+    ``coords`` are (dims, values, attributes) by axis; ``point`` an index along each, given for the
+    axes of ``fixed``; ``asked`` whether the formulas were named; ``limit`` the points of a block.
+    """
+
+    texts: tuple[str, ...]
+    asked: bool
+    coords: Mapping[str, tuple[Any, NDArray[Any], dict[str, Any]]]
+    units: Mapping[str, str]
+    point: Mapping[str, int]
+    fixed: frozenset[str]
+    attributes: Mapping[str, Any]
+    limit: int
+    _of: Any
+
+    def dims(self, text: str) -> tuple[str, ...]:
+        """The axes on which a formula, or whether its points count, depends."""
+        found: tuple[str, ...] = self._of.dims(text)
+        return found
+
+    def block(self, text: str, bounds: Mapping[str, slice]) -> Floats:
+        """Values within a slice of each of its axes; NaN where a point does not count."""
+        values: Floats = self._of.block(text, bounds)
+        return np.where(np.isinf(values), np.nan, values)
+
+    def slopes(self) -> Slopes:
+        """Elasticities at the point."""
+        found: Slopes = self._of.slopes(self)
+        return found
+
+
+def read_source(
+    source: Any, texts: tuple[str, ...] | None, where: tuple[str, ...], at: Mapping[str, Any]
+) -> Source:
+    """Read what is to be analysed; see :func:`dse.sensitivity`."""
+    if isinstance(source, Study):
+        return _of_study(source, texts, where, at)
+    ds = source.run() if hasattr(source, "each") else source
+    if not hasattr(ds, "data_vars"):
+        raise DseError(f"{source!r} has no sensitivity: expected a Study, or the Dataset of one")
+    return _of_dataset(ds, texts, where, at)
+
+
+def _known(names: Sequence[str], axes: Sequence[str], what: str) -> None:
+    for name in names:
+        if name not in axes:
+            raise UnknownNameError(
+                f"{what}: {name!r} is no axis{nearest(name, axes)}; the axes are: "
+                f"{', '.join(axes) or 'none'}"
+            )
+
+
+def _no_flag(text: str, flags: Any) -> None:
+    if flags:
+        raise DseError(
+            f"{text} tells cases, not amounts: its numbers have no variance that means anything"
+        )
+
+
+# --- a study
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfGrid:
+    grid: Grid
+
+    def dims(self, text: str) -> tuple[str, ...]:
+        return self.grid.ordered(dims_of(self.grid, [Goal(text=text, sign=1.0)]))
+
+    def block(self, text: str, bounds: Mapping[str, slice]) -> Floats:
+        grid, goal = self.grid, Goal(text=text, sign=1.0)
+        dims = tuple(bounds)
+        switched = [dim for dim in dims if dim in grid.switch_axes]
+        plain = [dim for dim in dims if dim not in grid.switch_axes]
+        inner = (*switched, *plain)
+        full = np.empty([bounds[dim].stop - bounds[dim].start for dim in inner])
+        for index, key in grid.keys(dims):
+            within = [i - bounds[d].start for d, i in zip(switched, index, strict=True)]
+            sizes = zip(within, full.shape, strict=False)
+            if not all(0 <= i < size for i, size in sizes):
+                continue
+            node = objective_node(grid, key, goal)
+            values = {}
+            for name in references(node):
+                leaf = np.atleast_1d(grid.leaves[key][name].over(plain))
+                cuts = [
+                    slice(None) if size == 1 else bounds[dim]
+                    for dim, size in zip(plain, leaf.shape, strict=False)
+                ]
+                values[name] = leaf[tuple(cuts)]
+            with np.errstate(all="ignore"):
+                piece: tuple[Any, ...] = (*within, ...)
+                full[piece] = interpret_all((node,), values)[0]
+        return full.transpose([inner.index(dim) for dim in dims])
+
+    def slopes(self, source: Source) -> Slopes:
+        return at_point(self.grid, source.texts, source.point)
+
+
+def _of_study(
+    study: Study, texts: tuple[str, ...] | None, where: tuple[str, ...], at: Mapping[str, Any]
+) -> Source:
+    from sweeps.check import check
+
+    grid = study._question(texts or (), where)
+    check(grid)
+    if not grid.axes:
+        raise DseError("the study has no axes: without one nothing varies")
+    quantities = grid.model.quantities
+    named = texts or tuple(name for name in grid.outputs if grid.kind(name) == "float")
+    for text in named:
+        _no_flag(text, text in quantities and grid.kind(text) != "float")
+    _known(list(at), list(grid.axes), "at")
+    point = {
+        name: axis.position(at[name], quantities) if name in at else axis.size // 2
+        for name, axis in grid.axes.items()
+    }
+    coords = axis_coordinates(grid)
+    return Source(
+        texts=tuple(dict.fromkeys(named)),
+        asked=texts is not None,
+        coords={name: coords[name] for name in grid.axes},
+        units={t: str(describe(grid, t).get("units", "")) for t in named if t in quantities},
+        point=point,
+        fixed=frozenset(at),
+        limit=BLOCK,
+        attributes={"model": study.model, "study": study.text()},
+        _of=_OfGrid(grid=grid),
+    )
+
+
+# --- a Dataset
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfTable:
+    ds: xr.Dataset
+    where: tuple[str, ...]
+    table: Table
+
+    def dims(self, text: str) -> tuple[str, ...]:
+        nodes = [parse(text, self.table.quantities), *self.table.conditions]
+        return self.table.dims(nodes)
+
+    def block(self, text: str, bounds: Mapping[str, slice]) -> Floats:
+        part = Table(self.ds.isel(dict(bounds)), self.where)
+        (values,), dims = part.values([Goal(text=text, sign=1.0)])
+        shape = [bounds[dim].stop - bounds[dim].start for dim in dims]
+        found: Floats = np.broadcast_to(values, shape).transpose([dims.index(d) for d in bounds])
+        return found
+
+    def slopes(self, source: Source) -> Slopes:
+        """Between the neighbours of the point on each axis of positive numbers."""
+        inputs = tuple(
+            name
+            for name, (_, values, _) in source.coords.items()
+            if values.dtype.kind in "iuf" and values.size > 1
+        )
+        shape = (len(source.texts), len(inputs))
+        down, up, both = (np.full(shape, np.nan) for _ in range(3))
+        here = np.full(len(source.texts), np.nan)
+        for row, text in enumerate(source.texts):
+            dims = self.dims(text)
+            spot = {d: slice(source.point[d], source.point[d] + 1) for d in dims}
+            here[row] = source.block(text, spot).reshape(()).item() if dims else math.nan
+            for k, name in enumerate(inputs):
+                if name not in dims:
+                    down[row, k] = up[row, k] = both[row, k] = 0.0
+                    continue
+                line = source.block(text, {**spot, name: slice(0, len(source.coords[name][1]))})
+                x, y = source.coords[name][1].astype(float), line.reshape(-1)
+                order = np.argsort(x)
+                i = int(np.flatnonzero(order == source.point[name])[0])
+                x, y = x[order], y[order]
+                if i > 0:
+                    down[row, k] = arc(x[i], y[i], x[i - 1], y[i - 1])
+                if i + 1 < x.size:
+                    up[row, k] = arc(x[i], y[i], x[i + 1], y[i + 1])
+                if np.isnan(down[row, k]) or np.isnan(up[row, k]):
+                    both[row, k] = up[row, k] if np.isnan(down[row, k]) else down[row, k]
+                else:
+                    both[row, k] = arc(x[i - 1], y[i - 1], x[i + 1], y[i + 1])
+        held = [float(source.coords[name][1][source.point[name]]) for name in inputs]
+        return Slopes(inputs=inputs, values=np.array(held), here=here, down=down, up=up, both=both)
+
+
+def _of_dataset(
+    ds: xr.Dataset, texts: tuple[str, ...] | None, where: tuple[str, ...], at: Mapping[str, Any]
+) -> Source:
+    table = Table(ds, where)
+    axes = list(table.axes)
+    if axes == ["configuration"]:
+        raise DseError(
+            "the rows lie along configuration, and their columns are no axes: make a grid of the "
+            "measurements (dse.open(..., shape='grid'), dse import --shape grid)"
+        )
+    if not axes:
+        raise DseError("the Dataset has no axes: without one nothing varies")
+    for name in _RESERVED:
+        if name in axes:
+            raise DseError(f"the axis {name} has a name that the answer uses: rename it")
+    named = texts
+    if named is None:
+        named = tuple(
+            str(name)
+            for name, variable in ds.data_vars.items()
+            if name != FEASIBLE and variable.dtype.kind == "f" and variable.ndim
+        )
+        if not named:
+            raise DseError("the Dataset holds no number that varies over an axis")
+    for text in named:
+        parse(text, table.quantities)
+        _no_flag(text, text in ds.variables and "flag_values" in ds[text].attrs)
+    _known(list(at), axes, "at")
+    point = {}
+    coords: dict[str, tuple[Any, NDArray[Any], dict[str, Any]]] = {}
+    for name in axes:
+        held = name in ds.coords
+        values = ds[name].values if held else np.arange(table.axes[name])
+        coords[name] = (name, values, dict(ds[name].attrs) if held else {})
+        point[name] = values.size // 2
+        if name in at:
+            axis = parse_axis(name, values.tolist(), {name: table.quantities[name]} if held else {})
+            point[name] = axis.position(at[name], quantities_of(ds))
+    kept = {k: ds.attrs[k] for k in ("model", "study") if k in ds.attrs}
+    return Source(
+        texts=tuple(dict.fromkeys(named)),
+        asked=texts is not None,
+        coords=coords,
+        units={t: str(ds[t].attrs.get("units", "")) for t in named if t in ds.variables},
+        point=point,
+        fixed=frozenset(at),
+        limit=16 * BLOCK,
+        attributes=kept,
+        _of=_OfTable(ds=ds, where=where, table=table),
+    )

@@ -1,0 +1,165 @@
+"""The variance of an output over a grid, shared out to its axes: exact, in blocks of any grid.
+
+Every point that counts weighs the same. An axis *alone* explains the variance of the means along it
+(the first-order index of Sobol, as a variance); an axis *in all* what is left where all others are
+known (the total index). Where every point counts the two are those of the analysis of variance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BLOCK", "Decomposition", "decompose"]
+
+#: Points of a block: every step of a formula is kept while it is evaluated.
+BLOCK = 1 << 16
+#: Spreads below this share of the size of the values are rounding.
+_ROUNDING = 16 * np.finfo(np.float64).eps
+
+Floats = NDArray[np.float64]
+Block = Callable[[tuple[slice, ...]], Floats]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decomposition:
+    """Variances by axis, and means along each.
+
+    ``first[k]`` and ``total[k]`` are variances; ``means[k]`` the mean at each value of axis ``k``,
+    NaN where no point counts, and ``counts[k]`` how many do.
+    """
+
+    count: int
+    mean: float
+    variance: float
+    low: float
+    high: float
+    first: tuple[float, ...]
+    total: tuple[float, ...]
+    means: tuple[Floats, ...]
+    counts: tuple[NDArray[np.int64], ...]
+
+    @property
+    def constant(self) -> bool:
+        """Whether there is no variance to be shared out."""
+        return bool(self.high - self.low <= _ROUNDING * max(abs(self.low), abs(self.high)))
+
+
+def decompose(shape: Sequence[int], block: Block, *, limit: int = BLOCK) -> Decomposition:
+    """Share the variance out.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Of the grid.
+    block : callable
+        The values within one slice of each axis; NaN where a point does not count.
+    limit : int
+        Points of a block at most, where that leaves an axis whole: a grid that is larger is read
+        twice or more, since the last step needs all values along an axis together.
+
+    >>> values = np.add.outer([0.0, 1.0], [0.0, 2.0, 4.0])
+    >>> found = decompose((2, 3), values.__getitem__)
+    >>> found.variance == sum(found.first), [round(v, 6) for v in found.total]
+    (True, [0.25, 2.666667])
+    """
+    dims = len(shape)
+    sums = [np.zeros(size) for size in shape]
+    counts = [np.zeros(size, dtype=np.int64) for size in shape]
+    within = [0.0] * dims
+    count, mean, squares, low, high = 0, 0.0, 0.0, math.inf, -math.inf
+    shift: float | None = None
+    for number, (whole, split) in enumerate(_passes(shape, limit)):
+        for place in _blocks(shape, split, limit):
+            values = block(place)
+            held = ~np.isnan(values)
+            size = int(np.count_nonzero(held))
+            if not size:
+                continue
+            values = np.where(held, values, 0.0)
+            if shift is None:
+                shift = float(values.sum() / size)
+            values = np.where(held, values - shift, 0.0)
+            for k in whole:
+                within[k] += _within(values, held, k)
+            if number:
+                continue
+            low = min(low, float(values.min(where=held, initial=math.inf)))
+            high = max(high, float(values.max(where=held, initial=-math.inf)))
+            here = float(values.sum()) / size
+            rest = np.where(held, values - here, 0.0)
+            apart = here - mean
+            squares += float((rest * rest).sum()) + apart * apart * count * size / (count + size)
+            mean += apart * size / (count + size)
+            count += size
+            for k in range(dims):
+                others = tuple(axis for axis in range(dims) if axis != k)
+                sums[k][place[k]] += values.sum(axis=others)
+                counts[k][place[k]] += held.sum(axis=others)
+    shift = shift or 0.0
+    if not count:
+        low = high = mean = math.nan
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = [s / n for s, n in zip(sums, counts, strict=True)]
+    first = [
+        float(np.nansum(n * (m - mean) ** 2)) / count if count else math.nan
+        for n, m in zip(counts, means, strict=True)
+    ]
+    return Decomposition(
+        count=count,
+        mean=mean + shift,
+        variance=squares / count if count else math.nan,
+        low=low + shift,
+        high=high + shift,
+        first=tuple(first),
+        total=tuple(w / count if count else math.nan for w in within),
+        means=tuple(m + shift for m in means),
+        counts=tuple(counts),
+    )
+
+
+def _within(values: Floats, held: NDArray[np.bool_], axis: int) -> float:
+    """The sum of squares about the means of the lines along an axis."""
+    size = held.sum(axis=axis, keepdims=True)
+    means = values.sum(axis=axis, keepdims=True) / np.maximum(size, 1)
+    rest = np.where(held, values - means, 0.0)
+    return float((rest * rest).sum())
+
+
+def _passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Axes that are whole in a pass, each in one of them, and those split into blocks."""
+    left = list(range(len(shape)))
+    first = True
+    while left or first:
+        split: list[int] = []
+        points = math.prod(shape)
+        done = [axis for axis in range(len(shape)) if axis not in left]
+        for axis in [*done, *left[:-1]]:  # one of those left stays whole
+            if points <= limit:
+                break
+            split.append(axis)
+            points = -(-points // shape[axis])
+        whole = [axis for axis in left if axis not in split]
+        left = [axis for axis in left if axis in split]
+        first = False
+        yield whole, split
+
+
+def _blocks(shape: Sequence[int], split: Sequence[int], limit: int) -> Iterator[tuple[slice, ...]]:
+    """Slices that cover a grid: steps of one along split axes, but for the last of them."""
+    rest = math.prod(size for axis, size in enumerate(shape) if axis not in split)
+    steps = dict.fromkeys(split, 1)
+    if split:
+        steps[split[-1]] = max(1, min(shape[split[-1]], limit // max(rest, 1)))
+    ranges = [range(0, shape[axis], steps[axis]) for axis in split]
+    place = [slice(0, size) for size in shape]
+    for number in range(math.prod(len(r) for r in ranges)):
+        for axis, steps_of in zip(reversed(split), reversed(ranges), strict=True):
+            number, at = divmod(number, len(steps_of))
+            low = steps_of[at]
+            place[axis] = slice(low, min(low + steps_of.step, shape[axis]))
+        yield tuple(place)

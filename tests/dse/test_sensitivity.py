@@ -1,0 +1,277 @@
+"""Sensitivity of studies, Datasets and measurements; elasticities; the command and the figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+from click.testing import Result
+
+import dse
+from dse import DseError
+from dse.effects.slopes import arc
+from dse.plots.tornado import draw, tornado
+from tests.sweeps.test_decompose import by_definition
+
+Run = Callable[..., Result]
+POINT = {"intensity": 100, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
+
+
+def transit(**more: Any) -> Any:
+    axes = {"threads": [128, 256, 512, 1024], "intensity": [10, 20, 40], "ms_peak": [1, 2]}
+    given = {"lanes_width": 32, "mem_latency": 600}
+    return dse.Study(**({"model": "transit", "axes": axes, "set": given} | more))
+
+
+def merge(**more: Any) -> Any:
+    axes = {
+        "workload": ["svm", "sepia"],
+        "threads_per_block": [64, 128, 256],
+        "active_sms": range(12, 19),
+    }
+    given: dict[str, Any] = {"model": "occupancy + mwp_cwp", "machine": "8800gtx", "axes": axes}
+    return dse.Study(**(given | {"outputs": ["time", "case", "occupancy"]} | more))
+
+
+# --- indices
+def test_a_study_as_by_definition() -> None:
+    ds = transit().run()
+    found = dse.sensitivity(transit(), output="cs_throughput")
+    first, total = by_definition(ds.cs_throughput.values)
+    variance = ds.cs_throughput.values.var()
+    one = found.sel(output="cs_throughput")
+    assert one["first"].values == pytest.approx(np.array(first) / variance)
+    assert one["total"].values == pytest.approx(np.array(total) / variance)
+    assert found.axis.values.tolist() == ["threads", "intensity", "ms_peak"]
+    mean = ds.cs_throughput.mean(["threads", "ms_peak"])
+    assert one.over_intensity.values == pytest.approx(mean.values)
+    assert float(one.low.sel(axis="intensity")) == pytest.approx(float(mean.min()))
+    assert (float(one["mean"]), float(one["std"])) == pytest.approx(
+        (float(ds.cs_throughput.mean()), float(ds.cs_throughput.std()))
+    )
+    assert found.attrs["treatment"] == "every point of the grid weighs the same"
+
+
+def test_infeasible_points_do_not_count_in_memory_streamed_and_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = merge(where=["time <= 100 ms"])
+    ds = study.run()
+    values = np.where(ds.feasible & np.isfinite(ds.time), ds.time, np.nan)
+    first, total = by_definition(values)
+    whole = dse.sensitivity(study, output="time")
+    assert whole["first"].values[0] == pytest.approx(np.array(first) / np.nanvar(values))
+    assert whole["total"].values[0] == pytest.approx(np.array(total) / np.nanvar(values))
+    assert int(whole.counted[0]) == int((~np.isnan(values)).sum()) < int(whole.points[0]) == 42
+    assert "are left out" in whole.attrs["treatment"]
+    monkeypatch.setattr("dse.effects.sources.BLOCK", 5)
+    dse.export(ds, tmp_path / "m.zarr")
+    with dse.open(tmp_path / "m.zarr") as stored:
+        for source in (study, ds, stored):
+            again = dse.sensitivity(source, output="time")
+            for name in ("first", "total", "low", "high", "mean", "std", "counted"):
+                assert again[name].values == pytest.approx(whole[name].values, rel=1e-9), name
+    tighter = dse.sensitivity(merge(), output="time", where="time <= 100 ms")
+    assert tighter["first"].values == pytest.approx(whole["first"].values)
+
+
+def test_switches_and_zips_are_axes_too() -> None:
+    study = transit(
+        axes={
+            "supply": ["sharp", "smooth"],
+            "pair": {"zip": {"threads": [128, 512], "intensity": [10, 40]}},
+            "ms_peak": [1, 2, 4],
+        },
+    )
+    ds = study.run()
+    found = dse.sensitivity(study, output="ms_throughput")
+    first, total = by_definition(ds.ms_throughput.values)
+    variance = ds.ms_throughput.values.var()
+    assert found["first"].values[0] == pytest.approx(np.array(first) / variance)
+    assert found["total"].values[0] == pytest.approx(np.array(total) / variance)
+    assert found.over_supply.sel(supply="smooth").size == 1
+
+
+def test_formulas_all_outputs_and_axes_that_do_nothing() -> None:
+    found = dse.sensitivity(
+        merge(axes={**merge().axes, "elapsed_": [1]} if False else merge().axes)
+    )
+    assert found.output.values.tolist() == ["time", "occupancy"]
+    assert abs(float(found.total.sel(output="occupancy", axis="active_sms"))) < 1e-15
+    assert found.unit.values.tolist() == ["s", "1"]
+    product = dse.sensitivity(merge(), output="time * active_sms")
+    assert float(product.total.sel(axis="active_sms").item()) < 0.05
+
+
+def test_outputs_that_are_constant() -> None:
+    one = {"threads_per_block": [256], "active_sms": [15, 16]}
+    study = merge(axes=one, workload="svm")
+    with pytest.raises(DseError, match=r"occupancy is 1 at every point.*no variance"):
+        dse.sensitivity(study, output="occupancy")
+    found = dse.sensitivity(study)
+    assert np.isnan(found["first"].sel(output="occupancy")).all()
+    assert json.loads(found.attrs["notes"]) == [
+        "occupancy is the same at every point: it has no indices"
+    ]
+    one_value = found.sel(output="time", axis="threads_per_block")
+    assert (float(one_value["first"]), float(one_value["total"])) == (0, 0)
+    assert float(found.total.sel(output="time", axis="active_sms")) == pytest.approx(1)
+
+
+def test_measurements_on_a_grid() -> None:
+    sample = Path(__file__).parents[1] / "data" / "t4.json"
+    found = dse.sensitivity(dse.open(sample), output="time")
+    assert int(found.counted.item()) == 4
+    first, _ = by_definition(dse.open(sample).time.values)
+    assert found["first"].values[0] == pytest.approx(
+        np.array(first) / np.nanvar(dse.open(sample).time.values)
+    )
+    with pytest.raises(DseError, match="make a grid of the measurements"):
+        dse.sensitivity(dse.open(sample, shape="rows"), output="time")
+
+
+# --- elasticities
+def test_elasticities_are_those_of_the_closed_form() -> None:
+    """Transit with smooth supply: throughput solves a quadratic, derived by SymPy."""
+    study = transit(set={"lanes_width": 32, "mem_latency": 600, "supply": "smooth"})
+    at = {"threads": 256, "intensity": 20, "ms_peak": 1}
+    found = dse.sensitivity(study, output="ms_throughput", at=at)
+    form = dse.model("transit").closed_form("ms_throughput", expand=True, supply="smooth")
+    values = {**at, "lanes_width": 32, "mem_latency": 600}
+    names = {symbol.name: symbol for symbol in form.free_symbols}
+    given = {symbol: values[name] for name, symbol in names.items()}
+    y = form.subs(given)
+    for name, symbol in names.items():
+        slope = sympy.diff(form, symbol).subs(given).doit() * values[name] / y
+        here = found.elasticity.sel(input=name).item()
+        tolerance = 2e-3 if name == "threads" else 1e-6  # threads are whole: they move by a step
+        assert here == pytest.approx(float(slope), rel=tolerance, abs=1e-7), name
+    assert found.value.item() == pytest.approx(float(y))
+    assert json.loads(found.attrs["configuration"]) == at
+
+
+def test_a_border_has_two_slopes_and_no_elasticity() -> None:
+    """Enough threads, and ms_peak = lanes_width / intensity: both limit, either on its way down."""
+    given = {"lanes_width": 32, "ms_peak": 0.32, "mem_latency": 600}
+    study = transit(axes={"threads": [100.0, 900.0], "intensity": [100]}, set=given)
+    found = dse.sensitivity(study, output="ms_throughput", at={"threads": 900})
+    for name in ("ms_peak", "lanes_width"):
+        one = found.sel(input=name)
+        assert np.isnan(one.elasticity).all()
+        assert one.elasticity_down.item() == pytest.approx(1, abs=1e-6)
+        assert one.elasticity_up.item() == pytest.approx(0, abs=1e-6)
+    assert found.elasticity_up.sel(input="intensity").item() == pytest.approx(-1, abs=1e-6)
+
+
+def test_no_step_leaves_a_domain_or_breaks_a_rule() -> None:
+    found = dse.sensitivity(merge(), output="time", at={"active_sms": 16, "workload": "svm"})
+    sms = found.sel(input="active_sms")  # there are 16
+    assert np.isnan(sms.elasticity_up.item())
+    assert sms.elasticity.item() == sms.elasticity_down.item() == pytest.approx(-1, abs=1e-3)
+    loss = found.sel(input="imbalance_loss")  # at its least, 1
+    assert np.isnan(loss.elasticity_down.item())
+    assert np.isfinite(loss.elasticity.item())
+    assert "workload_index" not in found.input.values
+    outside = dse.sensitivity(merge(), output="time", at={"active_sms": 18})
+    assert np.isnan(outside.value.item())
+    assert np.isnan(outside.elasticity).all()
+
+
+def test_without_a_configuration_one_that_counts_is_found() -> None:
+    study = merge(axes={**merge().axes, "active_sms": range(12, 40)})
+    found = dse.sensitivity(study, output="time")
+    assert json.loads(found.attrs["configuration"])["active_sms"] == 16
+    assert np.isfinite(found.value.item())
+
+
+def test_elasticities_of_a_dataset_lie_between_neighbours() -> None:
+    ds = transit().run()
+    at = {"threads": 256, "intensity": 10, "ms_peak": 1}
+    found = dse.sensitivity(ds, output="cs_throughput", at=at)
+    here = ds.cs_throughput.sel(intensity=10, ms_peak=1)
+    wanted = np.log(here.sel(threads=512) / here.sel(threads=128)) / np.log(4)
+    assert found.elasticity.sel(input="threads").item() == pytest.approx(wanted.item())
+    up = np.log(ds.cs_throughput.sel(threads=256, intensity=20, ms_peak=1) / here.sel(threads=256))
+    assert found.elasticity.sel(input="intensity").item() == pytest.approx(up.item() / np.log(2))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "to", "at"),
+    [(0, 1, 1, 2), (1, 0, 2, 1), (1, -1, 2, 1), (1, 1, 1, 2), (1, 1, 2, np.inf)],
+)
+def test_no_arc_where_there_is_no_logarithm(x: float, y: float, to: float, at: float) -> None:
+    assert np.isnan(arc(x, y, to, at))
+    assert arc(1, -2, 2, -4) == 1
+
+
+# --- what cannot be had
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"output": "thruput"}, "thruput"),
+        ({"output": "case"}, "case tells cases, not amounts"),
+        ({"output": []}, "output is empty"),
+        ({"output": 5}, "output = 5"),
+        ({"output": "time", "at": {"tile": 3}}, "at: 'tile' is no axis"),
+        ({"output": "time", "at": {"active_sms": 99}}, "is not on its axis"),
+        ({"output": "time", "at": "svm"}, "expected a mapping"),
+        ({"output": "time", "where": "time < 0 s"}, "at every point|no point"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["study", "dataset"])
+def test_what_cannot_be_had_is_said(given: dict[str, Any], message: str, kind: str) -> None:
+    source = merge() if kind == "study" else merge().run()
+    with pytest.raises(DseError, match=message):
+        dse.sensitivity(source, **given)
+
+
+def test_sources_without_axes_or_of_another_kind() -> None:
+    alone = dse.Study(model="transit", set={**POINT, "threads": 256})
+    for source in (alone, alone.run()):
+        with pytest.raises(DseError, match="no axes"):
+            dse.sensitivity(source)
+    with pytest.raises(DseError, match="expected a Study"):
+        dse.sensitivity({"a": 1})  # type: ignore[arg-type]
+
+
+# --- the command and the figure
+def test_by_command(run: Run) -> None:
+    text = run("sensitivity", "study.toml", "--output", "time", "--at", "active_sms=16").stdout
+    assert text.startswith("time: mean ")
+    assert "15 of 21 configurations" in text
+    assert "active_sms = 16" in text
+    data = json.loads(
+        run("sensitivity", "study.toml", "--output", "time,occupancy", "--json").stdout
+    )
+    axes = data["outputs"]["time"]["axes"]
+    assert axes["active_sms"]["total"] == pytest.approx(
+        float(dse.sensitivity(dse.Study.from_toml("study.toml"), output="time").total.sel(
+            output="time", axis="active_sms"))
+    )  # fmt: skip
+    assert data["outputs"]["occupancy"]["axes"]["active_sms"]["first"] == pytest.approx(0)
+    run("sensitivity", "study.toml", "--output", "time", "--plot", "t.svg")
+    assert Path("t.svg").read_text().startswith("<?xml")
+    run("sensitivity", "study.toml", "--plot", "t.svg", status=2)
+    run("sensitivity", "study.toml", "--output", "case", status=2)
+    run("run", "study.toml", "--store", "out.zarr")
+    assert "active_sms" in run("sensitivity", "out.zarr", "--output", "time").stdout
+
+
+def test_a_tornado_shows_the_widest_on_top() -> None:
+    found = dse.sensitivity(merge(), output="time")
+    ax = draw(found, "time", None)
+    (bars,) = ax.containers
+    one = found.sel(output="time")
+    wide = (one.high - one.low).values
+    order = np.argsort(-wide, kind="stable")
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == list(one.axis.values[order])
+    seen = 0.005 * wide.max()  # what is shorter is drawn so long
+    assert [bar.get_width() for bar in bars] == pytest.approx(wide[order].tolist(), abs=seen)
+    assert [bar.get_x() for bar in bars] == pytest.approx(one.low.values[order].tolist())
+    still = tornado(merge(), "time", at={"workload": "svm"})
+    assert "workload" not in [tick.get_text() for tick in still.get_yticklabels()]
