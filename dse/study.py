@@ -262,6 +262,8 @@ class Study:
         per: str | Sequence[str] | None = None,
         top: int = 1,
         method: str = "auto",
+        time_limit: float | None = None,
+        gap: float | None = None,
     ) -> xr.Dataset:
         """The best configurations, without storing the grid.
 
@@ -275,17 +277,21 @@ class Study:
             Axes for each value of which a winner is wanted.
         top : int
             How many, best first (dimension ``rank``); ties go to the lowest index in axis order.
-        method : {"auto", "scan"}
-            How: a scan of the whole grid by a fused kernel.
+        method : {"auto", "scan", "certified"}
+            A scan of the whole grid, or a search with a proof that nothing is better; "auto" scans
+            small grids. The attribute ``method`` says which, and a certified answer's attributes
+            ``bound`` and ``gap`` what is proven: see :class:`sweeps.certify.Certificate`.
+        time_limit, gap : float, optional
+            Of a certified optimum: seconds, and the share by which the answer may miss the best.
         """
         from sweeps.answers import one_goal
-        from sweeps.scan import grid_optimum
+        from sweeps.certify import best_of
 
         if method not in ("auto", "scan"):
             raise DseError(f"method = {method!r}: expected 'auto' or 'scan'")
         goal = one_goal(minimize, maximize)
         grid = self._question([goal.text], where)
-        return grid_optimum(grid, goal, per=per, top=top)
+        return best_of(grid, goal, per=per, top=top, method=method, time_limit=time_limit, gap=gap)
 
     def pareto(
         self,

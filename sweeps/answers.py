@@ -202,7 +202,10 @@ def answer(
     top: int,
     goal: Goal,
 ) -> xr.Dataset:
-    """The Dataset of some winners: the axes as coordinates, the outputs as variables."""
+    """The Dataset of some winners: the axes as coordinates, the outputs as variables.
+
+    Its attribute ``method`` says that every point was looked at, unless replaced.
+    """
     ranked = top > 1
     dims = (*chosen.per, *(["rank"] if ranked else []))
 
@@ -222,7 +225,7 @@ def answer(
         for name, (array, attrs) in found.items()
     }
     sense = "minimize" if goal.sign > 0 else "maximize"
-    return assemble(variables, coords, {"question": f"{sense} {goal.text}"})
+    return assemble(variables, coords, {"question": f"{sense} {goal.text}", "method": "scan"})
 
 
 def _blank(array: NDArray[Any], none: NDArray[np.bool_]) -> NDArray[Any]:

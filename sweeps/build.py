@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -65,14 +64,9 @@ def build_grid(
     Raises
     ------
     DseError
-        See :func:`symbolic.resolve.resolve`; and a grid of more than 2**63 - 1 points.
+        See :func:`symbolic.resolve.resolve`.
     """
     axis_of = {axis.name: axis for axis in axes}
-    points = math.prod(axis.size for axis in axes)
-    if points >= 2**63:
-        raise DseError(
-            f"the axes make {points:.3g} points, more than 64-bit indices hold: shorten an axis"
-        )
     given: dict[str, Node | None] = {}
     leaves: dict[str, Leaf] = {}
     for name, value in (values or {}).items():

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.boxes import Boxes, Problem
 from sweeps.grid import FEASIBLE, Grid
+from sweeps.search import Tally, first_place
 from sweeps.tiling import Tiling
-from symbolic.errors import DomainError, InfeasibleError
+from symbolic.errors import DomainError, DseError, InfeasibleError
 from symbolic.graph import Condition
+from symbolic.monotone import trends
 from symbolic.ops import (
     Node,
     both,
@@ -23,13 +26,19 @@ from symbolic.ops import (
     interpret_all,
     negate,
     references,
+    walk,
+    where,
 )
 from symbolic.quantities import Domain
 
-__all__ = ["check", "first"]
+__all__ = ["check", "enclosed", "first"]
 
 #: Points looked at together, and those looked at before all others: most grids hold a feasible one.
 _BLOCK, _GLANCE = 1 << 20, 1 << 12
+#: Beyond so many points they are not looked at one by one, but in boxes.
+_MANY = 1 << 26
+#: Points drawn to tell which of several conditions excludes most.
+_SAMPLE = 1 << 12
 
 
 def first(grid: Grid, condition: Any, dims: Sequence[str]) -> dict[str, int] | None:
@@ -55,13 +64,26 @@ def _first_in(
     own = grid.ordered(grid.node_dims(node, key) & set(dims))
     shape = grid.shape(own) or (1,)
     glance, all_of_it = (Tiling(shape[:-1], shape[-1], size) for size in (_GLANCE, _BLOCK))
-    for tiling, count in ((glance, 1), (all_of_it, all_of_it.count)):
+    many = math.prod(shape) > _MANY
+    for tiling, count in ((glance, 1), (all_of_it, 0 if many else all_of_it.count)):
         for number in range(count):
             bounds = tiling.bounds(number)[0].reshape(-1, 2)
             place = _first_within(grid, node, key, own, bounds)
             if place is not None:
                 return {**dict.fromkeys(dims, 0), **dict(zip(own, place, strict=False))}
-    return None
+    found = _first_of_many(grid, node, key, own) if many else None
+    return None if found is None else {**dict.fromkeys(dims, 0), **found}
+
+
+def _first_of_many(
+    grid: Grid, node: Node, key: tuple[str, ...], own: Sequence[str]
+) -> dict[str, int] | None:
+    """The lowest point where a condition holds, by bounds over boxes."""
+    problem = Problem(grid, key, constant(where(node, 0.0, math.inf)), own)
+    start = Boxes(np.zeros((len(own), 1), dtype=np.int64), problem.sizes[:, None] - 1)
+    with np.errstate(all="ignore"):
+        place, _ = first_place(problem, start, None, 0.0, Tally())
+    return None if place is None else dict(zip(own, place.tolist(), strict=True))
 
 
 def _first_within(
@@ -83,8 +105,16 @@ def _first_within(
     return [int(low + step) for low, step in zip(bounds[:, 0], place, strict=True)]
 
 
-def check(grid: Grid) -> None:
-    """Raise where a given formula leaves its domain, or no point is feasible; once a grid."""
+def check(grid: Grid, *, counted: bool = True) -> None:
+    """Raise where a given formula leaves its domain, or no point is feasible; once a grid.
+
+    ``counted``: the points will be counted, so that there must be less than 2**63 of them.
+    """
+    if counted and grid.points >= 2**63:
+        raise DseError(
+            f"the axes make {grid.points:.3g} points, more than 64-bit indices hold: shorten an "
+            "axis (optimum with method='certified' counts no points)"
+        )
     if grid.kept.get("checked"):
         return
     formulas = (
@@ -140,8 +170,53 @@ def _why_infeasible(grid: Grid) -> str:
             )
     if not lines:
         texts = " and ".join(repr(c.text) for c in grid.conditions)
-        lines.append(f"no point satisfies {texts} together")
+        lines.append(f"no point satisfies {texts} together{_excluding_most(grid)}")
     return "; ".join(lines) + ": change the axes or the values, or relax the constraints"
+
+
+def _excluding_most(grid: Grid) -> str:
+    """Which condition the fewest of some points meet, drawn the same each time."""
+    if len(grid.conditions) < 2:
+        return ""
+    rng = np.random.default_rng(0)
+    drawn = {name: rng.integers(0, axis.size, _SAMPLE) for name, axis in grid.axes.items()}
+    met = {}
+    for condition in grid.conditions:
+        count = 0
+        for index, key in grid.keys(grid.switch_axes):
+            chosen = np.ones(_SAMPLE, dtype=bool)
+            for axis, label in zip(grid.switch_axes, index, strict=True):
+                chosen &= drawn[axis] == label
+            graph, leaves = grid.graphs[key], grid.leaves[key]
+            if not any(c.text == condition.text for c in graph.conditions):
+                count += int(chosen.sum())
+                continue
+            node = graph.flat_condition(condition)
+            values = {
+                name: np.atleast_1d(leaves[name].array[tuple(drawn[a] for a in leaves[name].axes)])
+                for name in references(node)
+            }
+            with np.errstate(all="ignore"):
+                holds = interpret_all((node,), values)[0]
+            count += int((np.broadcast_to(holds, _SAMPLE) & chosen).sum())
+        met[condition.text] = count
+    least = min(met, key=lambda text: met[text])
+    return f"; {least!r} excludes most: {met[least]:,} of {_SAMPLE:,} points drawn meet it"
+
+
+def enclosed(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> None:
+    """Raise where a primitive below the roots has no enclosure, naming the quantity it is in."""
+    known = {*trends(), "constant", "reference"}
+    for key, root in roots.items():
+        missing = {node.op for node in walk((root,))} - known
+        if missing:
+            for name, definition in grid.graphs[key].definitions.items():
+                used = {node.op for node in walk((definition.node,))} & missing
+                if used:
+                    raise DseError(
+                        f"{name} has no enclosure, for it uses {', '.join(sorted(used))}: ask "
+                        "method='scan', which looks at every point"
+                    )
 
 
 def _outside(node: Node, domain: Domain) -> Node:

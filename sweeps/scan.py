@@ -35,7 +35,7 @@ from symbolic.ops import Node, both, constant, interpret_all, references, substi
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["SMALL", "dims_of", "grid_optimum", "objective_node", "to_rest"]
+__all__ = ["SMALL", "answer_grid", "dims_of", "grid_optimum", "objective_node", "to_rest"]
 
 #: Points of a tile that is only reduced, and below which NumPy does it.
 REDUCED_TILE, SMALL = 1 << 24, 1 << 16
@@ -85,7 +85,7 @@ def grid_optimum(
             f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints "
             "or change the axes"
         )
-    return _answer_grid(grid, goal, chosen, top)
+    return answer_grid(grid, goal, chosen, top)
 
 
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
@@ -238,7 +238,8 @@ def _fused_one(
     return values[order], places[order]
 
 
-def _answer_grid(grid: Grid, goal: Goal, chosen: Chosen, top: int) -> xr.Dataset:
+def answer_grid(grid: Grid, goal: Goal, chosen: Chosen, top: int) -> xr.Dataset:
+    """The Dataset of winning configurations, with every output there."""
     shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
     flat = {axis: np.maximum(index, 0).reshape(-1) for axis, index in chosen.places.items()}
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]

@@ -12,6 +12,7 @@ __all__ = [
     "ExpressionError",
     "GraphError",
     "InfeasibleError",
+    "OutOfTimeError",
     "UnitError",
     "UnknownEntryError",
     "UnknownNameError",
@@ -61,6 +62,10 @@ class GraphError(DseError):
 
 class InfeasibleError(DseError):
     """No point satisfies the rules and constraints."""
+
+
+class OutOfTimeError(InfeasibleError):
+    """No point that satisfies them was found in the time given."""
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

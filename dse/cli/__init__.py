@@ -37,6 +37,7 @@ from dse.cli.measured import import_measured
 from dse.cli.point import advise, explain
 
 if TYPE_CHECKING:
+from dse.cli.proof import limited, proof_data, proof_text
     from dse.best import Best
     from dse.study import Study
 
@@ -152,16 +153,26 @@ def plan(study: str, expand: bool, as_json: bool) -> None:
         "dse optimum examples/merge-four-gpus.toml --minimize time --top 5",
         'dse optimum tuner.json --minimize time --top 10 --where "block_size_x <= 64"',
     )
+        "dse optimum examples/energy-gtx280.toml --minimize edp --method certified",
 )
 @from_study_or_store
 @goals(several=False)
 @kinds
 @in_json
-def optimum(source: str, as_json: bool, **options: Any) -> None:
+def optimum(
+    source: str,
+    as_json: bool,
+    method: str | None,
+    time_limit: float | None,
+    gap: float | None,
+    **options: Any,
+) -> None:
+@limited
     """The best configurations of a study, a stored dataset, or measurements.
 
     Of a study nothing is stored, and where no objective is given its [best] is asked. Of equally
-    good configurations the one with the lowest index wins, in the order of the axes. Measurements
+    good configurations the one with the lowest index wins, in the order of the axes. Spaces too
+    large to scan are searched by bounds over boxes, which prove that none is better. Measurements
     are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
     """
     from dse.api import optimum as best_of
@@ -175,9 +186,18 @@ def optimum(source: str, as_json: bool, **options: Any) -> None:
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
     with ticking("searching"):
-        found = best.ask(read) if isinstance(read, Study) else best_of(read, **given)
+        if isinstance(read, Study):
+            asking = {key: getattr(best, key) for key in ("minimize", "maximize", "per", "where")}
+            found = read.optimum(**asking, top=best.top, **limits)
+        else:
+            found = best_of(read, **given)
+    limits: dict[str, Any] = {"method": method, "time_limit": time_limit, "gap": gap}
+    limits = {name: value for name, value in limits.items() if value is not None}
+    if limits and not isinstance(read, Study):
+        raise click.UsageError("--method, --time-limit and --gap are of a study: name its file")
     told = answer(found, order_of(read))
-    put(as_json, told.data(), lambda: f"{told.question}\n\n{told}")
+    data = told.data() | proof_data(found.attrs)
+    put(as_json, data, lambda: f"{told.question}\n\n{told}{proof_text(found.attrs)}")
 
 
 @main.command(

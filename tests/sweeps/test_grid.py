@@ -535,8 +535,15 @@ def test_labels_are_no_outputs() -> None:
 def test_more_points_than_64_bits_count() -> None:
     long = {"linspace": [1, 2, 300000]}
     names = ["threads", "intensity", "ms_peak", "lanes_width"]
+    study = dse.Study(model="transit", axes=dict.fromkeys(names, long), set={"mem_latency": 1})
     with pytest.raises(DseError, match=r"8.1e\+21 points, more than 64-bit indices hold: shorten"):
-        dse.Study(model="transit", axes=dict.fromkeys(names, long), set={"mem_latency": 1})
+        study.run()
+    with pytest.raises(DseError, match="method='certified' counts no points"):
+        study.optimum(maximize="ms_throughput", method="scan")
+    best = study.optimum(maximize="ms_throughput")
+    assert best.attrs["method"] == "certified"
+    assert [float(best[name]) for name in names] == [2, 1, 1, 1]
+    assert float(best.ms_throughput) == 1
 
 
 def test_a_table_equation_runs_once_for_each_distinct_input(tmp_path: Path) -> None:

@@ -542,7 +542,7 @@ def test_constraints_that_leave_nothing(study: Study, ds: xr.Dataset) -> None:
 
 def test_method(study: Study) -> None:
     identical(study.optimum(minimize="time", method="scan"), study.optimum(minimize="time"))
-    with pytest.raises(DseError, match="method = 'guess': expected 'auto' or 'scan'"):
+    with pytest.raises(DseError, match="method = 'guess': expected one of auto, scan, certified"):
         study.optimum(minimize="time", method="guess")
 
 

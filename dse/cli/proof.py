@@ -1,0 +1,66 @@
+"""How an optimum is found, and what is proven of it: options and what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+__all__ = ["limited", "proof_data", "proof_text"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_TOLD = ("bound", "gap", "settled", "boxes", "points_visited", "points_excluded")
+
+
+def limited(function: _F) -> _F:
+    """The options --method, --time-limit and --gap."""
+    method = click.option(
+        "--method",
+        type=click.Choice(["auto", "scan", "certified"]),
+        help="Look at every point, or prove that none is better; auto scans small spaces. [auto]",
+    )
+    seconds = click.option(
+        "--time-limit",
+        type=click.FloatRange(min=0),
+        metavar="S",
+        help="Seconds after which the best found is told, and how good it is proven to be.",
+    )
+    gap = click.option(
+        "--gap",
+        type=click.FloatRange(min=0),
+        metavar="X",
+        help="End when none can be better by more than this share, such as 0.05.",
+    )
+    return method(seconds(gap(function)))
+
+
+def proof_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """For JSON: the method, and the certificate of a certified answer."""
+    found: dict[str, Any] = {"method": attributes.get("method", "scan")}
+    if "bound" in attributes:
+        found["certificate"] = {key: attributes[key] for key in _TOLD}
+        found["certificate"]["settled"] = bool(attributes["settled"])
+    return found
+
+
+def proof_text(attributes: Mapping[str, Any]) -> str:
+    """What is proven, in a line of its own; nothing of a scan.
+
+    >>> proof_text({"gap": 0.0, "bound": 2.5, "settled": 1, "boxes": 1200, "points_visited": 5,
+    ...             "points_excluded": 1e20}).strip()
+    'certified: none is better (1,200 boxes bounded, 5 points looked at, 1e+20 excluded)'
+    """
+    if "bound" not in attributes:
+        return ""
+    gap, excluded = float(attributes["gap"]), attributes["points_excluded"]
+    if gap == 0:
+        told = "none is better"
+        told += "" if attributes["settled"] else ", though an earlier one may be as good"
+    else:
+        told = f"none is better than {attributes['bound']:.6g}, {gap:.2%} from the best found"
+    many = f"{excluded:,}" if isinstance(excluded, int) else f"{excluded:.3g}"
+    return (
+        f"\n\ncertified: {told} ({attributes['boxes']:,} boxes bounded, "
+        f"{attributes['points_visited']:,} points looked at, {many} excluded)"
+    )

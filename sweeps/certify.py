@@ -1,0 +1,274 @@
+"""The certified optimum: the best configuration of a grid, with a proof that none is better."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeps.answers import Chosen, Goal, check_top, per_axes
+from sweeps.boxes import Boxes, Problem
+from sweeps.check import check, enclosed
+from sweeps.descent import descend
+from sweeps.grid import Grid
+from sweeps.scan import answer_grid, dims_of, grid_optimum, objective_node
+from sweeps.search import Least, Tally, first_place, search
+from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["METHODS", "Certificate", "best_of", "certified_optimum"]
+
+METHODS = ("auto", "scan", "certified")
+#: Up to so many points a scan takes no longer than a proof; up to so many it is what remains where
+#: no proof is found in the time of a scan, at so many points a second.
+_SCANNED, _SCANNABLE, _RATE = 1 << 27, 1 << 37, 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """What is proven of an optimum.
+
+    No configuration is better than ``bound``; ``gap`` is how far, in shares of the value found,
+    that is from it: 0 where it is proven to be the optimum. ``settled`` says that of equal ones it
+    is the first in the order of the axes. ``visited`` counts the points looked at, some of them
+    more than once; ``excluded`` those of which bounds over boxes told enough.
+    """
+
+    bound: float
+    gap: float
+    settled: bool
+    boxes: int
+    visited: int
+    excluded: int
+
+    def attributes(self) -> dict[str, Any]:
+        """For a Dataset."""
+        excluded: int | float = self.excluded if self.excluded < 2**63 else float(self.excluded)
+        return {
+            "bound": self.bound,
+            "gap": self.gap,
+            "settled": int(self.settled),
+            "boxes": self.boxes,
+            "points_visited": self.visited,
+            "points_excluded": excluded,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Winner:
+    """The best of a part of the grid: an index along every axis, and what is proven of it."""
+
+    place: Mapping[str, int] | None
+    value: float
+    bound: float
+    settled: bool
+
+
+def certified_optimum(
+    grid: Grid,
+    goal: Goal,
+    *,
+    per: str | Sequence[str] | None = None,
+    top: int = 1,
+    time_limit: float | None = None,
+    gap: float = 0.0,
+) -> xr.Dataset:
+    """The best configuration of a grid with a proof that none is better.
+
+    Parameters
+    ----------
+    grid, goal, per :
+        As for :func:`sweeps.scan.grid_optimum`; of equal configurations the first in the order of
+        the axes wins, as there.
+    top : int
+        1: only the best is certified.
+    time_limit : float, optional
+        Seconds after which the best found is returned, with the bound proven so far.
+    gap : float
+        How far from the optimum the answer may be, as a share of its value.
+
+    Returns
+    -------
+    xarray.Dataset
+        As of a scan; its attributes hold the certificate.
+
+    Raises
+    ------
+    InfeasibleError
+        No point satisfies the conditions, or none was found in time.
+    """
+    check_top(top)
+    if top != 1:
+        raise DseError(f"top = {top}: only the best is certified; ask method='scan' for more")
+    _check_limits(time_limit, gap)
+    began = time.monotonic()
+    deadline = math.inf if time_limit is None else began + time_limit
+    roots = {key: objective_node(grid, key, goal) for key in grid.graphs}
+    enclosed(grid, roots)
+    check(grid, counted=False)
+    kept = per_axes(per, tuple(grid.axes))
+    shape = grid.shape(kept)
+    tally = Tally()
+    places = {axis: np.zeros((*shape, 1), dtype=np.int64) for axis in grid.axes}
+    winners = []
+    problems = _problems(grid, goal, kept)
+    cells = math.prod(shape)
+    for number, cell in enumerate(np.ndindex(*shape)):
+        if math.isfinite(deadline):  # the time left is shared by the cells left
+            now = time.monotonic()
+            tally.deadline = now + max(deadline - now, 0.0) / (cells - number)
+        found = _best(grid, problems, dict(zip(kept, cell, strict=True)), gap, tally)
+        winners.append(found)
+        for axis in grid.axes:
+            places[axis][(*cell, 0)] = -1 if found.place is None else found.place[axis]
+    if all(found.place is None for found in winners):
+        if tally.late:
+            raise OutOfTimeError(
+                f"no feasible point with a finite {goal.text} was found in {time_limit:g} s, nor "
+                "is it proven that there is none: give more time, or relax the constraints"
+            )
+        raise InfeasibleError(
+            f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints "
+            "or change the axes"
+        )
+    chosen = Chosen(per=kept, places=places)
+    proven = _certificate(grid, goal, winners, tally)
+    told = {"method": "certified", **proven.attributes()}
+    return answer_grid(grid, goal, chosen, 1).assign_attrs(told)
+
+
+def best_of(
+    grid: Grid,
+    goal: Goal,
+    *,
+    per: str | Sequence[str] | None = None,
+    top: int = 1,
+    method: str = "auto",
+    time_limit: float | None = None,
+    gap: float | None = None,
+) -> xr.Dataset:
+    """The best configurations, by a scan or certified; the attribute ``method`` says which.
+
+    ``"auto"`` scans small grids, and any for more than one winner. Of larger ones it looks for a
+    proof, and scans where none is found in the time that a scan takes, if that is reasonable.
+    """
+    if method not in METHODS:
+        raise DseError(f"method = {method!r}: expected one of {', '.join(METHODS)}")
+    limited = time_limit is not None or gap is not None
+    if method == "scan" and limited:
+        raise DseError("a scan looks at every point: time_limit and gap need method='certified'")
+    if method == "certified" or (method == "auto" and limited):
+        within = 0.0 if gap is None else gap
+        return certified_optimum(grid, goal, per=per, top=top, time_limit=time_limit, gap=within)
+    dims = {*dims_of(grid, [goal]), *per_axes(per, tuple(grid.axes))}
+    points = math.prod(grid.shape(dims))
+    if method == "auto" and top == 1 and points > _SCANNED:
+        if points > _SCANNABLE:
+            return certified_optimum(grid, goal, per=per)
+        try:
+            found = certified_optimum(grid, goal, per=per, time_limit=points / _RATE)
+        except OutOfTimeError:
+            return grid_optimum(grid, goal, per=per)
+        if found.attrs["gap"] == 0 and found.attrs["settled"]:
+            return found
+    return grid_optimum(grid, goal, per=per, top=top)
+
+
+def _check_limits(time_limit: Any, gap: Any) -> None:
+    for name, value in (("time_limit", time_limit), ("gap", gap)):
+        wrong = isinstance(value, bool) or not isinstance(value, (int, float))
+        if value is not None and (wrong or not 0 <= value < math.inf):
+            raise DseError(f"{name} = {value!r}: expected a number that is not below 0")
+
+
+def _problems(grid: Grid, goal: Goal, kept: Sequence[str]) -> list[tuple[dict[str, int], Problem]]:
+    """The objective under each label of the switch axes, with the indices of the labels."""
+    dims = grid.ordered({*dims_of(grid, [goal]), *kept})
+    plain = [axis for axis in dims if axis not in grid.switch_axes]
+    switched = [axis for axis in dims if axis in grid.switch_axes]
+    found = []
+    for index, key in grid.keys(dims):
+        root = objective_node(grid, key, goal)
+        problem = Problem(grid, key, root, plain)
+        found.append((dict(zip(switched, index, strict=True)), problem))
+    return found
+
+
+def _best(
+    grid: Grid,
+    problems: Sequence[tuple[dict[str, int], Problem]],
+    cell: Mapping[str, int],
+    gap: float,
+    tally: Tally,
+) -> _Winner:
+    """The best of the grid at some indices of the ``per`` axes."""
+    asked = [
+        (labels, problem, _start(problem, cell))
+        for labels, problem in problems
+        if all(cell.get(axis, index) == index for axis, index in labels.items())
+    ]
+    least = math.inf
+    goals = [Least(gap=gap) for _ in asked]
+    with np.errstate(all="ignore"):
+        for goal, (_, problem, start) in zip(goals, asked, strict=True):
+            goal.heed(least)
+            descend(problem, start, goal, tally)
+            least = goal.value
+        bound = math.inf
+        for goal, (_, problem, start) in zip(goals, asked, strict=True):
+            goal.heed(least)
+            bound = min(bound, search(problem, start, goal, tally), goal.aside)
+            least = goal.value
+        bound = min(bound, least)
+        firsts: list[tuple[tuple[int, ...], dict[str, int], bool]] = []
+        for goal, (labels, problem, start) in zip(goals, asked, strict=True):
+            goal.heed(least)
+            place, proven = goal.place, bound == least
+            place, settled = (
+                first_place(problem, start, place, least, tally) if proven else (place, 0)
+            )
+            if place is None:
+                continue
+            index = {**labels, **dict(zip(problem.dims, place.tolist(), strict=True))}
+            whole = {axis: int(index.get(axis, 0)) for axis in grid.axes}
+            firsts.append((tuple(whole.values()), whole, bool(settled)))
+    if not firsts:
+        return _Winner(place=None, value=math.inf, bound=bound, settled=True)
+    settled = all(settled for _, _, settled in firsts)
+    return _Winner(place=min(firsts)[1], value=least, bound=bound, settled=settled)
+
+
+def _start(problem: Problem, cell: Mapping[str, int]) -> Boxes:
+    lo = np.zeros((len(problem.dims), 1), dtype=np.int64)
+    hi = problem.sizes[:, None] - 1
+    for k, axis in enumerate(problem.dims):
+        if axis in cell:
+            lo[k], hi[k] = cell[axis], cell[axis]
+    return Boxes(lo, hi)
+
+
+def _certificate(grid: Grid, goal: Goal, winners: Sequence[_Winner], tally: Tally) -> Certificate:
+    found = [winner for winner in winners if winner.place is not None]
+    gaps = [_gap(winner) for winner in winners]
+    worst = found[int(np.argmax([_gap(winner) for winner in found]))]
+    return Certificate(
+        bound=goal.sign * worst.bound,
+        gap=max(gaps),
+        settled=all(winner.settled for winner in winners),
+        boxes=tally.boxes,
+        visited=tally.visited,
+        excluded=max(grid.points - tally.scanned, 0),
+    )
+
+
+def _gap(winner: _Winner) -> float:
+    if winner.bound == winner.value:
+        return 0.0
+    below = winner.value - winner.bound
+    return below / abs(winner.value) if winner.value else math.inf

@@ -1,0 +1,270 @@
+"""Branch and bound over boxes of indices: a batch of boxes at a time, the most promising first.
+
+Both halves of every box along every axis are bounded. A half that cannot hold what is sought is cut
+off, whichever the axis; the axis whose halves have the highest bounds is split. An axis along which
+the objective never falls (or never rises) over the whole box is set to its best end, a box of few
+points is scanned.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.boxes import Bounds, Boxes, Indices, Problem
+
+__all__ = ["Least", "Tally", "first_place", "search"]
+
+#: Boxes bounded together; most boxes kept before the smallest come first; points that are scanned.
+BATCH, POOL, SCANNED = 1 << 11, 1 << 18, 64
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What a search did, and when it must end."""
+
+    deadline: float = math.inf
+    boxes: int = 0
+    visited: int = 0
+    scanned: int = 0
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() > self.deadline
+
+
+@dataclass(slots=True, kw_only=True)
+class Least:
+    """The search for the least value, to within a share of it."""
+
+    gap: float = 0.0
+    value: float = math.inf
+    place: Indices | None = None
+    #: The least bound of what was set aside though it might hold a smaller value.
+    aside: float = math.inf
+
+    def sought(self, bounds: Any, lo: Any) -> Any:
+        """Which boxes may hold what is sought."""
+        limit = self.value - self.gap * abs(self.value) if math.isfinite(self.value) else math.inf
+        hopeful = bounds < limit
+        if self.gap:
+            left = bounds[~hopeful & (bounds < self.value)]
+            self.aside = min(self.aside, float(left.min(initial=math.inf)))
+        return hopeful
+
+    def offer(self, places: Indices, values: NDArray[np.float64]) -> None:
+        """Keep the best of some points."""
+        if values.size:
+            best = int(np.argmin(values))
+            if values[best] < self.value:
+                self.value, self.place = float(values[best]), places[:, best].copy()
+
+    def heed(self, value: float) -> None:
+        """Seek less than a value found elsewhere."""
+        if value < self.value:
+            self.value, self.place = value, None
+
+    def order(self, bounds: Any, lo: Any) -> Any:
+        """The most promising first."""
+        return bounds
+
+    def settle(self, boxes: Boxes, bounds: Bounds) -> Boxes:
+        """Set the axes along which the objective goes one way to their best end."""
+        return _settled(boxes, bounds)
+
+
+@dataclass(slots=True, kw_only=True)
+class Earliest:
+    """The search for the lowest index along one axis at which a value is reached."""
+
+    axis: int
+    target: float
+    place: Indices
+
+    def sought(self, bounds: Any, lo: Any) -> Any:
+        """Which boxes may hold what is sought."""
+        return (bounds <= self.target) & (lo[self.axis] < self.place[self.axis])
+
+    def offer(self, places: Indices, values: NDArray[np.float64]) -> None:
+        """Keep the earliest of some points."""
+        hits = np.flatnonzero((values <= self.target) & (places[self.axis] < self.place[self.axis]))
+        if hits.size:
+            self.place = places[:, hits[np.argmin(places[self.axis, hits])]].copy()
+
+    def order(self, bounds: Any, lo: Any) -> Any:
+        """The earliest first."""
+        return lo[self.axis]
+
+    def settle(self, boxes: Boxes, bounds: Bounds) -> Boxes:
+        """As for the least value, but along the axis itself towards lower indices only."""
+        down = bounds.down & ~(np.uint64(1) << np.uint64(self.axis))
+        return _settled(boxes, Bounds(bounds.least, bounds.up, down))
+
+
+def _settled(boxes: Boxes, bounds: Bounds) -> Boxes:
+    lo, hi = boxes.lo.copy(), boxes.hi.copy()
+    for axis in range(len(lo)):
+        bit = np.uint64(1) << np.uint64(axis)
+        up, down = (bounds.up & bit) != 0, (bounds.down & bit) != 0
+        hi[axis] = np.where(up, lo[axis], hi[axis])
+        lo[axis] = np.where(down & ~up, hi[axis], lo[axis])
+    return Boxes(lo, hi)
+
+
+@dataclass(slots=True)
+class _Pool:
+    """The boxes still open."""
+
+    boxes: Boxes
+    least: NDArray[np.float64]
+    parts: list[tuple[Boxes, NDArray[np.float64]]] = field(default_factory=list)
+
+    def add(self, boxes: Boxes, least: NDArray[np.float64]) -> None:
+        self.parts.append((boxes, least))
+
+    def gather(self) -> None:
+        if self.parts:
+            lo = [self.boxes.lo, *(boxes.lo for boxes, _ in self.parts)]
+            hi = [self.boxes.hi, *(boxes.hi for boxes, _ in self.parts)]
+            self.boxes = Boxes(np.concatenate(lo, axis=1), np.concatenate(hi, axis=1))
+            self.least = np.concatenate([self.least, *(least for _, least in self.parts)])
+            self.parts = []
+
+    def keep(self, chosen: Any) -> None:
+        self.boxes, self.least = self.boxes.take(chosen), self.least[chosen]
+
+
+def search(problem: Problem, start: Boxes, goal: Least | Earliest, tally: Tally) -> float:
+    """Improve the goal until no box is left; the least bound of those left when time is up."""
+    bounds = problem.bounded(start)
+    tally.boxes += start.lo.shape[1]
+    pool = _Pool(Boxes(start.lo[:, :0], start.hi[:, :0]), np.empty(0))
+    _enter(problem, goal, tally, pool, start, bounds)
+    while True:
+        pool.gather()
+        pool.keep(goal.sought(pool.least, pool.boxes.lo))
+        size = pool.least.size
+        if not size:
+            return math.inf
+        if tally.late:
+            return float(pool.least.min())
+        if size > BATCH:
+            rank = goal.order(pool.least, pool.boxes.lo) if size < POOL else pool.boxes.points
+            chosen = np.argpartition(rank, BATCH)[:BATCH]
+            rest = np.ones(size, dtype=bool)
+            rest[chosen] = False
+        else:
+            chosen, rest = np.arange(size), np.zeros(size, dtype=bool)
+        batch, least = pool.boxes.take(chosen), pool.least[chosen]
+        pool.keep(rest)
+        _branch(problem, goal, tally, pool, batch, least)
+
+
+def _enter(
+    problem: Problem,
+    goal: Least | Earliest,
+    tally: Tally,
+    pool: _Pool,
+    boxes: Boxes,
+    bounds: Bounds,
+) -> None:
+    """Scan the boxes that are small, keep the others open; a point of each is looked at."""
+    boxes = goal.settle(boxes, bounds)
+    chosen = goal.sought(bounds.least, boxes.lo)
+    boxes, least = boxes.take(chosen), bounds.least[chosen]
+    small = boxes.points <= SCANNED
+    places = problem.inside(boxes.take(small))
+    centres = (boxes.lo[:, ~small] + boxes.hi[:, ~small]) // 2
+    tally.scanned += places.shape[1]
+    tally.visited += places.shape[1] + centres.shape[1]
+    for some in (places, centres):
+        if some.shape[1]:
+            goal.offer(some, problem.values(some))
+    pool.add(boxes.take(~small), least[~small])
+
+
+def _branch(
+    problem: Problem,
+    goal: Least | Earliest,
+    tally: Tally,
+    pool: _Pool,
+    boxes: Boxes,
+    least: NDArray[np.float64],
+) -> None:
+    lo, hi = boxes.lo.copy(), boxes.hi.copy()
+    count = least.size
+    known = problem.trends(boxes)
+    score = np.full(count, -math.inf)
+    second = np.full(count, -math.inf)
+    axis_of = np.full(count, -1)
+    alive = np.ones(count, dtype=bool)
+    halves = Bounds(*(np.zeros((2, count), dtype=t) for t in (float, np.uint64, np.uint64)))
+    dead = np.zeros((2, count), dtype=bool)
+    for axis in range(len(lo)):
+        open_ = boxes.lo[axis] < boxes.hi[axis]
+        if not open_.any():
+            continue
+        mid = (boxes.lo[axis] + boxes.hi[axis]) // 2
+        found = problem.halved(known, boxes, axis, mid)
+        tally.boxes += 2 * int(open_.sum())
+        bound = np.maximum(found.least, least)
+        first = np.stack([boxes.lo, boxes.lo])
+        first[1, axis] = mid + 1
+        hopeful = np.stack([goal.sought(bound[h], first[h]) for h in (0, 1)])
+        alive &= ~open_ | hopeful.any(axis=0)
+        lo[axis] = np.where(open_ & ~hopeful[0], mid + 1, lo[axis])
+        hi[axis] = np.where(open_ & ~hopeful[1], mid, hi[axis])
+        low = np.where(open_, bound.min(axis=0), -math.inf)
+        size = (boxes.hi[axis] - boxes.lo[axis]).astype(float)
+        other = np.where(np.isfinite(bound.max(axis=0)), bound.max(axis=0) - least, math.inf)
+        other = np.where(other > 0, other, size * 1e-300)
+        better = (low > score) | ((low == score) & (other > second))
+        better &= open_
+        score, second = np.where(better, low, score), np.where(better, other, second)
+        axis_of = np.where(better, axis, axis_of)
+        for mine, new in zip(halves, (bound, found.up, found.down), strict=True):
+            mine[:, better] = new[:, better]
+        dead[:, better] = ~hopeful[:, better]
+    for half in (0, 1):
+        low, high = lo.copy(), hi.copy()
+        for axis in range(len(lo)):
+            mine = axis_of == axis
+            mid = (boxes.lo[axis] + boxes.hi[axis]) // 2
+            low[axis] = np.where(mine & (half == 1), np.maximum(mid + 1, low[axis]), low[axis])
+            high[axis] = np.where(mine & (half == 0), np.minimum(mid, high[axis]), high[axis])
+        some = alive & (axis_of >= 0) & ~dead[half]
+        child = Boxes(low[:, some], high[:, some])
+        bounds = Bounds(*(part[half][some] for part in halves))
+        _enter(problem, goal, tally, pool, child, bounds)
+
+
+def first_place(
+    problem: Problem, start: Boxes, place: Indices | None, target: float, tally: Tally
+) -> tuple[Indices | None, bool]:
+    """Of the places with the least value the first in the order of the axes, if time allows.
+
+    The least index along the first axis at which the value is reached; there, along the second.
+    """
+    lo, hi = start.lo.copy(), start.hi.copy()
+    if place is None:
+        goal: Earliest | Least = Least(value=np.nextafter(target, math.inf))
+        search(problem, start, goal, tally)
+        if goal.place is None:
+            return None, not tally.late
+        place = goal.place
+    for axis in range(len(lo)):
+        if place[axis] > lo[axis, 0]:
+            goal = Earliest(axis=axis, target=target, place=place)
+            hi[axis] = place[axis] - 1
+            left = search(problem, Boxes(lo.copy(), hi.copy()), goal, tally)
+            place = goal.place
+            if left < math.inf:
+                return place, False
+        lo[axis] = hi[axis] = place[axis]
+    return place, True

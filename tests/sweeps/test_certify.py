@@ -1,0 +1,275 @@
+"""The certified optimum: equal to a scan of every point, and what it proves is true."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dse
+import sweeps.certify
+import sweeps.check
+import sweeps.search
+from sweeps.answers import one_goal
+from sweeps.boxes import Boxes, Problem, _Extremes
+from sweeps.grid import Leaf
+from sweeps.scan import dims_of, objective_node
+from symbolic.errors import DseError, InfeasibleError
+from symbolic.monotone import trends
+from tests.one_source.points import point
+
+STUDIES = int(os.environ.get("DSE_STUDIES", "240"))
+MODELS = {
+    "transit": {"supply": ["sharp", "smooth"]},
+    "transit_time + transit": {},
+    "mwp_cwp": {"waves": ["fluid", "whole"], "rounding": ["continuous", "whole"]},
+    "occupancy + mwp_cwp": {"granularity": ["none", "cuda"]},
+    "ipp": {},
+    "apsp": {"latency_hiding": ["modelled", "assumed"]},
+    "clock_scaling": {},
+    "energy_roofline": {},
+    "heterogeneous": {},
+    "temperature": {},
+}
+
+
+def study(seed: int) -> tuple[dse.Study, dict[str, Any]]:
+    """A model, some axes of few values, the rest set; an objective and constraints."""
+    rng = random.Random(seed)
+    name = rng.choice(list(MODELS))
+    model = dse.model(name)
+    needs = [n for n in model.inputs if not model.quantity(n).is_label]
+    held = {n: float(v) for n, v in point(model.quantities, needs, rng, edges=0.1).items()}
+    axes: dict[str, Any] = {}
+    for need in rng.sample(needs, min(len(needs), rng.randint(1, 5))):
+        drawn = {
+            float(point(model.quantities, [need], rng)[need]) for _ in range(rng.randint(1, 7))
+        }
+        values = list(drawn)
+        rng.shuffle(values) if rng.random() < 0.3 else values.sort()
+        axes[need] = values
+        del held[need]
+    if len(axes) > 1 and rng.random() < 0.2:
+        a, b = list(axes)[:2]
+        size = min(len(axes[a]), len(axes[b]))
+        axes["pair"] = {"zip": {a: axes.pop(a)[:size], b: axes.pop(b)[:size]}}
+    axes |= {switch: labels for switch, labels in MODELS[name].items() if rng.random() < 0.3}
+    order = list(axes)
+    rng.shuffle(order)
+    outputs = [o for o in model.outputs if not model.quantity(o).is_label]
+    a, b = rng.choice(outputs), rng.choice(outputs)
+    formulas = [a, a, a, f"{a} * {b}", f"{a} / {b}", f"floor(8 * {a} / {b})"]
+    if model.quantity(a).unit == model.quantity(b).unit:
+        formulas.append(f"{a} - 2 * {b}")
+    objective = rng.choice(formulas)
+    made = dse.Study(model=name, axes={n: axes[n] for n in order}, set=held)
+    question: dict[str, Any] = {rng.choice(["minimize", "maximize"]): objective}
+    if rng.random() < 0.5:
+        c = rng.choice(outputs)
+        grid = made.grid()
+        at = {axis: rng.randrange(grid.axes[axis].size) for axis in grid.axes}
+        limit = float(grid.at(at, [c])[c])
+        if np.isfinite(limit):
+            question["where"] = f"{c} {rng.choice(['<=', '>=', '<'])} {limit!r} * 1"
+    if len(axes) > 1 and rng.random() < 0.15:
+        question["per"] = rng.choice(order)
+    return made, question
+
+
+def answer(made: dse.Study, question: dict[str, Any], method: str) -> Any:
+    try:
+        found = made.optimum(**question, method=method)
+    except InfeasibleError:
+        return None
+    for name in ("bound", "gap", "settled", "boxes", "points_visited", "points_excluded", "method"):
+        found.attrs.pop(name, None)
+    return found
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_equal_to_a_scan(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same configuration, ties included, whatever is drawn."""
+    feasible = 0
+    for seed in range(part * STUDIES // 8, (part + 1) * STUDIES // 8):
+        rng = random.Random(seed)
+        monkeypatch.setattr(sweeps.search, "SCANNED", rng.choice([1, 4, 64]))
+        monkeypatch.setattr(sweeps.search, "BATCH", rng.choice([1, 5, 2048]))
+        if rng.random() < 0.5:
+            monkeypatch.setattr(sweeps.certify, "descend", lambda *_: None)
+        try:
+            made, question = study(seed)
+        except DseError:  # such as more blocks than there are threads for
+            continue
+        expected = answer(made, question, "scan")
+        found = answer(made, question, "certified")
+        if expected is None:
+            assert found is None, (seed, question)
+            continue
+        assert found is not None, (seed, question)
+        assert found.identical(expected), (seed, question, found, expected)
+        feasible += 1
+    assert feasible > STUDIES / 8 * 0.5
+
+
+# --- trends: what rises does not fall
+def test_trends_hold_between_points() -> None:
+    """Along an axis that a box is said to rise on, no step falls; with all else held."""
+    decided = 0
+    for seed in range(60):
+        try:
+            made, question = study(seed)
+        except DseError:
+            continue
+        goal = one_goal(question.get("minimize"), question.get("maximize"))
+        grid = made._question([goal.text], question.get("where", ()))
+        key = next(iter(grid.graphs))
+        dims = grid.ordered(dims_of(grid, [goal]) - set(grid.switch_axes))
+        problem = Problem(grid, key, objective_node(grid, key, goal), dims)
+        rng = np.random.default_rng(seed)
+        sizes = problem.sizes[:, None]
+        ends = np.sort(rng.integers(0, sizes, (2, len(dims), 30)), axis=0)
+        boxes = Boxes(ends[0], ends[1])
+        with np.errstate(all="ignore"):
+            bounds = problem.bounded(boxes)
+            for place in range(30):
+                box = boxes.take([place])
+                points = problem.inside(box)
+                values = problem.values(points).reshape((box.hi - box.lo + 1)[:, 0])
+                assert bounds.least[place] <= values.min()
+                for axis in range(len(dims)):
+                    steps = np.diff(values, axis=axis)
+                    steps = steps[~np.isnan(steps)]  # between two infinities
+                    bit = np.uint64(1) << np.uint64(axis)
+                    for said, wrong in ((bounds.up, steps < 0), (bounds.down, steps > 0)):
+                        if said[place] & bit:
+                            assert not wrong.any(), (seed, question, dims[axis])
+                            decided += steps.size > 0
+    assert decided > 300
+
+
+# --- larger spaces, against a scan or by hand
+FLOW = str(Path(__file__).parents[1] / "benchmarks" / "flow_energy.py")
+
+
+def flow(size: int) -> dse.Study:
+    """Ten axes of so many values."""
+    ends = {
+        "threads": (64, 2048),
+        "mem_latency": (200, 800),
+        "intensity": (1, 100),
+        "ms_peak": (0.1, 4),
+        "lanes_width": (8, 128),
+        "energy_per_request": (1, 5),
+        "energy_per_operation": (0.01, 0.04),
+        "base_power": (10, 50),
+        "operations": (1e9, 1e10),
+        "core_clock": (5e8, 1.5e9),
+    }
+    axes = {name: {"linspace": [*map(float, pair), size]} for name, pair in ends.items()}
+    return dse.Study(model=FLOW, axes=axes, outputs=["flow_energy"])
+
+
+def test_large_spaces_are_certified() -> None:
+    """The energy per operation falls to that of an operation and a hundredth of a request's."""
+    best = flow(100).optimum(minimize="flow_energy")
+    assert best.attrs["method"] == "certified"
+    assert best.attrs["gap"] == 0
+    assert best.attrs["bound"] == float(best.flow_energy)
+    assert best.attrs["settled"] == 1
+    assert best.attrs["points_excluded"] == pytest.approx(1e20)
+    rate = 1.28  # lanes_width / intensity = 128 / 100 requests a cycle binds
+    power = 10 + 1 * rate + 0.01 * 100 * rate
+    assert float(best.flow_energy) == pytest.approx(power * 1e9 / (100 * rate * 1.5e9))
+    assert float(best.base_power) == 10
+
+
+def test_small_ones_are_scanned() -> None:
+    assert flow(2).optimum(minimize="flow_energy").attrs["method"] == "scan"
+    four = flow(4).optimum(minimize="flow_energy", method="certified")
+    scanned = flow(4).optimum(minimize="flow_energy", method="scan")
+    assert "bound" not in scanned.attrs
+    assert four.drop_attrs().identical(scanned.drop_attrs())
+
+
+def test_stopped_early_the_bound_holds() -> None:
+    made = flow(40)
+    found = made.optimum(minimize="flow_energy", time_limit=0)
+    proven = made.optimum(minimize="flow_energy", method="certified")
+    assert found.attrs["method"] == "certified"
+    assert found.attrs["gap"] > 0
+    assert found.attrs["bound"] <= float(proven.flow_energy) <= float(found.flow_energy)
+    near = made.optimum(minimize="flow_energy", gap=0.2)
+    assert 0 <= near.attrs["gap"] <= 0.2
+    assert near.attrs["boxes"] <= proven.attrs["boxes"]
+    assert near.attrs["bound"] <= float(proven.flow_energy) <= float(near.flow_energy)
+    most = made.optimum(maximize="1 / flow_energy", method="certified")
+    assert most.attrs["bound"] == float(most.objective) > 0
+
+
+def test_tables_and_categories() -> None:
+    """A table over two axes, with a hole in it that is no number, and machines."""
+    table = np.random.default_rng(4).uniform(0.2, 3, (9, 11))
+    made = dse.Study(
+        model="occupancy + mwp_cwp",
+        workload="svm",
+        axes={
+            "active_sms": range(1, 10),
+            "machine": ["8800gtx", "gtx280", "8800gt"],
+            "threads_per_block": range(32, 65, 3),
+        },
+        set={
+            "mem_bandwidth": xr.DataArray(table * 1e11, dims=("active_sms", "threads_per_block")),
+        },
+    )
+    for question in ({"minimize": "time"}, {"maximize": "mwp * active_sms", "where": "cwp < 12"}):
+        expected = answer(made, question, "scan")
+        assert answer(made, question, "certified").identical(expected)
+
+
+def test_extremes_of_parts_of_a_table() -> None:
+    array = np.random.default_rng(1).normal(size=(13, 6, 9))
+    array[3, 2, 4] = np.nan
+    for loose in (False, True):
+        extremes = _Extremes(Leaf(axes=("a", "b", "c"), array=array), (0, 1, 2))
+        if loose:
+            extremes.tables = None
+        rng = np.random.default_rng(2)
+        ends = np.sort(rng.integers(0, np.array(array.shape)[:, None], (2, 3, 200)), axis=0)
+        found = extremes(list(ends[0]), list(ends[1])).range
+        for k in range(200):
+            part = array[tuple(slice(a, b + 1) for a, b in zip(*ends[:, :, k], strict=True))]
+            assert found.lo[k] <= np.nanmin(part) if loose else found.lo[k] == np.nanmin(part)
+            assert found.hi[k] >= np.nanmax(part) if loose else found.hi[k] == np.nanmax(part)
+            assert found.undefined[k] >= np.isnan(part).any()
+
+
+# --- what cannot be answered
+def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = flow(40)
+    for given, said in (
+        ({"minimize": "flow_energy", "top": 2}, "top = 2: only the best is certified; ask"),
+        ({"minimize": "flow_energy", "gap": -1}, "gap = -1: expected a number that is not below 0"),
+        ({"minimize": "flow_energy", "time_limit": "soon"}, "time_limit = 'soon': expected"),
+        ({"minimize": "threads < 4"}, "threads < 4"),
+        ({"minimize": "flow_energy", "where": "flow_power < 0"}, "broken at every point"),
+        ({"minimize": "log(-1 * threads)"}, "is finite at no feasible point"),
+    ):
+        with pytest.raises(DseError, match=re.escape(said)):
+            made.optimum(**given, method="certified")
+    with pytest.raises(DseError, match="method='certified'"):
+        made.optimum(minimize="flow_energy", method="scan", gap=0.1)
+    where = ["flow_power > 40", "flow_energy < 0.1"]
+    with pytest.raises(
+        InfeasibleError, match=r"together; 'flow_energy < 0.1 \* 1 J' excludes most"
+    ):
+        made.optimum(minimize="flow_energy", where=[f"{where[0]} * 1 W", f"{where[1]} * 1 J"])
+    rest = {name: function for name, function in trends().items() if name != "minimum"}
+    monkeypatch.setattr(sweeps.check, "trends", lambda: rest)
+    with pytest.raises(DseError, match="ms_throughput has no enclosure, for it uses minimum: ask"):
+        flow(40).optimum(minimize="flow_energy")
