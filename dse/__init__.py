@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from dse.calibration import calibrate
     from dse.catalog import machine, machines, workload, workloads
+    from dse.checking import verify
     from dse.effects import sensitivity
     from dse.evaluation import evaluate
     from dse.fitting import fit
@@ -54,6 +55,7 @@ __all__ = [
     "pareto",
     "quantity",
     "sensitivity",
+    "verify",
     "workload",
     "workloads",
 ]
@@ -78,6 +80,7 @@ _HOMES = {
     "pareto": "dse.api",
     "quantity": "symbolic.quantities",
     "sensitivity": "dse.effects",
+    "verify": "dse.checking",
     "workload": "dse.catalog",
     "workloads": "dse.catalog",
 }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sweeps.store.layout import Layout
     from sweeps.store.medium import Medium
 
-__all__ = ["Outcome", "belongs", "ending", "run", "stored_identity"]
+__all__ = ["Outcome", "attributes_of", "belongs", "run", "stored_identity"]
 
 _EXPANDED = "-expanded"
 _WAY_OUT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
@@ -45,7 +45,8 @@ class Outcome:
     kept: str | None = None
 
 
-def _attributes(study: Study, expand: bool) -> dict[str, Any]:
+def attributes_of(study: Study, *, expand: bool) -> dict[str, Any]:
+    """What the Dataset of a run says of itself."""
     found = dict(study.attributes())
     if expand:
         found["identity"] += _EXPANDED
@@ -62,7 +63,7 @@ def stored_identity(study: Study, layout: Layout) -> dict[str, Any]:
     """
     from dse.provenance import fingerprints
 
-    ours = _attributes(study, layout.expand)
+    ours = attributes_of(study, expand=layout.expand)
     kept = {key: ours[key] for key in ("identity", "study", "model", "simt_dse_version")}
     chunks = {name: list(part.chunk) for part in layout.parts for name in part.outputs}
     return kept | fingerprints(study) | {"chunks": chunks}
@@ -127,7 +128,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 90 else f"{text[:60]} ... {text[-20:]}"
 
 
-def ending(store: str | Path) -> str | Path:
+def _ending(store: str | Path) -> str | Path:
     """The place of a store, whose name must end in .zarr."""
     if not str(store).rstrip("/").endswith(".zarr") or Path(str(store)).name == ".zarr":
         raise DseError(f"store = {str(store)!r}: expected a name that ends in .zarr")
@@ -151,7 +152,7 @@ def run(
     try:
         if store is None:
             return _in_memory(study, expand, listener)
-        return _stored(study, ending(store), expand, listener, fresh, watch)
+        return _stored(study, _ending(store), expand, listener, fresh, watch)
     finally:
         if meter is not None:
             meter.close()
@@ -168,7 +169,7 @@ def _in_memory(study: Study, expand: bool, listener: Callable[[Progress], None] 
             listener(now)
 
     arrays = compute(study.grid(), expand=expand, listener=heard)
-    ds = label(study.grid(), arrays, _attributes(study, expand))
+    ds = label(study.grid(), arrays, attributes_of(study, expand=expand))
     compiling = last[0].compiling if last else 0.0
     seconds = last[0].elapsed - compiling if last else 0.0
     return Outcome(dataset=ds, seconds=seconds, compiling=compiling)
@@ -196,7 +197,7 @@ def _stored(
         filled = fill(
             layout,
             medium,
-            lambda: skeleton(layout, _attributes(study, expand), identity),
+            lambda: skeleton(layout, attributes_of(study, expand=expand), identity),
             listener=listener,
             watch=watch,
         )

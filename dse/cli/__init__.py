@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.checking import verify
 from dse.cli.compare import disagreement
 from dse.cli.effects import sensitivity
 from dse.cli.ends import Commands, reading
@@ -18,6 +19,7 @@ from dse.cli.frame import (
     asked,
     example,
     expanding,
+    from_store,
     from_study,
     from_study_or_store,
     goals,
@@ -35,9 +37,9 @@ from dse.cli.law import imbalance
 from dse.cli.listing import machines, models, workloads
 from dse.cli.measured import import_measured
 from dse.cli.point import advise, explain
+from dse.cli.proof import limited, proof_data, proof_text
 
 if TYPE_CHECKING:
-from dse.cli.proof import limited, proof_data, proof_text
     from dse.best import Best
     from dse.study import Study
 
@@ -151,13 +153,14 @@ def plan(study: str, expand: bool, as_json: bool) -> None:
     epilog=example(
         'dse optimum merge.zarr --minimize time --where "active_sms <= 8" --per workload',
         "dse optimum examples/merge-four-gpus.toml --minimize time --top 5",
+        "dse optimum examples/energy-gtx280.toml --minimize edp --method certified",
         'dse optimum tuner.json --minimize time --top 10 --where "block_size_x <= 64"',
     )
-        "dse optimum examples/energy-gtx280.toml --minimize edp --method certified",
 )
 @from_study_or_store
 @goals(several=False)
 @kinds
+@limited
 @in_json
 def optimum(
     source: str,
@@ -167,7 +170,6 @@ def optimum(
     gap: float | None,
     **options: Any,
 ) -> None:
-@limited
     """The best configurations of a study, a stored dataset, or measurements.
 
     Of a study nothing is stored, and where no objective is given its [best] is asked. Of equally
@@ -185,16 +187,16 @@ def optimum(
     best = _checked(read, given) if isinstance(read, Study) else question(given, None)
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
+    limits: dict[str, Any] = {"method": method, "time_limit": time_limit, "gap": gap}
+    limits = {name: value for name, value in limits.items() if value is not None}
+    if limits and not isinstance(read, Study):
+        raise click.UsageError("--method, --time-limit and --gap are of a study: name its file")
     with ticking("searching"):
         if isinstance(read, Study):
             asking = {key: getattr(best, key) for key in ("minimize", "maximize", "per", "where")}
             found = read.optimum(**asking, top=best.top, **limits)
         else:
             found = best_of(read, **given)
-    limits: dict[str, Any] = {"method": method, "time_limit": time_limit, "gap": gap}
-    limits = {name: value for name, value in limits.items() if value is not None}
-    if limits and not isinstance(read, Study):
-        raise click.UsageError("--method, --time-limit and --gap are of a study: name its file")
     told = answer(found, order_of(read))
     data = told.data() | proof_data(found.attrs)
     put(as_json, data, lambda: f"{told.question}\n\n{told}{proof_text(found.attrs)}")
@@ -235,7 +237,7 @@ def pareto(
 
 
 @main.command(epilog=example("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv"))
-@click.argument("store", type=click.Path(exists=True))
+@from_store
 @click.argument("out", metavar="OUT.nc|.csv|.parquet|.zarr", type=click.Path())
 @in_json
 def export(store: str, out: str, as_json: bool) -> None:
@@ -261,6 +263,6 @@ def export(store: str, out: str, as_json: bool) -> None:
 
 for command in (
     *(advise, disagreement, explain, fit, imbalance, import_measured, machines, models, plot),
-    *(sensitivity, workloads),
+    *(sensitivity, verify, workloads),
 ):
     main.add_command(command)

@@ -85,6 +85,12 @@ class Commands(click.Group):
         except (DseError, LawError) as error:
             failed = isinstance(error, InfeasibleError) or isinstance(error.__cause__, OSError)
             raise (_Failed if failed else Misused)(str(error)) from error
+        except ValueError as error:
+            if "checksum do not match" not in str(error):  # by zarr, of a chunk it reads
+                raise
+            raise _Failed(
+                "a chunk of the store is damaged: dse verify names it, and --repair computes it anew"
+            ) from error
         except MemoryError as error:
             detail = str(error) or "no more can be had"
             raise _Failed(

@@ -22,6 +22,7 @@ __all__ = [
     "asked",
     "example",
     "expanding",
+    "from_store",
     "from_study",
     "from_study_or_store",
     "goals",
@@ -164,6 +165,7 @@ telling = click.option(
 )
 in_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 from_study = click.argument("study", type=click.Path(exists=True, dir_okay=False, readable=True))
+from_store = click.argument("store", type=_Source(exists=True))
 from_study_or_store = click.argument("source", metavar="STUDY_OR_STORE", type=_Source(exists=True))
 expanding = click.option("--expand", is_flag=True, help="Store every output over all axes.")
 

@@ -1,0 +1,124 @@
+"""Whether a store still holds what was written, and the study it belongs to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.runner import attributes_of, belongs, stored_identity
+from dse.study import Study
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    from sweeps.progress import Listener
+    from sweeps.store.medium import Medium
+    from sweeps.store.verify import Checked
+
+__all__ = ["verify"]
+
+
+def verify(
+    store: str | Path,
+    *,
+    repair: bool = False,
+    study: Study | str | Path | None = None,
+    listener: Listener | None = None,
+) -> Checked:
+    """Compare every chunk, record and description of a store with its checksum.
+
+    Parameters
+    ----------
+    store : path or URL
+        The store of a run, finished or not.
+    repair : bool
+        Compute the damaged tiles again, and no others.
+    study : Study or path, optional
+        Whose store it is; by default it is told by the store itself.
+    listener : callable, optional
+        Given a :class:`sweeps.progress.Progress` after each tile that is repaired.
+
+    Returns
+    -------
+    sweeps.store.verify.Checked
+        ``damages``: each a file, its problem, its tile and the configurations of the tile.
+
+    Raises
+    ------
+    DseError
+        There is no store, or its study cannot be told.
+    """
+    from sweeps.store.layout import Layout
+    from sweeps.store.medium import medium_of
+    from sweeps.store.skeleton import skeleton
+    from sweeps.store.verify import verify as compare
+
+    medium = medium_of(store)
+    if not medium.exists():
+        raise DseError(f"{str(store)!r} does not exist: expected the store of a run")
+    tree, expand = _told(medium)
+    if study is None:
+        study = _rebuilt(medium, tree)
+    elif not isinstance(study, Study):
+        study = Study.from_toml(study)
+    layout = Layout(study.grid(), expand=expand)
+    identity = stored_identity(study, layout)
+    if "chunks" in tree:  # else only the arrays tell whose store it is
+        belongs(medium, identity)
+    elif tree.get("identity", identity["identity"]) != identity["identity"]:
+        raise DseError(f"{medium.name} is the store of another study: give the right one")
+    files = skeleton(layout, attributes_of(study, expand=expand), identity)
+    return compare(layout, medium, files, repair=repair, listener=listener)
+
+
+def _told(medium: Medium) -> tuple[dict[str, Any], bool]:
+    """What a store tells of its study, by what is whole; and whether its outputs are expanded."""
+    from sweeps.store.records import read_sealed
+    from sweeps.store.skeleton import IDENTITY, ROOT
+
+    tree: dict[str, Any] | None = None
+    with suppress(FileNotFoundError):
+        tree = read_sealed(medium.get(IDENTITY))
+    if tree is None:
+        with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+            said = json.loads(medium.get(ROOT))["attributes"]
+            tree = {key: said[key] for key in ("identity", "study", "model")}
+    if tree is None:
+        names = " and ".join((IDENTITY, ROOT))
+        raise DseError(f"{medium.name} is no store of a study, or both {names} are damaged")
+    return tree, str(tree["identity"]).endswith("-expanded")
+
+
+def _rebuilt(medium: Medium, told: dict[str, Any]) -> Study:
+    """The study as its canonical text tells it; long axes are read from the store."""
+    way_out = "give the study file (--study)"
+    try:
+        tree = json.loads(told["study"])
+        axes = {name: _axis(medium, name, spec) for name, spec in tree["axes"].items()}
+        given = {name: _value(value) for name, value in tree["set"].items()}
+        return Study(**{**tree, "axes": axes, "set": given})
+    except (DseError, ValueError, KeyError, TypeError, OSError) as error:
+        raise DseError(f"the study of {medium.name} cannot be told ({error}): {way_out}") from error
+
+
+def _axis(medium: Medium, name: str, spec: Any) -> Any:
+    if not isinstance(spec, dict) or "sha256" not in spec:
+        return spec
+    data = medium.get(f"{name}/c.0")[:-4]
+    if hashlib.sha256(data).hexdigest() != spec["sha256"]:
+        raise DseError(f"the axis {name} is damaged")
+    return np.frombuffer(data, dtype="<i8" if isinstance(spec["first"], int) else "<f8")
+
+
+def _value(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "sha256" in json.dumps(value):
+        raise DseError("it holds a long table")
+    import xarray as xr
+
+    return xr.DataArray(value["values"], value.get("labels"), value["dims"])

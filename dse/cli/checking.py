@@ -1,0 +1,55 @@
+"""The command `dse verify`: whether a store still holds what was written."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from dse.cli.frame import example, from_store, in_json, listening, put, telling
+
+__all__ = ["verify"]
+
+
+@click.command(
+    epilog=example("dse verify merge.zarr", "dse verify merge.zarr --repair --study study.toml")
+)
+@from_store
+@click.option("--repair", is_flag=True, help="Compute the damaged tiles again, and no others.")
+@click.option(
+    "--study",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The study file, where the store alone does not tell its study.",
+)
+@telling
+@in_json
+@click.pass_context
+def verify(
+    ctx: click.Context, store: str, repair: bool, study: str | None, progress: str, as_json: bool
+) -> None:
+    """Find damage in the store of a run, and repair it.
+
+    Every chunk, record and description is compared with its checksum. What is damaged is named,
+    with the configurations of its tile. Exit status 1 says that there is damage left.
+    """
+    from dse.checking import verify as check
+
+    with listening(progress) as listener:
+        listen: Any = listener or None
+        found = check(store, repair=repair, study=study, listener=listen)
+    data = {
+        "store": store,
+        "tiles": found.tiles,
+        "not_stored_yet": found.pending,
+        "damages": [asdict(damage) for damage in found.damages],
+        "repaired": found.repaired,
+    }
+    lines = [f"{'repaired' if found.repaired else 'damaged'}: {d}" for d in found.damages]
+    if found.pending:
+        lines.append(f"{found.pending:,} tiles are not stored yet: dse run continues")
+    if not found.damages:
+        lines.append(f"{found.tiles - found.pending:,} tiles as they were written: no damage")
+    put(as_json, data, lambda: "\n".join(lines))
+    if found.damages and not found.repaired:
+        ctx.exit(1)
