@@ -59,6 +59,7 @@ KINDS: Mapping[str, Kind] = {
     "heatmap": Kind(shows="a quantity over two axes"),
     "lines": Kind(shows="a quantity over one axis, a line a category"),
     "pareto": Kind(shows="what no other configuration beats in two goals"),
+    "tornado": Kind(shows="how far each axis moves the mean of a quantity"),
 }
 
 _LISTED = "\n".join(f"  {name:<13} {kind.shows}" for name, kind in KINDS.items())

@@ -14,6 +14,7 @@ from dse.plots.laws import law_figure
 from dse.plots.maps import categories, heatmap
 from dse.plots.sharing import efficiency
 from dse.plots.threads import mwp, runtime, zigzag
+from dse.plots.tornado import tornado
 from dse.plots.transits import transit
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "runtime",
     "sms",
     "temperature",
+    "tornado",
     "transit",
     "zigzag",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from dse.plots.frame import axes_of, legend, side
 from dse.plots.looks import LOOKS
-from dse.plots.sources import Source, dataset, needed, select
+from dse.plots.sources import Source, dataset, needed
 from dse.study import Study
 from sweeps.answers import texts_of
 
@@ -50,8 +50,7 @@ def tornado(
 
     texts = texts_of(where, "where")
     if at or not isinstance(source, Study):
-        names = [quantity, *needed(source, None, texts)]
-        source = select(dataset(source, names), at or {})
+        source = dataset(source, needed(source, quantity, texts), at)
     return draw(sensitivity(source, output=quantity, where=texts), quantity, ax)
 
 

@@ -32,6 +32,7 @@ DRAWN = {
     "heatmap": "study.toml --quantity time --minimize time --where active_sms<=16",
     "lines": "study.toml --quantity time --over active_sms --minimize time",
     "pareto": "study.toml --minimize time,active_sms",
+    "tornado": "study.toml --quantity time --at active_sms=16 --where occupancy>=0.5",
 }
 
 
