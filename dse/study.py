@@ -287,8 +287,6 @@ class Study:
         from sweeps.answers import one_goal
         from sweeps.certify import best_of
 
-        if method not in ("auto", "scan"):
-            raise DseError(f"method = {method!r}: expected 'auto' or 'scan'")
         goal = one_goal(minimize, maximize)
         grid = self._question([goal.text], where)
         return best_of(grid, goal, per=per, top=top, method=method, time_limit=time_limit, gap=gap)
