@@ -174,6 +174,7 @@ def test_the_interface_holds_what_is_promised() -> None:
         *("DseError", "Study", "advise", "best_config", "calibrate", "disagreement", "equation"),
         *("evaluate", "export", "fit"),
         *("machine", "machines", "model", "models", "open", "optimum", "pareto", "quantity"),
+        "sensitivity",
         *("workload", "workloads"),
     }
     assert promised <= set(dse.__all__) <= set(dir(dse))
