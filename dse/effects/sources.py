@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.effects.grids import Values
 from dse.effects.slopes import Slopes, arc, at_point
 from dse.study import Study
 from sweeps.answers import Goal
 from sweeps.dataset import axis_coordinates, describe, quantities_of
-from sweeps.decompose import BLOCK
-from sweeps.grid import FEASIBLE, Grid
+from sweeps.grid import FEASIBLE
 from sweeps.questions import Table
-from sweeps.scan import dims_of, objective_node
 from sweeps.space import parse_axis
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse
-from symbolic.ops import interpret_all, references
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Source", "read_source"]
 
 Floats = NDArray[np.float64]
+#: Points of a block of a Dataset.
+BLOCK = 1 << 20
 _RESERVED = ("axis", "input", "output")
 
 
@@ -37,7 +37,7 @@ class Source:
     """What is analysed: formulas over axes.
 
     ``coords`` are (dims, values, attributes) by axis; ``point`` an index along each, given for the
-    axes of ``fixed``; ``asked`` whether the formulas were named; ``limit`` the points of a block.
+    axes of ``fixed``; ``asked`` whether the formulas were named.
     """
 
     texts: tuple[str, ...]
@@ -47,8 +47,13 @@ class Source:
     point: Mapping[str, int]
     fixed: frozenset[str]
     attributes: Mapping[str, Any]
-    limit: int
     _of: Any
+
+    @property
+    def limit(self) -> int:
+        """Points of a block."""
+        found: int = self._of.limit
+        return found
 
     def dims(self, text: str) -> tuple[str, ...]:
         """The axes on which a formula, or whether its points count, depends."""
@@ -62,6 +67,8 @@ class Source:
 
     def slopes(self) -> Slopes:
         """Elasticities at the point."""
+        if isinstance(self._of, Values):
+            return at_point(self._of.grid, self.texts, self.point)
         found: Slopes = self._of.slopes(self)
         return found
 
@@ -95,43 +102,6 @@ def _no_flag(text: str, flags: Any) -> None:
 
 
 # --- a study
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OfGrid:
-    grid: Grid
-
-    def dims(self, text: str) -> tuple[str, ...]:
-        return self.grid.ordered(dims_of(self.grid, [Goal(text=text, sign=1.0)]))
-
-    def block(self, text: str, bounds: Mapping[str, slice]) -> Floats:
-        grid, goal = self.grid, Goal(text=text, sign=1.0)
-        dims = tuple(bounds)
-        switched = [dim for dim in dims if dim in grid.switch_axes]
-        plain = [dim for dim in dims if dim not in grid.switch_axes]
-        inner = (*switched, *plain)
-        full = np.empty([bounds[dim].stop - bounds[dim].start for dim in inner])
-        for index, key in grid.keys(dims):
-            within = [i - bounds[d].start for d, i in zip(switched, index, strict=True)]
-            sizes = zip(within, full.shape, strict=False)
-            if not all(0 <= i < size for i, size in sizes):
-                continue
-            node = objective_node(grid, key, goal)
-            values = {}
-            for name in references(node):
-                leaf = np.atleast_1d(grid.leaves[key][name].over(plain))
-                cuts = [
-                    slice(None) if size == 1 else bounds[dim]
-                    for dim, size in zip(plain, leaf.shape, strict=False)
-                ]
-                values[name] = leaf[tuple(cuts)]
-            with np.errstate(all="ignore"):
-                piece: tuple[Any, ...] = (*within, ...)
-                full[piece] = interpret_all((node,), values)[0]
-        return full.transpose([inner.index(dim) for dim in dims])
-
-    def slopes(self, source: Source) -> Slopes:
-        return at_point(self.grid, source.texts, source.point)
-
-
 def _of_study(
     study: Study, texts: tuple[str, ...] | None, where: tuple[str, ...], at: Mapping[str, Any]
 ) -> Source:
@@ -158,9 +128,8 @@ def _of_study(
         units={t: str(describe(grid, t).get("units", "")) for t in named if t in quantities},
         point=point,
         fixed=frozenset(at),
-        limit=BLOCK,
         attributes={"model": study.model, "study": study.text()},
-        _of=_OfGrid(grid=grid),
+        _of=Values(grid=grid),
     )
 
 
@@ -170,6 +139,7 @@ class _OfTable:
     ds: xr.Dataset
     where: tuple[str, ...]
     table: Table
+    limit: int = BLOCK
 
     def dims(self, text: str) -> tuple[str, ...]:
         nodes = [parse(text, self.table.quantities), *self.table.conditions]
@@ -263,7 +233,6 @@ def _of_dataset(
         units={t: str(ds[t].attrs.get("units", "")) for t in named if t in ds.variables},
         point=point,
         fixed=frozenset(at),
-        limit=16 * BLOCK,
         attributes=kept,
         _of=_OfTable(ds=ds, where=where, table=table),
     )

@@ -127,6 +127,27 @@ def test_predictions_stand_beside_what_was_measured() -> None:
     assert float(best.time) >= float(dse.optimum(ds, minimize="time").time)
 
 
+def test_a_fit_of_measured_rows_leaves_failed_ones_out(tmp_path: Path) -> None:
+    text = "core_clock [MHz],time [ms]\n607,18.096\n810,13.723\n900,crashed\n1012,11.049\n"
+    path = write(tmp_path / "runs.csv", text + "1202,9.3311\n1328,8.6014\n")
+    given: dict[str, Any] = {"free": ["stall_time", "core_cycles"], "residuals": "relative"}
+    ds = dse.open(path, axes="core_clock")
+    found = dse.fit("clock_scaling", ds, to="time", columns=["core_clock", "time"], **given)
+    write(path, path.read_text().replace("900,crashed\n", ""))
+    alike = dse.fit("clock_scaling", path, to="time", **given)
+    assert found["core_cycles"] == pytest.approx(alike["core_cycles"])
+    predicted = dse.evaluate(
+        "clock_scaling",
+        core_clock=ds.core_clock,
+        outputs=["time"],
+        **{name: found[name] for name in given["free"]},
+    )
+    error = abs(predicted.time / ds.time - 1)
+    assert error.sizes == {"core_clock": 6}
+    assert float(error.max()) < 0.02
+    assert int(error.isnull().sum()) == 1
+
+
 # --- T4 and caches of our own
 def test_t4_as_it_is_told() -> None:
     ds = dse.open(T4)

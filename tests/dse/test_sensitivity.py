@@ -69,7 +69,7 @@ def test_infeasible_points_do_not_count_in_memory_streamed_and_stored(
     assert whole["total"].values[0] == pytest.approx(np.array(total) / np.nanvar(values))
     assert int(whole.counted[0]) == int((~np.isnan(values)).sum()) < int(whole.points[0]) == 42
     assert "are left out" in whole.attrs["treatment"]
-    monkeypatch.setattr("dse.effects.sources.BLOCK", 5)
+    monkeypatch.setattr("dse.effects.grids._SMALL", 5)
     dse.export(ds, tmp_path / "m.zarr")
     with dse.open(tmp_path / "m.zarr") as stored:
         for source in (study, ds, stored):
@@ -78,6 +78,23 @@ def test_infeasible_points_do_not_count_in_memory_streamed_and_stored(
                 assert again[name].values == pytest.approx(whole[name].values, rel=1e-9), name
     tighter = dse.sensitivity(merge(), output="time", where="time <= 100 ms")
     assert tighter["first"].values == pytest.approx(whole["first"].values)
+
+
+@pytest.mark.parametrize("limit", [16, 60, 10_000])
+def test_a_compiled_nest_gives_the_same(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """In blocks that are cut along any axes, those of a nest included; a part of its points."""
+    axes = {**merge().axes, "core_clock": ["1.0 GHz", "1.2 GHz", "1.4 GHz"]}
+    study = merge(axes=axes, where=["time <= 100 ms"])
+    values = study.run()
+    values = np.where(values.feasible & np.isfinite(values.time), values.time, np.nan)
+    first, total = by_definition(values)
+    monkeypatch.setattr("dse.effects.grids.COMPILED", 1)
+    monkeypatch.setattr("dse.effects.grids._SMALL", 1)
+    monkeypatch.setattr("dse.effects.grids._LARGE", limit)
+    found = dse.sensitivity(study, output="time")
+    assert found["first"].values[0] == pytest.approx(np.array(first) / np.nanvar(values))
+    assert found["total"].values[0] == pytest.approx(np.array(total) / np.nanvar(values))
+    assert int(found.counted.item()) == int((~np.isnan(values)).sum())
 
 
 def test_switches_and_zips_are_axes_too() -> None:

@@ -1,0 +1,115 @@
+"""Values of a formula anywhere on a study's grid, in blocks: by NumPy, or by a compiled nest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.answers import Goal
+from sweeps.grid import Grid, Leaf
+from sweeps.run import prepare
+from sweeps.scan import dims_of, objective_node
+from symbolic.ops import interpret_all, references
+
+__all__ = ["COMPILED", "Values"]
+
+Floats = NDArray[np.float64]
+#: Points from which on a nest is worth its compilation; its blocks keep no steps between.
+COMPILED, _LARGE, _SMALL = 1 << 22, 1 << 20, 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """A grid, of which formulas are evaluated block by block."""
+
+    grid: Grid
+    _kept: dict[tuple[str, ...], Grid] = field(default_factory=dict)
+
+    @property
+    def limit(self) -> int:
+        """Points of a block."""
+        return _LARGE if self.grid.points >= COMPILED else _SMALL
+
+    def dims(self, text: str) -> tuple[str, ...]:
+        """The axes on which a formula, or feasibility, depends."""
+        return self.grid.ordered(dims_of(self.grid, [Goal(text=text, sign=1.0)]))
+
+    def block(self, text: str, bounds: Mapping[str, slice]) -> Floats:
+        """The values within a slice of each axis; infinite where a point does not count."""
+        grid, goal = self.grid, Goal(text=text, sign=1.0)
+        dims = tuple(bounds)
+        switched = [dim for dim in dims if dim in grid.switch_axes]
+        plain = [dim for dim in dims if dim not in grid.switch_axes]
+        inner = (*switched, *plain)
+        full = np.empty([bounds[dim].stop - bounds[dim].start for dim in inner])
+        points = math.prod(full.shape[len(switched) :])
+        compiled = points > _SMALL and math.prod(grid.shape(dims)) >= COMPILED
+        for index, key in grid.keys(dims):
+            within = [i - bounds[d].start for d, i in zip(switched, index, strict=True)]
+            if not all(0 <= i < size for i, size in zip(within, full.shape, strict=False)):
+                continue
+            piece: tuple[Any, ...] = (*within, ...)
+            if compiled:
+                full[piece] = self._by_nest(goal, key, {dim: bounds[dim] for dim in plain})
+                continue
+            node = objective_node(grid, key, goal)
+            values = {}
+            for name in references(node):
+                leaf = np.atleast_1d(grid.leaves[key][name].over(plain))
+                cuts = [
+                    slice(None) if size == 1 else bounds[dim]
+                    for dim, size in zip(plain, leaf.shape, strict=False)
+                ]
+                values[name] = leaf[tuple(cuts)]
+            with np.errstate(all="ignore"):
+                full[piece] = interpret_all((node,), values)[0]
+        return full.transpose([inner.index(dim) for dim in dims])
+
+    def _by_nest(self, goal: Goal, key: tuple[str, ...], bounds: Mapping[str, slice]) -> Floats:
+        """As above, the axes that are cut outermost, so that the block is one piece of memory."""
+        sizes = {dim: part.stop - part.start for dim, part in bounds.items()}
+        cut = [dim for dim in bounds if sizes[dim] < self.grid.axes[dim].size]
+        known = (order for order in self._kept if {*order[: len(cut)]} == {*cut})
+        if any(sizes[dim] > 1 for dim in cut) or (order := next(known, None)) is None:
+            cut.sort(key=lambda dim: sizes[dim])  # the one with several values innermost
+            order = (*cut, *(dim for dim in bounds if dim not in cut))
+        grid = self._in_order(order)
+        ready = prepare(grid, key, order, [(objective_node(grid, key, goal), "float")])
+        outer = len(ready.sizes) - 1
+        row = order[outer:]
+        low = 0
+        for dim in row:
+            low = low * grid.axes[dim].size + bounds[dim].start
+        ends = [(bounds[dim].start, bounds[dim].stop) for dim in order[:outer]]
+        ends.append((low, low + math.prod(sizes[dim] for dim in row)))
+        origin = 0
+        for dim in order:
+            origin = origin * grid.axes[dim].size + bounds[dim].start
+        found = np.empty(math.prod(sizes.values()))
+        ready.run(np.array(ends, dtype=np.int64).reshape(-1), origin, found)
+        shaped = found.reshape([sizes[dim] for dim in order])
+        return shaped.transpose([order.index(dim) for dim in bounds])
+
+    def _in_order(self, order: Sequence[str]) -> Grid:
+        """The grid with some axes in another order, before all others."""
+        key = tuple(order)
+        if key not in self._kept:
+            names = (*order, *(axis for axis in self.grid.axes if axis not in order))
+            leaves = {
+                labels: {name: _transposed(leaf, names) for name, leaf in known.items()}
+                for labels, known in self.grid.leaves.items()
+            }
+            axes = {name: self.grid.axes[name] for name in names}
+            self._kept[key] = replace(self.grid, axes=axes, leaves=leaves, _dims={}, kept={})
+        return self._kept[key]
+
+
+def _transposed(leaf: Leaf, order: Sequence[str]) -> Leaf:
+    axes = tuple(axis for axis in order if axis in leaf.axes)
+    array = leaf.array.transpose([leaf.axes.index(axis) for axis in axes]) if axes else leaf.array
+    return replace(leaf, axes=axes, array=array)
