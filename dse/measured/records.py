@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -218,14 +219,14 @@ def _measured(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
 
 
 def _number(value: Any) -> float | None:
-    if _is_missing(value):
+    """A finite number, or None: an infinity stands for a failure too."""
+    if _is_missing(value) or not (_is_number(value) or isinstance(value, str)):
         return None
-    if _is_number(value):
-        return float(value)
     try:
-        return float(value) if isinstance(value, str) else None
-    except ValueError:
+        number = float(value)
+    except (ValueError, OverflowError):
         return None
+    return number if math.isfinite(number) else None
 
 
 def _unit(

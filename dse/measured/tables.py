@@ -113,7 +113,7 @@ def _values(column: Any) -> list[Any]:
             if not gone
         )
         return [
-            value if gone else (int(number) if whole else float(number))
+            value if gone or value is None else (int(value) if whole else float(number))
             for value, number, gone in zip(listed, numbers.tolist(), missing, strict=True)
         ]
     return listed

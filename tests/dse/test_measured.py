@@ -347,6 +347,14 @@ def test_a_sparse_grid_too_large_is_refused(tmp_path: Path) -> None:
         dse.open(tmp_path / "sparse.csv", axes=list("abc"), shape="grid")
 
 
+def test_large_numbers_stay_exact_and_infinities_are_failures(tmp_path: Path) -> None:
+    path = write(tmp_path / "odd.csv", "a,time\n9007199254740993,1e400\n2,-inf\n3,0x10\n4,5\n")
+    ds = dse.open(path, axes="a")
+    assert ds.a.values.tolist() == [2, 3, 4, 9007199254740993]
+    assert ds.time.values.tolist() == pytest.approx([np.nan, np.nan, 5, np.nan], nan_ok=True)
+    assert statuses(ds) == ["-inf", "0x10", "correct", "inf"]
+
+
 def test_many_reasons_are_told_as_one(tmp_path: Path) -> None:
     lines = ["a,time", *(f"{k},reason {k}" for k in range(300)), "300,1"]
     ds = dse.open(write(tmp_path / "many.csv", "\n".join(lines)), axes="a")
