@@ -110,11 +110,11 @@ def _difference(theirs: Any, ours: dict[str, Any]) -> str:
             return f"the {key} stand in another order"
         if a != b:
             return f"its {key} is {_short(a)}, not {_short(b)}"
+    if theirs["identity"] == ours["identity"]:
+        return "the same one, cut into other tiles"
     if str(theirs["identity"]).removesuffix(_EXPANDED) == ours["identity"].removesuffix(_EXPANDED):
         expanded = theirs["identity"].endswith(_EXPANDED)
         return f"its outputs are {'' if expanded else 'not '}expanded over all axes"
-    if theirs["identity"] == ours["identity"]:
-        return "the same one, cut into other tiles"
     for key, name in (("equations", "equation of"), ("values", "value of")):
         a, b = theirs.get(key, {}), ours[key]
         for what in dict.fromkeys([*b, *a]):

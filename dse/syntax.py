@@ -21,6 +21,7 @@ def syntax(function: Callable[..., Any]) -> str | None:
         path = inspect.getsourcefile(function)
     except TypeError:
         return None
+    linecache.checkcache(path)
     lines = linecache.getlines(path) if path is not None else []
     try:
         tree = ast.parse("".join(lines))

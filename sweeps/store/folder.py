@@ -7,7 +7,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -109,27 +109,24 @@ class Folder:
                 yield
             return
         parent = self.path.parent
-        for left in parent.glob(f".{self.path.name}.*{_PART}"):
-            with suppress(DseError, OSError), _locked(left / _LOCK, self.name):
-                shutil.rmtree(left)
         beside = parent / f".{self.path.name}.{uuid.uuid4().hex[:8]}{_PART}"
-        try:
-            beside.mkdir()
-            (beside / HIDDEN).mkdir()
-            (beside / _LOCK).touch()
-        except OSError as error:
-            raise DseError(
-                f"cannot write in {parent}: {error.strerror}; create the folder, or choose "
-                "another place"
-            ) from error
-        try:
-            with _locked(beside / _LOCK, self.name):
-                self._place = beside
+        with ExitStack() as stack:
+            with _alone(parent):  # else what others are about to lock would look like a leftover
+                for left in parent.glob(f".{self.path.name}.*{_PART}"):
+                    with suppress(DseError, OSError), _locked(left / _LOCK, self.name):
+                        shutil.rmtree(left)
+                try:
+                    (beside / HIDDEN).mkdir(parents=True)
+                    stack.enter_context(_locked(beside / _LOCK, self.name))
+                except OSError as error:
+                    raise _unwritable(parent, error) from error
+            self._place = beside
+            try:
                 yield
-        finally:
-            self._place = self.path
-            if beside.exists():
-                shutil.rmtree(beside)
+            finally:
+                self._place = self.path
+                if beside.exists():
+                    shutil.rmtree(beside)
 
     def create(self, files: Mapping[str, bytes]) -> None:
         """Fill the folder beside, then give it its name."""
@@ -164,6 +161,32 @@ class Folder:
         """Rename, unless another process writes here."""
         with _locked(self.path / _LOCK, self.name):
             self.path.rename(to)
+
+
+def _unwritable(folder: Path, error: OSError) -> DseError:
+    return DseError(
+        f"cannot write in {folder}: {error.strerror}; create the folder, or choose another place"
+    )
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Waits until no other process is here too, for a few moments."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    except (ImportError, AttributeError):
+        yield
+        return
+    try:
+        with suppress(OSError):  # some file systems know no locks of folders
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ class Source:
         self.names = (*part.outputs, *([FEASIBLE] if inside else []))
         self.names = tuple(dict.fromkeys(self.names))
         self.inside = inside
-        self.small = math.prod(grid.shape(self.plain)) <= sweeps.run.SMALL
+        self.small = not self.plain or math.prod(grid.shape(self.plain)) <= sweeps.run.SMALL
         self._buffers = [np.empty(0, dtype=layout.dtype(name)) for name in self.names]
 
     def _key(self, tile: Tile) -> tuple[str, ...]:

@@ -1,0 +1,423 @@
+"""A stored sweep through what happens to it: kills, damage, a full disk, others at the work."""
+
+from __future__ import annotations
+
+import errno
+import json
+import random
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+
+import dse
+import sweeps.run
+import sweeps.store.fill
+import sweeps.store.layout
+from dse import DseError, Study
+from dse.cli import main
+from sweeps.store.folder import Folder
+from tests.dse.killing import STUDY, files
+from tests.oracles.compare import identical
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many tiles, computed by NumPy: nothing is compiled."""
+    monkeypatch.setattr(sweeps.run, "SINGLE", 1 << 11)
+    monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 11)
+    monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
+
+
+@pytest.fixture
+def study() -> Study:
+    return Study(**STUDY)
+
+
+def plain(place: Path | str) -> xr.Dataset:
+    """What anybody's xarray reads, with every warning an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with xr.open_zarr(place) as ds:
+            return ds.load()
+
+
+def alike(found: xr.Dataset, expected: xr.Dataset) -> None:
+    """The same values, types and attributes; labels are stored as text of any length."""
+    identical(found[list(expected.data_vars)].drop_vars("supply"), expected.drop_vars("supply"))
+    assert found.supply.values.tolist() == expected.supply.values.tolist()
+
+
+def test_twelve_kills() -> None:
+    command = [sys.executable, "-m", "tests.dse.killing", "12", "6"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["kills"] == 12
+
+
+# --- what is stored
+
+
+def test_it_is_the_dataset_of_a_run_in_memory(study: Study, tmp_path: Path) -> None:
+    expected = study.run()
+    found = study.run(store=tmp_path / "a.zarr")
+    assert found.chunks
+    alike(found.load(), expected)
+    alike(plain(tmp_path / "a.zarr"), expected)
+    assert found.cs_transition.dims == ()
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_the_same_bytes_by_any_number_of_threads(
+    study: Study, tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study.run(store=tmp_path / "a.zarr")
+    monkeypatch.setattr(sweeps.store.fill, "threads", lambda: count)
+    study.run(store=tmp_path / "b.zarr")
+    assert files(tmp_path / "a.zarr") == files(tmp_path / "b.zarr")
+
+
+def test_a_url(study: Study) -> None:
+    import fsspec
+
+    url = "memory://sweeps/url.zarr"
+    expected = study.run()
+    alike(study.run(store=url).load(), expected)
+    alike(dse.open(url).load(), expected)
+    alike(plain(url), expected)
+    assert dse.verify(url).damages == ()
+    fs = fsspec.filesystem("memory")
+    fs.rm_file("/sweeps/url.zarr/bound/c.0.0.0")
+    (damage,) = dse.verify(url, repair=True).damages
+    assert damage.file == "bound/c.0.0.0"
+    assert dse.verify(url).damages == ()
+    with pytest.raises(DseError, match="is the store of another study"):
+        Study(**{**STUDY, "where": ()}).run(store=url)
+    Study(**{**STUDY, "where": ()}).run(store=url, fresh=True)
+    alike(dse.open("memory://sweeps/url.old-1.zarr").load(), expected)
+    with pytest.raises(DseError, match=r"does not exist|no zarr store"):
+        dse.open("memory://nowhere.zarr")
+    with pytest.raises(DseError, match="cannot be reached"):
+        study.run(store="nosuch://x.zarr")
+
+
+def test_an_object_store_that_was_begun_and_no_more(study: Study) -> None:
+    import fsspec
+
+    url, fs = "memory://sweeps/begun.zarr", fsspec.filesystem("memory")
+    study.run(store=url)
+    whole = {key: fs.cat_file(key) for key in fs.find("/sweeps/begun.zarr")}
+    for key in whole:
+        if not key.endswith("identity"):
+            fs.rm_file(key)
+    study.run(store=url)
+    assert {key: fs.cat_file(key) for key in fs.find("/sweeps/begun.zarr")} == whole
+
+
+def test_the_command_speaks_urls(study: Study, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(
+        'model = "transit"\noutputs = ["cs_throughput"]\n[axes]\nthreads = [1, 2, 3]\n'
+        "[set]\nintensity = 10\nlanes_width = 32\nms_peak = 1\nmem_latency = 600\n"
+    )
+    url, run = "memory://sweeps/cli.zarr", CliRunner().invoke
+    said = run(main, ["run", str(tmp_path / "study.toml"), "--store", url, "--progress", "json"])
+    assert said.exit_code == 0, said.output
+    assert f"dataset: {url}" in said.stdout
+    assert json.loads(said.stderr.splitlines()[-1])["done"] == 3
+    said = run(main, ["optimum", url, "--maximize", "cs_throughput", "--json"])
+    assert json.loads(said.stdout)["rows"][0]["threads"] == 3
+    assert "no damage" in run(main, ["verify", url]).stdout
+
+
+# --- who may write
+
+
+def test_a_second_process_is_told(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    code = (
+        "import sys, fcntl, time; file = open(sys.argv[1], 'ab'); fcntl.flock(file, fcntl.LOCK_EX);"
+        "print('locked', flush=True); time.sleep(60)"
+    )
+    study.run(store=path)
+    (path / ".simt-dse" / "tiles" / "0.0.0.0").unlink()
+    command = [sys.executable, "-c", code, str(path / ".simt-dse" / "lock")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "locked\n"
+        for more in ({}, {"fresh": True}):
+            with pytest.raises(DseError, match="is being written by another process"):
+                study.run(store=path, **more)
+        process.kill()
+    study.run(store=path)  # a process that was killed holds no lock
+    assert dse.verify(path).damages == ()
+
+
+def test_two_that_begin_at_the_same_time(study: Study, tmp_path: Path) -> None:
+    said: list[str] = []
+    gate = threading.Barrier(4)
+
+    def run() -> None:
+        mine = Study(**STUDY)
+        gate.wait()
+        try:
+            mine.run(store=tmp_path / "a.zarr")
+        except DseError as error:
+            said.append(str(error))
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all("another process" in text for text in said)
+    assert len(said) < 4
+    alike(study.run(store=tmp_path / "a.zarr").load(), study.run())
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zarr"]
+
+
+def test_leftovers_are_swept(study: Study, tmp_path: Path) -> None:
+    study.run(store=tmp_path / "calm.zarr")
+    left = tmp_path / ".a.zarr.0123abcd.part" / ".simt-dse"
+    left.mkdir(parents=True)
+    (left / "lock").touch()
+    study.run(store=tmp_path / "a.zarr")
+    assert not left.parent.exists()
+    (tmp_path / "a.zarr" / ".simt-dse" / "tiles" / "0.0.0.0").unlink()
+    (tmp_path / "a.zarr" / "bound" / "c.0.0.0.part").write_bytes(b"half")
+    (damage, *_) = [d for d in dse.verify(tmp_path / "a.zarr").damages if ".part" in d.file]
+    assert "left unfinished" in damage.problem
+    study.run(store=tmp_path / "a.zarr")
+    assert files(tmp_path / "a.zarr") == files(tmp_path / "calm.zarr")
+
+
+# --- a full disk
+
+
+def test_a_full_disk(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left, inner = 150_000, Folder.writing
+
+    @contextmanager
+    def quota(self: Folder, key: str) -> Iterator[Callable[[Any], None]]:
+        with inner(self, key) as write:
+
+            def counted(data: Any) -> None:
+                nonlocal left
+                size = memoryview(data).nbytes
+                write(memoryview(data).cast("B")[: max(left, 0)])
+                left -= size
+                if left < 0:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+
+            yield counted
+
+    path = tmp_path / "a.zarr"
+    monkeypatch.setattr(Folder, "writing", quota)
+    monkeypatch.setattr(sweeps.store.fill, "threads", lambda: 3)
+    with pytest.raises(DseError, match=r"No space left on device; [1-9][0-9]? of 21 t") as said:
+        study.run(store=path)
+    assert "the same command continues" in str(said.value)
+    assert not [key for key in files(path) if key.endswith(".part")]
+    stored, expected = plain(path), study.run()
+    blank = stored.ms_throughput.isnull()
+    assert bool((blank | (stored.ms_throughput == expected.ms_throughput)).all())
+    assert dse.verify(path).pending
+    left = 1 << 30
+    study.run(store=path)
+    study.run(store=tmp_path / "calm.zarr")
+    assert files(path) == files(tmp_path / "calm.zarr")
+
+
+# --- damage
+
+
+def damaged(path: Path, draw: random.Random) -> str:
+    """Do something bad to a file; gives its key."""
+    files_ = sorted(p for p in path.rglob("*") if p.is_file() and p.name != "lock")
+    file = draw.choice(files_)
+    data = bytearray(file.read_bytes())
+    what = draw.choice(["flip", "cut", "remove", "zeros", "longer"])
+    place = draw.randrange(len(data))
+    if what == "flip":
+        data[place] ^= 1 << draw.randrange(8)
+    elif what == "cut":
+        data = data[:place]
+    elif what == "zeros":
+        data[place] ^= 0xFF
+        data[place + 1 :] = bytes(len(data) - place - 1)
+    elif what == "longer":
+        data += b"x"
+    file.write_bytes(bytes(data))
+    if what == "remove":
+        file.unlink()
+    return file.relative_to(path).as_posix()
+
+
+def test_fifty_corruptions(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.zarr"
+    study.run(store=path)
+    whole, draw = files(path), random.Random(5)
+    computed: list[str] = []
+    inner = sweeps.store.fill.store_tile
+
+    def counted(layout: Any, source: Any, tile: Any, medium: Any) -> Any:
+        computed.append(tile.name)
+        return inner(layout, source, tile, medium)
+
+    monkeypatch.setattr(sweeps.store.fill, "store_tile", counted)
+    for _ in range(50):
+        key = damaged(path, draw)
+        computed.clear()
+        found = dse.verify(path)
+        assert [damage.file for damage in found.damages] == [key]
+        assert not found.repaired
+        repaired = dse.verify(path, repair=True)
+        assert repaired.repaired
+        assert computed == [damage.tile for damage in repaired.damages if damage.tile]
+        assert files(path) == whole
+
+
+def test_damage_is_named(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    study.run(store=path)
+    chunk = path / "ms_throughput" / "c.3.1.0"
+    data = bytearray(chunk.read_bytes())
+    data[7] ^= 16
+    chunk.write_bytes(data)
+    with pytest.raises(ValueError, match="checksum do not match"):
+        plain(path)
+    done = CliRunner().invoke(main, ["verify", str(path)])
+    assert done.exit_code == 1
+    assert done.stdout == (
+        "damaged: ms_throughput/c.3.1.0: its checksum is another one "
+        "(tile 0.3.1.0: threads = 13 to 16, supply = sharp)\n"
+    )
+    said = CliRunner().invoke(main, ["verify", str(path), "--repair", "--json"])
+    assert said.exit_code == 0
+    assert json.loads(said.stdout)["damages"][0]["file"] == "ms_throughput/c.3.1.0"
+    alike(plain(path), study.run())
+    assert "21 tiles as they were written" in CliRunner().invoke(main, ["verify", str(path)]).stdout
+
+
+def test_a_run_repairs_what_it_sees(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    study.run(store=path)
+    whole = files(path)
+    (path / "bound" / "c.1.0.0").write_bytes(b"short")
+    (path / ".simt-dse" / "tiles" / "0.2.1.0").write_text("{}")
+    (path / ".simt-dse" / "finished").unlink()
+    heard: list[Any] = []
+    study.run(store=path, progress=heard.append)
+    assert files(path) == whole
+    assert heard[-1].done == heard[-1].total
+    assert heard[-1].done - heard[-1].skipped == 2 * 4 * 500
+
+
+def test_the_study_of_a_store(tmp_path: Path) -> None:
+    """Long axes, tables, zips and labels are found again; else the study file is asked for."""
+    table = xr.DataArray([10.0, 20.0], {"supply": ["smooth", "sharp"]}, ["supply"])
+    spec: dict[str, Any] = {
+        "model": "transit",
+        "axes": {
+            "supply": ["smooth", "sharp"],
+            "mem_latency": np.linspace(100, 900, 1500),
+            "pair": {"zip": {"threads": [1, 32], "intensity": [4, 8.5]}},
+        },
+        "set": {"lanes_width": 32, "ms_peak": "0.5 + 0.1"},
+        "where": ["ms_throughput <= 0.5"],
+    }
+    Study(**spec).run(store=tmp_path / "a.zarr", expand=True)
+    assert dse.verify(tmp_path / "a.zarr").damages == ()
+    (tmp_path / "a.zarr" / ".simt-dse" / "identity").write_text("{")
+    (damage,) = dse.verify(tmp_path / "a.zarr", repair=True).damages
+    assert damage.file == ".simt-dse/identity"
+    axis = tmp_path / "a.zarr" / "mem_latency" / "c.0"
+    axis.write_bytes(axis.read_bytes()[::-1])
+    with pytest.raises(DseError, match=r"the axis mem_latency is damaged\): give the study file"):
+        dse.verify(tmp_path / "a.zarr")
+    assert dse.verify(tmp_path / "a.zarr", study=Study(**spec), repair=True).repaired
+    with pytest.raises(DseError, match="is the store of another study"):
+        dse.verify(
+            tmp_path / "a.zarr", study=Study(**{**spec, "set": {**spec["set"], "ms_peak": 1}})
+        )
+    spec["axes"]["pair"] = {"zip": {"threads": [1, 32]}}
+    spec["set"]["intensity"] = table
+    Study(**spec).run(store=tmp_path / "b.zarr")
+    assert dse.verify(tmp_path / "b.zarr").damages == ()
+    with pytest.raises(DseError, match="does not exist"):
+        dse.verify(tmp_path / "c.zarr")
+
+
+# --- whose store it is
+
+OWN = '''"""A model."""
+import dse
+from symbolic.ops import minimum
+OUTPUTS = ("reach", "steps")
+width = dse.quantity("width", domain="[0, inf)")
+FACTOR = 2
+@dse.equation(source="here")
+def reach(width):
+    """How far."""
+    return width * 3
+def helper(width):
+    return width * FACTOR
+@dse.equation(source="here", table=True)
+def steps(width):
+    # how many
+    return helper(width) + 1
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("width * 3", "width * 4", "its equation of reach is another one"),
+        ("FACTOR = 2", "FACTOR = 5", "its equation of steps is another one"),
+        ("width * FACTOR", "width + FACTOR", "its equation of steps is another one"),
+        ("# how many", "# how many of them", None),
+        ('"""How far."""', '"""How far it is."""', None),
+    ],
+)
+def test_a_changed_equation_is_named(old: str, new: str, said: str | None, tmp_path: Path) -> None:
+    def own(text: str) -> Study:
+        (tmp_path / "own.py").write_text(text)
+        return Study(model="own.py", axes={"width": [1, 2, 3]}, folder=tmp_path)
+
+    own(OWN).run(store=tmp_path / "a.zarr")
+    changed = own(OWN.replace(old, new))
+    if said is None:
+        assert changed.run(store=tmp_path / "a.zarr").steps.values.tolist() == [3, 5, 7]
+        return
+    with pytest.raises(DseError, match=said):
+        changed.run(store=tmp_path / "a.zarr")
+
+
+def test_an_equation_without_source_is_swept_and_not_stored(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    study = Study(model="own.py", axes={"width": [1, 2, 3]}, folder=tmp_path)
+    (tmp_path / "own.py").unlink()
+    with pytest.raises(DseError, match=r"steps .* has no source text.* but not stored"):
+        study.run(store=tmp_path / "a.zarr")
+    assert study.run().steps.values.tolist() == [3, 5, 7]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_tiles_are_refused(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study.run(store=tmp_path / "a.zarr")
+    monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 10)
+    monkeypatch.setattr(sweeps.run, "SINGLE", 1 << 10)
+    with pytest.raises(DseError, match="the same one, cut into other tiles"):
+        study.run(store=tmp_path / "a.zarr")

@@ -1,0 +1,150 @@
+"""The parts of a store: tiles that cover every point once, records that say what is in them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sweeps.run
+import sweeps.store.layout
+import sweeps.store.tiles
+from dse import Study
+from sweeps.grid import FEASIBLE
+from sweeps.store.layout import Layout
+from sweeps.store.medium import medium_of
+from sweeps.store.records import EXTREMES, RECORDS, Summary, read_sealed, sealed
+from sweeps.store.zarr_format import checksum
+from tests.oracles.compare import identical
+from tests.sweeps.test_run import STUDIES
+
+REAL = (0.0, -0.0, 1.0, 1.0, 2.5, -3.0, math.inf, -math.inf, math.nan)
+
+
+@pytest.mark.parametrize("expand", [False, True])
+@pytest.mark.parametrize("tile", [1, 7, 60, 1 << 21])
+@pytest.mark.parametrize("name", ["switches and a zip", "machines, rules broken in parts"])
+def test_tiles_cover_every_point_once(
+    name: str, tile: int, expand: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.store.layout, "TILE", tile)
+    study = Study(**STUDIES[name])
+    if name != "switches and a zip" and tile < 60:
+        monkeypatch.setattr(sweeps.store.layout, "TILE", tile + 60)
+    layout = Layout(study.grid(), expand=expand)
+    tiles = list(layout.tiles())
+    assert len(tiles) == layout.count == len({one.name for one in tiles})
+    for part in layout.parts:
+        seen = np.zeros(part.shape, dtype=int)
+        for one in (one for one in tiles if one.part == part.number):
+            cut = tuple(slice(*ends) for ends in zip(one.low, one.high, strict=True))
+            seen[cut] += 1
+            assert one.points == seen[cut].size <= math.prod(part.chunk)
+        assert (seen == 1).all()
+
+
+@pytest.mark.parametrize("expand", [False, True])
+@pytest.mark.parametrize("small", [0, 1 << 30])
+@pytest.mark.parametrize("tile", [9, 1 << 21])
+@pytest.mark.parametrize("name", ["switches and a zip", "machines, rules broken in parts"])
+def test_nests_write_what_a_run_in_memory_gives(
+    name: str, tile: int, small: int, expand: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sweeps.run, "SMALL", small)
+    monkeypatch.setattr(sweeps.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.store.layout, "TILE", tile)
+    monkeypatch.setattr(sweeps.store.tiles, "PIECE", 16)
+    monkeypatch.setattr(sweeps.emit, "ROW", 16)
+    spec = STUDIES[name]
+    if name != "switches and a zip":  # fewer files
+        spec = {**spec, "axes": {**spec["axes"], "threads_per_block": [32, 480, 512]}}
+    study = Study(**spec)
+    expected = study.run(expand=expand)
+    with study.run(store=tmp_path / "a.zarr", expand=expand) as found:
+        labels = [n for n, c in expected.coords.items() if c.dtype.kind == "U"]
+        identical(found.load().drop_vars(labels), expected.drop_vars(labels))
+    check_records(study, expected, tmp_path / "a.zarr", expand=expand)
+
+
+def check_records(study: Study, expected: xr.Dataset, path: Path, *, expand: bool) -> None:
+    layout, medium = Layout(study.grid(), expand=expand), medium_of(path)
+    everywhere = expected.feasible if FEASIBLE in expected else None
+    for tile in layout.tiles():
+        part = layout.parts[tile.part]
+        record = read_sealed(medium.get(f"{RECORDS}/{tile.name}"))
+        assert record is not None
+        cut = tuple(slice(*ends) for ends in zip(tile.low, tile.high, strict=True))
+        flat = np.arange(math.prod(part.shape)).reshape(part.shape)[cut].reshape(-1)
+        known = everywhere is None or set(everywhere.dims) <= set(part.dims)
+        allowed = np.ones(flat.size, dtype=bool)
+        if everywhere is not None and known:
+            spread = xr.broadcast(everywhere, expected[part.outputs[0]])[0].transpose(*part.dims)
+            allowed = spread.values[cut].reshape(-1)
+        assert record["feasible"] == (int(allowed.sum()) if known else None)
+        for name in part.outputs:
+            values = expected[name].values[cut].reshape(-1)
+            said = record["outputs"][name]
+            if name == FEASIBLE:
+                assert said == {"true": int(values.sum())}
+            elif values.dtype.kind == "i":
+                kinds, counts = np.unique(values, return_counts=True)
+                assert said["values"] == {
+                    str(k): int(n) for k, n in zip(kinds, counts, strict=True)
+                }
+            else:
+                obvious(said, values, allowed, flat)
+
+
+def obvious(said: dict[str, Any], values: Any, allowed: Any, flat: Any) -> None:
+    """A summary, by sorting everything."""
+    counted = [
+        (float(v), int(place))
+        for v, ok, place in zip(values, allowed, flat, strict=True)
+        if ok and math.isfinite(v)
+    ]
+    assert said["finite"] == len(counted)
+    assert said["smallest"] == [list(pair) for pair in sorted(counted)[:EXTREMES]]
+    largest = sorted(counted, key=lambda pair: (-pair[0], pair[1]))[:EXTREMES]
+    assert said["largest"] == [list(pair) for pair in largest]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    values=st.lists(st.sampled_from(REAL) | st.integers(-40, 40).map(float), max_size=120),
+    cuts=st.lists(st.integers(1, 50), min_size=1, max_size=6),
+    marked=st.booleans(),
+)
+def test_summaries_piece_by_piece(values: list[float], cuts: list[int], marked: bool) -> None:
+    array = np.array(values, dtype=float)
+    allowed = (np.arange(array.size) % 3 > 0) if marked else None
+    summary, start = Summary(np.dtype(float)), 0
+    for size in itertools.cycle(cuts):
+        if start >= array.size:
+            break
+        piece = slice(start, start + size)
+        summary.add(array[piece], start, None if allowed is None else allowed[piece])
+        start += size
+    everything = np.ones(array.size, dtype=bool) if allowed is None else allowed
+    obvious(summary.tree(lambda places: places), array, everything, range(array.size))
+
+
+def test_a_seal_notices_every_flipped_bit() -> None:
+    data = sealed({"tile": "0.1", "outputs": {"time": {"smallest": [[0.1, 3]]}}, "feasible": None})
+    assert read_sealed(data) is not None
+    for place in range(8 * len(data)):
+        bad = bytearray(data)
+        bad[place // 8] ^= 1 << (place % 8)
+        assert read_sealed(bytes(bad)) is None
+
+
+def test_the_checksum_is_crc32c() -> None:
+    assert checksum(b"123456789") == 0xE3069283  # RFC 3720, appendix B.4: the check value
+    assert checksum(b"456789", checksum(b"123")) == 0xE3069283
