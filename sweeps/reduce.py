@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["front", "smallest"]
+__all__ = ["extremes", "front", "smallest"]
 
 _ARCHIVE = 32
 
@@ -72,6 +72,68 @@ def _survivors(
             kept[count] = i
             count += 1
     return count
+
+
+def extremes() -> Any:
+    """The compiled keeper of the smallest and largest values, fed piece by piece.
+
+    It takes values, which of them are allowed, the place of the first, then the smallest so far
+    with their places and the largest so far, signs turned, with theirs: ascending, infinite where
+    there are fewer. It gives the number of finite values that are allowed.
+    """
+    if "extremes" not in _kernels:
+        import numba
+
+        real, whole, truth = numba.float64[::1], numba.int64, numba.boolean[::1]
+        inner = numba.njit(nogil=True, error_model="numpy")(_keep)
+        _kernels["keep"] = inner
+        _kernels["extremes"] = numba.njit(
+            whole(real, truth, whole, real, whole[::1], real, whole[::1]),
+            nogil=True,
+            error_model="numpy",
+        )(_extremes(inner))
+    return _kernels["extremes"]
+
+
+def _keep(best: Any, places: Any, value: Any, place: Any) -> None:
+    slot = best.size - 1
+    while slot > 0 and value < best[slot - 1]:  # what is equal came before
+        best[slot] = best[slot - 1]
+        places[slot] = places[slot - 1]
+        slot -= 1
+    best[slot] = value
+    places[slot] = place
+
+
+def _extremes(keep: Any) -> Any:
+    infinity, block = np.inf, 1024
+
+    def kernel(
+        values: Any, allowed: Any, origin: Any, low: Any, low_at: Any, high: Any, high_at: Any
+    ) -> int:
+        total = 0
+        last = low.size - 1
+        for start in range(0, values.size, block):
+            part = values[start : start + block]
+            open_to = allowed[start : start + block]
+            below, above = low[last], -high[last]
+            hits = 0
+            for j in range(part.size):  # whole numbers are summed several at a time
+                value = part[j]
+                counts = (value > -infinity) & (value < infinity) & open_to[j]
+                total += 1 if counts else 0
+                hits += 1 if counts & ((value < below) | (value > above)) else 0
+            if hits:
+                for j in range(part.size):
+                    value = part[j]
+                    if (value > -infinity) & (value < infinity) & open_to[j]:
+                        if value < low[last]:
+                            keep(low, low_at, value, origin + start + j)
+                        if -value < high[last]:
+                            keep(high, high_at, -value, origin + start + j)
+        return total
+
+    return kernel
 
 
 def front(values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from typing import Any
 from sweeps.check import check
 from sweeps.grid import FEASIBLE
 from sweeps.progress import Listener, Tally
+from sweeps.reduce import extremes
 from sweeps.run import workers
 from sweeps.store.folder import HIDDEN
 from sweeps.store.layout import Layout, Tile
@@ -278,3 +279,4 @@ def _compile(layout: Layout, tiles: list[Tile], tally: Tally) -> None:
             nest = Source(layout, layout.parts[tile.part]).nest(tile)
             if nest is not None:
                 tally.compile(nest)
+                tally.clock(extremes)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.reduce import smallest
+from sweeps.reduce import extremes, smallest
 from sweeps.store.folder import HIDDEN
 from sweeps.store.zarr_format import checksum
 
@@ -55,12 +55,14 @@ class Summary:
     or bound, and ``feasible`` itself, by how often each value occurs.
     """
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.kind = dtype.kind
+    def __init__(self, dtype: np.dtype[Any], *, compiled: bool = False) -> None:
+        self.kind, self.compiled = dtype.kind, compiled
         self.count = 0
         self.counts = np.zeros(256, dtype=np.int64)
         # the smallest, and with the sign turned the largest, each with their places
-        self.best = [(np.empty(0), np.empty(0, dtype=np.int64)) for _ in range(2)]
+        self.best = [
+            (np.full(EXTREMES, np.inf), np.full(EXTREMES, -1, dtype=np.int64)) for _ in range(2)
+        ]
 
     def add(self, values: NDArray[Any], origin: int, allowed: NDArray[np.bool_] | None) -> None:
         """The values that follow those before; ``origin`` is the place of the first."""
@@ -68,33 +70,23 @@ class Summary:
             self.count += int(np.count_nonzero(values))
         elif self.kind == "i":
             self.counts += np.bincount(values.view(np.uint8), minlength=256)
+        elif self.compiled:
+            (low, low_at), (high, high_at) = self.best
+            marked = np.ones(values.size, dtype=bool) if allowed is None else allowed
+            self.count += extremes()(values, marked, origin, low, low_at, high, high_at)
         else:
             counts = np.isfinite(values)
             if allowed is not None:
                 counts &= allowed
-            number = int(np.count_nonzero(counts))
-            self.count += number
-            for side, sign in enumerate((1.0, -1.0)) if number else ():
-                self._extend(side, sign, values, counts, origin)
+            self.count += int(np.count_nonzero(counts))
+            for side, sign in enumerate((1.0, -1.0)):
+                self._extend(side, np.where(counts, sign * values, np.inf), origin)
 
-    def _extend(
-        self, side: int, sign: float, values: NDArray[Any], counts: NDArray[np.bool_], origin: int
-    ) -> None:
+    def _extend(self, side: int, values: NDArray[np.float64], origin: int) -> None:
         known, places = self.best[side]
-        if known.size == EXTREMES:  # what is equal to the last of them comes later, and loses
-            limit = sign * known[-1]
-            beats = values < limit if sign > 0 else values > limit
-            beats &= counts
-        else:
-            beats = counts
-        new = np.flatnonzero(beats)
-        if not new.size:
-            return
-        found = sign * values[new]
-        if new.size > EXTREMES:
-            chosen = smallest(found, EXTREMES)
-            new, found = new[chosen], found[chosen]
-        known, places = np.concatenate([known, found]), np.concatenate([places, new + origin])
+        new = smallest(values, EXTREMES)
+        new = new[values[new] < known[-1]]  # what is equal to the last comes later, and loses
+        known, places = np.concatenate([known, values[new]]), np.concatenate([places, new + origin])
         order = np.lexsort((places, known))[:EXTREMES]
         self.best[side] = known[order], places[order]
 
@@ -109,7 +101,7 @@ class Summary:
             values = np.arange(256, dtype=np.uint8).view(np.int8)
             held = zip(values, self.counts, strict=True)
             return {"values": {str(value): int(count) for value, count in held if count}}
-        (low, low_at), (high, high_at) = self.best
+        (low, low_at), (high, high_at) = ((v[at >= 0], at[at >= 0]) for v, at in self.best)
         return {
             "finite": self.count,
             "smallest": _pairs(low, places(low_at)),

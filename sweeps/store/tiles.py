@@ -97,7 +97,8 @@ def _flat(index: Sequence[int], shape: Sequence[int]) -> int:
 def store_tile(layout: Layout, source: Source, tile: Tile, medium: Medium) -> dict[str, Any]:
     """Compute a tile, write its chunks, then its record; gives the record."""
     part, grid = source.part, layout.grid
-    summaries = {name: Summary(layout.dtype(name)) for name in part.outputs}
+    fast = not source.small
+    summaries = {name: Summary(layout.dtype(name), compiled=fast) for name in part.outputs}
     crc = dict.fromkeys(part.outputs, 0)
     feasible = 0
     with ExitStack() as stack:

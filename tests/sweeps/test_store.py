@@ -121,11 +121,14 @@ def obvious(said: dict[str, Any], values: Any, allowed: Any, flat: Any) -> None:
     values=st.lists(st.sampled_from(REAL) | st.integers(-40, 40).map(float), max_size=120),
     cuts=st.lists(st.integers(1, 50), min_size=1, max_size=6),
     marked=st.booleans(),
+    fast=st.booleans(),
 )
-def test_summaries_piece_by_piece(values: list[float], cuts: list[int], marked: bool) -> None:
+def test_summaries_piece_by_piece(
+    values: list[float], cuts: list[int], marked: bool, fast: bool
+) -> None:
     array = np.array(values, dtype=float)
     allowed = (np.arange(array.size) % 3 > 0) if marked else None
-    summary, start = Summary(np.dtype(float)), 0
+    summary, start = Summary(np.dtype(float), compiled=fast), 0
     for size in itertools.cycle(cuts):
         if start >= array.size:
             break
@@ -134,6 +137,18 @@ def test_summaries_piece_by_piece(values: list[float], cuts: list[int], marked: 
         start += size
     everything = np.ones(array.size, dtype=bool) if allowed is None else allowed
     obvious(summary.tree(lambda places: places), array, everything, range(array.size))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("fast", [False, True])
+def test_summaries_of_many_values(sign: float, fast: bool) -> None:
+    draw = np.random.default_rng(3)
+    for values in (draw.integers(0, 900, 9000).astype(float), np.arange(9000.0)):
+        summary = Summary(np.dtype(float), compiled=fast)
+        for start in range(0, 9000, 2500):
+            summary.add(sign * values[start : start + 2500], start, None)
+        ones = np.ones(9000, dtype=bool)
+        obvious(summary.tree(lambda places: places), sign * values, ones, range(9000))
 
 
 def test_a_seal_notices_every_flipped_bit() -> None:
