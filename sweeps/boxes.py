@@ -7,18 +7,18 @@ Over a box each leaf lies between the extremes of its values in the range; the e
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid import Grid, Leaf
+from sweeps.grid import Leaf
 from symbolic.intervals import Interval
 from symbolic.monotone import EVERY, Trend, trend_number, trends
 from symbolic.ops import Node, interpret_all, references, walk
 
-__all__ = ["Bounds", "Boxes", "Indices", "Problem"]
+__all__ = ["Bounds", "Boxes", "Extremes", "Indices", "Problem"]
 
 Indices = NDArray[np.int64]
 
@@ -50,7 +50,7 @@ class Bounds(NamedTuple):
     down: Any
 
 
-class _Extremes:
+class Extremes:
     """The extremes of a leaf over ranges of indices."""
 
     def __init__(self, leaf: Leaf, places: Sequence[int]) -> None:
@@ -81,6 +81,7 @@ class _Extremes:
             self.tables = least, _table(known, np.maximum), holes
 
     def __call__(self, lo: Sequence[Indices], hi: Sequence[Indices]) -> Trend:
+        """Over the ranges from ``lo`` to ``hi``, one of each for every axis of the problem."""
         lows, highs = [lo[p] for p in self.places], [hi[p] for p in self.places]
         if self.sorted:
             first, last = self.array[lows[0]], self.array[highs[0]]
@@ -151,18 +152,18 @@ def _table(array: NDArray[Any], join: Any) -> NDArray[Any]:
 
 
 class Problem:
-    """One signed objective (smaller is better) over the switch-free axes of a grid."""
+    """One signed objective (smaller is better) over axes of so many values each."""
 
-    def __init__(self, grid: Grid, key: tuple[str, ...], root: Node, dims: Sequence[str]) -> None:
-        self.grid, self.key, self.root, self.dims = grid, key, root, tuple(dims)
-        self.sizes = np.array(grid.shape(dims), dtype=np.int64)
-        self.used = {name: grid.leaves[key][name] for name in references(root)}
+    def __init__(self, root: Node, leaves: Mapping[str, Leaf], sizes: Mapping[str, int]) -> None:
+        self.root, self.dims = root, tuple(sizes)
+        self.sizes = np.array(list(sizes.values()), dtype=np.int64)
+        self.used = {name: leaves[name] for name in references(root)}
         self.algebra = trends()
         self.bits: dict[int, int] = {}
         self.fixed: dict[int, Trend] = {}
-        self.extremes: dict[str, _Extremes] = {}
+        self.extremes: dict[str, Extremes] = {}
         self.steps: list[Node] = []
-        place = {axis: k for k, axis in enumerate(dims)}
+        place = {axis: k for k, axis in enumerate(self.dims)}
         with np.errstate(all="ignore"):
             for node in walk((root,)):
                 if node.op == "constant":
@@ -172,7 +173,7 @@ class Problem:
                     bits = sum(1 << place[axis] for axis in leaf.axes)
                     if bits:
                         places = [place[axis] for axis in leaf.axes]
-                        self.extremes[node.args[0]] = _Extremes(leaf, places)
+                        self.extremes[node.args[0]] = Extremes(leaf, places)
                 else:
                     bits = 0
                     for arg in node.args:
@@ -201,6 +202,11 @@ class Problem:
             else:
                 done[id(node)] = algebra[node.op](*[done[id(arg)] for arg in node.args])
         return done
+
+    @property
+    def whole(self) -> Boxes:
+        """The box of all points."""
+        return Boxes(np.zeros((len(self.sizes), 1), dtype=np.int64), self.sizes[:, None] - 1)
 
     def trends(self, boxes: Boxes) -> dict[int, Trend]:
         """Every step of the objective over the boxes."""

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeps.answers import Chosen, Goal, check_top, per_axes
-from sweeps.boxes import Boxes, Problem
 from sweeps.check import check, enclosed
 from sweeps.descent import descend
-from sweeps.grid import Grid
+from sweeps.earliest import first_place
+from sweeps.grid import Grid, Leaf
+from sweeps.merging import reduced
 from sweeps.scan import answer_grid, dims_of, grid_optimum, objective_node
-from sweeps.search import Least, Tally, first_place, search
+from sweeps.search import Least, Tally, search
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
+from symbolic.ops import Node
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,6 +60,16 @@ class Certificate:
             "points_visited": self.visited,
             "points_excluded": excluded,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The grid under one label of each switch axis: an objective over the other axes."""
+
+    labels: Mapping[str, int]
+    root: Node
+    leaves: Mapping[str, Leaf]
+    sizes: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,13 +129,13 @@ def certified_optimum(
     tally = Tally()
     places = {axis: np.zeros((*shape, 1), dtype=np.int64) for axis in grid.axes}
     winners = []
-    problems = _problems(grid, goal, kept)
+    parts = _parts(grid, goal, kept)
     cells = math.prod(shape)
     for number, cell in enumerate(np.ndindex(*shape)):
         if math.isfinite(deadline):  # the time left is shared by the cells left
             now = time.monotonic()
             tally.deadline = now + max(deadline - now, 0.0) / (cells - number)
-        found = _best(grid, problems, dict(zip(kept, cell, strict=True)), gap, tally)
+        found = _best(grid, parts, dict(zip(kept, cell, strict=True)), gap, tally)
         winners.append(found)
         for axis in grid.axes:
             places[axis][(*cell, 0)] = -1 if found.place is None else found.place[axis]
@@ -187,70 +199,56 @@ def _check_limits(time_limit: Any, gap: Any) -> None:
             raise DseError(f"{name} = {value!r}: expected a number that is not below 0")
 
 
-def _problems(grid: Grid, goal: Goal, kept: Sequence[str]) -> list[tuple[dict[str, int], Problem]]:
-    """The objective under each label of the switch axes, with the indices of the labels."""
+def _parts(grid: Grid, goal: Goal, kept: Sequence[str]) -> list[_Part]:
+    """The objective under each label of the switch axes."""
     dims = grid.ordered({*dims_of(grid, [goal]), *kept})
-    plain = [axis for axis in dims if axis not in grid.switch_axes]
+    sizes = {axis: grid.axes[axis].size for axis in dims if axis not in grid.switch_axes}
     switched = [axis for axis in dims if axis in grid.switch_axes]
-    found = []
-    for index, key in grid.keys(dims):
-        root = objective_node(grid, key, goal)
-        problem = Problem(grid, key, root, plain)
-        found.append((dict(zip(switched, index, strict=True)), problem))
-    return found
+    return [
+        _Part(
+            labels=dict(zip(switched, index, strict=True)),
+            root=objective_node(grid, key, goal),
+            leaves=grid.leaves[key],
+            sizes=sizes,
+        )
+        for index, key in grid.keys(dims)
+    ]
 
 
 def _best(
-    grid: Grid,
-    problems: Sequence[tuple[dict[str, int], Problem]],
-    cell: Mapping[str, int],
-    gap: float,
-    tally: Tally,
+    grid: Grid, parts: Sequence[_Part], cell: Mapping[str, int], gap: float, tally: Tally
 ) -> _Winner:
     """The best of the grid at some indices of the ``per`` axes."""
-    asked = [
-        (labels, problem, _start(problem, cell))
-        for labels, problem in problems
-        if all(cell.get(axis, index) == index for axis, index in labels.items())
-    ]
-    least = math.inf
-    goals = [Least(gap=gap) for _ in asked]
+    asked = [p for p in parts if all(cell.get(a, index) == index for a, index in p.labels.items())]
     with np.errstate(all="ignore"):
-        for goal, (_, problem, start) in zip(goals, asked, strict=True):
+        spaces = [reduced(part.root, part.leaves, part.sizes, cell) for part in asked]
+        goals = [Least(gap=gap) for _ in asked]
+        least = bound = math.inf
+        for goal, space in zip(goals, spaces, strict=True):
             goal.heed(least)
-            descend(problem, start, goal, tally)
+            descend(space.problem, goal, tally)
             least = goal.value
-        bound = math.inf
-        for goal, (_, problem, start) in zip(goals, asked, strict=True):
+        for goal, space in zip(goals, spaces, strict=True):
             goal.heed(least)
-            bound = min(bound, search(problem, start, goal, tally), goal.aside)
+            bound = min(bound, search(space.problem, space.problem.whole, goal, tally), goal.aside)
             least = goal.value
         bound = min(bound, least)
-        firsts: list[tuple[tuple[int, ...], dict[str, int], bool]] = []
-        for goal, (labels, problem, start) in zip(goals, asked, strict=True):
+        firsts: list[tuple[tuple[int, ...], dict[str, int]]] = []
+        settled = bound == least
+        for part, goal, space in zip(asked, goals, spaces, strict=True):
             goal.heed(least)
-            place, proven = goal.place, bound == least
-            place, settled = (
-                first_place(problem, start, place, least, tally) if proven else (place, 0)
-            )
-            if place is None:
-                continue
-            index = {**labels, **dict(zip(problem.dims, place.tolist(), strict=True))}
-            whole = {axis: int(index.get(axis, 0)) for axis in grid.axes}
-            firsts.append((tuple(whole.values()), whole, bool(settled)))
-    if not firsts:
-        return _Winner(place=None, value=math.inf, bound=bound, settled=True)
-    settled = all(settled for _, _, settled in firsts)
-    return _Winner(place=min(firsts)[1], value=least, bound=bound, settled=settled)
-
-
-def _start(problem: Problem, cell: Mapping[str, int]) -> Boxes:
-    lo = np.zeros((len(problem.dims), 1), dtype=np.int64)
-    hi = problem.sizes[:, None] - 1
-    for k, axis in enumerate(problem.dims):
-        if axis in cell:
-            lo[k], hi[k] = cell[axis], cell[axis]
-    return Boxes(lo, hi)
+            place = None if goal.place is None else space.original(goal.place)
+            if bound == least < math.inf:
+                place, proven = first_place(
+                    part.root, part.leaves, part.sizes, place, least, tally, cell
+                )
+                settled &= proven
+            if place is not None:
+                index = {**place, **part.labels}
+                whole = {axis: int(index.get(axis, 0)) for axis in grid.axes}
+                firsts.append((tuple(whole.values()), whole))
+    first = min(firsts, default=((), None))[1]
+    return _Winner(place=first, value=least, bound=bound, settled=settled)
 
 
 def _certificate(grid: Grid, goal: Goal, winners: Sequence[_Winner], tally: Tally) -> Certificate:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.boxes import Boxes, Problem
+from sweeps.earliest import first_place
 from sweeps.grid import FEASIBLE, Grid
-from sweeps.search import Tally, first_place
+from sweeps.search import Tally
 from sweeps.tiling import Tiling
 from symbolic.errors import DomainError, DseError, InfeasibleError
 from symbolic.graph import Condition
@@ -79,11 +79,10 @@ def _first_of_many(
     grid: Grid, node: Node, key: tuple[str, ...], own: Sequence[str]
 ) -> dict[str, int] | None:
     """The lowest point where a condition holds, by bounds over boxes."""
-    problem = Problem(grid, key, constant(where(node, 0.0, math.inf)), own)
-    start = Boxes(np.zeros((len(own), 1), dtype=np.int64), problem.sizes[:, None] - 1)
+    root = constant(where(node, 0.0, math.inf))
+    sizes = {axis: grid.axes[axis].size for axis in own}
     with np.errstate(all="ignore"):
-        place, _ = first_place(problem, start, None, 0.0, Tally())
-    return None if place is None else dict(zip(own, place.tolist(), strict=True))
+        return first_place(root, grid.leaves[key], sizes, None, 0.0, Tally())[0]
 
 
 def _first_within(

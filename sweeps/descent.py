@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from sweeps.boxes import Boxes, Indices, Problem
+from sweeps.boxes import Indices, Problem
 from sweeps.search import Least, Tally
 
 __all__ = ["descend"]
@@ -16,36 +16,36 @@ __all__ = ["descend"]
 _DRAWN, _KEPT, _ALONG, _PAIR, _ROUNDS = 1 << 12, 4, 1 << 12, 1 << 12, 50
 
 
-def descend(problem: Problem, start: Boxes, goal: Least, tally: Tally) -> None:
+def descend(problem: Problem, goal: Least, tally: Tally) -> None:
     """Offer the goal what coordinate descent finds from a few starts, the same each time."""
     rng = np.random.default_rng(0)
-    lo, hi = start.lo[:, 0], start.hi[:, 0]
-    drawn = rng.integers(lo[:, None], hi[:, None] + 1, (len(lo), _DRAWN if len(lo) else 1))
-    drawn[:, 0], drawn[:, -1] = lo, hi
+    sizes = problem.sizes
+    drawn = rng.integers(0, sizes[:, None], (len(sizes), _DRAWN if len(sizes) else 1))
+    drawn[:, 0], drawn[:, -1] = 0, sizes - 1
     values = problem.values(drawn)
     tally.visited += values.size
     order = np.argsort(values, kind="stable")[:_KEPT]
     for number in order[values[order] < np.inf]:
         begun = drawn[:, number]
-        place, value = _improved(problem, start, begun, float(values[number]), 1, tally)
+        place, value = _improved(problem, begun, float(values[number]), 1, tally)
         goal.offer(place[:, None], np.array([value]))
     if goal.place is not None:
-        place, value = _improved(problem, start, goal.place, goal.value, 2, tally)
+        place, value = _improved(problem, goal.place, goal.value, 2, tally)
         goal.offer(place[:, None], np.array([value]))
 
 
 def _improved(
-    problem: Problem, start: Boxes, place: Indices, value: float, together: int, tally: Tally
+    problem: Problem, place: Indices, value: float, together: int, tally: Tally
 ) -> tuple[Indices, float]:
     """As good as changing up to so many axes together makes it."""
-    movable = np.flatnonzero(start.hi[:, 0] > start.lo[:, 0]).tolist()
+    movable = np.flatnonzero(problem.sizes > 1).tolist()
     moves = [m for k in range(1, together + 1) for m in itertools.combinations(movable, k)]
     for _ in range(_ROUNDS):
         before = value
         for axes in moves:
             if tally.late:
                 return place, value
-            tried = _tried(start, place, axes)
+            tried = _tried(problem, place, axes)
             values = problem.values(tried)
             tally.visited += values.size
             best = int(np.argmin(values))
@@ -56,17 +56,17 @@ def _improved(
     return place, value
 
 
-def _tried(start: Boxes, place: Indices, axes: tuple[int, ...]) -> Indices:
+def _tried(problem: Problem, place: Indices, axes: tuple[int, ...]) -> Indices:
     """The place with every value along some axes, or those near and a few of those further off."""
     most = _ALONG if len(axes) == 1 else int(_PAIR ** (1 / len(axes)))
     steps = []
     for axis in axes:
-        low, high = int(start.lo[axis, 0]), int(start.hi[axis, 0])
-        if high - low < most:
-            steps.append(np.arange(low, high + 1))
+        size = int(problem.sizes[axis])
+        if size <= most:
+            steps.append(np.arange(size))
             continue
-        near = np.clip(np.arange(most // 2) - most // 4 + place[axis], low, high)
-        far = np.linspace(low, high, most - most // 2).astype(np.int64)
+        near = np.clip(np.arange(most // 2) - most // 4 + place[axis], 0, size - 1)
+        far = np.linspace(0, size - 1, most - most // 2).astype(np.int64)
         steps.append(np.unique(np.concatenate([near, far])))
     mesh = np.meshgrid(*steps, indexing="ij")
     tried = np.repeat(place[:, None], mesh[0].size, axis=1)

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.boxes import Bounds, Boxes, Indices, Problem
 
-__all__ = ["Least", "Tally", "first_place", "search"]
+__all__ = ["Least", "Sought", "Tally", "search", "settled"]
 
 #: Boxes bounded together; most boxes kept before the smallest come first; points that are scanned.
 BATCH, POOL, SCANNED = 1 << 11, 1 << 18, 64
@@ -39,6 +39,22 @@ class Tally:
         return time.monotonic() > self.deadline
 
 
+class Sought(Protocol):
+    """What is sought, and the best of it found so far."""
+
+    def sought(self, bounds: Any, boxes: Boxes) -> Any:
+        """Which boxes may hold it, given the least that the objective can be in each."""
+
+    def offer(self, places: Indices, values: NDArray[np.float64]) -> None:
+        """Keep the best of some points."""
+
+    def order(self, bounds: Any, boxes: Boxes) -> Any:
+        """Ranks of boxes: the lowest are looked at first."""
+
+    def settle(self, boxes: Boxes, bounds: Bounds) -> Boxes:
+        """Parts of the boxes that hold it if the boxes do."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Least:
     """The search for the least value, to within a share of it."""
@@ -49,7 +65,7 @@ class Least:
     #: The least bound of what was set aside though it might hold a smaller value.
     aside: float = math.inf
 
-    def sought(self, bounds: Any, lo: Any) -> Any:
+    def sought(self, bounds: Any, boxes: Boxes) -> Any:
         """Which boxes may hold what is sought."""
         limit = self.value - self.gap * abs(self.value) if math.isfinite(self.value) else math.inf
         hopeful = bounds < limit
@@ -70,44 +86,17 @@ class Least:
         if value < self.value:
             self.value, self.place = value, None
 
-    def order(self, bounds: Any, lo: Any) -> Any:
+    def order(self, bounds: Any, boxes: Boxes) -> Any:
         """The most promising first."""
         return bounds
 
     def settle(self, boxes: Boxes, bounds: Bounds) -> Boxes:
         """Set the axes along which the objective goes one way to their best end."""
-        return _settled(boxes, bounds)
+        return settled(boxes, bounds)
 
 
-@dataclass(slots=True, kw_only=True)
-class Earliest:
-    """The search for the lowest index along one axis at which a value is reached."""
-
-    axis: int
-    target: float
-    place: Indices
-
-    def sought(self, bounds: Any, lo: Any) -> Any:
-        """Which boxes may hold what is sought."""
-        return (bounds <= self.target) & (lo[self.axis] < self.place[self.axis])
-
-    def offer(self, places: Indices, values: NDArray[np.float64]) -> None:
-        """Keep the earliest of some points."""
-        hits = np.flatnonzero((values <= self.target) & (places[self.axis] < self.place[self.axis]))
-        if hits.size:
-            self.place = places[:, hits[np.argmin(places[self.axis, hits])]].copy()
-
-    def order(self, bounds: Any, lo: Any) -> Any:
-        """The earliest first."""
-        return lo[self.axis]
-
-    def settle(self, boxes: Boxes, bounds: Bounds) -> Boxes:
-        """As for the least value, but along the axis itself towards lower indices only."""
-        down = bounds.down & ~(np.uint64(1) << np.uint64(self.axis))
-        return _settled(boxes, Bounds(bounds.least, bounds.up, down))
-
-
-def _settled(boxes: Boxes, bounds: Bounds) -> Boxes:
+def settled(boxes: Boxes, bounds: Bounds) -> Boxes:
+    """The boxes with the axes along which the objective goes one way at their best end."""
     lo, hi = boxes.lo.copy(), boxes.hi.copy()
     for axis in range(len(lo)):
         bit = np.uint64(1) << np.uint64(axis)
@@ -140,7 +129,7 @@ class _Pool:
         self.boxes, self.least = self.boxes.take(chosen), self.least[chosen]
 
 
-def search(problem: Problem, start: Boxes, goal: Least | Earliest, tally: Tally) -> float:
+def search(problem: Problem, start: Boxes, goal: Sought, tally: Tally) -> float:
     """Improve the goal until no box is left; the least bound of those left when time is up."""
     bounds = problem.bounded(start)
     tally.boxes += start.lo.shape[1]
@@ -148,14 +137,14 @@ def search(problem: Problem, start: Boxes, goal: Least | Earliest, tally: Tally)
     _enter(problem, goal, tally, pool, start, bounds)
     while True:
         pool.gather()
-        pool.keep(goal.sought(pool.least, pool.boxes.lo))
+        pool.keep(goal.sought(pool.least, pool.boxes))
         size = pool.least.size
         if not size:
             return math.inf
         if tally.late:
             return float(pool.least.min())
         if size > BATCH:
-            rank = goal.order(pool.least, pool.boxes.lo) if size < POOL else pool.boxes.points
+            rank = goal.order(pool.least, pool.boxes) if size < POOL else pool.boxes.points
             chosen = np.argpartition(rank, BATCH)[:BATCH]
             rest = np.ones(size, dtype=bool)
             rest[chosen] = False
@@ -168,7 +157,7 @@ def search(problem: Problem, start: Boxes, goal: Least | Earliest, tally: Tally)
 
 def _enter(
     problem: Problem,
-    goal: Least | Earliest,
+    goal: Sought,
     tally: Tally,
     pool: _Pool,
     boxes: Boxes,
@@ -176,7 +165,7 @@ def _enter(
 ) -> None:
     """Scan the boxes that are small, keep the others open; a point of each is looked at."""
     boxes = goal.settle(boxes, bounds)
-    chosen = goal.sought(bounds.least, boxes.lo)
+    chosen = goal.sought(bounds.least, boxes)
     boxes, least = boxes.take(chosen), bounds.least[chosen]
     small = boxes.points <= SCANNED
     places = problem.inside(boxes.take(small))
@@ -191,7 +180,7 @@ def _enter(
 
 def _branch(
     problem: Problem,
-    goal: Least | Earliest,
+    goal: Sought,
     tally: Tally,
     pool: _Pool,
     boxes: Boxes,
@@ -214,9 +203,10 @@ def _branch(
         found = problem.halved(known, boxes, axis, mid)
         tally.boxes += 2 * int(open_.sum())
         bound = np.maximum(found.least, least)
-        first = np.stack([boxes.lo, boxes.lo])
-        first[1, axis] = mid + 1
-        hopeful = np.stack([goal.sought(bound[h], first[h]) for h in (0, 1)])
+        first, last = boxes.lo.copy(), boxes.hi.copy()
+        first[axis], last[axis] = np.minimum(mid + 1, last[axis]), mid
+        parts = Boxes(boxes.lo, last), Boxes(first, boxes.hi)
+        hopeful = np.stack([goal.sought(bound[h], parts[h]) for h in (0, 1)])
         alive &= ~open_ | hopeful.any(axis=0)
         lo[axis] = np.where(open_ & ~hopeful[0], mid + 1, lo[axis])
         hi[axis] = np.where(open_ & ~hopeful[1], mid, hi[axis])
@@ -242,29 +232,3 @@ def _branch(
         child = Boxes(low[:, some], high[:, some])
         bounds = Bounds(*(part[half][some] for part in halves))
         _enter(problem, goal, tally, pool, child, bounds)
-
-
-def first_place(
-    problem: Problem, start: Boxes, place: Indices | None, target: float, tally: Tally
-) -> tuple[Indices | None, bool]:
-    """Of the places with the least value the first in the order of the axes, if time allows.
-
-    The least index along the first axis at which the value is reached; there, along the second.
-    """
-    lo, hi = start.lo.copy(), start.hi.copy()
-    if place is None:
-        goal: Earliest | Least = Least(value=np.nextafter(target, math.inf))
-        search(problem, start, goal, tally)
-        if goal.place is None:
-            return None, not tally.late
-        place = goal.place
-    for axis in range(len(lo)):
-        if place[axis] > lo[axis, 0]:
-            goal = Earliest(axis=axis, target=target, place=place)
-            hi[axis] = place[axis] - 1
-            left = search(problem, Boxes(lo.copy(), hi.copy()), goal, tally)
-            place = goal.place
-            if left < math.inf:
-                return place, False
-        lo[axis] = hi[axis] = place[axis]
-    return place, True

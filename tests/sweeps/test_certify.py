@@ -15,9 +15,10 @@ import xarray as xr
 import dse
 import sweeps.certify
 import sweeps.check
+import sweeps.merging
 import sweeps.search
 from sweeps.answers import one_goal
-from sweeps.boxes import Boxes, Problem, _Extremes
+from sweeps.boxes import Boxes, Extremes, Problem
 from sweeps.grid import Leaf
 from sweeps.scan import dims_of, objective_node
 from symbolic.errors import DseError, InfeasibleError
@@ -100,6 +101,7 @@ def test_equal_to_a_scan(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
         rng = random.Random(seed)
         monkeypatch.setattr(sweeps.search, "SCANNED", rng.choice([1, 4, 64]))
         monkeypatch.setattr(sweeps.search, "BATCH", rng.choice([1, 5, 2048]))
+        monkeypatch.setattr(sweeps.merging, "_WORTH", rng.choice([0, 1 << 28]))
         if rng.random() < 0.5:
             monkeypatch.setattr(sweeps.certify, "descend", lambda *_: None)
         try:
@@ -130,7 +132,8 @@ def test_trends_hold_between_points() -> None:
         grid = made._question([goal.text], question.get("where", ()))
         key = next(iter(grid.graphs))
         dims = grid.ordered(dims_of(grid, [goal]) - set(grid.switch_axes))
-        problem = Problem(grid, key, objective_node(grid, key, goal), dims)
+        shape = dict(zip(dims, grid.shape(dims), strict=True))
+        problem = Problem(objective_node(grid, key, goal), grid.leaves[key], shape)
         rng = np.random.default_rng(seed)
         sizes = problem.sizes[:, None]
         ends = np.sort(rng.integers(0, sizes, (2, len(dims), 30)), axis=0)
@@ -236,7 +239,7 @@ def test_extremes_of_parts_of_a_table() -> None:
     array = np.random.default_rng(1).normal(size=(13, 6, 9))
     array[3, 2, 4] = np.nan
     for loose in (False, True):
-        extremes = _Extremes(Leaf(axes=("a", "b", "c"), array=array), (0, 1, 2))
+        extremes = Extremes(Leaf(axes=("a", "b", "c"), array=array), (0, 1, 2))
         if loose:
             extremes.tables = None
         rng = np.random.default_rng(2)

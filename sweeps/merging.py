@@ -1,0 +1,267 @@
+"""Axes that act together as one: of the combinations that no equation tells apart one is kept.
+
+Registers and shared memory act on the run time only through the blocks that fit; thousands of
+combinations of them, and of the threads of a block, come to a few. A set of axes is merged by
+evaluating every quantity that depends on these axes alone and is read elsewhere: the distinct rows
+of such values are the indices of one axis that replaces the set. Each row stands for the first of
+its combinations in the order of the axes; rows that break a condition are left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.boxes import Indices, Problem
+from sweeps.grid import Leaf
+from symbolic.ops import Node, constant, interpret_all, reference, references, walk
+
+__all__ = ["Space", "reduced"]
+
+#: Combinations that are evaluated to merge axes; values of each axis tried first; the share of
+#: combinations that may be left; points below which nothing is merged.
+_MOST, _TRIED, _SHARE, _WORTH = 1 << 21, 48, 0.5, 1 << 28
+#: Rows that are ordered so that neighbours are alike, to which size of pieces.
+_ORDERED, _PIECE = 1 << 17, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """A problem over some axes, each one of the grid or several merged."""
+
+    problem: Problem
+    #: For each axis of the problem the axes of the grid, and their indices row by row.
+    rows: tuple[tuple[tuple[str, ...], Indices], ...]
+    fixed: Mapping[str, int]
+
+    def original(self, place: Indices) -> dict[str, int]:
+        """The index along each axis of the grid."""
+        found = dict(self.fixed)
+        for (axes, table), index in zip(self.rows, place.tolist(), strict=True):
+            found.update(zip(axes, table[:, index].tolist(), strict=True))
+        return found
+
+    def along(self, axis: str) -> tuple[int, Indices]:
+        """The axis of the problem in which one of the grid lies, and its index row by row."""
+        for number, (axes, table) in enumerate(self.rows):
+            if axis in axes:
+                return number, table[axes.index(axis)]
+        raise KeyError(axis)
+
+
+def reduced(
+    root: Node, leaves: Mapping[str, Leaf], sizes: Mapping[str, int], fixed: Mapping[str, int]
+) -> Space:
+    """The objective with some axes fixed and others merged, ready to be searched."""
+    used = {}
+    for name in references(root):
+        leaf = leaves[name]
+        index = tuple(fixed.get(axis, slice(None)) for axis in leaf.axes)
+        axes = tuple(axis for axis in leaf.axes if axis not in fixed)
+        used[name] = Leaf(axes=axes, array=np.asarray(leaf.array[index]))
+    known = {axis: index for axis, index in fixed.items() if axis in sizes}
+    left = {axis: size for axis, size in sizes.items() if axis not in fixed}
+    merging = _Merging(root, used, left)
+    while math.prod(merging.sizes.values()) > _WORTH and merging.step():
+        pass
+    problem = Problem(merging.root, merging.leaves, merging.sizes)
+    return Space(problem=problem, rows=tuple(merging.rows.values()), fixed=known)
+
+
+class _Merging:
+    def __init__(self, root: Node, leaves: dict[str, Leaf], sizes: dict[str, int]) -> None:
+        self.root, self.leaves, self.sizes = root, leaves, sizes
+        self.rows: dict[str, tuple[tuple[str, ...], Indices]] = {
+            axis: ((axis,), np.arange(size)[None]) for axis, size in sizes.items()
+        }
+        self.failed: set[tuple[str, ...]] = set()
+
+    def step(self) -> bool:
+        """Merge one set of axes, if any is worth it."""
+        axes = list(self.sizes)
+        pairs = [*((axis,) for axis in axes), *itertools.combinations(axes, 2)]
+        best: tuple[float, tuple[str, ...]] | None = None
+        for some in pairs:
+            count = math.prod(self.sizes[axis] for axis in some)
+            if some in self.failed or not 1 < count <= _MOST:
+                continue
+            tried = {axis: _thinned(self.sizes[axis]) for axis in some}
+            share = self._distinct(some, tried)
+            if share > _SHARE:
+                self.failed.add(some)
+            elif best is None or share < best[0]:
+                best = share, some
+        if best is None:
+            return False
+        self._merge(best[1])
+        return True
+
+    def _bits(self) -> dict[int, frozenset[str]]:
+        found: dict[int, frozenset[str]] = {}
+        for node in walk((self.root,)):
+            if node.op == "reference":
+                found[id(node)] = frozenset(self.leaves[node.args[0]].axes)
+            elif node.op == "constant":
+                found[id(node)] = frozenset()
+            else:
+                found[id(node)] = frozenset().union(*(found[id(arg)] for arg in node.args))
+        return found
+
+    def _read(self, some: Iterable[str]) -> tuple[list[Node], list[Node]]:
+        """What depends on some axes alone and is read elsewhere; conditions that must hold."""
+        inside, bits = set(some), self._bits()
+
+        def own(node: Node) -> bool:
+            return bool(bits[id(node)]) and bits[id(node)] <= inside
+
+        read = {id(self.root): self.root} if own(self.root) else {}
+        for node in walk((self.root,)):
+            if node.op not in ("constant", "reference") and not own(node):
+                read.update({id(arg): arg for arg in node.args if own(arg)})
+        return list(read.values()), [node for node in _needed(self.root) if own(node)]
+
+    def _values(
+        self, nodes: Sequence[Node], some: Sequence[str], index: Mapping[str, Indices]
+    ) -> list[NDArray[Any]]:
+        shape = tuple(len(index[axis]) for axis in some)
+        values = {}
+        for name in references(*nodes):
+            leaf = self.leaves[name]
+            part = leaf.array[np.ix_(*(index[axis] for axis in leaf.axes))]
+            own = Leaf(axes=leaf.axes, array=part)
+            lengths = dict(zip(own.axes, part.shape, strict=True))
+            order = [leaf.axes.index(axis) for axis in some if axis in leaf.axes]
+            values[name] = np.atleast_1d(
+                part.transpose(order).reshape([lengths.get(axis, 1) for axis in some])
+            )
+        with np.errstate(all="ignore"):
+            found = interpret_all(nodes, values)
+        return [np.broadcast_to(value, shape).reshape(-1).astype(np.float64) for value in found]
+
+    def _distinct(self, some: tuple[str, ...], index: Mapping[str, Indices]) -> float:
+        """Which share of some combinations is told apart."""
+        read, needed = self._read(some)
+        if not read:
+            return 0.0
+        kept, rows = self._table(read, needed, some, index)
+        bits = np.ascontiguousarray(rows[:, kept].T).view(np.int64)
+        return len(np.unique(bits, axis=0)) / rows.shape[1] if kept.any() else 0.0
+
+    def _table(
+        self,
+        read: Sequence[Node],
+        needed: Sequence[Node],
+        some: Sequence[str],
+        index: Mapping[str, Indices],
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        values = self._values([*read, *needed], some, index)
+        kept = np.ones(values[0].size, dtype=bool)
+        for condition in values[len(read) :]:
+            kept &= condition != 0
+        return kept, np.stack(values[: len(read)])
+
+    def _merge(self, some: tuple[str, ...]) -> None:
+        read, needed = self._read(some)
+        index = {axis: np.arange(self.sizes[axis]) for axis in some}
+        shape = tuple(self.sizes[axis] for axis in some)
+        if read:
+            kept, rows = self._table(read, needed, some, index)
+            places = np.flatnonzero(kept) if kept.any() else np.zeros(1, dtype=np.int64)
+            code = np.zeros(places.size, dtype=np.int64)
+            for values in rows:
+                row = np.unique(values[places].view(np.int64), return_inverse=True)[1]
+                code = code * (int(row.max()) + 1) + row
+                code = np.unique(code, return_inverse=True)[1]
+            places = places[np.sort(np.unique(code, return_index=True)[1])]
+            rows = rows[:, places]
+            order = _alike(rows)
+            places, rows = places[order], rows[:, order]
+        else:
+            places, rows = np.zeros(1, dtype=np.int64), np.empty((0, 1))
+        split = np.unravel_index(places, shape)
+        originals = [
+            (name, table[k][at])
+            for axis, at in zip(some, split, strict=True)
+            for (names, table) in (self.rows[axis],)
+            for k, name in enumerate(names)
+        ]
+        merged = f"merged_{len(self.failed)}_{some[0]}"
+        swap = {}
+        for number, (node, row) in enumerate(zip(read, rows, strict=True)):
+            name = f"{merged}_{number}"
+            self.leaves[name] = Leaf(axes=(merged,), array=row)
+            new = reference(name)
+            swap[id(node)] = constant(new > 0.5) if node.is_boolean else new
+        self.root = _replaced(self.root, swap)
+        names = references(self.root)
+        self.leaves = {name: self.leaves[name] for name in names}
+        order_of = [merged if axis == some[0] else axis for axis in self.sizes]
+        order_of = [axis for axis in order_of if axis == merged or axis not in some]
+        self.sizes[merged] = len(places)
+        self.rows[merged] = tuple(n for n, _ in originals), np.stack([t for _, t in originals])
+        self.sizes = {axis: self.sizes[axis] for axis in order_of}
+        self.rows = {axis: self.rows[axis] for axis in order_of}
+        self.failed.add((merged,))
+
+
+def _thinned(size: int) -> Indices:
+    if size <= _TRIED:
+        return np.arange(size)
+    return np.unique(np.linspace(0, size - 1, _TRIED).astype(np.int64))
+
+
+def _needed(root: Node) -> list[Node]:
+    """Conditions without which the objective is infinite: those joined in its choice."""
+    if root.op != "where" or repr(root.args[2]) != "inf":
+        return []
+    found, stack = [], [root.args[0]]
+    while stack:
+        node = stack.pop()
+        if node.op == "both":
+            stack.extend(node.args)
+        else:
+            found.append(node)
+    return found
+
+
+def _replaced(root: Node, swap: Mapping[int, Node]) -> Node:
+    done: dict[int, Node] = {}
+    for node in walk((root,)):
+        if id(node) in swap:
+            done[id(node)] = swap[id(node)]
+        elif node.op in ("constant", "reference"):
+            done[id(node)] = node
+        else:
+            done[id(node)] = Node(node.op, tuple(done[id(arg)] for arg in node.args))
+    return done[id(root)]
+
+
+def _alike(rows: NDArray[np.float64]) -> Indices:
+    """An order in which each half of each half ... holds rows that are alike."""
+    count = rows.shape[1]
+    with np.errstate(all="ignore"):
+        scaled = np.where((rows > 0).all(axis=1, keepdims=True), np.log(rows), rows)
+    scaled = np.nan_to_num(scaled, nan=0.0, posinf=1e300, neginf=-1e300)
+    reach = np.ptp(scaled, axis=1, keepdims=True)
+    scaled = scaled / np.where(reach > 0, reach, 1.0)
+    order = np.lexsort(scaled[::-1])
+    if count > _ORDERED:
+        return order
+    stack = [(0, count)]
+    while stack:
+        low, high = stack.pop()
+        if high - low <= _PIECE:
+            continue
+        part = order[low:high]
+        values = scaled[:, part]
+        column = values[int(np.argmax(np.ptp(values, axis=1)))]
+        order[low:high] = part[np.argsort(column, kind="stable")]
+        mid = (low + high - 1) // 2 + 1
+        stack += [(low, mid), (mid, high)]
+    return order
