@@ -215,7 +215,13 @@ def compute_tiles(
     failures: list[BaseException] = []
     queue = iter(tiles)
 
-    def work() -> None:
+    def work(ended: threading.Event) -> None:
+        try:
+            work_off()
+        finally:
+            ended.set()
+
+    def work_off() -> None:
         nonlocal stored
         sources: dict[int, Source] = {}
         while not stop.is_set():
@@ -236,18 +242,22 @@ def compute_tiles(
                 stop.set()
 
     # threads of a process that was told twice to end do not keep it from ending
-    each = [threading.Thread(target=work, daemon=True) for _ in range(min(threads(), len(tiles)))]
+    # (and an interrupted join takes a thread for ended that is not: bpo-45274)
+    ends = [threading.Event() for _ in range(min(threads(), len(tiles)))]
+    each = [threading.Thread(target=work, args=(ended,), daemon=True) for ended in ends]
     try:
         _compile(layout, tiles, tally)
         for thread in each:
             thread.start()
-        for thread in each:
-            thread.join()
+        for ended in ends:
+            ended.wait()
+        if not failures:
+            _settle(layout, medium, tiles)
     except BaseException as error:
         stop.set()
-        for thread in each:
+        for thread, ended in zip(each, ends, strict=True):
             if thread.ident is not None:
-                thread.join()
+                ended.wait()
         error.add_note(_said(layout, medium, len(tiles) - stored))
         raise
     for failure in failures[:1]:
@@ -258,6 +268,15 @@ def compute_tiles(
             ) from failure
         failure.add_note(said)
         raise failure
+
+
+def _settle(layout: Layout, medium: Medium, tiles: list[Tile]) -> None:
+    """Make the records of tiles and the names of their chunks durable."""
+    for number in sorted({tile.part for tile in tiles}):
+        for name in layout.parts[number].outputs:
+            medium.settle(name)
+    if tiles:
+        medium.settle(RECORDS, [tile.name for tile in tiles])
 
 
 def _said(layout: Layout, medium: Medium, missing: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -56,11 +56,12 @@ class Folder:
         except NotADirectoryError as error:
             raise FileNotFoundError(*error.args) from None
 
-    def put(self, key: str, data: bytes) -> None:
-        """Set a key, durably."""
-        with self.writing(key) as write:
+    def put(self, key: str, data: bytes, *, wait: bool = True) -> None:
+        """Set a key; durably if one waits, else once its folder is settled."""
+        with self.writing(key, wait=wait) as write:
             write(data)
-        _durable((self._place / key).parent)
+        if wait:
+            _durable((self._place / key).parent)
 
     def delete(self, key: str) -> None:
         """Remove a key, if it is there."""
@@ -75,7 +76,7 @@ class Folder:
             return {}
 
     @contextmanager
-    def writing(self, key: str) -> Iterator[Write]:
+    def writing(self, key: str, *, wait: bool = True) -> Iterator[Write]:
         """Appends to a file under another name, which becomes the key."""
         path = self._place / key
         beside = path.with_name(path.name + _PART)
@@ -90,15 +91,18 @@ class Folder:
                         rest = rest[file.write(rest) :]
 
                 yield write
-                os.fsync(file.fileno())
+                if wait:
+                    os.fsync(file.fileno())
             beside.replace(path)
         except BaseException:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
             raise
 
-    def settle(self, folder: str) -> None:
-        """Make the names in a folder durable."""
+    def settle(self, folder: str, names: Sequence[str] = ()) -> None:
+        """Make what stands under some names of a folder durable, and the names themselves."""
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda name: _durable(self._place / folder / name), names))
         _durable(self._place / folder)
 
     @contextmanager

@@ -6,7 +6,7 @@ under another name first (a folder), or appears at once (an object store).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,8 +29,8 @@ class Medium(Protocol):
     def get(self, key: str) -> bytes:
         """What stands under a key; FileNotFoundError where nothing does."""
 
-    def put(self, key: str, data: bytes) -> None:
-        """Set a key, durably."""
+    def put(self, key: str, data: bytes, *, wait: bool = True) -> None:
+        """Set a key; durably if one waits, else once its folder is settled."""
 
     def delete(self, key: str) -> None:
         """Remove a key, if it is there."""
@@ -41,8 +41,8 @@ class Medium(Protocol):
     def writing(self, key: str) -> Any:
         """A context with a function that appends; at its end the key is set, durably."""
 
-    def settle(self, folder: str) -> None:
-        """Make the names in a folder durable."""
+    def settle(self, folder: str, names: Sequence[str] = ()) -> None:
+        """Make what stands under some names of a folder durable, and the names themselves."""
 
     def claim(self) -> Any:
         """A context in which no other process writes here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -42,7 +42,7 @@ class Objects:
         """An object."""
         return bytes(self.fs.cat_file(self._at(key)))
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes, *, wait: bool = True) -> None:
         """Set an object."""
         self.fs.pipe_file(self._at(key), data)
 
@@ -68,7 +68,7 @@ class Objects:
         yield data.extend
         self.put(key, bytes(data))
 
-    def settle(self, folder: str) -> None:
+    def settle(self, folder: str, names: Sequence[str] = ()) -> None:
         """Objects are durable once they are set."""
 
     @contextmanager

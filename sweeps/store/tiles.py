@@ -24,7 +24,7 @@ from sweeps.tiling import Tiling
 __all__ = ["PIECE", "Source", "store_tile"]
 
 #: Points computed at once: what they take stays in the cache until it is written.
-PIECE = 1 << 16
+PIECE = 1 << 17
 
 
 class Source:
@@ -119,8 +119,6 @@ def store_tile(layout: Layout, source: Source, tile: Tile, medium: Medium) -> di
                 files[name](rest)
                 crc[name] = checksum(rest, crc[name])
             files[name](trailer(crc[name]))
-    for name in part.outputs:
-        medium.settle(name)
     places = partial(flat_places, box=tile.shape, low=tile.low, shape=part.shape)
     record = {
         "tile": tile.name,
@@ -129,5 +127,6 @@ def store_tile(layout: Layout, source: Source, tile: Tile, medium: Medium) -> di
         "points": tile.points,
         "feasible": feasible if source.inside else tile.points if not grid.conditions else None,
     }
-    medium.put(f"{RECORDS}/{tile.name}", sealed(record))
+    # a record that a power failure tears, or without its chunks, counts for nothing: none waits
+    medium.put(f"{RECORDS}/{tile.name}", sealed(record), wait=False)
     return record

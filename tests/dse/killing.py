@@ -43,7 +43,7 @@ STUDY: dict[str, Any] = {
 }
 
 
-def cut_small(points: int = 1 << 10) -> None:
+def cut_small(points: int = 1 << 12) -> None:
     """Tiles of few points, computed by nests."""
     sweeps.run.SMALL = 0
     sweeps.run.SINGLE = sweeps.store.layout.TILE = points

@@ -208,8 +208,8 @@ def test_a_full_disk(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     left, inner = 150_000, Folder.writing
 
     @contextmanager
-    def quota(self: Folder, key: str) -> Iterator[Callable[[Any], None]]:
-        with inner(self, key) as write:
+    def quota(self: Folder, key: str, **more: bool) -> Iterator[Callable[[Any], None]]:
+        with inner(self, key, **more) as write:
 
             def counted(data: Any) -> None:
                 nonlocal left
