@@ -241,8 +241,7 @@ def compute_tiles(
                 failures.append(error)
                 stop.set()
 
-    # threads of a process that was told twice to end do not keep it from ending
-    # (and an interrupted join takes a thread for ended that is not: bpo-45274)
+    # an interrupted join may take a running thread for ended; daemons let a second signal end all
     ends = [threading.Event() for _ in range(min(threads(), len(tiles)))]
     each = [threading.Thread(target=work, args=(ended,), daemon=True) for ended in ends]
     try:
