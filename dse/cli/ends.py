@@ -89,7 +89,7 @@ class Commands(click.Group):
             if "checksum do not match" not in str(error):  # by zarr, of a chunk it reads
                 raise
             raise _Failed(
-                "a chunk of the store is damaged: dse verify names it, and --repair computes it anew"
+                "a chunk of the store is damaged: dse verify names it, --repair computes it anew"
             ) from error
         except MemoryError as error:
             detail = str(error) or "no more can be had"
