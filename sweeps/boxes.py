@@ -22,6 +22,8 @@ __all__ = ["Bounds", "Boxes", "Extremes", "Indices", "Problem"]
 
 Indices = NDArray[np.int64]
 
+#: Halves of boxes bounded at once; of more, only what depends on the axis is computed anew.
+_TOGETHER = 1 << 11
 #: Most numbers in the table of extremes of one leaf; beyond it only single values are told apart.
 _TABLE = 1 << 25
 
@@ -212,10 +214,6 @@ class Problem:
         """Every step of the objective over the boxes."""
         return self._run(self.steps, dict(self.fixed), list(boxes.lo), list(boxes.hi))
 
-    def bounds(self, trend: Trend) -> Bounds:
-        """What is known of the objective."""
-        return Bounds(trend.range.lo, trend.up, trend.down)
-
     def bounded(self, boxes: Boxes) -> Bounds:
         """The bounds of some boxes."""
         return self.spread(self.trends(boxes)[id(self.root)], (boxes.lo.shape[1],))
@@ -225,15 +223,29 @@ class Problem:
         parts = (trend.range.lo, trend.up, trend.down)
         return Bounds(*(np.broadcast_to(part, shape) for part in parts))
 
-    def halved(self, known: dict[int, Trend], boxes: Boxes, axis: int, mid: Indices) -> Bounds:
-        """The bounds of both halves of each box along an axis, of shape (2, boxes)."""
-        lo, hi = list(boxes.lo), list(boxes.hi)
-        lo[axis] = np.stack([lo[axis], np.minimum(mid + 1, hi[axis])])
-        hi[axis] = np.stack([mid, hi[axis]])
-        bit = 1 << axis
-        steps = [node for node in self.steps if self.bits[id(node)] & bit]
-        trend = self._run(steps, dict(known), lo, hi)[id(self.root)]
-        return self.spread(trend, (2, boxes.lo.shape[1]))
+    def halved(self, boxes: Boxes, axes: Sequence[int]) -> list[Bounds]:
+        """For each of some axes the bounds of both halves of each box, of shape (2, boxes)."""
+        count, mid = boxes.lo.shape[1], (boxes.lo + boxes.hi) // 2
+        after = np.minimum(mid + 1, boxes.hi)
+        found = []
+        if 2 * count * len(axes) <= _TOGETHER:
+            lo, hi = (np.tile(ends, 2 * len(axes)) for ends in boxes)
+            for number, axis in enumerate(axes):
+                first = 2 * number * count
+                hi[axis, first : first + count] = mid[axis]
+                lo[axis, first + count : first + 2 * count] = after[axis]
+            bounds = self.bounded(Boxes(lo, hi))
+            whole = [part.reshape(len(axes), 2, count) for part in bounds]
+            return [Bounds(*(part[number] for part in whole)) for number in range(len(axes))]
+        known = self.trends(boxes)
+        for axis in axes:
+            ends = list(boxes.lo), list(boxes.hi)
+            ends[0][axis] = np.stack([boxes.lo[axis], after[axis]])
+            ends[1][axis] = np.stack([mid[axis], boxes.hi[axis]])
+            steps = [node for node in self.steps if self.bits[id(node)] >> axis & 1]
+            trend = self._run(steps, dict(known), *ends)[id(self.root)]
+            found.append(self.spread(trend, (2, count)))
+        return found
 
     def values(self, places: Indices) -> NDArray[np.float64]:
         """The objective at points, given as indices along each axis (rows)."""

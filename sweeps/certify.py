@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -230,7 +231,8 @@ def _best(
             least = goal.value
         for goal, space in zip(goals, spaces, strict=True):
             goal.heed(least)
-            bound = min(bound, search(space.problem, space.problem.whole, goal, tally), goal.aside)
+            improve = partial(descend, space.problem, goal, tally, thorough=True)
+            bound = min(bound, search(space.problem, goal, tally, improve), goal.aside)
             least = goal.value
         bound = min(bound, least)
         firsts: list[tuple[tuple[int, ...], dict[str, int]]] = []

@@ -21,12 +21,19 @@ __all__ = ["first_place"]
 class _Earliest:
     """The search for the lowest index along one axis of the grid at which a value is reached."""
 
+    picky = True
+
     def __init__(self, space: Space, axis: str, target: float, index: int) -> None:
         self.target, self.index = target, index
         self.place: Indices | None = None
         self.number, self.along = space.along(axis)
         self.lowest = Extremes(Leaf(axes=(axis,), array=self.along), (self.number,))
         self.alone = len(space.rows[self.number][0]) == 1
+
+    @property
+    def limit(self) -> float:
+        """Above the target by what machine code may be off where the library is called."""
+        return self.target + 8 * float(np.spacing(abs(self.target)))
 
     def _first(self, boxes: Boxes) -> Any:
         return self.lowest(list(boxes.lo), list(boxes.hi)).range.lo
@@ -78,7 +85,7 @@ def first_place(
     if place is None:
         space = reduced(root, leaves, sizes, fixed)
         goal = Least(value=float(np.nextafter(target, math.inf)))
-        late = search(space.problem, space.problem.whole, goal, tally) < math.inf
+        late = search(space.problem, goal, tally) < math.inf
         if goal.place is None:
             return None, not late
         place = space.original(goal.place)
@@ -87,7 +94,7 @@ def first_place(
         if axis not in fixed and found[axis]:
             space = reduced(root, leaves, sizes, fixed)
             earlier = _Earliest(space, axis, target, found[axis])
-            late = search(space.problem, space.problem.whole, earlier, tally) < math.inf
+            late = search(space.problem, earlier, tally) < math.inf
             if earlier.place is not None:
                 found = space.original(earlier.place)
             if late:

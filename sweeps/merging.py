@@ -81,6 +81,7 @@ class _Merging:
             axis: ((axis,), np.arange(size)[None]) for axis, size in sizes.items()
         }
         self.failed: set[tuple[str, ...]] = set()
+        self.nodes, self.axes = self._walked()
 
     def step(self) -> bool:
         """Merge one set of axes, if any is worth it."""
@@ -102,29 +103,36 @@ class _Merging:
         self._merge(best[1])
         return True
 
-    def _bits(self) -> dict[int, frozenset[str]]:
-        found: dict[int, frozenset[str]] = {}
-        for node in walk((self.root,)):
+    def _walked(self) -> tuple[list[Node], dict[int, frozenset[str]]]:
+        """Every step, and the axes on which each depends."""
+        nodes, found = walk((self.root,)), dict[int, frozenset[str]]()
+        for node in nodes:
             if node.op == "reference":
                 found[id(node)] = frozenset(self.leaves[node.args[0]].axes)
             elif node.op == "constant":
                 found[id(node)] = frozenset()
             else:
                 found[id(node)] = frozenset().union(*(found[id(arg)] for arg in node.args))
-        return found
+        return nodes, found
 
     def _read(self, some: Iterable[str]) -> tuple[list[Node], list[Node]]:
         """What depends on some axes alone and is read elsewhere; conditions that must hold."""
-        inside, bits = set(some), self._bits()
+        inside = set(some)
+        own = {key for key, axes in self.axes.items() if axes and axes <= inside}
+        read = {id(self.root): self.root} if id(self.root) in own else {}
+        for node in self.nodes:
+            if node.op not in ("constant", "reference") and id(node) not in own:
+                read.update({id(arg): arg for arg in node.args if id(arg) in own})
+        return list(read.values()), [node for node in _needed(self.root) if id(node) in own]
 
-        def own(node: Node) -> bool:
-            return bool(bits[id(node)]) and bits[id(node)] <= inside
-
-        read = {id(self.root): self.root} if own(self.root) else {}
-        for node in walk((self.root,)):
-            if node.op not in ("constant", "reference") and not own(node):
-                read.update({id(arg): arg for arg in node.args if own(arg)})
-        return list(read.values()), [node for node in _needed(self.root) if own(node)]
+    def _apart(self, read: Sequence[Node], some: Iterable[str]) -> bool:
+        """Whether every value of every axis is read as it is, so that none are alike."""
+        left = set(some)
+        for node in read:
+            array = self.leaves[node.args[0]].array if node.op == "reference" else None
+            if array is not None and array.ndim == 1 and np.unique(array).size == array.size:
+                left -= self.axes[id(node)]
+        return not left
 
     def _values(
         self, nodes: Sequence[Node], some: Sequence[str], index: Mapping[str, Indices]
@@ -149,6 +157,8 @@ class _Merging:
         read, needed = self._read(some)
         if not read:
             return 0.0
+        if not needed and self._apart(read, some):
+            return 1.0
         kept, rows = self._table(read, needed, some, index)
         bits = np.ascontiguousarray(rows[:, kept].T).view(np.int64)
         return len(np.unique(bits, axis=0)) / rows.shape[1] if kept.any() else 0.0
@@ -208,6 +218,7 @@ class _Merging:
         self.sizes = {axis: self.sizes[axis] for axis in order_of}
         self.rows = {axis: self.rows[axis] for axis in order_of}
         self.failed.add((merged,))
+        self.nodes, self.axes = self._walked()
 
 
 def _thinned(size: int) -> Indices:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,11 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.boxes import Bounds, Boxes, Indices, Problem
+from sweeps.leaves import Scanner
 
 __all__ = ["Least", "Sought", "Tally", "search", "settled"]
 
-#: Boxes bounded together; most boxes kept before the smallest come first; points that are scanned.
+#: Boxes bounded together; boxes kept before the smallest come first; points scanned by NumPy.
 BATCH, POOL, SCANNED = 1 << 11, 1 << 18, 64
+#: Boxes after which machine code is made; points scanned by it.
+PATIENCE, COMPILED = 1 << 17, 1 << 16
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,7 +44,16 @@ class Tally:
 
 
 class Sought(Protocol):
-    """What is sought, and the best of it found so far."""
+    """What is sought, and the best of it found so far.
+
+    ``picky``: of the points of a box with values below the limit it is not the least that counts.
+    """
+
+    picky: bool
+
+    @property
+    def limit(self) -> float:
+        """What the values sought are below."""
 
     def sought(self, bounds: Any, boxes: Boxes) -> Any:
         """Which boxes may hold it, given the least that the objective can be in each."""
@@ -64,6 +77,12 @@ class Least:
     place: Indices | None = None
     #: The least bound of what was set aside though it might hold a smaller value.
     aside: float = math.inf
+    picky: bool = False
+
+    @property
+    def limit(self) -> float:
+        """What the values sought are below."""
+        return self.value
 
     def sought(self, bounds: Any, boxes: Boxes) -> Any:
         """Which boxes may hold what is sought."""
@@ -110,8 +129,8 @@ def settled(boxes: Boxes, bounds: Bounds) -> Boxes:
 class _Pool:
     """The boxes still open."""
 
-    boxes: Boxes
-    least: NDArray[np.float64]
+    boxes: Any = None
+    least: Any = None
     parts: list[tuple[Boxes, NDArray[np.float64]]] = field(default_factory=list)
 
     def add(self, boxes: Boxes, least: NDArray[np.float64]) -> None:
@@ -119,116 +138,150 @@ class _Pool:
 
     def gather(self) -> None:
         if self.parts:
-            lo = [self.boxes.lo, *(boxes.lo for boxes, _ in self.parts)]
-            hi = [self.boxes.hi, *(boxes.hi for boxes, _ in self.parts)]
-            self.boxes = Boxes(np.concatenate(lo, axis=1), np.concatenate(hi, axis=1))
-            self.least = np.concatenate([self.least, *(least for _, least in self.parts)])
+            held = [(self.boxes, self.least)] if self.boxes is not None else []
+            held += self.parts
+            lo, hi = (np.concatenate([boxes[k] for boxes, _ in held], axis=1) for k in (0, 1))
+            self.boxes, self.least = Boxes(lo, hi), np.concatenate([least for _, least in held])
             self.parts = []
 
     def keep(self, chosen: Any) -> None:
         self.boxes, self.least = self.boxes.take(chosen), self.least[chosen]
 
 
-def search(problem: Problem, start: Boxes, goal: Sought, tally: Tally) -> float:
-    """Improve the goal until no box is left; the least bound of those left when time is up."""
-    bounds = problem.bounded(start)
-    tally.boxes += start.lo.shape[1]
-    pool = _Pool(Boxes(start.lo[:, :0], start.hi[:, :0]), np.empty(0))
-    _enter(problem, goal, tally, pool, start, bounds)
-    while True:
-        pool.gather()
-        pool.keep(goal.sought(pool.least, pool.boxes))
-        size = pool.least.size
-        if not size:
-            return math.inf
-        if tally.late:
-            return float(pool.least.min())
-        if size > BATCH:
-            rank = goal.order(pool.least, pool.boxes) if size < POOL else pool.boxes.points
-            chosen = np.argpartition(rank, BATCH)[:BATCH]
+class _Search:
+    """A search under way: the problem, what is sought, and the boxes still open."""
+
+    def __init__(
+        self, problem: Problem, goal: Sought, tally: Tally, improve: Callable[[], None] | None
+    ) -> None:
+        self.problem, self.goal, self.tally, self.improve = problem, goal, tally, improve
+        self.pool = _Pool()
+        self.scanner: Scanner | None = None
+        self.patience = tally.boxes + PATIENCE
+
+    def run(self) -> float:
+        """Until no box is left, or the time is up."""
+        whole, pool, goal = self.problem.whole, self.pool, self.goal
+        self.tally.boxes += 1
+        self.enter(whole, self.problem.bounded(whole))
+        while True:
+            pool.gather()
+            pool.keep(goal.sought(pool.least, pool.boxes))
+            size = pool.least.size
+            if not size:
+                return math.inf
+            if self.tally.late:
+                return float(pool.least.min())
+            if self.improve is not None and size > BATCH:
+                self.improve()
+                self.improve = None
+            if self.scanner is None and self.tally.boxes > self.patience:
+                self.scanner = Scanner(self.problem)
+            if size > BATCH:
+                rank = goal.order(pool.least, pool.boxes) if size < POOL else pool.boxes.points
+                chosen = np.argpartition(rank, BATCH)[:BATCH]
+            else:
+                chosen = np.arange(size)
             rest = np.ones(size, dtype=bool)
             rest[chosen] = False
-        else:
-            chosen, rest = np.arange(size), np.zeros(size, dtype=bool)
-        batch, least = pool.boxes.take(chosen), pool.least[chosen]
-        pool.keep(rest)
-        _branch(problem, goal, tally, pool, batch, least)
+            batch, least = pool.boxes.take(chosen), pool.least[chosen]
+            pool.keep(rest)
+            batch, least = self.scan(batch, least)
+            if least.size:
+                self.branch(batch, least)
 
+    def enter(self, boxes: Boxes, bounds: Bounds) -> None:
+        """Scan the boxes that are small, keep the others open; a point of each is looked at."""
+        boxes = self.goal.settle(boxes, bounds)
+        chosen = self.goal.sought(bounds.least, boxes)
+        boxes, least = boxes.take(chosen), bounds.least[chosen]
+        small = boxes.points <= SCANNED
+        self.look(self.problem.inside(boxes.take(small)), covering=True)
+        boxes, least = boxes.take(~small), least[~small]
+        self.look((boxes.lo + boxes.hi) // 2, covering=False)
+        self.pool.add(*self.scan(boxes, least))
 
-def _enter(
-    problem: Problem,
-    goal: Sought,
-    tally: Tally,
-    pool: _Pool,
-    boxes: Boxes,
-    bounds: Bounds,
-) -> None:
-    """Scan the boxes that are small, keep the others open; a point of each is looked at."""
-    boxes = goal.settle(boxes, bounds)
-    chosen = goal.sought(bounds.least, boxes)
-    boxes, least = boxes.take(chosen), bounds.least[chosen]
-    small = boxes.points <= SCANNED
-    places = problem.inside(boxes.take(small))
-    centres = (boxes.lo[:, ~small] + boxes.hi[:, ~small]) // 2
-    tally.scanned += places.shape[1]
-    tally.visited += places.shape[1] + centres.shape[1]
-    for some in (places, centres):
-        if some.shape[1]:
-            goal.offer(some, problem.values(some))
-    pool.add(boxes.take(~small), least[~small])
+    def look(self, places: Indices, *, covering: bool) -> None:
+        """Offer some points, which may be all there are of some boxes."""
+        self.tally.visited += places.shape[1]
+        self.tally.scanned += places.shape[1] if covering else 0
+        if places.shape[1]:
+            self.goal.offer(places, self.problem.values(places))
 
+    def scan(self, boxes: Boxes, least: NDArray[np.float64]) -> tuple[Boxes, NDArray[np.float64]]:
+        """The boxes that are too large for machine code, which scans the others.
 
-def _branch(
-    problem: Problem,
-    goal: Sought,
-    tally: Tally,
-    pool: _Pool,
-    boxes: Boxes,
-    least: NDArray[np.float64],
-) -> None:
-    lo, hi = boxes.lo.copy(), boxes.hi.copy()
-    count = least.size
-    known = problem.trends(boxes)
-    score = np.full(count, -math.inf)
-    second = np.full(count, -math.inf)
-    axis_of = np.full(count, -1)
-    alive = np.ones(count, dtype=bool)
-    halves = Bounds(*(np.zeros((2, count), dtype=t) for t in (float, np.uint64, np.uint64)))
-    dead = np.zeros((2, count), dtype=bool)
-    for axis in range(len(lo)):
-        open_ = boxes.lo[axis] < boxes.hi[axis]
-        if not open_.any():
-            continue
-        mid = (boxes.lo[axis] + boxes.hi[axis]) // 2
-        found = problem.halved(known, boxes, axis, mid)
-        tally.boxes += 2 * int(open_.sum())
-        bound = np.maximum(found.least, least)
-        first, last = boxes.lo.copy(), boxes.hi.copy()
-        first[axis], last[axis] = np.minimum(mid + 1, last[axis]), mid
-        parts = Boxes(boxes.lo, last), Boxes(first, boxes.hi)
-        hopeful = np.stack([goal.sought(bound[h], parts[h]) for h in (0, 1)])
-        alive &= ~open_ | hopeful.any(axis=0)
-        lo[axis] = np.where(open_ & ~hopeful[0], mid + 1, lo[axis])
-        hi[axis] = np.where(open_ & ~hopeful[1], mid, hi[axis])
-        low = np.where(open_, bound.min(axis=0), -math.inf)
-        size = (boxes.hi[axis] - boxes.lo[axis]).astype(float)
-        other = np.where(np.isfinite(bound.max(axis=0)), bound.max(axis=0) - least, math.inf)
-        other = np.where(other > 0, other, size * 1e-300)
-        better = (low > score) | ((low == score) & (other > second))
-        better &= open_
-        score, second = np.where(better, low, score), np.where(better, other, second)
-        axis_of = np.where(better, axis, axis_of)
-        for mine, new in zip(halves, (bound, found.up, found.down), strict=True):
-            mine[:, better] = new[:, better]
-        dead[:, better] = ~hopeful[:, better]
-    for half in (0, 1):
-        low, high = lo.copy(), hi.copy()
-        for axis in range(len(lo)):
-            mine = axis_of == axis
+        What it finds is looked at again, as NumPy computes it.
+        """
+        small = boxes.points <= COMPILED if self.scanner is not None else np.zeros(0, dtype=bool)
+        if self.scanner is None or not small.any():
+            return boxes, least
+        some = boxes.take(small)
+        count = int(some.points.sum())
+        self.tally.visited += count
+        self.tally.scanned += count
+        places = self.scanner.least(some, self.goal.limit)
+        found = np.flatnonzero(places[0] >= 0)
+        if found.size:
+            self.goal.offer(places[:, found], self.problem.values(places[:, found]))
+        for box in found if self.goal.picky else ():
+            inside = self.problem.inside(some.take([box]))
+            self.goal.offer(inside, self.problem.values(inside))
+        return boxes.take(~small), least[~small]
+
+    def branch(self, boxes: Boxes, least: NDArray[np.float64]) -> None:
+        """Bound both halves along every axis, cut off what can be, split along the best axis."""
+        problem, goal = self.problem, self.goal
+        lo, hi = boxes.lo.copy(), boxes.hi.copy()
+        count = least.size
+        axes = np.flatnonzero((lo < hi).any(axis=1)).tolist()
+        score = np.full(count, -math.inf)
+        second = np.full(count, -math.inf)
+        axis_of = np.full(count, -1)
+        alive = np.ones(count, dtype=bool)
+        halves = Bounds(*(np.zeros((2, count), dtype=t) for t in (float, np.uint64, np.uint64)))
+        dead = np.zeros((2, count), dtype=bool)
+        for axis, found in zip(axes, problem.halved(boxes, axes), strict=True):
+            open_ = boxes.lo[axis] < boxes.hi[axis]
             mid = (boxes.lo[axis] + boxes.hi[axis]) // 2
-            low[axis] = np.where(mine & (half == 1), np.maximum(mid + 1, low[axis]), low[axis])
-            high[axis] = np.where(mine & (half == 0), np.minimum(mid, high[axis]), high[axis])
-        some = alive & (axis_of >= 0) & ~dead[half]
-        child = Boxes(low[:, some], high[:, some])
-        bounds = Bounds(*(part[half][some] for part in halves))
-        _enter(problem, goal, tally, pool, child, bounds)
+            self.tally.boxes += 2 * int(open_.sum())
+            bound = np.maximum(found.least, least)
+            first, last = boxes.lo.copy(), boxes.hi.copy()
+            first[axis], last[axis] = np.minimum(mid + 1, last[axis]), mid
+            parts = Boxes(boxes.lo, last), Boxes(first, boxes.hi)
+            hopeful = np.stack([goal.sought(bound[h], parts[h]) for h in (0, 1)])
+            alive &= ~open_ | hopeful.any(axis=0)
+            lo[axis] = np.where(open_ & ~hopeful[0], mid + 1, lo[axis])
+            hi[axis] = np.where(open_ & ~hopeful[1], mid, hi[axis])
+            low = np.where(open_, bound.min(axis=0), -math.inf)
+            size = (boxes.hi[axis] - boxes.lo[axis]).astype(float)
+            other = np.where(np.isfinite(bound.max(axis=0)), bound.max(axis=0) - least, math.inf)
+            other = np.where(other > 0, other, size * 1e-300)
+            better = (low > score) | ((low == score) & (other > second))
+            better &= open_
+            score, second = np.where(better, low, score), np.where(better, other, second)
+            axis_of = np.where(better, axis, axis_of)
+            for mine, new in zip(halves, (bound, found.up, found.down), strict=True):
+                mine[:, better] = new[:, better]
+            dead[:, better] = ~hopeful[:, better]
+        for half in (0, 1):
+            low, high = lo.copy(), hi.copy()
+            for axis in range(len(lo)):
+                mine = axis_of == axis
+                mid = (boxes.lo[axis] + boxes.hi[axis]) // 2
+                low[axis] = np.where(mine & (half == 1), np.maximum(mid + 1, low[axis]), low[axis])
+                high[axis] = np.where(mine & (half == 0), np.minimum(mid, high[axis]), high[axis])
+            some = alive & (axis_of >= 0) & ~dead[half]
+            child = Boxes(low[:, some], high[:, some])
+            bounds = Bounds(*(part[half][some] for part in halves))
+            self.enter(child, bounds)
+
+
+def search(
+    problem: Problem, goal: Sought, tally: Tally, improve: Callable[[], None] | None = None
+) -> float:
+    """Improve the goal until no box is left; the least bound of those left when time is up.
+
+    ``improve`` is called once, where many boxes are open.
+    """
+    return _Search(problem, goal, tally, improve).run()

@@ -1,4 +1,9 @@
-"""The certified optimum: equal to a scan of every point, and what it proves is true."""
+"""The certified optimum: equal to a scan of every point, and what it proves is true.
+
+More random studies by
+
+    DSE_STUDIES=2000 python -m pytest tests/sweeps/test_certify.py -k equal
+"""
 
 from __future__ import annotations
 
@@ -20,12 +25,14 @@ import sweeps.search
 from sweeps.answers import one_goal
 from sweeps.boxes import Boxes, Extremes, Problem
 from sweeps.grid import Leaf
+from sweeps.leaves import Scanner
+from sweeps.merging import reduced
 from sweeps.scan import dims_of, objective_node
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.monotone import trends
 from tests.one_source.points import point
 
-STUDIES = int(os.environ.get("DSE_STUDIES", "240"))
+STUDIES = int(os.environ.get("DSE_STUDIES", "200"))
 MODELS = {
     "transit": {"supply": ["sharp", "smooth"]},
     "transit_time + transit": {},
@@ -103,7 +110,7 @@ def test_equal_to_a_scan(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sweeps.search, "BATCH", rng.choice([1, 5, 2048]))
         monkeypatch.setattr(sweeps.merging, "_WORTH", rng.choice([0, 1 << 28]))
         if rng.random() < 0.5:
-            monkeypatch.setattr(sweeps.certify, "descend", lambda *_: None)
+            monkeypatch.setattr(sweeps.certify, "descend", lambda *_, **__: None)
         try:
             made, question = study(seed)
         except DseError:  # such as more blocks than there are threads for
@@ -154,6 +161,76 @@ def test_trends_hold_between_points() -> None:
                             assert not wrong.any(), (seed, question, dims[axis])
                             decided += steps.size > 0
     assert decided > 300
+
+
+def test_machine_code_scans_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a proof takes long; also for the first of equal ones, of which there are many here."""
+    monkeypatch.setattr(sweeps.search, "PATIENCE", 0)
+    monkeypatch.setattr(sweeps.search, "SCANNED", 1)
+    monkeypatch.setattr(sweeps.search, "COMPILED", 300)
+    monkeypatch.setattr(sweeps.certify, "descend", lambda *_, **__: None)
+    scanned: list[int] = []
+    least = Scanner.least
+
+    def counted(self: Scanner, boxes: Boxes, limit: float) -> Any:
+        scanned.append(boxes.lo.shape[1])
+        return least(self, boxes, limit)
+
+    monkeypatch.setattr(Scanner, "least", counted)
+    made = dse.Study(
+        model="ipp",
+        machine="gtx280",
+        workload="svm",
+        axes={
+            "core_clock": np.linspace(1.6e9, 4e8, 9),
+            "registers_per_thread": range(4, 40, 3),
+            "mem_bandwidth": np.linspace(2e10, 2e11, 7),
+            "active_sms": range(1, 31, 3),
+            "threads_per_block": [64, 128, 192, 200, 256],
+        },
+        outputs=["time", "energy"],
+    )
+    for question in ({"minimize": "energy", "where": "time <= 30 ms"}, {"maximize": "1 / time"}):
+        best = made.optimum(**question, method="certified")
+        scan = made.optimum(**question, method="scan")
+        assert best.drop_attrs().identical(scan.drop_attrs())
+        assert best.attrs["gap"] == 0
+        assert best.attrs["settled"] == 1
+    assert sum(scanned) > 10
+
+
+def test_axes_are_merged() -> None:
+    """Registers and threads act through few numbers; each row stands for its first combination."""
+    made = dse.Study(
+        model="occupancy + mwp_cwp",
+        machine="gtx280",
+        workload="svm",
+        axes={
+            "registers_per_thread": range(4, 64),
+            "threads_per_block": range(32, 513, 16),
+            "mem_bandwidth": np.geomspace(1e9, 1e12, 10**6),
+        },
+    )
+    grid = made.grid()
+    root = objective_node(grid, (), one_goal("time", None))
+    sizes = {axis: grid.axes[axis].size for axis in grid.axes}
+    space = reduced(root, grid.leaves[()], sizes, {})
+    assert [len(axes) for axes, _ in space.rows] == [2, 1]
+    assert space.problem.sizes[0] < 60 * 31 / 5
+    rng = np.random.default_rng(0)
+    places = np.stack([rng.integers(0, n, 200) for n in space.problem.sizes])
+    with np.errstate(all="ignore"):
+        values = space.problem.values(places)
+        whole = Problem(root, grid.leaves[()], sizes)
+        at = [space.original(place) for place in places.T]
+        same = whole.values(np.array([[place[axis] for place in at] for axis in sizes]))
+        assert values.tolist() == same.tolist()
+        every = whole.inside(Boxes(np.array([[0], [0], [77]]), np.array([[59], [30], [77]])))
+        row = np.arange(space.problem.sizes[0])
+        assert (
+            whole.values(every).min()
+            == space.problem.values(np.stack([row, np.full_like(row, 77)])).min()
+        )
 
 
 # --- larger spaces, against a scan or by hand
