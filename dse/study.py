@@ -280,12 +280,12 @@ class Study:
         method : {"auto", "scan", "certified"}
             A scan of the whole grid, or a search with a proof that nothing is better; "auto" scans
             small grids. The attribute ``method`` says which, and a certified answer's attributes
-            ``bound`` and ``gap`` what is proven: see :class:`sweeps.certify.Certificate`.
+            ``bound`` and ``gap`` what is proven: see :class:`sweeps.certify.optimum.Certificate`.
         time_limit, gap : float, optional
             Of a certified optimum: seconds, and the share by which the answer may miss the best.
         """
         from sweeps.answers import one_goal
-        from sweeps.certify import best_of
+        from sweeps.certify.optimum import best_of
 
         goal = one_goal(minimize, maximize)
         grid = self._question([goal.text], where)

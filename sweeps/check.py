@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.earliest import first_place
+from sweeps.certify.earliest import first_place
+from sweeps.certify.search import Tally
 from sweeps.grid import FEASIBLE, Grid
-from sweeps.search import Tally
 from sweeps.tiling import Tiling
 from symbolic.errors import DomainError, DseError, InfeasibleError
 from symbolic.graph import Condition

@@ -18,15 +18,15 @@ import pytest
 import xarray as xr
 
 import dse
-import sweeps.certify
+import sweeps.certify.merging
+import sweeps.certify.optimum
+import sweeps.certify.search
 import sweeps.check
-import sweeps.merging
-import sweeps.search
 from sweeps.answers import one_goal
-from sweeps.boxes import Boxes, Extremes, Problem
+from sweeps.certify.boxes import Boxes, Extremes, Problem
+from sweeps.certify.leaves import Scanner
+from sweeps.certify.merging import reduced
 from sweeps.grid import Leaf
-from sweeps.leaves import Scanner
-from sweeps.merging import reduced
 from sweeps.scan import dims_of, objective_node
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.monotone import trends
@@ -106,11 +106,11 @@ def test_equal_to_a_scan(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     feasible = 0
     for seed in range(part * STUDIES // 8, (part + 1) * STUDIES // 8):
         rng = random.Random(seed)
-        monkeypatch.setattr(sweeps.search, "SCANNED", rng.choice([1, 4, 64]))
-        monkeypatch.setattr(sweeps.search, "BATCH", rng.choice([1, 5, 2048]))
-        monkeypatch.setattr(sweeps.merging, "_WORTH", rng.choice([0, 1 << 28]))
+        monkeypatch.setattr(sweeps.certify.search, "SCANNED", rng.choice([1, 4, 64]))
+        monkeypatch.setattr(sweeps.certify.search, "BATCH", rng.choice([1, 5, 2048]))
+        monkeypatch.setattr(sweeps.certify.merging, "_WORTH", rng.choice([0, 1 << 28]))
         if rng.random() < 0.5:
-            monkeypatch.setattr(sweeps.certify, "descend", lambda *_, **__: None)
+            monkeypatch.setattr(sweeps.certify.optimum, "descend", lambda *_, **__: None)
         try:
             made, question = study(seed)
         except DseError:  # such as more blocks than there are threads for
@@ -165,10 +165,10 @@ def test_trends_hold_between_points() -> None:
 
 def test_machine_code_scans_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once a proof takes long; also for the first of equal ones, of which there are many here."""
-    monkeypatch.setattr(sweeps.search, "PATIENCE", 0)
-    monkeypatch.setattr(sweeps.search, "SCANNED", 1)
-    monkeypatch.setattr(sweeps.search, "COMPILED", 300)
-    monkeypatch.setattr(sweeps.certify, "descend", lambda *_, **__: None)
+    monkeypatch.setattr(sweeps.certify.search, "PATIENCE", 0)
+    monkeypatch.setattr(sweeps.certify.search, "SCANNED", 1)
+    monkeypatch.setattr(sweeps.certify.search, "COMPILED", 300)
+    monkeypatch.setattr(sweeps.certify.optimum, "descend", lambda *_, **__: None)
     scanned: list[int] = []
     least = Scanner.least
 

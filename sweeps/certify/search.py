@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.boxes import Bounds, Boxes, Indices, Problem
-from sweeps.leaves import Scanner
+from sweeps.certify.boxes import Bounds, Boxes, Indices, Problem
+from sweeps.certify.leaves import Scanner
 
 __all__ = ["Least", "Sought", "Tally", "search", "settled"]
 

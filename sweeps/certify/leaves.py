@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.boxes import Boxes, Indices, Problem
+from sweeps.certify.boxes import Boxes, Indices, Problem
 from sweeps.compile import compiled
 from sweeps.emit import emit
 from symbolic.ops import walk

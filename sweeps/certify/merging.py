@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.boxes import Indices, Problem
+from sweeps.certify.boxes import Indices, Problem
 from sweeps.grid import Leaf
 from symbolic.ops import Node, constant, interpret_all, reference, references, walk
 

@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 
-from sweeps.boxes import Indices, Problem
-from sweeps.search import Least, Tally
+from sweeps.certify.boxes import Indices, Problem
+from sweeps.certify.search import Least, Tally
 
 __all__ = ["descend"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.boxes import Bounds, Boxes, Extremes, Indices
+from sweeps.certify.boxes import Bounds, Boxes, Extremes, Indices
+from sweeps.certify.merging import Space, reduced
+from sweeps.certify.search import Least, Tally, search, settled
 from sweeps.grid import Leaf
-from sweeps.merging import Space, reduced
-from sweeps.search import Least, Tally, search, settled
 from symbolic.ops import Node
 
 __all__ = ["first_place"]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeps.answers import Chosen, Goal, check_top, per_axes
+from sweeps.certify.descent import descend
+from sweeps.certify.earliest import first_place
+from sweeps.certify.merging import reduced
+from sweeps.certify.search import Least, Tally, search
 from sweeps.check import check, enclosed
-from sweeps.descent import descend
-from sweeps.earliest import first_place
 from sweeps.grid import Grid, Leaf
-from sweeps.merging import reduced
 from sweeps.scan import answer_grid, dims_of, grid_optimum, objective_node
-from sweeps.search import Least, Tally, search
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from symbolic.ops import Node
 
