@@ -126,7 +126,7 @@ def test_moments_are_those_of_the_whole_law(law: Pmf, exact: Exact) -> None:
         (Pmf.uniform(3, 9), scipy.stats.randint(3, 10)),
         (Pmf.bernoulli(0.3), scipy.stats.bernoulli(0.3)),
     ],
-    ids=repr,
+    ids=lambda given: repr(given) if isinstance(given, Pmf) else "twin",
 )
 def test_families_are_those_of_scipy(law: Pmf, twin: Any) -> None:
     k = np.arange(-1, 15)
