@@ -1,15 +1,9 @@
-"""Enclosures hold what they enclose: every equation of every shipped model, random boxes, points.
-
-A million draws, a box and a point of it each, by
-
-    DSE_DRAWS=1000000 python -m pytest tests/one_source/test_intervals.py
-"""
+"""Enclosures hold what they enclose: a share of what :mod:`tests.one_source.enclosing` draws."""
 
 from __future__ import annotations
 
 import decimal
 import math
-import os
 import random
 from decimal import Decimal
 from fractions import Fraction
@@ -19,10 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from symbolic.intervals import Decision, Interval, algebra, enclose
 from symbolic.library import iterate_models
+from symbolic.monotone import trends
 from symbolic.ops import (
     NUMERIC,
     Node,
@@ -48,115 +42,71 @@ from symbolic.ops import (
     walk,
     where,
 )
-from symbolic.quantities import Quantity
+from tests.one_source import enclosing
 from tests.one_source.test_worlds import IRRATIONAL, cases, exact_value
 
-SUITE = 6000
-DRAWS = int(os.environ.get("DSE_DRAWS", str(SUITE)))
-GRAPHS = {model.name: model for model in iterate_models()}
-
-Ends = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-
-# --- boxes and points of the domain of a quantity
-def some(row: Quantity, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
-    """Values of a quantity: mostly typical ones, some at the ends of its domain or far out."""
-    domain = row.domain
-    low, high = row.typical or (max(domain.low, 0.0), min(domain.high, 100.0))
-    share = rng.random(size)
-    value = low * (high / low) ** share if low > 0 else low + (high - low) * share
-    far = np.exp(rng.uniform(-300, 300, size)) * (1 if domain.low >= 0 else rng.choice((-1, 1)))
-    value = np.where(rng.random(size) < 0.1, far, value)
-    value = np.rint(value) if domain.whole else value
-    low = np.nextafter(domain.low, math.inf) if domain.low_open else domain.low
-    high = np.nextafter(domain.high, -math.inf) if domain.high_open else domain.high
-    low, high = (np.ceil(low), np.floor(high)) if domain.whole else (low, high)
-    value = np.where(rng.random(size) < 0.1, low if math.isfinite(domain.low) else value, value)
-    value = np.where(rng.random(size) < 0.1, high if math.isfinite(domain.high) else value, value)
-    if math.isinf(domain.high) and not domain.high_open:
-        value = np.where(rng.random(size) < 0.05, math.inf, value)
-    return np.asarray(np.clip(value, low, high))
-
-
-def box(row: Quantity, rng: np.random.Generator, size: int) -> Ends:
-    a, b = some(row, rng, size), some(row, rng, size)
-    b = np.where(rng.random(size) < 0.25, a, b)
-    return np.minimum(a, b), np.maximum(a, b)
-
-
-def inside(row: Quantity, ends: Ends, rng: np.random.Generator) -> NDArray[np.float64]:
-    """A value of each box: somewhere within, or at an end."""
-    lo, hi = ends
-    top = np.minimum(hi, np.finfo(float).max)
-    value = lo + (top - lo) * rng.random(lo.shape) ** rng.choice((1.0, 20.0))
-    value = np.rint(value) if row.domain.whole else value
-    end = rng.random(lo.shape)
-    value = np.where(end < 0.2, lo, np.where(end > 0.8, hi, value))
-    return np.asarray(np.clip(np.where(np.isnan(value), lo, value), lo, hi))
+#: Draws of the suite, each time.
+EQUATIONS, GRAPHS = 10_000, 1000
 
 
 def assert_holds(found: Interval | Decision, value: Any, told: Any) -> None:
-    value = np.asarray(value)
-    if isinstance(found, Decision):
-        wrong = (value & ~np.asarray(found.possible)) | (~value & np.asarray(found.certain))
-    else:
-        unknown = np.isnan(value) & ~np.asarray(found.undefined)
-        outside = ~np.isnan(value) & ~((found.lo <= value) & (value <= found.hi))
-        wrong = unknown | outside
-    wrong = np.broadcast_to(wrong, value.shape)
+    wrong = np.broadcast_to(enclosing.outside(found, value), np.shape(value))
     if wrong.any():
         pytest.fail(f"{told(int(np.argmax(wrong)))}")
 
 
-def check(root: Node, quantities: Any, seed: int, size: int) -> int:
-    """Draw boxes and points; both enclosures hold what floats compute there."""
-    rng = np.random.default_rng(seed)
-    names = references(root)
-    with np.errstate(all="ignore"):
-        boxes = {name: box(quantities[name], rng, size) for name in names}
-        points = {name: inside(quantities[name], boxes[name], rng) for name in names}
-        (value,) = interpret_all((root,), points)
-    value = np.broadcast_to(value, size if names else np.shape(value))
-    for outward in (True, False):
-        (found,) = enclose((root,), {n: Interval(*b) for n, b in boxes.items()}, outward=outward)
-
-        def told(place: int, outward: bool = outward, found: Any = found) -> str:
-            ends = {n: (float(a[place]), float(b[place])) for n, (a, b) in boxes.items()}
-            at = {n: float(p[place]) for n, p in points.items()}
-            got = [np.broadcast_to(part, size)[place] for part in found]
-            return f"{root!r}\n{outward=} box {ends}\npoint {at}\nvalue {value[place]} in {got}"
-
-        assert_holds(found, value, told)
-    return size
+@settings(max_examples=2, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_point_of_a_box_falls_outside_the_enclosure_of_any_equation(seed: int) -> None:
+    assert sum(enclosing.sweep(enclosing.equations(), EQUATIONS, seed)) >= EQUATIONS
 
 
-@pytest.mark.parametrize("key", cases())
-def test_no_point_of_a_box_falls_outside_the_enclosure(key: str) -> None:
-    case = cases()[key]
-    size = math.ceil(DRAWS / len(cases()))
-    rounds = 1 if size <= 4000 else math.ceil(size / 4000)
-
-    @settings(max_examples=rounds, deadline=None, database=None)
-    @given(seed=st.integers(0, 2**32 - 1))
-    def drawn(seed: int) -> None:
-        assert check(case.node, case.quantities, seed, math.ceil(size / rounds))
-
-    drawn()
+@settings(max_examples=1, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_nor_outside_that_of_a_whole_model_under_any_switch(seed: int) -> None:
+    assert sum(enclosing.sweep(enclosing.graphs()[seed % 16 :: 16], GRAPHS, seed)) >= GRAPHS
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_nor_outside_that_of_a_whole_model(name: str) -> None:
-    model = GRAPHS[name]
-    graph = model.graph()
-    roots = [graph.flat(output) for output in graph.outputs]
-    known = [root for root in roots if not any(row.is_label for row in leaves(root, model))]
-    assert known or any(eq.table for eq in model.equations)
-    for root in known:
-        assert check(root, model.quantities, 7, max(20, DRAWS // 4000))
+def test_every_equation_is_enclosed() -> None:
+    assert {subject.name for subject in enclosing.equations()} == set(cases())
+    assert {subject.name.split()[0] for subject in enclosing.graphs()} == {
+        model.name for model in iterate_models()
+    }
 
 
-def leaves(root: Node, model: Any) -> list[Quantity]:
-    return [model.quantities[name] for name in references(root)]
+@pytest.mark.parametrize("broken", ["add", "mul", "divide", "minimum", "where", "floor", "less"])
+def test_a_wrong_enclosure_is_noticed(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each primitive in turn forgets where its last argument ends."""
+    right = dict(algebra())
+
+    def wrong(*args: Any) -> Any:
+        found = right[broken](*args)
+        if isinstance(found, Decision):
+            return Decision(found.certain, found.certain)
+        return Interval(found.lo, found.lo, found.undefined)
+
+    monkeypatch.setattr("symbolic.intervals.algebra", lambda outward: {**right, broken: wrong})
+    using = [one for one in enclosing.equations() if broken in steps_of(one)][:5]
+    with pytest.raises(AssertionError, match="outward=True"):
+        list(enclosing.sweep(using, 500, 1))
+
+
+def steps_of(subject: enclosing.Subject) -> set[str]:
+    return {step.op for step in walk(subject.roots.values())}
+
+
+@pytest.mark.parametrize("broken", ["sub", "mul", "divide", "where", "ceil"])
+def test_a_wrong_trend_is_noticed(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = dict(trends())
+
+    def wrong(*args: Any) -> Any:
+        found = right[broken](*args)
+        return found._replace(up=found.down, down=found.up)
+
+    monkeypatch.setattr(enclosing, "trends", lambda: {**right, broken: wrong})
+    using = [one for one in enclosing.equations() if broken in steps_of(one)][:5]
+    with pytest.raises(AssertionError, match="against its trend"):
+        list(enclosing.sweep(using, 500, 1))
 
 
 def test_outward_holds_the_exact_value() -> None:
