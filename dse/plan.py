@@ -76,8 +76,8 @@ def bytes_text(size: float) -> str:
     >>> bytes_text(48 * 1024)
     '48.0 KiB'
     """
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1024 or unit == "TiB":
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
+        if size < 1024 or unit == "EiB":
             return f"{size:.0f} B" if unit == "B" else f"{size:,.1f} {unit}"
         size /= 1024
     raise AssertionError

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -142,7 +146,8 @@ def test_tiles_and_nests_are_those_of_the_run(
         (1023, "1023 B"),
         (1024, "1.0 KiB"),
         (1536 * 1024, "1.5 MiB"),
-        (2**50, "1,024.0 TiB"),
+        (2**50, "1.0 PiB"),
+        (2**70, "1,024.0 EiB"),
     ],
 )
 def test_bytes(size: int, text: str) -> None:
@@ -217,3 +222,78 @@ def test_a_clock_within_a_zip_is_swept() -> None:
     study = Study(model=model, machine="gtx280", workload="svm", axes=axes, set=given)
     with pytest.warns(UserWarning, match="swept"):
         study.plan()
+
+
+def calls_of(work: Callable[[], Any]) -> int:
+    """How many functions are called, those written in C included."""
+    count = 0
+
+    def heard(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(heard)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def transit_over(size: int) -> dict[str, Any]:
+    axes = {
+        "threads": {"start": 1, "stop": size},
+        "intensity": {"linspace": [1, 100, size]},
+        "mem_latency": range(1, size + 1),
+    }
+    return {"model": "transit", "axes": axes, "set": {"ms_peak": 1, "lanes_width": 32}}
+
+
+def occupancy_over(size: int) -> dict[str, Any]:
+    axes = {
+        "core_clock": {"linspace": [1e9, 2e9, size]},
+        "mem_bandwidth": {"linspace": [1e10, 2e11, size]},
+        "mem_latency_nominal": {"linspace": [100, 800, size]},
+    }
+    given = {"threads_per_block": 256, "nominal_clock": 1e9}
+    found: dict[str, Any] = {"model": "occupancy + mwp_cwp", "machine": "gtx280", "workload": "svm"}
+    return found | {"axes": axes, "set": given, "where": "time <= 10 ms"}
+
+
+@pytest.mark.parametrize("over", [transit_over, occupancy_over])
+def test_it_takes_as_many_steps_whatever_the_number_of_points(over: Any) -> None:
+    steps = {}
+    for size in (10, 1001, 100_000):
+        Study(**over(size)).plan()
+        made = calls_of(lambda size=size: Study(**over(size)))  # type: ignore[misc]
+        steps[size] = made, calls_of(Study(**over(size)).plan)
+    tracemalloc.start()
+    plan = Study(**over(100_000)).plan()
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert plan.points == 10**15
+    assert held < 40e6  # the axes themselves are 2.4 MB; a thousandth of the grid would be 8 TB
+    for k in range(2):
+        assert max(steps[size][k] for size in steps) < 1.2 * steps[10][k] + 50
+
+
+TEN = (
+    *("threads", "mem_latency", "intensity", "ms_peak", "lanes_width", "core_clock"),
+    *("energy_per_request", "energy_per_operation", "base_power", "operations"),
+)
+
+
+@pytest.mark.filterwarnings("ignore:core_clock is swept")
+@pytest.mark.parametrize("size", [32, 1000])
+def test_ten_axes(size: int) -> None:
+    """The second has more points than 64-bit indices hold: it can be planned, and not run."""
+    axes = {name: {"start": 1, "stop": size} for name in TEN}
+    model = str(Path(__file__).parents[1] / "benchmarks" / "flow_energy.py")
+    study = Study(model=model, axes=axes, outputs=["flow_energy"])
+    plan = study.plan()
+    assert (plan.points, plan.bytes) == (size**10, 8 * size**10)
+    assert f"{size**10:,} points" in str(plan)
+    assert "EiB in memory" in str(plan) if size == 1000 else "PiB in memory" in str(plan)
+    if size == 1000:
+        with pytest.raises(dse.DseError, match=r"1e\+30 points, more than 64-bit indices hold"):
+            study.run()
