@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["extremes", "front", "smallest"]
+__all__ = ["extremes", "front", "ranges", "smallest", "survivors"]
 
 _ARCHIVE = 32
 
@@ -134,6 +134,69 @@ def _extremes(keep: Any) -> Any:
         return total
 
     return kernel
+
+
+def ranges() -> Any:
+    """The compiled keeper of the least and largest values of zones, fed piece by piece.
+
+    It takes the bits of values, which of them are allowed, the place of the first, where each zone
+    begins, then the least and largest so far, as whole numbers in the order of the values, and
+    where a value is NaN.
+    """
+    if "ranges" not in _kernels:
+        import numba
+
+        whole, truth = numba.int64, numba.boolean[::1]
+        _kernels["ranges"] = numba.njit(
+            numba.void(whole[::1], truth, whole, whole[::1], whole[::1], whole[::1], truth),
+            nogil=True,
+            error_model="numpy",
+        )(_ranges)
+    return _kernels["ranges"]
+
+
+def _ranges(
+    bits: Any, allowed: Any, origin: Any, starts: Any, low: Any, high: Any, undefined: Any
+) -> None:
+    top, bottom = np.int64(0x7FFFFFFFFFFFFFFF), np.int64(-0x8000000000000000)
+    infinity = np.int64(0x7FF0000000000000)
+    zone = np.searchsorted(starts, origin, "right") - 1
+    place = 0
+    while place < bits.size:
+        end = min(bits.size, starts[zone + 1] - origin)
+        part, open_to = bits[place:end], allowed[place:end]
+        least, most, holes, closed = top, bottom, 0, 0
+        for j in range(part.size):
+            closed += 0 if open_to[j] else 1
+        for j in range(part.size):  # without a branch: several at a time
+            key = part[j] ^ ((part[j] >> 63) & top)
+            least = key if key < least else least
+            most = key if key > most else most
+            holes += 1 if (part[j] & top) > infinity else 0
+        if holes + closed:
+            least, most, holes = top, bottom, 0
+            for j in range(part.size):
+                if open_to[j]:
+                    if (part[j] & top) > infinity:
+                        holes += 1
+                    else:
+                        key = part[j] ^ ((part[j] >> 63) & top)
+                        least, most = min(least, key), max(most, key)
+        low[zone], high[zone] = min(low[zone], least), max(high[zone], most)
+        undefined[zone] |= holes > 0
+        place, zone = end, zone + 1
+
+
+def survivors(values: NDArray[np.float64], strong: int) -> NDArray[np.int64]:
+    """Indices of the points that none of the first ``strong`` points dominates, these included.
+
+    Of points that are equal in every objective the one with the lowest index stands for all.
+
+    >>> survivors(np.array([[1.0, 2.0, 0.0, 1.0], [3.0, 3.0, 9.0, 3.0]]), 1).tolist()
+    [0, 2]
+    """
+    kept = np.empty(values.shape[1], dtype=np.int64)
+    return kept[: _kernel()(values, np.arange(strong), kept)]
 
 
 def front(values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -1,0 +1,227 @@
+"""Zones: between which values each small piece of an output lies, so that few of them are read.
+
+A tile is cut into zones as an array is cut into tiles: whole trailing axes, an even share of one
+axis. For each zone its record keeps the least and the largest value and whether one is NaN, over
+the points that are feasible where the tile tells it. When a store is finished the zones of all its
+tiles are put together into one file, which is all that a question reads before it reads values.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.reduce import ranges
+from sweeps.store.folder import HIDDEN
+from sweeps.store.layout import Layout, Part
+from sweeps.store.zarr_format import TRAILER, checksum, trailer
+from sweeps.tiling import Tiling
+
+__all__ = ["ZONE", "ZONES", "Cut", "Ranges", "Zoned", "cut_of", "pack", "unpack"]
+
+#: Points of a zone: what is read at once; and most zones of an output that is not cut finer.
+ZONE, MOST = 1 << 14, 1 << 16
+#: The file of all zones.
+ZONES = f"{HIDDEN}/zones"
+_HEAD = 8
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How the chunks of an array are cut into zones."""
+
+    shape: tuple[int, ...]
+    chunk: tuple[int, ...]
+    zone: tuple[int, ...]
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """How many zones a chunk has along each axis."""
+        return tuple(-(-n // step) for n, step in zip(self.chunk, self.zone, strict=True))
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """How many chunks there are along each axis."""
+        return tuple(-(-n // step) for n, step in zip(self.shape, self.chunk, strict=True))
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many zones there are along each axis, those beyond its end included."""
+        return tuple(a * b for a, b in zip(self.chunks, self.cells, strict=True))
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where in a chunk, which is one piece, each zone begins; at last the length of a chunk."""
+        cells = self.cells
+        split = max((k for k, n in enumerate(cells) if n > 1), default=None)
+        total = math.prod(self.chunk)
+        if split is None:
+            return np.array([0, total], dtype=np.int64)
+        inner = math.prod(self.chunk[split + 1 :])
+        whole = np.arange(0, total, inner * self.chunk[split], dtype=np.int64)
+        first = np.arange(cells[split], dtype=np.int64) * (self.zone[split] * inner)
+        return np.append((whole[:, None] + first).reshape(-1), total)
+
+    def along(self, axis: int) -> NDArray[np.int64]:
+        """The zone of each index of an axis."""
+        index = np.arange(self.shape[axis])
+        chunk, within = np.divmod(index, self.chunk[axis])
+        return chunk * self.cells[axis] + within // self.zone[axis]
+
+
+def cut_of(shape: Sequence[int], chunk: Sequence[int]) -> Cut:
+    """Zones of at most about :data:`ZONE` points, larger ones where there would be very many."""
+    if not chunk:
+        return Cut((), (), ())
+    target = max(ZONE, math.prod(shape) // MOST)
+    tiling = Tiling(chunk[:-1], chunk[-1], target)
+    if tiling.split < 0:
+        return Cut(tuple(shape), tuple(chunk), tuple(chunk))
+    step = -(-chunk[tiling.split] // tiling.cuts)
+    zone = (*(1 for _ in chunk[: tiling.split]), step, *chunk[tiling.split + 1 :])
+    return Cut(tuple(shape), tuple(chunk), zone)
+
+
+class Ranges:
+    """The zones of one output of a tile, gathered piece by piece, in the order of the chunk."""
+
+    def __init__(self, cut: Cut, dtype: np.dtype[Any], *, compiled: bool = False) -> None:
+        self.cut, self.compiled = cut, compiled and dtype.kind == "f"
+        count = cut.starts.size - 1
+        #: As whole numbers in the order of the values, where they are found by compiled code.
+        kind, ends = (np.int64, _WHOLE) if self.compiled else (np.float64, (math.inf, -math.inf))
+        self.low, self.high = (np.full(count, end, dtype=kind) for end in ends)
+        self.undefined = np.zeros(count, dtype=bool)
+
+    def add(self, values: NDArray[Any], origin: int, allowed: NDArray[np.bool_] | None) -> None:
+        """The values that follow those before; ``origin`` is the place of the first."""
+        starts = self.cut.starts
+        if self.compiled:
+            marked = np.ones(values.size, dtype=bool) if allowed is None else allowed
+            found = (self.low, self.high, self.undefined)
+            ranges()(values.view(np.int64), marked, origin, starts, *found)
+            return
+        first, last = np.searchsorted(starts, [origin, origin + values.size - 1], "right") - 1
+        at = np.maximum(starts[first : last + 1] - origin, 0)
+        here = slice(int(first), int(last) + 1)
+        if values.dtype.kind == "f":
+            missing = np.isnan(values)
+            counts = ~missing if allowed is None else allowed & ~missing
+            missing &= True if allowed is None else allowed
+            self.undefined[here] |= np.logical_or.reduceat(missing, at)
+            below, above = (np.where(counts, values, end) for end in (math.inf, -math.inf))
+        else:
+            below = above = values.view(np.int8)
+        low, high = np.minimum.reduceat(below, at), np.maximum.reduceat(above, at)
+        self.low[here] = np.minimum(self.low[here], low)
+        self.high[here] = np.maximum(self.high[here], high)
+
+    def text(self) -> str:
+        """The zones for a record: all least values, all largest, then where one is NaN."""
+        low, high = _floats(self.low, math.inf), _floats(self.high, -math.inf)
+        data = b"".join(a.astype("<f8").tobytes() for a in (low + 0.0, high + 0.0))  # no -0.0
+        return base64.b64encode(data + self.undefined.tobytes()).decode()
+
+
+_WHOLE = (np.iinfo(np.int64).max, np.iinfo(np.int64).min)
+
+
+def _floats(keys: NDArray[Any], empty: float) -> NDArray[np.float64]:
+    """The values whose bits, ordered as whole numbers, were compared; ``empty`` where none was."""
+    if keys.dtype.kind == "f":
+        return keys
+    bits = keys ^ ((keys >> 63) & _WHOLE[0])
+    return np.where(np.isin(keys, _WHOLE), empty, bits.view(np.float64))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zoned:
+    """An output of a finished store: its axes, how it is cut, and what its zones hold.
+
+    ``low`` is above ``high`` where a zone holds no number that counts.
+    """
+
+    dims: tuple[str, ...]
+    cut: Cut
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    undefined: NDArray[np.bool_]
+
+
+def pack(layout: Layout, records: Callable[[str], Mapping[str, Any]]) -> bytes:
+    """The file of all zones; ``records`` gives the record of a tile by its name."""
+    head: dict[str, Any] = {}
+    parts, at = [], 0
+    for part in layout.parts:
+        cut = cut_of(part.shape, part.chunk)
+        arrays = _gathered(part, cut, records)
+        for name in part.outputs:
+            head[name] = {
+                "dims": part.dims,
+                "shape": cut.shape,
+                "chunk": cut.chunk,
+                "zone": cut.zone,
+                "at": at,
+            }
+            data = b"".join(array.tobytes() for array in arrays[name])
+            parts.append(data)
+            at += len(data)
+    text = json.dumps(head).encode()
+    body = len(text).to_bytes(_HEAD, "little") + text + b"".join(parts)
+    return body + trailer(checksum(body))
+
+
+def _gathered(
+    part: Part, cut: Cut, records: Callable[[str], Mapping[str, Any]]
+) -> dict[str, tuple[NDArray[Any], ...]]:
+    """Of each output the least and largest values, and where one is NaN, over all zones."""
+    found: dict[str, tuple[NDArray[Any], ...]] = {
+        name: (
+            np.full(cut.counts, math.inf, dtype="<f8"),
+            np.full(cut.counts, -math.inf, dtype="<f8"),
+            np.zeros(cut.counts, dtype=bool),
+        )
+        for name in part.outputs
+    }
+    count = math.prod(cut.cells)
+    for number in range(math.prod(part.counts)):
+        tile = part.tile(number)
+        ends = zip(tile.place, cut.cells, strict=True)
+        here = tuple(slice(place * n, place * n + n) for place, n in ends)
+        zones = records(tile.name)["zones"]
+        for name, arrays in found.items():
+            data, at = base64.b64decode(zones[name]), 0
+            for array in arrays:
+                piece = np.frombuffer(data, dtype=array.dtype, count=count, offset=at)
+                array[here] = piece.reshape(cut.cells)
+                at += piece.nbytes
+    return found
+
+
+def unpack(data: bytes) -> dict[str, Zoned] | None:
+    """The zones by output, of the file of :func:`pack`; None where it is damaged."""
+    body = memoryview(data)[:-TRAILER]
+    if len(data) < _HEAD + TRAILER or trailer(checksum(body)) != data[-TRAILER:]:
+        return None
+    start = _HEAD + int.from_bytes(body[:_HEAD], "little")
+    found = {}
+    for name, said in json.loads(bytes(body[_HEAD:start])).items():
+        cut = Cut(*(tuple(said[key]) for key in ("shape", "chunk", "zone")))
+        at, arrays = start + said["at"], []
+        for kind in ("<f8", "<f8", "?"):
+            array = np.frombuffer(body, dtype=kind, count=math.prod(cut.counts), offset=at)
+            arrays.append(array.reshape(cut.counts))
+            at += array.nbytes
+        low, high, undefined = arrays
+        found[name] = Zoned(
+            dims=tuple(said["dims"]), cut=cut, low=low, high=high, undefined=undefined
+        )
+    return found
