@@ -41,6 +41,8 @@ class Meter:
             text += f", about {progress.remaining:,.0f} s left"
         if progress.skipped:
             text += f"; {progress.skipped:,} were stored before"
+        if progress.failed:
+            text += f"; {progress.failed:,} failed"
         if progress.best is not None and self.looked_for is not None:
             name, unit = self.looked_for
             text += f"; best {name} {value_text(progress.best, unit)}"
@@ -84,13 +86,14 @@ class Lines:
 
     def __call__(self, progress: Progress) -> None:
         """Tell of the computation."""
-        if progress.elapsed - self._told < 1 and progress.done < progress.total:
+        if progress.elapsed - self._told < 1 and progress.done + progress.failed < progress.total:
             return
         self._told = progress.elapsed
         said: dict[str, Any] = {
             "done": progress.done,
             "total": progress.total,
             "skipped": progress.skipped,
+            "failed": progress.failed,
             "seconds": round(progress.elapsed, 3),
             "values_per_second": round(progress.rate),
             "seconds_left": round(progress.remaining, 3) if progress.rate else None,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study import Study
+    from sweeps.store.failures import Failure
     from sweeps.store.fill import Watch
     from sweeps.store.layout import Layout
     from sweeps.store.medium import Medium
@@ -33,7 +34,8 @@ class Outcome:
 
     ``seconds`` is without ``compiling``; ``share`` is how much of the values was computed now,
     ``tiles`` how many of the store's tiles, and how many an earlier run had stored; ``feasible``
-    the feasible points, None where all are; ``kept`` where a fresh run keeps the earlier store.
+    the feasible points, None where all are; ``kept`` where a fresh run keeps the earlier store;
+    ``failed`` the configurations that could not be computed.
     """
 
     dataset: xr.Dataset
@@ -43,6 +45,7 @@ class Outcome:
     tiles: tuple[int, int] | None = None
     feasible: int | None = None
     kept: str | None = None
+    failed: tuple[Failure, ...] = ()
 
 
 def attributes_of(study: Study, *, expand: bool) -> dict[str, Any]:
@@ -209,6 +212,7 @@ def _stored(
         tiles=(filled.computed, filled.skipped),
         feasible=filled.feasible,
         kept=kept,
+        failed=filled.failed,
     )
 
 

@@ -251,6 +251,12 @@ class Study:
         from dse.runner import run
 
         done = run(self, store=store, expand=expand, progress=progress, fresh=fresh)
+        if done.failed:
+            import warnings
+
+            from dse.wording import failures_text
+
+            warnings.warn("; ".join(failures_text(done.failed)), stacklevel=2)
         return done.dataset
 
     def optimum(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-__all__ = ["value_text"]
+if TYPE_CHECKING:
+    from sweeps.store.failures import Failure
+
+__all__ = ["failures_text", "value_text"]
 
 _PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
 _SCALED = ("Hz", "s", "J", "W", "B/s")
@@ -32,3 +36,13 @@ def value_text(value: Any, unit: str = "") -> str:
         return f"{number / 10.0**power:.4g} {_PREFIXES[power]}{unit}"
     text = str(value) if isinstance(value, (int, np.integer)) else f"{number:.6g}"
     return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
+
+
+def failures_text(failures: Sequence[Failure], most: int = 5) -> list[str]:
+    """What could not be computed, in a few lines, and how to go on; nothing where all was."""
+    if not failures:
+        return []
+    points = sum(failure.points for failure in failures)
+    lines = [f"failed: {points:,} points; the same command tries them again"]
+    lines += [f"  {failure}" for failure in failures[:most]]
+    return lines + ([f"  and {len(failures) - most:,} more"] if len(failures) > most else [])

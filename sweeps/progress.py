@@ -16,7 +16,7 @@ __all__ = ["Listener", "Progress", "Tally"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a long run stands: values done of how many, seconds since it began.
+    """Where a long run stands: values done or failed of how many, seconds since it began.
 
     ``compiling`` is how many of the seconds went into compiling loop nests; ``skipped`` how many of
     the values done were stored by an earlier run; ``best`` the best value so far of the quantity
@@ -29,6 +29,7 @@ class Progress:
     compiling: float = 0.0
     skipped: int = 0
     best: float | None = None
+    failed: int = 0
 
     @property
     def rate(self) -> float:
@@ -39,7 +40,8 @@ class Progress:
     @property
     def remaining(self) -> float:
         """Estimated seconds to the end."""
-        return (self.total - self.done) / self.rate if self.rate else math.inf
+        left = self.total - self.done - self.failed
+        return left / self.rate if self.rate else math.inf
 
 
 Listener = Callable[[Progress], None]
@@ -50,7 +52,7 @@ class Tally:
 
     def __init__(self, total: int, listener: Listener | None, *, sign: float = 1.0) -> None:
         self.total, self.listener, self.sign = total, listener, sign
-        self.done = self.skipped = 0
+        self.done = self.skipped = self.failed = 0
         self.best: float | None = None
         self.lock = threading.Lock()
         self.began = time.monotonic()
@@ -80,6 +82,13 @@ class Tally:
             if self.listener is not None:
                 self.listener(self.now())
 
+    def fail(self, points: int) -> None:
+        """Values that cannot be computed."""
+        with self.lock:
+            self.failed += points
+            if self.listener is not None:
+                self.listener(self.now())
+
     def now(self) -> Progress:
         """Where the run stands."""
         return Progress(
@@ -89,6 +98,7 @@ class Tally:
             compiling=self.compiling,
             skipped=self.skipped,
             best=self.best,
+            failed=self.failed,
         )
 
     def _better(self, best: float | None) -> None:

@@ -84,7 +84,10 @@ def main() -> None:
 @goals(several=False)
 @kinds
 @in_json
+@click.pass_context
 def run(
+    ctx: click.Context,
+    /,
     study: str,
     store: str | None,
     expand: bool,
@@ -98,6 +101,9 @@ def run(
     Tells what was swept, how fast, the best configuration, and where the dataset lies. The best
     configuration is the one the study file asks for under [best], or these options. --where
     constrains only the best configuration; a constraint of the study belongs in its file.
+
+    What cannot be computed is told, with its configurations and the reason, and the rest goes on;
+    the exit status is 1 then, and the same command tries it again.
 
     A store may be a folder or a URL (s3://, memory://). A run that was interrupted, killed or out
     of space is continued by the same command.
@@ -125,6 +131,8 @@ def run(
         best=best.ask(read, done.dataset) if best is not None else None,
     )
     put(as_json, data, lambda: run_text(data))
+    if done.failed:
+        ctx.exit(1)
 
 
 def _checked(study: Study, given: Mapping[str, Any]) -> Best | None:

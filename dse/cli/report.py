@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.cli.text import Answer, answer, order_of, table
-from dse.wording import value_text
+from dse.wording import failures_text, value_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,6 +62,7 @@ def run_data(
         "store_bytes": size_of(store) if store is not None else None,
         "memory_bytes": None if store is not None else ds.nbytes,
         "kept_aside": done.kept,
+        "failed": [asdict(failure) for failure in done.failed],
         "best": answer(best, order_of(study)).data() if best is not None else None,
     }
 
@@ -86,6 +88,7 @@ def _axis_text(said: dict[str, Any]) -> str:
 def run_text(data: dict[str, Any]) -> str:
     """The report of a run for people."""
     from dse.plan import bytes_text
+    from sweeps.store.failures import Failure
 
     lines = [f"{data['model']}: {data['points']:,} configurations"]
     if data["axes"]:
@@ -106,6 +109,7 @@ def run_text(data: dict[str, Any]) -> str:
             lines.append(f"continued: {there:,} tiles were stored before, {more:,} were computed")
     else:
         lines.append("nothing to do: the store of this study is finished")
+    lines += failures_text([Failure(**failure) for failure in data["failed"]])
     if data["best"] is not None:
         best = data["best"]
         apart = [name for name in best["over"] if name != "rank"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,26 +11,20 @@ from typing import Any
 from sweeps.check import check
 from sweeps.grid import FEASIBLE
 from sweeps.progress import Listener, Tally
-from sweeps.reduce import extremes
-from sweeps.run import workers
+from sweeps.store.crew import Crew, compute_tiles
+from sweeps.store.failures import Failure
 from sweeps.store.folder import HIDDEN
 from sweeps.store.layout import Layout, Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, read_sealed, sealed
 from sweeps.store.skeleton import ROOT
-from sweeps.store.tiles import Source, store_tile
 from symbolic.errors import DseError
 
-__all__ = ["FINISHED", "Filled", "Watch", "compute_tiles", "fill", "recorded", "threads"]
+__all__ = ["FINISHED", "Filled", "Watch", "fill", "recorded"]
 
 #: Says that every tile was stored; whatever is missing afterwards is damage.
 FINISHED = f"{HIDDEN}/finished"
 _READERS = 8
-
-
-def threads() -> int:
-    """How many tiles are under way: while one waits for the disk another is computed."""
-    return 2 * workers()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +43,10 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """What a run has done: tiles computed now and before, seconds, how many points are feasible."""
+    """What a run has done: tiles computed now and before, seconds, how many points are feasible.
+
+    ``failed`` are those that could not be computed.
+    """
 
     computed: int
     skipped: int
@@ -58,6 +54,7 @@ class Filled:
     seconds: float = 0.0
     compiling: float = 0.0
     feasible: int | None = None
+    failed: tuple[Failure, ...] = ()
 
 
 class _Feasible:
@@ -106,6 +103,7 @@ def fill(
     *,
     listener: Listener | None = None,
     watch: Watch | None = None,
+    crew: Crew | None = None,
 ) -> Filled:
     """Compute the tiles that are missing from a store, which is made where nothing is.
 
@@ -121,6 +119,8 @@ def fill(
         Told of the progress after each tile.
     watch : Watch, optional
         Whose best value the progress tells.
+    crew : Crew, optional
+        Who computes the tiles; threads of this process where None.
 
     Raises
     ------
@@ -153,16 +153,22 @@ def fill(
             found.feasible.add(record)
             tally.add(tile.points, watch.best(record) if watch else None)
 
-        compute_tiles(layout, medium, found.missing, tally, done)
-        medium.put(FINISHED, sealed({"tiles": layout.count}))
+        failed = compute_tiles(layout, medium, found.missing, tally, done, crew=crew)
+        if crew is not None:
+            for key in medium.remains():  # of workers that were lost
+                medium.delete(key)
+        if not failed:
+            medium.put(FINISHED, sealed({"tiles": layout.count}))
     now = tally.now()
+    failing = sum(failure.points for failure in failed)
     return Filled(
-        computed=len(found.missing),
+        computed=len(found.missing) - len(failed),
         skipped=layout.count - len(found.missing),
-        share=1.0 - found.points / layout.points,
+        share=1.0 - (found.points + failing) / layout.points,
         seconds=now.elapsed - now.compiling,
         compiling=now.compiling,
         feasible=found.feasible.total(),
+        failed=failed,
     )
 
 
@@ -198,103 +204,3 @@ def _state(layout: Layout, medium: Medium, watch: Watch | None = None) -> _State
             state.feasible.add(record)
     state.points, state.best = best.done, best.best
     return state
-
-
-def compute_tiles(
-    layout: Layout,
-    medium: Medium,
-    tiles: list[Tile],
-    tally: Tally,
-    done: Callable[[Tile, Mapping[str, Any]], None],
-) -> None:
-    """Compute and store tiles in several threads; an interrupt waits for those under way.
-
-    ``done`` is told of each tile and its record, in one thread at a time.
-    """
-    stop, lock, stored = threading.Event(), threading.Lock(), 0
-    failures: list[BaseException] = []
-    queue = iter(tiles)
-
-    def work(ended: threading.Event) -> None:
-        try:
-            work_off()
-        finally:
-            ended.set()
-
-    def work_off() -> None:
-        nonlocal stored
-        sources: dict[int, Source] = {}
-        while not stop.is_set():
-            with lock:
-                tile = next(queue, None)
-            if tile is None:
-                return
-            try:
-                source = sources.get(tile.part)
-                if source is None:
-                    source = sources[tile.part] = Source(layout, layout.parts[tile.part])
-                record = store_tile(layout, source, tile, medium)
-                with lock:
-                    stored += 1
-                    done(tile, record)
-            except BaseException as error:
-                failures.append(error)
-                stop.set()
-
-    # an interrupted join may take a running thread for ended; daemons let a second signal end all
-    ends = [threading.Event() for _ in range(min(threads(), len(tiles)))]
-    each = [threading.Thread(target=work, args=(ended,), daemon=True) for ended in ends]
-    try:
-        _compile(layout, tiles, tally)
-        for thread in each:
-            thread.start()
-        for ended in ends:
-            ended.wait()
-        if not failures:
-            _settle(layout, medium, tiles)
-    except BaseException as error:
-        stop.set()
-        for thread, ended in zip(each, ends, strict=True):
-            if thread.ident is not None:
-                ended.wait()
-        error.add_note(_said(layout, medium, len(tiles) - stored))
-        raise
-    for failure in failures[:1]:
-        said = _said(layout, medium, len(tiles) - stored)
-        if isinstance(failure, OSError):
-            raise DseError(
-                f"{medium.name} cannot be written: {failure.strerror or failure}; {said}"
-            ) from failure
-        failure.add_note(said)
-        raise failure
-
-
-def _settle(layout: Layout, medium: Medium, tiles: list[Tile]) -> None:
-    """Make the records of tiles and the names of their chunks durable."""
-    for number in sorted({tile.part for tile in tiles}):
-        for name in layout.parts[number].outputs:
-            medium.settle(name)
-    if tiles:
-        medium.settle(RECORDS, [tile.name for tile in tiles])
-
-
-def _said(layout: Layout, medium: Medium, missing: int) -> str:
-    return (
-        f"{layout.count - missing:,} of {layout.count:,} tiles are stored in {medium.name}; the "
-        "same command continues"
-    )
-
-
-def _compile(layout: Layout, tiles: list[Tile], tally: Tally) -> None:
-    """Compile the nests of all tiles, on the clock; each once."""
-    switches = set(layout.grid.switch_axes)
-    seen = set()
-    for tile in tiles:
-        dims = layout.parts[tile.part].dims
-        at = tuple(k for axis, k in zip(dims, tile.low, strict=True) if axis in switches)
-        if (tile.part, at) not in seen:
-            seen.add((tile.part, at))
-            nest = Source(layout, layout.parts[tile.part]).nest(tile)
-            if nest is not None:
-                tally.compile(nest)
-                tally.clock(extremes)

@@ -77,9 +77,10 @@ class Folder:
 
     @contextmanager
     def writing(self, key: str, *, wait: bool = True) -> Iterator[Write]:
-        """Appends to a file under another name, which becomes the key."""
+        """Appends to a file under a name of its own, which becomes the key."""
         path = self._place / key
-        beside = path.with_name(path.name + _PART)
+        # another worker, taken for lost, may still be writing the same
+        beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{_PART}")
         with suppress(FileExistsError):
             path.parent.mkdir(parents=True)
         try:

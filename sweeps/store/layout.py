@@ -20,7 +20,7 @@ from sweeps.run import groups
 from sweeps.store.zarr_format import TRAILER, chunk_key
 from sweeps.tiling import Tiling
 
-__all__ = ["TILE", "Layout", "Part", "Tile"]
+__all__ = ["TILE", "Layout", "Part", "Tile", "chunk_of"]
 
 #: Most points of a tile: 16 MiB of float64.
 TILE = 1 << 21
@@ -88,6 +88,11 @@ class Part:
         )
 
 
+def chunk_of(output: str, tile: Tile) -> str:
+    """Where the chunk of an output lies."""
+    return f"{output}/{chunk_key(tile.place)}"
+
+
 class Layout:
     """Which tiles a grid is stored in."""
 
@@ -131,7 +136,7 @@ class Layout:
 
     def key(self, output: str, tile: Tile) -> str:
         """Where the chunk of an output lies."""
-        return f"{output}/{chunk_key(tile.place)}"
+        return chunk_of(output, tile)
 
     def describe(self, tile: Tile) -> str:
         """The configurations of a tile, for people."""

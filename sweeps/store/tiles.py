@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,63 +13,92 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sweeps.run
-from sweeps.emit import Nest, row_axes
+from sweeps.emit import row_axes
 from sweeps.grid import FEASIBLE
 from sweeps.run import Prepared, prepare
-from sweeps.store.layout import Layout, Part, Tile
+from sweeps.store.layout import Layout, Part, Tile, chunk_of
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, Summary, flat_places, sealed
 from sweeps.store.zarr_format import FILL, checksum, trailer
 from sweeps.tiling import Tiling
 
-__all__ = ["PIECE", "Source", "store_tile"]
+__all__ = ["PIECE", "Recipe", "Source", "source_of", "store_tile"]
 
 #: Points computed at once: what they take stays in the cache until it is written.
 PIECE = 1 << 17
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What the tiles of a part hold, as nothing but data, so that any process can compute them.
+
+    ``names`` are the outputs, and ``feasible`` where the axes of the part tell it; ``switched`` the
+    places of the switch axes among those of the part; ``ruled`` whether points can be infeasible;
+    ``small`` whether NumPy computes it, and no loop nest.
+    """
+
+    part: Part
+    names: tuple[str, ...]
+    dtypes: tuple[np.dtype[Any], ...]
+    switched: tuple[int, ...]
+    ruled: bool
+    small: bool
+
+    @classmethod
+    def of(cls, layout: Layout, part: Part) -> Recipe:
+        """The recipe of a part of a grid."""
+        grid = layout.grid
+        inside = bool(grid.conditions) and set(grid.dims(FEASIBLE)) <= set(part.dims)
+        names = tuple(dict.fromkeys((*part.outputs, *([FEASIBLE] if inside else []))))
+        plain = [axis for axis in part.dims if axis not in grid.switch_axes]
+        return cls(
+            part=part,
+            names=names,
+            dtypes=tuple(layout.dtype(name) for name in names),
+            switched=tuple(k for k, axis in enumerate(part.dims) if axis in grid.switch_axes),
+            ruled=bool(grid.conditions),
+            small=not plain or math.prod(grid.shape(plain)) <= sweeps.run.SMALL,
+        )
+
+    @property
+    def plain(self) -> tuple[int, ...]:
+        """The places of the axes that are no switches."""
+        return tuple(k for k in range(len(self.part.dims)) if k not in self.switched)
+
+    def at(self, tile: Tile) -> tuple[int, ...]:
+        """Which label of each switch axis a tile has."""
+        return tuple(tile.low[k] for k in self.switched)
+
+
+#: Gives for the labels of the switches the nest, or all the values of a small part.
+Given = Callable[[tuple[int, ...]], Prepared | list[NDArray[Any]]]
+
+
 class Source:
     """Computes the tiles of one part; buffers are its own, so a thread needs one for itself."""
 
-    def __init__(self, layout: Layout, part: Part) -> None:
-        self.grid, self.part = layout.grid, part
-        grid = layout.grid
-        self.plain = tuple(axis for axis in part.dims if axis not in grid.switch_axes)
-        inside = bool(grid.conditions) and set(grid.dims(FEASIBLE)) <= set(part.dims)
-        #: The outputs, and ``feasible`` where the axes of the part tell it.
-        self.names = (*part.outputs, *([FEASIBLE] if inside else []))
-        self.names = tuple(dict.fromkeys(self.names))
-        self.inside = inside
-        self.small = not self.plain or math.prod(grid.shape(self.plain)) <= sweeps.run.SMALL
-        self._buffers = [np.empty(0, dtype=layout.dtype(name)) for name in self.names]
+    def __init__(self, recipe: Recipe, given: Given) -> None:
+        self.recipe, self.given = recipe, given
+        self._buffers = [np.empty(0, dtype=dtype) for dtype in recipe.dtypes]
 
-    def _key(self, tile: Tile) -> tuple[str, ...]:
-        at = dict(zip(self.part.dims, tile.low, strict=True))
-        axes = self.grid.axes
-        return tuple(axes[axis].labels[at.get(axis, 0)] for axis in self.grid.switch_axes)
-
-    def _ready(self, key: tuple[str, ...]) -> Prepared:
-        nodes = [self.grid.output_node(name, key, self.part.dims) for name in self.names]
-        kinds = [self.grid.kind(name) for name in self.names]
-        return prepare(self.grid, key, self.plain, list(zip(nodes, kinds, strict=True)))
-
-    def nest(self, tile: Tile) -> Nest | None:
-        """The loop nest that computes a tile; None where NumPy does."""
-        return None if self.small else self._ready(self._key(tile)).nest
+    def ready(self, tile: Tile) -> Prepared | None:
+        """The loop nest that computes a tile, with its data; None where NumPy does."""
+        if self.recipe.small:
+            return None
+        found = self.given(self.recipe.at(tile))
+        return found if isinstance(found, Prepared) else None
 
     def pieces(self, tile: Tile) -> Iterator[tuple[int, list[NDArray[Any]]]]:
         """The values of each name, in the order of the chunk, some at a time, from which place."""
-        key = self._key(tile)
-        bounds = dict(zip(self.part.dims, zip(tile.low, tile.high, strict=True), strict=True))
-        box = [bounds[axis] for axis in self.plain]
-        if self.small:
-            nodes = [self.grid.output_node(name, key, self.part.dims) for name in self.names]
-            whole = self.grid.evaluate(nodes, key, self.plain)
+        plain = self.recipe.plain
+        box = [(tile.low[k], tile.high[k]) for k in plain]
+        ready = self.given(self.recipe.at(tile))
+        if not isinstance(ready, Prepared):
             cut = tuple(slice(low, high) for low, high in box)
-            pairs = zip(whole, self._buffers, strict=True)
+            pairs = zip(ready, self._buffers, strict=True)
             yield 0, [array[cut].astype(b.dtype, order="C").reshape(-1) for array, b in pairs]
             return
-        ready, shape = self._ready(key), self.grid.shape(self.plain)
+        shape = tuple(self.recipe.part.shape[k] for k in plain)
         outer = len(shape) - row_axes(shape)
         sizes = [high - low for low, high in box]
         tiling = Tiling(sizes[:-1], sizes[-1], PIECE)
@@ -94,18 +124,37 @@ def _flat(index: Sequence[int], shape: Sequence[int]) -> int:
     return found
 
 
-def store_tile(layout: Layout, source: Source, tile: Tile, medium: Medium) -> dict[str, Any]:
+def source_of(layout: Layout, part: Part) -> Source:
+    """Computes the tiles of a part of a grid."""
+    grid, recipe = layout.grid, Recipe.of(layout, part)
+    within = [part.dims[k] for k in recipe.switched]
+    plain = [part.dims[k] for k in recipe.plain]
+
+    def given(at: tuple[int, ...]) -> Prepared | list[NDArray[Any]]:
+        chosen = dict(zip(within, at, strict=True))
+        key = tuple(grid.axes[axis].labels[chosen.get(axis, 0)] for axis in grid.switch_axes)
+        nodes = [grid.output_node(name, key, part.dims) for name in recipe.names]
+        if recipe.small:
+            return grid.evaluate(nodes, key, plain)
+        kinds = [grid.kind(name) for name in recipe.names]
+        return prepare(grid, key, plain, list(zip(nodes, kinds, strict=True)))
+
+    return Source(recipe, given)
+
+
+def store_tile(source: Source, tile: Tile, medium: Medium) -> dict[str, Any]:
     """Compute a tile, write its chunks, then its record; gives the record."""
-    part, grid = source.part, layout.grid
-    fast = not source.small
-    summaries = {name: Summary(layout.dtype(name), compiled=fast) for name in part.outputs}
+    recipe, part = source.recipe, source.recipe.part
+    types, fast = dict(zip(recipe.names, recipe.dtypes, strict=True)), not recipe.small
+    inside = FEASIBLE in recipe.names
+    summaries = {name: Summary(types[name], compiled=fast) for name in part.outputs}
     crc = dict.fromkeys(part.outputs, 0)
     feasible = 0
     with ExitStack() as stack:
-        files = {n: stack.enter_context(medium.writing(layout.key(n, tile))) for n in part.outputs}
+        files = {n: stack.enter_context(medium.writing(chunk_of(n, tile))) for n in part.outputs}
         for origin, arrays in source.pieces(tile):
-            values = dict(zip(source.names, arrays, strict=True))
-            allowed = values[FEASIBLE] if source.inside else None
+            values = dict(zip(recipe.names, arrays, strict=True))
+            allowed = values[FEASIBLE] if inside else None
             feasible += int(np.count_nonzero(allowed)) if allowed is not None else 0
             for name in part.outputs:
                 files[name](values[name])
@@ -113,7 +162,7 @@ def store_tile(layout: Layout, source: Source, tile: Tile, medium: Medium) -> di
                 summaries[name].add(values[name], origin, allowed)
         missing = math.prod(part.chunk) - tile.points
         for name in part.outputs:
-            dtype = layout.dtype(name)
+            dtype = types[name]
             if missing:
                 rest = np.full(missing, FILL[dtype.kind], dtype=dtype)
                 files[name](rest)
@@ -125,7 +174,7 @@ def store_tile(layout: Layout, source: Source, tile: Tile, medium: Medium) -> di
         "chunks": {name: f"{value:08x}" for name, value in crc.items()},
         "outputs": {name: summary.tree(places) for name, summary in summaries.items()},
         "points": tile.points,
-        "feasible": feasible if source.inside else tile.points if not grid.conditions else None,
+        "feasible": feasible if inside else None if recipe.ruled else tile.points,
     }
     # a record that a power failure tears, or without its chunks, counts for nothing: none waits
     medium.put(f"{RECORDS}/{tile.name}", sealed(record), wait=False)

@@ -12,7 +12,9 @@ import numpy as np
 
 from sweeps.check import check
 from sweeps.progress import Listener, Tally
-from sweeps.store.fill import FINISHED, compute_tiles, threads
+from sweeps.store.crew import compute_tiles, threads
+from sweeps.store.failures import Failure
+from sweeps.store.fill import FINISHED
 from sweeps.store.layout import Layout, Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, read_sealed, sealed
@@ -84,11 +86,12 @@ def verify(
         said = sealed({"tiles": layout.count})
         if seal != said and (ended or not pending):
             damages.append(Damage(file=FINISHED, problem=_difference(seal, said)))
+        failed: tuple[Failure, ...] = ()
         if repair and broken:
             check(layout.grid)
             tally = Tally(sum(tile.points for tile in broken), listener)
-            compute_tiles(layout, medium, broken, tally, lambda tile, record: None)
-        if repair and not pending and seal != said:
+            failed = compute_tiles(layout, medium, broken, tally, lambda tile, record: None)
+        if repair and not pending and not failed and seal != said:
             medium.put(FINISHED, said)
         for key in medium.remains():
             damages.append(Damage(file=key, problem="left unfinished by a process that was killed"))
@@ -98,7 +101,7 @@ def verify(
         tiles=layout.count,
         pending=pending,
         damages=tuple(damages),
-        repaired=repair and bool(damages),
+        repaired=repair and bool(damages) and not failed,
     )
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import dse
-from sweeps.store.fill import threads
+from sweeps.store.crew import threads
 from sweeps.store.folder import HIDDEN, Folder
 from sweeps.store.layout import Layout
 from tests.benchmarks.test_ratios import AXES, MODEL, OUTPUTS, ROUNDS, show

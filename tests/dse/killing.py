@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import sweeps.run
-import sweeps.store.fill
+import sweeps.store.crew
 import sweeps.store.layout
 from dse import Study
 
@@ -79,14 +79,14 @@ def main(kills: int, seed: int) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp())
     log = folder / "log"
     study = Study(**STUDY)
-    inner = sweeps.store.fill.store_tile
+    inner = sweeps.store.crew.store_tile
 
-    def logged(layout: Any, source: Any, tile: Any, medium: Any) -> Any:
+    def logged(source: Any, tile: Any, medium: Any) -> Any:
         with log.open("a") as file:
             file.write(f"{tile.name}\n")
-        return inner(layout, source, tile, medium)
+        return inner(source, tile, medium)
 
-    sweeps.store.fill.store_tile = logged
+    sweeps.store.crew.store_tile = logged
     expected = study.run()  # compiles
     # in a process of its own, as all others: no thread may run where processes are forked
     began = time.monotonic()
@@ -125,7 +125,7 @@ def main(kills: int, seed: int) -> dict[str, Any]:
             if path.exists():
                 assert ended(forked(lambda path=path: read(path))) == 0
         again = len(log.read_text().split()) - tiles
-        assert again <= here * sweeps.store.fill.threads(), (again, here)
+        assert again <= here * sweeps.store.crew.threads(), (again, here)
         assert files(path) == calm
         left = [other for other in folder.iterdir() if other.name.startswith(".")]
         assert not left

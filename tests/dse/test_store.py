@@ -21,7 +21,7 @@ from click.testing import CliRunner
 
 import dse
 import sweeps.run
-import sweeps.store.fill
+import sweeps.store.crew
 import sweeps.store.layout
 from dse import DseError, Study
 from dse.cli import main
@@ -83,7 +83,7 @@ def test_the_same_bytes_by_any_number_of_threads(
     study: Study, tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study.run(store=tmp_path / "a.zarr")
-    monkeypatch.setattr(sweeps.store.fill, "threads", lambda: count)
+    monkeypatch.setattr(sweeps.store.crew, "threads", lambda: count)
     study.run(store=tmp_path / "b.zarr")
     assert files(tmp_path / "a.zarr") == files(tmp_path / "b.zarr")
 
@@ -223,7 +223,7 @@ def test_a_full_disk(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     path = tmp_path / "a.zarr"
     monkeypatch.setattr(Folder, "writing", quota)
-    monkeypatch.setattr(sweeps.store.fill, "threads", lambda: 3)
+    monkeypatch.setattr(sweeps.store.crew, "threads", lambda: 3)
     with pytest.raises(DseError, match=r"No space left on device; [1-9][0-9]? of 21 t") as said:
         study.run(store=path)
     assert "the same command continues" in str(said.value)
@@ -268,13 +268,13 @@ def test_fifty_corruptions(study: Study, tmp_path: Path, monkeypatch: pytest.Mon
     study.run(store=path)
     whole, draw = files(path), random.Random(5)
     computed: list[str] = []
-    inner = sweeps.store.fill.store_tile
+    inner = sweeps.store.crew.store_tile
 
-    def counted(layout: Any, source: Any, tile: Any, medium: Any) -> Any:
+    def counted(source: Any, tile: Any, medium: Any) -> Any:
         computed.append(tile.name)
-        return inner(layout, source, tile, medium)
+        return inner(source, tile, medium)
 
-    monkeypatch.setattr(sweeps.store.fill, "store_tile", counted)
+    monkeypatch.setattr(sweeps.store.crew, "store_tile", counted)
     for _ in range(50):
         key = damaged(path, draw)
         computed.clear()

@@ -1,0 +1,204 @@
+"""Who computes the tiles of a store: threads of this process, or others that do as they do.
+
+A tile that fails is tried again, then noted and left; the rest goes on. What fails at every tile,
+and a place that cannot be written, ends the run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from sweeps.progress import Tally
+from sweeps.reduce import extremes
+from sweeps.run import workers
+from sweeps.store.failures import Failure, forget, note, noted, reason_of
+from sweeps.store.layout import Layout, Tile
+from sweeps.store.medium import Medium
+from sweeps.store.records import RECORDS
+from sweeps.store.tiles import Source, source_of, store_tile
+from symbolic.errors import DseError
+
+__all__ = ["RETRIES", "Crew", "Job", "Threads", "compute_tiles", "threads"]
+
+#: How often a tile that failed is tried again.
+RETRIES = 2
+#: So many tiles that fail one after the other end a run.
+_IN_A_ROW = 16
+
+
+def threads() -> int:
+    """How many tiles are under way: while one waits for the disk another is computed."""
+    return 2 * workers()
+
+
+class Job:
+    """The tiles to compute, and what became of them; told from any thread."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        medium: Medium,
+        tiles: Sequence[Tile],
+        tally: Tally,
+        done: Callable[[Tile, Mapping[str, Any]], None],
+    ) -> None:
+        self.layout, self.medium, self.tiles, self.tally = layout, medium, tiles, tally
+        self.stored = 0
+        self.failures: list[Failure] = []
+        self._done, self._lock, self._in_a_row = done, threading.Lock(), 0
+        self._known = noted(medium)
+
+    def finish(self, tile: Tile, record: Mapping[str, Any]) -> None:
+        """A tile is stored, and this is its record."""
+        with self._lock:
+            self.stored += 1
+            self._in_a_row = 0
+            if tile.name in self._known:
+                forget(self.medium, tile)
+            self._done(tile, record)
+
+    def fail(self, tile: Tile, error: BaseException) -> None:
+        """A tile failed, however often it was tried; raises the error where all do."""
+        failure = Failure(
+            tile=tile.name,
+            configurations=self.layout.describe(tile),
+            points=tile.points,
+            reason=reason_of(error),
+        )
+        with self._lock:
+            note(self.medium, failure)
+            self.failures.append(failure)
+            self._in_a_row += 1
+            if self._in_a_row >= _IN_A_ROW:
+                raise error
+            self.tally.fail(tile.points)
+
+
+class Crew(Protocol):
+    """Computes tiles."""
+
+    def work(self, job: Job) -> None:
+        """Compute and store each tile of a job, or tell that it failed.
+
+        An interrupt waits for the tiles under way.
+        """
+
+
+def compute_tiles(
+    layout: Layout,
+    medium: Medium,
+    tiles: Sequence[Tile],
+    tally: Tally,
+    done: Callable[[Tile, Mapping[str, Any]], None],
+    *,
+    crew: Crew | None = None,
+) -> tuple[Failure, ...]:
+    """Compute and store tiles; gives those that failed.
+
+    ``done`` is told of each tile and its record, in one thread at a time; ``crew`` is threads of
+    this process where it is None.
+    """
+    job = Job(layout, medium, tiles, tally, done)
+    try:
+        (crew or Threads()).work(job)
+        _settle(job)
+    except BaseException as error:
+        missing = layout.count - len(tiles) + job.stored
+        said = (
+            f"{missing:,} of {layout.count:,} tiles are stored in {medium.name}; the same command "
+            "continues"
+        )
+        if isinstance(error, OSError):
+            raise DseError(
+                f"{medium.name} cannot be written: {error.strerror or error}; {said}"
+            ) from error
+        error.add_note(said)
+        raise
+    return tuple(job.failures)
+
+
+def _settle(job: Job) -> None:
+    """Make the records of tiles and the names of their chunks durable."""
+    failed = {failure.tile for failure in job.failures}
+    stored = [tile for tile in job.tiles if tile.name not in failed]
+    for number in sorted({tile.part for tile in stored}):
+        for name in job.layout.parts[number].outputs:
+            job.medium.settle(name)
+    if stored:
+        job.medium.settle(RECORDS, [tile.name for tile in stored])
+
+
+class Threads:
+    """Threads of this process."""
+
+    def work(self, job: Job) -> None:
+        """See :class:`Crew`."""
+        stop, lock = threading.Event(), threading.Lock()
+        errors: list[BaseException] = []
+        queue = iter(job.tiles)
+
+        def work(ended: threading.Event) -> None:
+            sources: dict[int, Source] = {}
+            try:
+                while not stop.is_set():
+                    with lock:
+                        tile = next(queue, None)
+                    if tile is None:
+                        return
+                    if tile.part not in sources:
+                        sources[tile.part] = source_of(job.layout, job.layout.parts[tile.part])
+                    self._compute(job, sources[tile.part], tile)
+            except BaseException as error:
+                errors.append(error)
+                stop.set()
+            finally:
+                ended.set()
+
+        # an interrupted join may take a running thread for ended; daemons let a second signal end
+        ends = [threading.Event() for _ in range(min(threads(), len(job.tiles)))]
+        each = [threading.Thread(target=work, args=(ended,), daemon=True) for ended in ends]
+        try:
+            _compile(job)
+            for thread in each:
+                thread.start()
+            for ended in ends:
+                ended.wait()
+        except BaseException:
+            stop.set()
+            for thread, ended in zip(each, ends, strict=True):
+                if thread.ident is not None:
+                    ended.wait()
+            raise
+        for error in errors[:1]:
+            raise error
+
+    @staticmethod
+    def _compute(job: Job, source: Source, tile: Tile) -> None:
+        for attempt in range(RETRIES + 1):
+            try:
+                record = store_tile(source, tile, job.medium)
+            except OSError:
+                raise
+            except Exception as error:
+                if attempt == RETRIES:
+                    job.fail(tile, error)
+            else:
+                job.finish(tile, record)
+                return
+
+
+def _compile(job: Job) -> None:
+    """Compile the nests of all tiles, on the clock; each once."""
+    layout, seen = job.layout, set()
+    sources = {tile.part: source_of(layout, layout.parts[tile.part]) for tile in job.tiles}
+    for tile in job.tiles:
+        source = sources[tile.part]
+        which = (tile.part, source.recipe.at(tile))
+        if which not in seen:
+            seen.add(which)
+            ready = source.ready(tile)
+            if ready is not None:
+                job.tally.compile(ready.nest)
+                job.tally.clock(extremes)

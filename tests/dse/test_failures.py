@@ -1,0 +1,131 @@
+"""What cannot be computed: told with its configurations, kept in the store, tried again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import dse
+import sweeps.run
+import sweeps.store.crew
+import sweeps.store.layout
+from dse import Study
+from dse.cli import main
+from sweeps.progress import Progress
+from sweeps.store.failures import noted
+from sweeps.store.medium import medium_of
+from tests.dse.killing import STUDY, files
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many tiles, computed by NumPy."""
+    monkeypatch.setattr(sweeps.run, "SINGLE", 1 << 11)
+    monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 11)
+    monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
+
+
+def failing(
+    monkeypatch: pytest.MonkeyPatch, bad: set[str], times: int = 99
+) -> tuple[pytest.MonkeyPatch, Counter[str]]:
+    """Lets some tiles fail, the first so many times; counts how often each is tried."""
+    inner, tried = sweeps.store.crew.store_tile, Counter[str]()
+
+    def store_tile(source: Any, tile: Any, medium: Any) -> Any:
+        tried[tile.name] += 1
+        if (tile.name in bad or not bad) and tried[tile.name] <= times:
+            raise ArithmeticError(f"the equation of\n{tile.name} fails")
+        return inner(source, tile, medium)
+
+    monkeypatch.setattr(sweeps.store.crew, "store_tile", store_tile)
+    return monkeypatch, tried
+
+
+def test_what_fails_is_told_and_the_rest_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, path, calm = Study(**STUDY), tmp_path / "a.zarr", tmp_path / "calm.zarr"
+    study.run(store=calm)
+    heard: list[Progress] = []
+    with monkeypatch.context() as patch:
+        _, tried = failing(patch, {"0.3.1.0", "0.7.0.0"})
+        with pytest.warns(UserWarning, match="failed: 4,000 points; the same command") as said:
+            ds = study.run(store=path, progress=heard.append)
+    assert "threads = 13 to 16, supply = sharp: ArithmeticError: the equation of 0.3.1.0 fails" in (
+        str(said[0].message)
+    )
+    assert tried["0.3.1.0"] == tried["0.7.0.0"] == 1 + sweeps.store.crew.RETRIES
+    assert set(tried) == {
+        key.removeprefix(".simt-dse/tiles/") for key in files(calm) if "tiles/" in key
+    }
+    assert heard[-1].failed == 4000
+    assert heard[-1].done + heard[-1].failed == heard[-1].total
+    assert (
+        int(ds.ms_throughput.isnull().sum()) == int(study.run().ms_throughput.isnull().sum()) + 4000
+    )
+    failures = noted(medium_of(path))
+    assert [f.tile for f in failures.values()] == ["0.3.1.0", "0.7.0.0"]
+    assert dse.verify(path).pending == 2
+    with monkeypatch.context() as patch:  # one is well again
+        _, tried = failing(patch, {"0.7.0.0"})
+        with pytest.warns(UserWarning, match="failed: 2,000 points"):
+            study.run(store=path)
+    assert set(tried) == {"0.3.1.0", "0.7.0.0"}
+    study.run(store=path)
+    assert files(path) == files(calm)
+
+
+def test_what_fails_once_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, tried = failing(monkeypatch, {"0.3.1.0"}, times=sweeps.store.crew.RETRIES)
+    Study(**STUDY).run(store=tmp_path / "a.zarr")
+    assert tried["0.3.1.0"] == 1 + sweeps.store.crew.RETRIES
+    assert noted(medium_of(tmp_path / "a.zarr")) == {}
+    assert dse.verify(tmp_path / "a.zarr").damages == ()
+
+
+def test_where_everything_fails_the_run_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, tried = failing(monkeypatch, set())
+    monkeypatch.setattr(sweeps.store.crew, "threads", lambda: 1)
+    with pytest.raises(ArithmeticError) as said:
+        Study(**STUDY).run(store=tmp_path / "a.zarr")
+    assert len(tried) == 16
+    assert said.value.__notes__ == [
+        f"0 of 21 tiles are stored in {tmp_path / 'a.zarr'}; the same command continues"
+    ]
+
+
+def test_the_command_tells_and_ends_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    axes = "threads = { start = 1, stop = 40 }\nmem_latency = { start = 100, stop = 599 }"
+    (tmp_path / "study.toml").write_text(
+        f'model = "transit"\n[axes]\n{axes}\n[set]\nintensity = 10\nlanes_width = 32\nms_peak = 1'
+    )
+    command = ["run", str(tmp_path / "study.toml"), "--store", str(tmp_path / "a.zarr")]
+
+    def told(*more: str) -> tuple[int, str]:
+        done = CliRunner().invoke(main, [*command, *more], prog_name="dse")
+        return done.exit_code, done.stdout
+
+    with monkeypatch.context() as patch:
+        failing(patch, {"0.3.0"})
+        status, text = told()
+        again, tree = told("--json")
+    assert (status, again) == (1, 1)
+    assert "failed: 2,000 points; the same command tries them again\n  threads = 13 to 16: " in text
+    assert json.loads(tree)["failed"] == [
+        {
+            "configurations": "threads = 13 to 16",
+            "points": 2000,
+            "reason": "ArithmeticError: the equation of 0.3.0 fails",
+            "tile": "0.3.0",
+        }
+    ]
+    assert json.loads(tree)["tiles_computed"] == 0
+    status, text = told()
+    assert (status, "failed" in text) == (0, False)
