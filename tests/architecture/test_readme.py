@@ -153,7 +153,7 @@ def test_the_two_commands_are_single_lines_with_pip_alone() -> None:
     assert len(commands) == 2
     run, tests = commands
     assert "examples/merge-four-gpus.toml --store merge.zarr" in run
-    assert tests.endswith(".venv/bin/python -m pytest")
+    assert tests.endswith(".venv/bin/python -m pytest -n 2")
     assert (ROOT / "examples/merge-four-gpus.toml").is_file()
     for command in commands:
         assert command.count("&&") == 2
