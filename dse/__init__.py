@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dse.effects import sensitivity
     from dse.evaluation import evaluate
     from dse.fitting import fit
+    from dse.inverse import borders
     from dse.study import Study
     from symbolic.equation import equation
     from symbolic.errors import DseError
@@ -40,6 +41,7 @@ __all__ = [
     "Study",
     "advise",
     "best_config",
+    "borders",
     "calibrate",
     "disagreement",
     "equation",
@@ -65,6 +67,7 @@ _HOMES = {
     "Study": "dse.study",
     "advise": "dse.advice",
     "best_config": "dse.api",
+    "borders": "dse.inverse",
     "calibrate": "dse.calibration",
     "disagreement": "dse.api",
     "equation": "symbolic.equation",

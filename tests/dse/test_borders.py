@@ -1,0 +1,267 @@
+"""Borders of cases against dense sweeps, closed forms and numbers known by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dse
+from symbolic.crossings import crossings, located
+from symbolic.errors import DseError, InfeasibleError, UnknownNameError
+from symbolic.ops import reference, where
+from symbolic.quantities import TABLE
+from tests.dse.studies import dense, drawn
+
+TRANSIT: dict[str, Any] = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
+X, Y = reference("x"), reference("y")
+
+
+def transit(**more: Any) -> Any:
+    axes = more.pop("axes", {"threads": [256, 512, 1024], "intensity": [10, 20, 100]})
+    given = {name: value for name, value in TRANSIT.items() if name not in axes}
+    return dse.Study(model="transit", axes=axes, set=given, outputs=["bound"], **more)
+
+
+# --- by hand
+def test_borders_of_transit() -> None:
+    """Memory saturates at threads = ms_peak (intensity + mem_latency) (Li 2015, Eq. 3)."""
+    found = dse.borders(transit())
+    assert found.bound.dims == ("threads", "intensity")
+    up = found.sel(along="threads", side="above")
+    below = up.sel(intensity=[10, 20])
+    assert below.border.sel(threads=512).values.tolist() == [610, 620]
+    assert (below.beyond.sel(threads=256) == 1).all()
+    assert below.distance.sel(threads=512, intensity=10) == 610 - 512
+    assert np.isnan(below.border.sel(threads=1024)).all()
+    assert (below.beyond.sel(threads=1024) == -2).all()
+    down = found.sel(along="threads", side="below")
+    assert down.border.sel(threads=1024, intensity=10) == 610
+    assert down.distance.sel(threads=1024, intensity=10) == 1024 - 610
+    assert math.isinf(down.distance.sel(threads=256, intensity=10))
+    # the lanes saturate at an intensity of lanes_width / ms_peak
+    across = found.sel(along="intensity", side="above", threads=1024)
+    assert across.border.sel(intensity=20) == 32
+    words = dict(zip(found.beyond.flag_values, found.beyond.flag_meanings.split(), strict=True))
+    assert words[-2] == "none"
+    assert words[0] == "thread"
+    assert found.unit.values.tolist() == ["1", "cycle"]
+    alone = dse.borders(transit(), along="threads", at={"intensity": 10})
+    assert (found.undecided, alone.undecided) == (3, 0)  # what is compared with itself stays open
+
+
+def test_axes_in_any_order_tell_the_same() -> None:
+    axes = {"intensity": [100, 10, 20], "threads": [1024, 256, 512]}
+    mixed = dse.borders(transit(axes=axes)).sortby(["threads", "intensity"])
+    straight = dse.borders(transit())
+    for name in ("border", "beyond", "distance"):
+        same = mixed[name].sel(along=straight.along).transpose(*straight[name].dims)
+        np.testing.assert_array_equal(same, straight[name])
+        assert same.dims == straight[name].dims
+
+
+def test_at_a_point_along_what_is_no_axis() -> None:
+    found = dse.borders(
+        transit(), along=["mem_latency", "ms_peak"], at={"threads": 512, "intensity": 20}
+    )
+    assert found.border.dims == ("along", "side")
+    latency = found.sel(along="mem_latency")
+    assert latency.border.sel(side="below") == 492  # threads / ms_peak - intensity
+    assert np.isnan(latency.border.sel(side="above"))
+    assert found.border.sel(along="ms_peak", side="below").item() == pytest.approx(512 / 620)
+    assert found.threads == 512
+    limited = dse.borders(
+        transit(), along={"mem_latency": (550, 700)}, at={"threads": 512, "intensity": 20}
+    )
+    assert np.isnan(limited.border).all()
+
+
+def test_a_condition_a_constraint_and_feasible() -> None:
+    study = transit()
+    told = dse.borders(study, "cs_throughput >= 5", along="threads", at={"intensity": 10})
+    # cs = intensity threads / (intensity + latency)
+    assert told.border.sel(side="above", threads=256) == 305
+    assert told.condition.values.tolist() == [0, 1, 1]
+    narrowed = dse.borders(
+        study, "bound", along="threads", at={"intensity": 10}, where="threads <= 600"
+    )
+    assert narrowed.border.sel(side="above", threads=256) == 600
+    assert narrowed.beyond.sel(side="above", threads=256) == -1
+    assert narrowed.bound.values.tolist() == [0, 0, -1]
+    held = dse.borders(study, "feasible", along="threads", where="threads <= 600")
+    assert held.border.sel(side="below", threads=1024).item() == 600
+    assert held.feasible.values.tolist() == [1, 1, 0]
+
+
+def test_whole_quantities_are_not_between_their_values() -> None:
+    study = dse.Study(
+        model="mwp_cwp",
+        machine="gtx280",
+        workload="svm",
+        axes={"active_sms": [1, 4, 8, 16, 30]},
+        set={"threads_per_block": 256, "active_blocks_per_sm": 2},
+    )
+    found = dse.borders(study, "mwp", along="active_sms")
+    told = found.sel(side="above").border.values
+    assert set(told[~np.isnan(told)]) <= {1, 4, 8, 16, 30}
+    free = dse.borders(study, "mwp", along={"active_sms": (1, 30)}, at={"active_sms": 1})
+    value = free.border.sel(side="above").item()
+    assert value == int(value)
+    regimes = dense(study, "active_sms", range(1, 31), ["mwp", "mwp_peak_bw"], {})
+    first = int(np.argmax((regimes.mwp == regimes.mwp_peak_bw).values)) + 1
+    assert value == first
+
+
+def test_closed_forms_are_told() -> None:
+    found = dse.borders(transit(), along="threads", closed_form=True)
+    told = json.loads(found.closed_forms)
+    assert told["threads"]["thread | memory"] == ["ms_peak*(intensity + mem_latency)"]
+
+
+def test_labels_of_a_machine_share_the_answer() -> None:
+    study = dse.Study(
+        model="mwp_cwp",
+        workload="svm",
+        axes={"machine": ["8800gtx", "gtx280"], "printed": [False, True]},
+        set={"threads_per_block": 256, "active_blocks_per_sm": 2, "active_sms": 8},
+    )
+    found = dse.borders(study, "case", along="mem_bandwidth")
+    assert found.border.dims == ("along", "side", "machine", "printed")
+    for machine in ("8800gtx", "gtx280"):
+        for printed in (False, True):
+            one = dse.Study(
+                model="mwp_cwp",
+                machine=machine,
+                workload="svm",
+                set={**study.set, "printed": printed},
+            )
+            alone = dse.borders(one, "case", along="mem_bandwidth")
+            label = str(printed).lower()
+            here = found.sel(machine=machine, printed=label).drop_vars(["machine", "printed"])
+            np.testing.assert_array_equal(here.border, alone.border)
+            np.testing.assert_array_equal(here.beyond, alone.beyond)
+
+
+# --- against dense sweeps
+MODELS = ["transit", "mwp_cwp", "tmm", "transit_time", "throughput", "ipp"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_against_dense_sweeps(name: str) -> None:
+    rng = random.Random(MODELS.index(name) + 3)
+    checked = 0
+    while checked < 3:
+        study = drawn(name, rng)
+        if study is None:
+            continue
+        try:
+            found = dse.borders(study)
+        except (DseError, InfeasibleError):
+            continue
+        checked += 1
+        for _ in range(2):
+            agree(study, found, rng)
+
+
+def agree(study: Any, found: xr.Dataset, rng: random.Random) -> None:
+    """From one configuration: the same case up to the border, the one told just beyond."""
+    case = found.attrs["case"]
+    dims = found[case].dims
+    at = {dim: rng.randrange(found.sizes[dim]) for dim in dims}
+    point = {dim: float(found[dim][place]) for dim, place in at.items()}
+    here = found.isel(at)
+    for along in found.along.values.tolist():
+        values = np.sort(found[along].values.astype(float))
+        start = point[along]
+        for side, sign, end in (("below", -1, values[0]), ("above", 1, values[-1])):
+            told = here.sel(along=along, side=side)
+            border, beyond = float(told.border), int(told.beyond)
+            limit = end if math.isnan(border) else border
+            if TABLE[along].domain.whole:
+                way = values[(values - start) * sign >= 0]
+                inside = way[(way - limit) * sign < 0] if beyond != -2 else way
+                past = [border] if beyond != -2 else []
+            else:
+                share = np.linspace(0, 1, 301)[:-1]
+                inside = start + (limit - start) * share * (1 - 1e-9)
+                past = [border + sign * 1e-9 * abs(border)] if beyond != -2 else []
+            sweep = cases(study, along, [start, *inside, *past], case, point)
+            assert len(set(sweep[: len(inside) + 1])) == 1, (along, side, border)
+            assert sweep[0] == here[case]
+            if past and len(sweep) > len(inside) + 1:
+                assert sweep[-1] == beyond, (along, side, border)
+
+
+def cases(study: Any, along: str, values: list[float], case: str, point: Any) -> list[float]:
+    """The case at each value, -1 where it is not feasible."""
+    unique = sorted(set(values))
+    every = {axis: point.get(axis, study.axes[axis][0]) for axis in study.axes}
+    try:
+        ds = dense(study, along, unique, [case], every)
+    except InfeasibleError:
+        return [-1.0] * len(values)
+    array = ds[case].broadcast_like(ds[along]).values.reshape(-1).astype(float)
+    if "feasible" in ds:
+        held = ds.feasible.broadcast_like(ds[along]).values.reshape(-1)
+        array = np.where(held, array, -1.0)
+    by_value = dict(zip(unique, array.tolist(), strict=True))
+    return [by_value[value] for value in values]
+
+
+# --- the engine
+def test_islands_between_the_values_are_found() -> None:
+    """A case that begins and ends between two edges, as narrow as a ten-thousandth of the gap."""
+    island = where((X - 0.3) * (X - 0.3) < 1e-9, 1, 0)
+    found = crossings(island, "x", {}, np.array([[0.0, 1.0]]))
+    half = math.sqrt(1e-9)
+    assert located(found) == pytest.approx([0.3 - half, 0.3 + half], rel=1e-9)
+    assert found.before.tolist() == [0, 1]
+    assert found.after.tolist() == [1, 0]
+
+
+def test_brackets_are_neighbours() -> None:
+    rng = np.random.default_rng(4)
+    y = rng.uniform(0.1, 50, 200)
+    found = crossings(where(X * X < Y, 1, 2), "x", {"y": y}, np.tile([0.0, 3.0, 9.0], (200, 1)))
+    assert found.line.tolist() == list(range(200))
+    assert (np.nextafter(found.low, math.inf) == found.high).all()
+    assert (found.low * found.low < y).all()
+    assert (found.high * found.high >= y).all()
+    whole = crossings(X * 3 >= Y, "x", {"y": y}, np.tile([0.0, 20.0], (200, 1)), whole=True)
+    np.testing.assert_array_equal(whole.high, np.ceil(y / 3))
+    assert (whole.high - whole.low == 1).all()
+
+
+# --- misuse
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"quantity": "boundd"}, "did you mean"),
+        ({"quantity": "cs_throughput"}, "is a number"),
+        ({"along": "supply"}, "no order|no numbers"),
+        ({"along": "thread"}, "did you mean"),
+        ({"at": {"warps": 1}}, "no axis"),
+        ({"at": {"threads": 3}}, "not on its axis"),
+        ({"at": 3}, "a mapping"),
+        ({"along": {"mem_latency": 5}}, "where to begin"),
+        ({"along": {"mem_latency": (-5, 1)}}, "outside its domain"),
+        ({"quantity": "threads <= 600", "along": "intensity"}, "does not depend on"),
+    ],
+)
+def test_misuse(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises((DseError, UnknownNameError), match=message):
+        dse.borders(transit(), **asked)
+
+
+def test_too_large_an_answer_is_refused() -> None:
+    study = transit(
+        axes={name: {"linspace": [1, 9, 400]} for name in ("threads", "intensity", "ms_peak")}
+    )
+    with pytest.raises(DseError, match="at="):
+        dse.borders(study)
+    assert dse.borders(study, at={"threads": 1, "intensity": 1}).border.shape == (3, 2, 400)
