@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,10 @@ from sweeps.check import check
 from sweeps.compile import compiled
 from sweeps.dataset import coordinates_by_axis, describe
 from sweeps.grid import FEASIBLE, Grid
-from sweeps.reduce import front
-from sweeps.run import TILE, in_threads, prepare
+from sweeps.reduce import beaten_by, front
+from sweeps.run import prepare
 from sweeps.scan import SMALL, dims_of, objective_node, to_rest
+from sweeps.streaming.tiles import PIECE, Enclosures, Skipped, streamed
 from symbolic.errors import InfeasibleError
 
 if TYPE_CHECKING:
@@ -24,55 +25,90 @@ if TYPE_CHECKING:
 
 __all__ = ["grid_pareto"]
 
+#: Most points of a front that tell whether a tile is worth looking at.
+_JUDGES = 256
 
-def _fronts(
-    grid: Grid, goals: Sequence[Goal], key: tuple[str, ...], dims: Sequence[str]
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
-    """Objectives and flat indices of each tile's own front over the switch-free axes."""
+
+class _Front:
+    """The best so far: objectives (rows) of some points, and their flat indices, ascending."""
+
+    def __init__(self, objectives: int) -> None:
+        self.values = np.empty((objectives, 0))
+        self.places = np.empty(0, dtype=np.int64)
+
+    def add(self, values: NDArray[np.float64], places: NDArray[np.int64]) -> None:
+        """Some more points, which may be better, or worse, than those held."""
+        places = np.concatenate([self.places, places])
+        order = np.argsort(places, kind="stable")
+        joined = np.ascontiguousarray(np.concatenate([self.values, values], axis=1)[:, order])
+        best = front(joined)
+        self.values, self.places = joined[:, best], places[order][best]
+
+    def worth(self, known: Sequence[Any]) -> NDArray[np.bool_]:
+        """Which tiles may hold a point that is none of those held and not beaten by one."""
+        least = np.stack([interval.lo for interval in known])
+        worth: NDArray[np.bool_] = np.all(least < math.inf, axis=0)
+        for point in self.values.T[:: -(-self.values.shape[1] // _JUDGES) or 1]:
+            beaten = np.all(point[:, None] <= least, axis=0)
+            worth &= ~(beaten & np.any(point[:, None] < least, axis=0))
+        return worth
+
+
+def _front_of(
+    grid: Grid, goals: Sequence[Goal], key: tuple[str, ...], dims: Sequence[str], skipped: Skipped
+) -> _Front:
+    """The front over the switch-free axes under some labels of the others."""
     nodes = [objective_node(grid, key, goal) for goal in goals]
-    points = math.prod(grid.shape(dims))
+    points, found = math.prod(grid.shape(dims)), _Front(len(goals))
     if points <= SMALL:
         values = np.stack([a.reshape(-1) for a in grid.evaluate(nodes, key, dims)])
-        places = front(values)
-        yield values[:, places], places
-        return
+        found.add(values, np.arange(points))
+        return found
     ready = prepare(grid, key, dims, [(node, "float") for node in nodes])
     compiled(ready.nest)
-    tiling = ready.tiling(TILE)
+    tiling = ready.tiling(PIECE)
 
-    def work(number: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        bounds, origin, size = tiling.bounds(number)
-        values = np.empty((len(goals), size))
-        ready.run(bounds, origin, *values)
-        places = front(values)
-        return values[:, places], places + origin
+    def work(numbers: NDArray[np.int64]) -> _Front:
+        own, room = _Front(len(goals)), np.empty((len(goals), tiling.bounds(0)[2]))
+        for number in numbers.tolist():
+            bounds, origin, size = tiling.bounds(number)
+            values = room if size == room.shape[1] else np.empty((len(goals), size))
+            ready.run(bounds, origin, *values)
+            held = own.values[:, :: -(-own.places.size // _JUDGES) or 1]
+            left = beaten_by(values, held, np.full(held.shape[1], -1))
+            left = left[front(values[:, left])]
+            own.add(values[:, left], left + origin)
+        return own
 
-    yield from in_threads(work, tiling.count)
+    row = grid.shape(dims[len(ready.nest.outer) :])
+    known = Enclosures.of(grid, key, nodes, dims)
+    for part in streamed(tiling, row, known, found.worth, work, skipped):
+        found.add(part.values, part.places)
+    return found
 
 
 def grid_pareto(grid: Grid, goals: Sequence[Goal]) -> xr.Dataset:
     """The configurations that no other beats in every objective, tile by tile.
 
-    The result has the dimension ``point``, in axis order. Of configurations equal in every
-    objective the first in axis order stands for all.
+    The result has the dimension ``point``, in axis order; its attributes ``tiles_skipped`` and
+    ``points_skipped`` tell what was not looked at, because bounds tell that nothing there counts.
+    Of configurations equal in every objective the first in axis order stands for all.
     """
     check(grid)
     dims = grid.ordered(dims_of(grid, goals))
     plain = [d for d in dims if d not in grid.switch_axes]
     switched = [d for d in dims if d in grid.switch_axes]
-    values, places = [np.empty((len(goals), 0))], [np.empty(0, dtype=np.int64)]
+    whole, skipped = _Front(len(goals)), Skipped()
     for index, key in grid.keys(dims):
+        part = _front_of(grid, goals, key, plain, skipped)
         at = dict(zip(switched, index, strict=True))
-        for part, flat in _fronts(grid, goals, key, plain):
-            values.append(part)
-            places.append(to_rest(flat, plain, at, dims, grid))
-    joined, flat = np.concatenate(values, axis=1), np.concatenate(places)
-    order = np.argsort(flat, kind="stable")
-    best = flat[order][front(np.ascontiguousarray(joined[:, order]))]
+        whole.add(part.values, to_rest(part.places, plain, at, dims, grid))
+    best = whole.places
     if not best.size:
         raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
     sizes = {axis: grid.axes[axis].size for axis in grid.axes}
     places_of = spread(best, dims, (), sizes)
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
     found = {n: (a, describe(grid, n)) for n, a in grid.at_points(places_of, names).items()}
-    return answer_points(coordinates_by_axis(grid), found, places_of, goals)
+    told = skipped.attributes(grid.points // math.prod(grid.shape(dims)))
+    return answer_points(coordinates_by_axis(grid), found, places_of, goals).assign_attrs(told)

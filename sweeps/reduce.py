@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["extremes", "front", "ranges", "smallest", "survivors"]
+__all__ = ["beaten_by", "extremes", "front", "ranges", "smallest"]
 
-_ARCHIVE = 32
+#: Strong points that others are held against first; points among which they are looked for.
+_ARCHIVE, _SAMPLE = 32, 1 << 12
 
 
 def smallest(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
@@ -37,33 +38,47 @@ def smallest(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
 _kernels: dict[str, Any] = {}
 
 
-def _kernel() -> Any:
-    """The compiled filter that drops what an archive of strong points dominates."""
+def beaten_by(
+    values: NDArray[np.float64], strong: NDArray[np.float64], places: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Indices of the points (columns) that no strong one dominates, by a compiled filter.
+
+    ``places`` are the indices of the strong points, below 0 where they come before all; of equal
+    points that with the lowest index stands for all. Strong points must be finite.
+    """
     if "survivors" not in _kernels:
         import numba
 
         real, whole = numba.float64, numba.int64
         _kernels["survivors"] = numba.njit(
-            whole(real[:, ::1], whole[::1], whole[::1]), nogil=True, error_model="numpy"
+            whole(real[:, ::1], real[:, ::1], whole[::1], whole[::1]),
+            nogil=True,
+            error_model="numpy",
         )(_survivors)
-    return _kernels["survivors"]
+    kept = np.empty(values.shape[1], dtype=np.int64)
+    strong, places = np.ascontiguousarray(strong), places.astype(np.int64)
+    count = _kernels["survivors"](np.ascontiguousarray(values), strong, places, kept)
+    return kept[:count]
 
 
 def _survivors(
-    values: NDArray[np.float64], archive: NDArray[np.int64], kept: NDArray[np.int64]
+    values: NDArray[np.float64],
+    strong: NDArray[np.float64],
+    places: NDArray[np.int64],
+    kept: NDArray[np.int64],
 ) -> int:
     count = 0
     objectives, points = values.shape
     for i in range(points):
         beaten = False
-        for place in archive:
+        for a in range(places.size):
             no_worse = True
-            better = place < i
+            better = places[a] < i
             for k in range(objectives):
-                if values[k, place] > values[k, i]:
+                if strong[k, a] > values[k, i]:
                     no_worse = False
                     break
-                if values[k, place] < values[k, i]:
+                if strong[k, a] < values[k, i]:
                     better = True
             if no_worse and better:
                 beaten = True
@@ -187,16 +202,15 @@ def _ranges(
         place, zone = end, zone + 1
 
 
-def survivors(values: NDArray[np.float64], strong: int) -> NDArray[np.int64]:
-    """Indices of the points that none of the first ``strong`` points dominates, these included.
-
-    Of points that are equal in every objective the one with the lowest index stands for all.
-
-    >>> survivors(np.array([[1.0, 2.0, 0.0, 1.0], [3.0, 3.0, 9.0, 3.0]]), 1).tolist()
-    [0, 2]
-    """
-    kept = np.empty(values.shape[1], dtype=np.int64)
-    return kept[: _kernel()(values, np.arange(strong), kept)]
+def _strong(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
+    """Places of some points, of every ``step``-th, that no other of these is likely to beat."""
+    part = values[:, ::step]
+    low = part.min(axis=1, keepdims=True)
+    spread = part.max(axis=1, keepdims=True) - low
+    scaled = (part - low) / np.where(spread > 0, spread, 1.0)
+    weights = np.random.default_rng(0).dirichlet(np.ones(len(part)), _ARCHIVE - len(part))
+    weights = np.concatenate([np.eye(len(part)), weights])
+    return np.unique([int(np.argmin(weight @ scaled)) for weight in weights]) * step
 
 
 def front(values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -216,18 +230,12 @@ def front(values: NDArray[np.float64]) -> NDArray[np.int64]:
         values = np.ascontiguousarray(values[:, finite])
     if not finite.size:
         return finite.astype(np.int64)
-    if finite.size > 4 * _ARCHIVE:
-        low = values.min(axis=1, keepdims=True)
-        spread = values.max(axis=1, keepdims=True) - low
-        scaled = (values - low) / np.where(spread > 0, spread, 1.0)
-        weights = np.random.default_rng(0).dirichlet(np.ones(len(values)), _ARCHIVE - len(values))
-        weights = np.concatenate([np.eye(len(values)), weights])
-        archive = np.unique([int(np.argmin(weight @ scaled)) for weight in weights])
-        kept = np.empty(finite.size, dtype=np.int64)
-        count = _kernel()(np.ascontiguousarray(values), archive.astype(np.int64), kept)
-        kept = kept[:count]
-    else:
-        kept = np.arange(finite.size)
+    kept = np.arange(finite.size)
+    for sample in (_SAMPLE, finite.size):  # strong points of some first, which leave few
+        if kept.size > max(4 * _ARCHIVE, sample if sample == _SAMPLE else 0):
+            part = values[:, kept]
+            places = _strong(part, -(-kept.size // sample))
+            kept = kept[beaten_by(part, part[:, places], places)]
     chosen = values[:, kept]
     order = np.lexsort((kept, *chosen[::-1]))
     found: list[int] = []

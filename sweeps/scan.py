@@ -27,7 +27,8 @@ from sweeps.compile import compiled
 from sweeps.dataset import coordinates_by_axis, describe
 from sweeps.grid import FEASIBLE, Grid, Leaf
 from sweeps.reduce import smallest
-from sweeps.run import in_threads, prepare
+from sweeps.run import prepare
+from sweeps.streaming.tiles import Enclosures, Skipped, streamed
 from symbolic.errors import InfeasibleError
 from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, interpret_all, references, substitute, where
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["SMALL", "answer_grid", "dims_of", "grid_optimum", "objective_node", "to_rest"]
 
 #: Points of a tile that is only reduced, and below which NumPy does it.
-REDUCED_TILE, SMALL = 1 << 24, 1 << 16
+REDUCED_TILE, SMALL = 1 << 21, 1 << 16
 #: Points looked at together where there are many short rankings.
 BLOCK = 1 << 21
 
@@ -59,6 +60,12 @@ def grid_optimum(
     top : int
         How many, best first; ties go to the lowest index in axis order.
 
+    Returns
+    -------
+    xarray.Dataset
+        Its attributes ``tiles_skipped`` and ``points_skipped`` tell how much of the grid was not
+        looked at, because no point there can be feasible, or better than what was found.
+
     Raises
     ------
     InfeasibleError
@@ -72,12 +79,13 @@ def grid_optimum(
     sizes = {axis: grid.axes[axis].size for axis in grid.axes}
     points = math.prod(grid.shape(dims))
     rows = points // math.prod(grid.shape(kept))
+    skipped = Skipped()
     if points <= SMALL:
         flat, scores, rest = choose(_over(grid, objectives, dims), dims, kept, top)
     elif kept and kept[0] not in grid.switch_axes and rows <= SMALL:
         flat, scores, rest = _in_blocks(grid, objectives, dims, kept, top)
     else:
-        flat, scores, rest = _fused(grid, objectives, dims, kept, top)
+        flat, scores, rest = _fused(grid, objectives, dims, kept, top, skipped)
     flat, rest = with_idle_axes(flat, scores, rest, kept, sizes)
     chosen = Chosen(per=kept, places=spread(trimmed(flat, kept), rest, kept, sizes))
     if np.all(flat < 0):
@@ -85,7 +93,8 @@ def grid_optimum(
             f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints "
             "or change the axes"
         )
-    return answer_grid(grid, goal, chosen, top)
+    told = skipped.attributes(grid.points // points)
+    return answer_grid(grid, goal, chosen, top).assign_attrs(told)
 
 
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
@@ -148,6 +157,7 @@ def _fused(
     dims: Sequence[str],
     per: Sequence[str],
     top: int,
+    skipped: Skipped,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
     """As :func:`choose`, by the fused nest: each tile keeps its best, the tiles are merged."""
     rest = tuple(dim for dim in dims if dim not in per)
@@ -162,7 +172,7 @@ def _fused(
         for fixed in np.ndindex(*grid.shape(plain_per)):
             here = {**at, **dict(zip(plain_per, fixed, strict=True))}
             part = _restrict(grid, dict(zip(plain_per, fixed, strict=True)))
-            values, flat = _fused_one(part, key, objectives[key], plain_rest, top)
+            values, flat = _fused_one(part, key, objectives[key], plain_rest, top, skipped)
             places = to_rest(flat, plain_rest, at, rest, grid)
             slot = tuple(here[d] for d in per)
             values = np.concatenate([best[slot], values])
@@ -212,7 +222,12 @@ def to_rest(
 
 
 def _fused_one(
-    grid: Grid, key: tuple[str, ...], objective: Node, dims: Sequence[str], top: int
+    grid: Grid,
+    key: tuple[str, ...],
+    objective: Node,
+    dims: Sequence[str],
+    top: int,
+    skipped: Skipped,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The ``top`` smallest values over some axes and their flat indices (-1: none)."""
     points = math.prod(grid.shape(dims))
@@ -223,19 +238,24 @@ def _fused_one(
     ready = prepare(grid, key, dims, [(objective, "float")], reduce=True)
     compiled(ready.nest)
     tiling = ready.tiling(REDUCED_TILE)
+    best, found = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
 
-    def work(number: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        bounds, _, _ = tiling.bounds(number)
-        values = np.full(top, np.inf)
-        places = np.full(top, -1, dtype=np.int64)
-        ready.run(bounds, 0, values, places)
+    def better(known: list[Any]) -> NDArray[np.bool_]:
+        return np.asarray(known[0].lo < best[-1])  # of equal ones an earlier tile has the first
+
+    def work(numbers: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        values, places = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
+        for number in numbers.tolist():
+            ready.run(tiling.bounds(number)[0], 0, values, places)
         return values, places
 
-    results = in_threads(work, tiling.count)
-    values = np.concatenate([v for v, _ in results])
-    places = np.concatenate([p for _, p in results])
-    order = np.lexsort((places, values))[:top]
-    return values[order], places[order]
+    row = grid.shape(dims[len(ready.nest.outer) :])
+    known = Enclosures.of(grid, key, [objective], dims)
+    for values, places in streamed(tiling, row, known, better, work, skipped):
+        joined, at = np.concatenate([best, values]), np.concatenate([found, places])
+        order = np.lexsort((at, joined))[:top]
+        best, found = joined[order], at[order]
+    return best, found
 
 
 def answer_grid(grid: Grid, goal: Goal, chosen: Chosen, top: int) -> xr.Dataset:

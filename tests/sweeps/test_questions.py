@@ -167,7 +167,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps.scan, "SMALL", 0)
     monkeypatch.setattr(sweeps.scan, "REDUCED_TILE", 24)
     monkeypatch.setattr(sweeps.pareto, "SMALL", 0)
-    monkeypatch.setattr(sweeps.pareto, "TILE", 24)
+    monkeypatch.setattr(sweeps.pareto, "PIECE", 24)
     monkeypatch.setattr(sweeps.emit, "ROW", 16)
     monkeypatch.setattr(sweeps.emit, "_BEARABLE", 4)
     monkeypatch.setattr(sweeps.run, "workers", lambda: 3)
