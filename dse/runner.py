@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study import Study
+    from sweeps.store.crew import Crew
     from sweeps.store.failures import Failure
     from sweeps.store.fill import Watch
     from sweeps.store.layout import Layout
@@ -145,9 +146,16 @@ def run(
     expand: bool = False,
     progress: bool | Callable[[Progress], None] = False,
     fresh: bool = False,
+    client: Any = None,
+    workers: int | None = None,
     watch: Watch | None = None,
 ) -> Outcome:
     """See :meth:`dse.Study.run`; ``watch`` is whose best value the progress tells."""
+    if store is None and (client is not None or workers is not None):
+        raise DseError(
+            "workers write their tiles into a store, and none is given: give store='OUT.zarr' "
+            "(--store)"
+        )
     from dse.progress import Meter
 
     meter = Meter() if progress is True else None
@@ -155,7 +163,10 @@ def run(
     try:
         if store is None:
             return _in_memory(study, expand, listener)
-        return _stored(study, _ending(store), expand, listener, fresh, watch)
+        from sweeps.cluster.opened import opened
+
+        with opened(client, workers) as crew:
+            return _stored(study, _ending(store), expand, listener, fresh, watch, crew)
     finally:
         if meter is not None:
             meter.close()
@@ -185,6 +196,7 @@ def _stored(
     listener: Callable[[Progress], None] | None,
     fresh: bool,
     watch: Watch | None,
+    crew: Crew | None,
 ) -> Outcome:
     from sweeps.export import open_dataset
     from sweeps.store.fill import fill
@@ -203,6 +215,7 @@ def _stored(
             lambda: skeleton(layout, attributes_of(study, expand=expand), identity),
             listener=listener,
             watch=watch,
+            crew=crew,
         )
     return Outcome(
         dataset=open_dataset(store),

@@ -225,6 +225,8 @@ class Study:
         expand: bool = False,
         progress: bool | Callable[[Progress], None] = False,
         fresh: bool = False,
+        client: Any = None,
+        workers: int | None = None,
     ) -> xr.Dataset:
         """Compute every output over the axes on which it depends.
 
@@ -241,6 +243,12 @@ class Study:
             is given a :class:`sweeps.progress.Progress` after each tile.
         fresh : bool
             With ``store``: keep an existing store aside and compute anew.
+        client : distributed.Client or str, optional
+            With ``store``: a cluster of dask.distributed, or the address of its scheduler, whose
+            workers compute the tiles and write them; by default threads of this process do.
+        workers : int, optional
+            With ``store``: so many processes of this machine instead, which end with the run. Call
+            it under ``if __name__ == "__main__":``, as with any module that starts processes.
 
         Returns
         -------
@@ -250,7 +258,15 @@ class Study:
         """
         from dse.runner import run
 
-        done = run(self, store=store, expand=expand, progress=progress, fresh=fresh)
+        done = run(
+            self,
+            store=store,
+            expand=expand,
+            progress=progress,
+            fresh=fresh,
+            client=client,
+            workers=workers,
+        )
         if done.failed:
             import warnings
 

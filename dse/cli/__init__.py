@@ -80,6 +80,14 @@ def main() -> None:
 )
 @expanding
 @click.option("--fresh", is_flag=True, help="Keep what is at OUT.zarr aside and compute anew.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Processes to compute in, instead of threads."
+)
+@click.option(
+    "--scheduler",
+    metavar="tcp://HOST:PORT",
+    help="A dask.distributed cluster, whose workers compute and write.",
+)
 @telling
 @goals(several=False)
 @kinds
@@ -92,6 +100,8 @@ def run(
     store: str | None,
     expand: bool,
     fresh: bool,
+    workers: int | None,
+    scheduler: str | None,
     progress: str,
     as_json: bool,
     **options: Any,
@@ -121,6 +131,8 @@ def run(
             expand=expand,
             progress=listener,
             fresh=fresh,
+            client=scheduler,
+            workers=workers,
             watch=best.watch(read) if best is not None else None,
         )
     data = run_data(

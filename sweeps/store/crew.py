@@ -34,17 +34,16 @@ def threads() -> int:
 
 
 class Job:
-    """The tiles to compute, and what became of them; told from any thread."""
+    """What became of tiles; told from any thread."""
 
     def __init__(
         self,
         layout: Layout,
         medium: Medium,
-        tiles: Sequence[Tile],
         tally: Tally,
         done: Callable[[Tile, Mapping[str, Any]], None],
     ) -> None:
-        self.layout, self.medium, self.tiles, self.tally = layout, medium, tiles, tally
+        self.layout, self.medium, self.tally = layout, medium, tally
         self.stored = 0
         self.failures: list[Failure] = []
         self._done, self._lock, self._in_a_row = done, threading.Lock(), 0
@@ -79,8 +78,8 @@ class Job:
 class Crew(Protocol):
     """Computes tiles."""
 
-    def work(self, job: Job) -> None:
-        """Compute and store each tile of a job, or tell that it failed.
+    def work(self, job: Job, tiles: Sequence[Tile]) -> None:
+        """Compute and store each of some tiles, or tell that it failed.
 
         An interrupt waits for the tiles under way.
         """
@@ -100,10 +99,11 @@ def compute_tiles(
     ``done`` is told of each tile and its record, in one thread at a time; ``crew`` is threads of
     this process where it is None.
     """
-    job = Job(layout, medium, tiles, tally, done)
+    job = Job(layout, medium, tally, done)
     try:
-        (crew or Threads()).work(job)
-        _settle(job)
+        if tiles:
+            (crew or Threads()).work(job, tiles)
+        _settle(job, tiles)
     except BaseException as error:
         missing = layout.count - len(tiles) + job.stored
         said = (
@@ -119,10 +119,10 @@ def compute_tiles(
     return tuple(job.failures)
 
 
-def _settle(job: Job) -> None:
+def _settle(job: Job, tiles: Sequence[Tile]) -> None:
     """Make the records of tiles and the names of their chunks durable."""
     failed = {failure.tile for failure in job.failures}
-    stored = [tile for tile in job.tiles if tile.name not in failed]
+    stored = [tile for tile in tiles if tile.name not in failed]
     for number in sorted({tile.part for tile in stored}):
         for name in job.layout.parts[number].outputs:
             job.medium.settle(name)
@@ -133,11 +133,11 @@ def _settle(job: Job) -> None:
 class Threads:
     """Threads of this process."""
 
-    def work(self, job: Job) -> None:
+    def work(self, job: Job, tiles: Sequence[Tile]) -> None:
         """See :class:`Crew`."""
         stop, lock = threading.Event(), threading.Lock()
         errors: list[BaseException] = []
-        queue = iter(job.tiles)
+        queue = iter(tiles)
 
         def work(ended: threading.Event) -> None:
             sources: dict[int, Source] = {}
@@ -157,10 +157,10 @@ class Threads:
                 ended.set()
 
         # an interrupted join may take a running thread for ended; daemons let a second signal end
-        ends = [threading.Event() for _ in range(min(threads(), len(job.tiles)))]
+        ends = [threading.Event() for _ in range(min(threads(), len(tiles)))]
         each = [threading.Thread(target=work, args=(ended,), daemon=True) for ended in ends]
         try:
-            _compile(job)
+            _compile(job, tiles)
             for thread in each:
                 thread.start()
             for ended in ends:
@@ -189,11 +189,11 @@ class Threads:
                 return
 
 
-def _compile(job: Job) -> None:
+def _compile(job: Job, tiles: Sequence[Tile]) -> None:
     """Compile the nests of all tiles, on the clock; each once."""
     layout, seen = job.layout, set()
-    sources = {tile.part: source_of(layout, layout.parts[tile.part]) for tile in job.tiles}
-    for tile in job.tiles:
+    sources = {tile.part: source_of(layout, layout.parts[tile.part]) for tile in tiles}
+    for tile in tiles:
         source = sources[tile.part]
         which = (tile.part, source.recipe.at(tile))
         if which not in seen:

@@ -23,6 +23,7 @@ ARROWS = {
 
 #: Each takes longer to load than `import dse` may.
 HEAVY = {"sympy", "numba", "dask", "xarray", "pandas", "pint", "zarr", "pyarrow", "matplotlib"}
+HEAVY |= {"distributed", "s3fs"}
 
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:

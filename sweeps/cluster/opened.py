@@ -1,0 +1,81 @@
+"""The cluster a run is given: one that is there, or one of this machine made for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sweeps.cluster.crew import Workers
+from sweeps.store.crew import Crew
+from symbolic.errors import DseError
+
+__all__ = ["opened"]
+
+_PATIENCE = 10
+
+
+@contextmanager
+def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | None]:
+    """Who computes the tiles: None for threads of this process.
+
+    Parameters
+    ----------
+    client : distributed.Client or str, optional
+        A cluster, or the address of its scheduler (``tcp://host:8786``).
+    workers : int, optional
+        How many processes of this machine to start, and to end afterwards.
+
+    Raises
+    ------
+    DseError
+        Both are given, or what is given is none of these; no scheduler answers; dask.distributed is
+        not installed.
+    """
+    if client is None and workers is None:
+        yield None
+        return
+    if client is not None and workers is not None:
+        raise DseError(
+            "client is a cluster that is there, and workers a number of processes to start: give "
+            "one of them"
+        )
+    if workers is not None and (
+        isinstance(workers, bool) or int(workers) != workers or workers < 1
+    ):
+        raise DseError(f"workers = {workers!r}: expected how many processes, at least 1")
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise DseError(
+            "a cluster needs dask.distributed, which is not installed: "
+            'pip install "simt-dse[cluster]"'
+        ) from error
+    if workers is not None:
+        cluster = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        )
+        with cluster, Client(cluster, set_as_default=False) as made:
+            yield Workers(made)
+    elif isinstance(client, str):
+        try:
+            made = Client(client, timeout=_PATIENCE, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise DseError(
+                f"no scheduler answers at {client!r} ({error}): start one with dask scheduler, or "
+                "give the address that it tells"
+            ) from error
+        with made:
+            yield Workers(made)
+    elif isinstance(client, Client) and not client.asynchronous:
+        yield Workers(client)
+    else:
+        raise DseError(
+            f"client = {client!r}: expected a distributed.Client that waits (not an asynchronous "
+            "one), or the address of a scheduler"
+        )

@@ -1,0 +1,242 @@
+"""Tiles computed by the workers of a cluster: the same bytes, whatever becomes of a worker."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from distributed import Client, LocalCluster, SchedulerPlugin
+
+import sweeps.cluster.bench
+import sweeps.cluster.crew
+import sweeps.run
+import sweeps.store.crew
+import sweeps.store.layout
+from dse import DseError, Study
+from sweeps.compile import _compiled
+from sweeps.store.failures import noted
+from sweeps.store.medium import medium_of
+from tests.dse.killing import STUDY, files
+
+TILES = 22
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many tiles, computed by a nest."""
+    monkeypatch.setattr(sweeps.run, "SINGLE", 1 << 11)
+    monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 11)
+    monkeypatch.setattr(sweeps.run, "SMALL", 0)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    """A scheduler and workers in threads of this process."""
+    with LocalCluster(
+        n_workers=2,
+        threads_per_worker=2,
+        processes=False,
+        dashboard_address=":0",
+        silence_logs=logging.CRITICAL,
+    ) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(cluster: LocalCluster) -> Iterator[Client]:
+    with Client(cluster, set_as_default=False) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of a store that threads have filled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweeps.run, "SINGLE", 1 << 11)
+        patch.setattr(sweeps.store.layout, "TILE", 1 << 11)
+        patch.setattr(sweeps.run, "SMALL", 0)
+        path = tmp_path_factory.mktemp("calm") / "calm.zarr"
+        Study(**STUDY).run(store=path)
+    return files(path)
+
+
+class Sent(SchedulerPlugin):
+    """What the scheduler hands to workers, and how many tasks it holds."""
+
+    def __init__(self, scheduler: Any) -> None:
+        self.scheduler, self.bytes, self.most = scheduler, [], 0
+
+    def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
+        if finish == "processing":
+            self.bytes.append(len(pickle.dumps(self.scheduler.tasks[key].run_spec)))
+            self.most = max(self.most, len(self.scheduler.tasks))
+
+
+def test_the_bytes_of_threads_by_tasks_of_few_bytes(
+    cluster: LocalCluster, client: Client, calm: dict[str, bytes], tmp_path: Path
+) -> None:
+    sent = Sent(cluster.scheduler)
+    cluster.scheduler.add_plugin(sent)
+    before = len(_compiled)
+    ds = Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
+    assert files(tmp_path / "a.zarr") == calm
+    assert ds.ms_throughput.sizes == {"threads": 40, "supply": 2, "mem_latency": 500}
+    assert len(sent.bytes) >= 20
+    assert max(sent.bytes) <= 200
+    threads = sum(client.nthreads().values())
+    window = sweeps.cluster.crew._LEAST + sweeps.cluster.crew._AHEAD * threads
+    assert sent.most <= 2 * window  # some are done and not taken back yet
+    assert len(_compiled) - before <= 1  # of the extremes, where no test before has
+    assert sweeps.cluster.bench._benches == {}
+
+
+def test_an_address_and_a_run_that_is_continued(
+    cluster: LocalCluster, calm: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, study = tmp_path / "a.zarr", Study(**STUDY)
+    study.run(store=path)
+    for name in ("0.3.1.0", "0.7.0.0"):
+        (path / ".simt-dse" / "tiles" / name).unlink()
+    tried: list[str] = []
+    inner = sweeps.cluster.bench.store_tile
+
+    def store_tile(source: Any, tile: Any, medium: Any) -> Any:
+        tried.append(tile.name)
+        return inner(source, tile, medium)
+
+    monkeypatch.setattr(sweeps.cluster.bench, "store_tile", store_tile)
+    monkeypatch.chdir(tmp_path)
+    study.run(store="a.zarr", client=cluster.scheduler_address)
+    assert sorted(tried) == ["0.3.1.0", "0.7.0.0"]
+    assert files(path) == calm
+
+
+@pytest.mark.parametrize("kind", [ArithmeticError, OSError])
+def test_what_fails_at_a_worker(
+    client: Client,
+    calm: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[Exception],
+) -> None:
+    tried, inner = Counter[str](), sweeps.cluster.bench.store_tile
+
+    def store_tile(source: Any, tile: Any, medium: Any) -> Any:
+        tried[tile.name] += 1
+        if tile.name == "0.3.1.0" or (tile.name == "0.7.0.0" and tried[tile.name] == 1):
+            raise kind("too hot")
+        return inner(source, tile, medium)
+
+    path, study = tmp_path / "a.zarr", Study(**STUDY)
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeps.cluster.bench, "store_tile", store_tile)
+        if kind is OSError:
+            with pytest.raises(DseError, match=r"cannot be written: too hot; .* continues"):
+                study.run(store=path, client=client)
+        else:
+            with pytest.warns(UserWarning, match=r"13 to 16, supply = sharp: Arith.*: too hot"):
+                study.run(store=path, client=client)
+            assert set(noted(medium_of(path))) == {"0.3.1.0"}
+            assert tried["0.7.0.0"] == 2
+    assert tried["0.3.1.0"] == 1 + sweeps.store.crew.RETRIES
+    study.run(store=path, client=client)
+    assert files(path) == calm
+
+
+def test_an_interrupt_waits_for_the_tiles_under_way(
+    client: Client, calm: dict[str, bytes], tmp_path: Path
+) -> None:
+    def listener(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    path, study = tmp_path / "a.zarr", Study(**STUDY)
+    with pytest.raises(KeyboardInterrupt) as said:
+        study.run(store=path, client=client, progress=listener)
+    assert "the same command continues" in said.value.__notes__[0]
+    stored = [key for key in files(path) if "/tiles/" in key]
+    assert 1 <= len(stored) < TILES
+    assert not [key for key in files(path) if key.endswith(".part")]
+    study.run(store=path, client=client)
+    assert files(path) == calm
+
+
+def test_a_worker_is_killed(calm: dict[str, bytes], tmp_path: Path) -> None:
+    """A process ends by SIGKILL in the middle of its tiles; another one takes its place."""
+    killed: list[int] = []
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+
+        def listener(now: Any) -> None:
+            if now.done > now.total / 2 and not killed:
+                (process,) = (nanny.process.process for nanny in cluster.workers.values())
+                killed.append(process.pid)
+                os.kill(process.pid, signal.SIGKILL)
+
+        Study(**STUDY).run(store=tmp_path / "a.zarr", client=client, progress=listener)
+    assert len(killed) == 1
+    assert files(tmp_path / "a.zarr") == calm
+
+
+# --- what is refused
+
+
+def test_what_a_cluster_cannot_do(client: Client, tmp_path: Path) -> None:
+    study = Study(**STUDY)
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"client": client}, "workers write their tiles into a store, and none is given"),
+        ({"store": "a.zarr", "client": client, "workers": 2}, "give one of them"),
+        ({"store": "a.zarr", "workers": 0}, "workers = 0: expected how many processes"),
+        ({"store": "a.zarr", "client": 3}, "client = 3: expected a distributed.Client"),
+        ({"store": "memory://a.zarr", "client": client}, "in the memory of this process"),
+    ]
+    for given, said in refused:
+        with pytest.raises(DseError, match=said):
+            study.run(**given)
+    assert not Path("a.zarr").exists()
+
+
+def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sweeps.cluster.opened._PATIENCE", 0.2)
+    with pytest.raises(DseError, match=r"no scheduler answers at 'tcp://127.0.0.1:9'"):
+        Study(**STUDY).run(store=tmp_path / "a.zarr", client="tcp://127.0.0.1:9")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_of_another_version(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sweeps.cluster.bench.versions", lambda: {"simt-dse": "0.0.1"})
+    with pytest.raises(DseError, match=r"the worker .* has simt-dse 0\.0\.1, not .*: its tiles"):
+        Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
+
+
+def test_a_worker_that_writes_elsewhere(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere.zarr"
+    monkeypatch.setattr("sweeps.cluster.bench.medium_of", lambda place: medium_of(elsewhere))
+    monkeypatch.setattr(sweeps.cluster.crew, "_SEEN", 0.2)
+    with pytest.raises(DseError, match="must be a folder that all share"):
+        Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
+
+
+def test_without_distributed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(DseError, match=r'pip install "simt-dse\[cluster\]"'):
+        Study(**STUDY).run(store=tmp_path / "a.zarr", workers=2)
