@@ -20,7 +20,7 @@ import numpy as np
 
 from sweeps.copies import write_zarr
 from sweeps.dataset import assemble, open_netcdf, open_zarr
-from sweeps.store.medium import is_url
+from sweeps.store.medium import is_url, medium_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -273,6 +273,8 @@ def open_dataset(path: str | Path) -> xr.Dataset:
         known = ".zarr" if url else f"one of {', '.join(_WRITERS)}"
         raise DseError(f"{str(path)!r} ends in {suffix!r}: expected {known}")
     kind, reader = _READERS[suffix]
+    if url:
+        medium_of(str(path))  # whatever is missing to reach it is told
     path = path if url else Path(path)
     try:
         return reader(path)

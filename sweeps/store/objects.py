@@ -20,7 +20,11 @@ class Objects:
         self._name = url.rstrip("/")
         try:
             fs, root = url_to_fs(self._name)
-        except (ImportError, ValueError) as error:
+        except ImportError as error:
+            kind = url.partition("://")[0]
+            way = f'; pip install "simt-dse[{kind}]"' if kind == "s3" else ""
+            raise DseError(f"{url!r} cannot be reached: {error}{way}") from error
+        except ValueError as error:
             raise DseError(f"{url!r} cannot be reached: {error}") from error
         self.fs: Any = fs
         self._root = str(root)
@@ -77,7 +81,18 @@ class Objects:
         yield
 
     def create(self, files: Mapping[str, bytes]) -> None:
-        """Set the objects in the given order."""
+        """Set the objects in the given order; of several that begin here the first one begins.
+
+        Who comes later with the same first object belongs to the same study, and goes on.
+        """
+        key, first = next(iter(files.items()))
+        try:
+            self.fs.pipe_file(self._at(key), first, mode="create")
+        except (OSError, NotImplementedError):  # it is there, or such a condition is not known
+            if self.fs.exists(self._at(key)) and self.get(key) != first:
+                raise DseError(
+                    f"{self.name} was begun by another process at the same time"
+                ) from None
         for key, data in files.items():
             self.put(key, data)
 
@@ -98,5 +113,8 @@ class Objects:
 
     def move(self, to: str) -> None:
         """Copy all objects and remove them here."""
-        self.fs.mv(self._root, Objects(to)._root, recursive=True)
+        self.fs.invalidate_cache()
+        here, there = self.fs.find(self._root), Objects(to)
+        self.fs.copy(here, [there._at(path[len(self._root) + 1 :]) for path in here])
+        self.fs.rm(self._root, recursive=True)
         self.fs.invalidate_cache()
