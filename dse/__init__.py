@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dse.calibration import calibrate
     from dse.catalog import machine, machines, workload, workloads
     from dse.checking import verify
+    from dse.distribution import count, histogram, quantiles
     from dse.effects import sensitivity
     from dse.evaluation import evaluate
     from dse.fitting import fit
@@ -43,11 +44,13 @@ __all__ = [
     "best_config",
     "borders",
     "calibrate",
+    "count",
     "disagreement",
     "equation",
     "evaluate",
     "export",
     "fit",
+    "histogram",
     "machine",
     "machines",
     "model",
@@ -55,6 +58,7 @@ __all__ = [
     "open",
     "optimum",
     "pareto",
+    "quantiles",
     "quantity",
     "sensitivity",
     "verify",
@@ -69,11 +73,13 @@ _HOMES = {
     "best_config": "dse.api",
     "borders": "dse.inverse",
     "calibrate": "dse.calibration",
+    "count": "dse.distribution",
     "disagreement": "dse.api",
     "equation": "symbolic.equation",
     "evaluate": "dse.evaluation",
     "export": "dse.api",
     "fit": "dse.fitting",
+    "histogram": "dse.distribution",
     "machine": "dse.catalog",
     "machines": "dse.catalog",
     "model": "dse.api",
@@ -81,6 +87,7 @@ _HOMES = {
     "open": "dse.api",
     "optimum": "dse.api",
     "pareto": "dse.api",
+    "quantiles": "dse.distribution",
     "quantity": "symbolic.quantities",
     "sensitivity": "dse.effects",
     "verify": "dse.checking",

@@ -327,6 +327,64 @@ class Study:
         goals = read_goals(minimize, maximize)
         return grid_pareto(self._question([goal.text for goal in goals], where), goals)
 
+    def count(self, *, where: str | Sequence[str] = ()) -> xr.Dataset:
+        """How many configurations are feasible, of how many; no grid is stored.
+
+        Conditions over different axes are counted apart, and multiplied.
+
+        >>> study = Study(model="transit", axes={"threads": range(1, 10**6), "intensity": [1, 2]},
+        ...               set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+        >>> int(study.count(where=["threads <= 1024", "intensity > 1"]).feasible_points)
+        1024
+        """
+        from sweeps.streaming.counting import grid_count
+
+        return grid_count(self._question([], where))
+
+    def histogram(
+        self,
+        quantity: str,
+        *,
+        bins: int | Sequence[float | str] = 10,
+        where: str | Sequence[str] = (),
+    ) -> xr.Dataset:
+        """How many feasible configurations have a quantity or formula in each of some bins.
+
+        Parameters
+        ----------
+        quantity : str
+            A quantity or formula.
+        bins : int or sequence
+            A number of equal bins from the least to the largest finite value, or their edges,
+            numbers or texts with units. A bin holds its low edge, the last one both.
+        where : str or list of str
+            Constraints besides those of the study.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``configurations`` along ``bin``, with the edges ``low`` and ``high``; its attributes
+            say how many lie ``below`` and ``above``, and how many are no number (``undefined``).
+        """
+        from sweeps.streaming.spread import histogram
+        from sweeps.streaming.values import GridValues
+
+        return histogram(GridValues(self._question([quantity], where), quantity), bins)
+
+    def quantiles(
+        self, quantity: str, q: float | Sequence[float], *, where: str | Sequence[str] = ()
+    ) -> xr.Dataset:
+        """The least values that given shares of the feasible configurations do not exceed; exact.
+
+        Of N values the quantile q is the least that at least q N of them do not exceed (the inverse
+        of the distribution function), so that it is the value of some configuration; q = 0 is the
+        least of all. The result has the dimension ``quantile``.
+        """
+        from sweeps.streaming.spread import quantiles
+        from sweeps.streaming.values import GridValues
+
+        return quantiles(GridValues(self._question([quantity], where), quantity), q)
+
     def _question(self, texts: Sequence[str], where: str | Sequence[str]) -> Grid:
         from symbolic.expression import parse
 

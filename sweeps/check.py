@@ -104,18 +104,27 @@ def _first_within(
     return [int(low + step) for low, step in zip(bounds[:, 0], place, strict=True)]
 
 
-def check(grid: Grid, *, counted: bool = True) -> None:
+def check(grid: Grid, *, counted: bool = True, possible: bool = True) -> None:
     """Raise where a given formula leaves its domain, or no point is feasible; once a grid.
 
     ``counted``: the points will be counted, so that there must be less than 2**63 of them.
+    ``possible``: some point must be feasible.
     """
     if counted and grid.points >= 2**63:
         raise DseError(
             f"the axes make {grid.points:.3g} points, more than 64-bit indices hold: shorten an "
             "axis (optimum with method='certified' counts no points)"
         )
-    if grid.kept.get("checked"):
-        return
+    if not grid.kept.get("formulas"):
+        _check_formulas(grid)
+        grid.kept["formulas"] = True
+    if possible and not grid.kept.get("checked"):
+        if grid.conditions and first(grid, grid.feasible_node, grid.dims(FEASIBLE)) is None:
+            raise InfeasibleError(_why_infeasible(grid))
+        grid.kept["checked"] = True
+
+
+def _check_formulas(grid: Grid) -> None:
     formulas = (
         name
         for graph in grid.graphs.values()
@@ -124,9 +133,6 @@ def check(grid: Grid, *, counted: bool = True) -> None:
     )
     for name in dict.fromkeys(formulas):
         _check_formula(grid, name)
-    if grid.conditions and first(grid, grid.feasible_node, grid.dims(FEASIBLE)) is None:
-        raise InfeasibleError(_why_infeasible(grid))
-    grid.kept["checked"] = True
 
 
 def _check_formula(grid: Grid, name: str) -> None:

@@ -44,7 +44,7 @@ class _Front:
         best = front(joined)
         self.values, self.places = joined[:, best], places[order][best]
 
-    def worth(self, known: Sequence[Any]) -> NDArray[np.bool_]:
+    def worth(self, known: Sequence[Any], _: Any) -> NDArray[np.bool_]:
         """Which tiles may hold a point that is none of those held and not beaten by one."""
         least = np.stack([interval.lo for interval in known])
         worth: NDArray[np.bool_] = np.all(least < math.inf, axis=0)

@@ -240,7 +240,7 @@ def _fused_one(
     tiling = ready.tiling(REDUCED_TILE)
     best, found = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
 
-    def better(known: list[Any]) -> NDArray[np.bool_]:
+    def better(known: list[Any], _: Any) -> NDArray[np.bool_]:
         return np.asarray(known[0].lo < best[-1])  # of equal ones an earlier tile has the first
 
     def work(numbers: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

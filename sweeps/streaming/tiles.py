@@ -130,19 +130,19 @@ def streamed(
     tiling: Tiling,
     row: Sequence[int],
     enclosures: Enclosures | None,
-    keep: Callable[[list[Any]], NDArray[np.bool_]],
+    keep: Callable[[list[Any], Numbers], NDArray[np.bool_]],
     work: Callable[[Numbers], Result],
     skipped: Skipped | None = None,
 ) -> Iterator[Result]:
     """What ``work`` gives of some tiles at a time, in order, by threads.
 
-    ``keep`` tells by the enclosures over tiles which must be looked at; it is asked again after
-    each batch, when the results of the one before are known.
+    ``keep`` tells by the enclosures over tiles, and their points, which must be looked at; it is
+    asked again after each batch, when the results of the one before are known.
     """
     for numbers in batches(tiling.count):
         if enclosures is not None and tiling.count >= _WORTH:
             low, high, points = boxes(tiling, row, numbers)
-            kept = keep(enclosures.over(low, high))
+            kept = keep(enclosures.over(low, high), points)
             if skipped is not None:
                 skipped.add(int(np.count_nonzero(~kept)), int(points[~kept].sum()))
             numbers = numbers[kept]

@@ -1,0 +1,202 @@
+"""The values of a formula, some at a time: over a grid that is not stored, or of a Dataset."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.check import check
+from sweeps.compile import compiled
+from sweeps.dataset import describe
+from sweeps.grid import FEASIBLE, Grid
+from sweeps.questions import Table
+from sweeps.run import prepare
+from sweeps.streaming.tiles import PIECE, Enclosures, Skipped, streamed
+from sweeps.tiling import Tiling
+from symbolic.expression import parse
+from symbolic.ops import interpret_all, references, substitute
+from symbolic.quantities import Quantity
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["GridValues", "Part", "TableValues", "Values", "conditions_of", "pieces"]
+
+#: Below this many points no nest is compiled; points of a Dataset that are read together.
+SMALL, BLOCK = 1 << 16, 1 << 21
+
+Floats = NDArray[np.float64]
+Truths = NDArray[np.bool_]
+Bounds = Sequence[tuple[float, float]]
+
+
+class Part(Protocol):
+    """What is kept of some values; parts of different values are added."""
+
+    def feed(self, values: Floats, allowed: Truths) -> None:
+        """Some values, and which of them count."""
+
+    def add(self, other: Self) -> None:
+        """What another part keeps."""
+
+
+P = TypeVar("P", bound=Part)
+
+
+class Values(Protocol):
+    """A formula over a grid or Dataset; each value stands for ``weight`` configurations."""
+
+    text: str
+    weight: int
+    points: int
+    conditions: tuple[str, ...]
+    row: Quantity | None
+    attributes: dict[str, Any]
+    skipped: Skipped
+
+    def gather(self, make: Callable[[], P], within: Bounds | None = None) -> P:
+        """What a part keeps of all values; it may be spared those outside of some bounds."""
+
+
+class GridValues:
+    """A formula over a grid, by its loop nest; what conditions make impossible is left out."""
+
+    def __init__(self, grid: Grid, text: str) -> None:
+        check(grid, possible=False)
+        self.grid, self.text = grid, text
+        self.node = parse(text, grid.model.quantities)
+        names = references(self.node)
+        used = {dim for name in (*names, FEASIBLE) for dim in grid.dims(name)}
+        self.dims = grid.ordered(used)
+        self.points = grid.points
+        self.weight = grid.points // math.prod(grid.shape(self.dims))
+        self.conditions = tuple(condition.text for condition in grid.conditions)
+        self.row = grid.model.quantities.get(text)
+        self.attributes = describe(grid, text) if self.row is not None else {"long_name": text}
+        self.skipped = Skipped()
+
+    def gather(self, make: Callable[[], P], within: Bounds | None = None) -> P:
+        """See :class:`Values`."""
+        plain = [dim for dim in self.dims if dim not in self.grid.switch_axes]
+        whole, self.skipped = make(), Skipped()
+        for _, key in self.grid.keys(self.dims):
+            for part in self._parts(key, plain, make, within):
+                whole.add(part)
+        return whole
+
+    def _parts(
+        self, key: tuple[str, ...], dims: Sequence[str], make: Callable[[], P], within: Any
+    ) -> Iterator[P]:
+        grid = self.grid
+        graph = grid.graphs[key]
+        value = substitute(self.node, {name: graph.flat(name) for name in references(self.node)})
+        nodes = [value, grid.feasible_node(key)] if grid.conditions else [value]
+        if math.prod(grid.shape(dims)) <= SMALL:
+            yield _fed(make(), grid.evaluate(nodes, key, dims))
+            return
+        kinds = ["float", "bool"][: len(nodes)]
+        ready = prepare(grid, key, dims, list(zip(nodes, kinds, strict=True)))
+        compiled(ready.nest)
+        tiling = ready.tiling(PIECE)
+
+        def work(numbers: NDArray[np.int64]) -> P:
+            part, most = make(), tiling.bounds(0)[2]
+            values, allowed = np.empty(most), np.ones(most, dtype=bool)
+            for number in numbers.tolist():
+                bounds, origin, size = tiling.bounds(number)
+                results = (values[:size], allowed[:size])
+                ready.run(bounds, origin, *results[: len(nodes)])
+                part.feed(*results)
+            return part
+
+        def keep(known: list[Any], _: Any) -> Truths:
+            worth = np.array(known[1].possible if grid.conditions else np.ones_like(known[0].lo))
+            worth = worth.astype(bool)
+            if within is not None:
+                ranges = [(known[0].lo <= high) & (known[0].hi >= low) for low, high in within]
+                worth &= np.any(ranges, axis=0)
+            return worth
+
+        row = grid.shape(dims[len(ready.nest.outer) :])
+        known = Enclosures.of(grid, key, nodes, dims) if grid.conditions or within else None
+        yield from streamed(tiling, row, known, keep, work, self.skipped)
+
+
+class TableValues:
+    """A formula over a Dataset: in memory, or read chunk by chunk."""
+
+    def __init__(self, ds: xr.Dataset, text: str, where: Sequence[str]) -> None:
+        self.ds, self.text, self.where = ds, text, tuple(where)
+        table = Table(ds, where)
+        self.node = parse(text, table.quantities)
+        self.dims = table.dims([self.node, *table.conditions])
+        self.names = list(references(self.node, *table.conditions))
+        self.names += [FEASIBLE] if FEASIBLE in ds and FEASIBLE not in self.names else []
+        self.axes = table.axes
+        self.points = math.prod(table.axes.values())
+        self.weight = self.points // math.prod(table.axes[dim] for dim in self.dims)
+        self.conditions = conditions_of(ds, where)
+        self.row = table.quantities.get(text)
+        self.attributes = dict(ds[text].attrs) if self.row is not None else {"long_name": text}
+        self.skipped = Skipped()
+
+    def gather(self, make: Callable[[], P], within: Bounds | None = None) -> P:
+        """See :class:`Values`; everything is read."""
+        whole = make()
+        for part in pieces(self.ds[self.names], self.dims):
+            table = Table(part, self.where)
+            arrays = {name: table.over(name, self.dims) for name in references(self.node)}
+            with np.errstate(all="ignore"):
+                values = interpret_all((self.node,), arrays)[0]
+            _fed(whole, [values, table.holds(self.dims)])
+        return whole
+
+
+def _fed(part: P, arrays: Sequence[Any]) -> P:
+    """A part that knows the values of the first array where the second, if any, is true."""
+    values, allowed = arrays[0], arrays[1] if len(arrays) > 1 else True
+    shape = np.broadcast_shapes(np.shape(values), np.shape(allowed))
+    given = ((values, np.float64), (allowed, np.bool_))
+    flat = (np.broadcast_to(np.asarray(a, dtype=kind), shape).reshape(-1) for a, kind in given)
+    part.feed(
+        *(np.require(a, requirements=["C", "W"]) for a in flat)
+    )  # as compiled code takes them
+    return part
+
+
+def conditions_of(ds: xr.Dataset, where: Sequence[str]) -> tuple[str, ...]:
+    """The conditions that a Dataset carries, and those of a question."""
+    carried = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
+    texts = [text for text in carried.split("; ") if text] or [FEASIBLE] * (FEASIBLE in ds)
+    return tuple(dict.fromkeys([*texts, *where]))
+
+
+def pieces(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:
+    """A Dataset some points at a time, along some dimensions; each chunk is read once."""
+    sizes = {dim: int(ds.sizes[dim]) for dim in dims}
+    largest = max(ds.variables.values(), key=lambda variable: variable.size, default=None)
+    chunks: Mapping[Any, tuple[int, ...]] = {}
+    if largest is not None and largest.chunks is not None:
+        chunks = dict(zip(largest.dims, largest.chunks, strict=True))
+    cuts = [_ranges(chunks.get(dim, (size,))) for dim, size in sizes.items()]
+    for box in itertools.product(*cuts):
+        part = ds.isel(dict(zip(dims, box, strict=True)))
+        part = part.load() if chunks else part
+        shape = [cut.stop - cut.start for cut in box]
+        tiling = Tiling(shape[:-1], shape[-1] if shape else 1, BLOCK)
+        if tiling.count == 1:
+            yield part
+            continue
+        for number in range(tiling.count):
+            bounds = tiling.bounds(number)[0].reshape(-1, 2).tolist()
+            yield part.isel({dim: slice(*ends) for dim, ends in zip(dims, bounds, strict=True)})
+
+
+def _ranges(lengths: Sequence[int]) -> list[slice]:
+    ends = list(itertools.accumulate(lengths, initial=0))
+    return [slice(low, high) for low, high in itertools.pairwise(ends)]

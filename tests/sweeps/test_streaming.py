@@ -1,0 +1,472 @@
+"""Counts, histograms, quantiles, and what is skipped, against NumPy over the whole grid."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dse
+import sweeps.emit
+import sweeps.pareto
+import sweeps.scan
+import sweeps.streaming.counting
+import sweeps.streaming.spread
+import sweeps.streaming.tiles
+import sweeps.streaming.values
+from dse import DseError, Study
+from sweeps.streaming.spread import Bins, Digits
+from sweeps.streaming.tiles import Enclosures, boxes
+from sweeps.tiling import Tiling
+from symbolic.errors import InfeasibleError
+from symbolic.ops import reference
+
+TOY = str(Path(__file__).parents[1] / "oracles" / "toy_model.py")
+FORMULAS = ("toy_waste", "toy_cost", "toy_state", "toy_share", "log(toy_load - 3)", "1 / toy_load")
+WHERE = (
+    "toy_waste <= 20",
+    "toy_share < 0.6",
+    "toy_load * toy_share > 2",
+    "toy_cost <= 40",
+    "toy_unit > 0.1 and toy_share > 0.1",
+    "toy_load > 1000",
+)
+
+
+NUMBERS: dict[str, Any] = {
+    "toy_load": st.integers(0, 70).map(float),
+    "toy_share": st.sampled_from([0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 0.3, 0.6]),
+    "toy_unit": st.sampled_from([0.01, 0.1, 0.5, 1.0, 2.0, 3.0]),
+}
+
+
+@st.composite
+def questions(draw: st.DrawFn, text: bool = True) -> tuple[Study, str, list[str]]:
+    """Toy studies with switches, idle axes, ties, points that break a rule, and no numbers."""
+    axes: dict[str, Any] = {}
+    for name in draw(st.permutations([*NUMBERS, "toy_shape"])):
+        if name == "toy_shape":
+            axes[name] = draw(st.sampled_from([["flat"], ["steep", "flat"]]))
+        else:
+            axes[name] = draw(st.lists(NUMBERS[name], min_size=1, max_size=5, unique=True))
+    given_: dict[str, Any] = {"toy_kind": "x"}
+    if draw(st.booleans()):
+        given_["toy_limit"] = draw(st.sampled_from([5, 40, 100]))
+    where = draw(st.lists(st.sampled_from(WHERE[:5]), max_size=2, unique=True))
+    study = Study(model=TOY, axes=axes, set=given_, where=where)
+    more = draw(st.lists(st.sampled_from(WHERE), max_size=3))
+    return study, draw(st.sampled_from(FORMULAS)) if text else "0.0", more
+
+
+@st.composite
+def tiled_questions(draw: st.DrawFn, text: bool = True) -> tuple[Study, str, list[str]]:
+    """As :func:`questions`, with few nests to compile."""
+    sizes = {"toy_load": 6, "toy_share": 4, "toy_unit": 3}
+    axes = {
+        name: draw(st.lists(NUMBERS[name], min_size=size, max_size=size, unique=True))
+        for name, size in sizes.items()
+    }
+    study = Study(model=TOY, axes=axes, set={"toy_kind": "x", "toy_shape": "steep"})
+    where = draw(st.sampled_from([["toy_load * toy_share > 2"], list(WHERE[3:5])]))
+    return study, draw(st.sampled_from(["toy_cost", "1 / toy_load"])) if text else "0.0", where
+
+
+def whole(study: Study, text: str, where: Sequence[str] = ()) -> tuple[Any, Any]:
+    """Values of a formula, and whether each configuration counts, one by one over the grid."""
+    study = Study(
+        model=study.model,
+        axes=study.axes,
+        set=study.set,
+        where=[*study.where, *where],
+        outputs=["toy_waste", "toy_cost", "toy_state"],
+    )
+    sizes = [axis.size for axis in study.grid().axes.values()]
+    values, counts = [], []
+    for place in itertools.product(*map(range, sizes)):
+        point = dict(zip(study.axes, place, strict=True))
+        names = ["toy_waste", "toy_cost", "toy_state", "toy_share", "toy_load", "toy_unit"]
+        at = {k: float(v) for k, v in study.grid().at(point, names).items()}
+        with np.errstate(all="ignore"):
+            given_ = {"log": np.log, **{k: np.float64(v) for k, v in at.items()}}
+            values.append(float(eval(text, given_)))
+        counts.append(bool(study.grid().at(point, ["feasible"])["feasible"]))
+    return np.array(values), np.array(counts)
+
+
+@pytest.fixture
+def tiled() -> Iterator[None]:
+    """By nests in many small tiles, of which bounds are asked; a Dataset in small pieces."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweeps.streaming.values, "SMALL", 0)
+        patch.setattr(sweeps.streaming.values, "PIECE", 3)
+        patch.setattr(sweeps.streaming.values, "BLOCK", 5)
+        patch.setattr(sweeps.streaming.counting, "SMALL", 0)
+        patch.setattr(sweeps.streaming.counting, "_TILE", 3)
+        patch.setattr(sweeps.streaming.tiles, "_WORTH", 1)
+        patch.setattr(sweeps.streaming.spread, "_MANY", 2)
+        patch.setattr(sweeps.emit, "_BEARABLE", 2)
+        yield
+
+
+def same_count(study: Study, where: list[str]) -> None:
+    _, counts = whole(study, "0.0", where)
+    found = study.count(where=where)
+    assert int(found["points"]) == counts.size
+    assert int(found["feasible_points"]) == counts.sum()
+    assert found.attrs["points_skipped"] <= counts.size
+    if counts.any():
+        again = dse.count(study.run(), where=where)
+        assert again.drop_attrs().identical(found.drop_attrs())
+
+
+def same_histogram(study: Study, text: str, where: list[str], bins: Any) -> None:
+    values, counts = whole(study, text, where)
+    known = values[counts]
+    finite = known[np.isfinite(known)]
+    if isinstance(bins, int) and not finite.size:
+        with pytest.raises(InfeasibleError, match="is a number at no configuration"):
+            study.histogram(text, bins=bins, where=where)
+        return
+    found = study.histogram(text, bins=bins, where=where)
+    low, high = found["low"].values, found["high"].values
+    inside = found["configurations"].values
+    for k in range(low.size):
+        last = k == low.size - 1
+        chosen = (known >= low[k]) & ((known <= high[k]) if last else (known < high[k]))
+        assert inside[k] == chosen.sum()
+    assert found.attrs["undefined"] == np.isnan(known).sum()
+    assert found.attrs["feasible_points"] == counts.sum()
+    assert found.attrs["below"] == (known < low[0]).sum()
+    assert found.attrs["above"] == (known > high[-1]).sum()
+    if isinstance(bins, int):
+        assert (low[0], high[-1]) == (finite.min(), finite.max())
+        assert low.size == bins or finite.min() == finite.max()
+    else:
+        assert [*low, high[-1]] == bins
+    if counts.any():
+        again = dse.histogram(study.run(), text, bins=bins, where=where)
+        assert again.drop_attrs().identical(found.drop_attrs())
+
+
+def same_quantiles(study: Study, text: str, where: list[str], q: list[float]) -> None:
+    values, counts = whole(study, text, where)
+    known = np.sort(values[counts & ~np.isnan(values)])
+    if not known.size:
+        with pytest.raises(InfeasibleError, match="is a number at no configuration"):
+            study.quantiles(text, q, where=where)
+        return
+    ranks = [max(math.ceil(Fraction(str(share)) * known.size), 1) for share in q]
+    found = study.quantiles(text, q, where=where)
+    name = text if text.startswith("toy") else "objective"
+    assert found[name].values.tolist() == [known[rank - 1] + 0.0 for rank in ranks]
+    assert found["quantile"].values.tolist() == q
+    assert found.attrs["feasible_points"] == counts.sum()
+    again = dse.quantiles(study.run(), text, q, where=where)
+    assert again.drop_attrs().identical(found.drop_attrs())
+
+
+BINS = st.one_of(
+    st.integers(1, 9),
+    st.lists(st.sampled_from([-5.0, 0.0, 0.5, 2.0, 7.0, 50.0]), min_size=2, unique=True).map(
+        sorted
+    ),
+)
+SHARES = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 2 / 3, 0.9, 1.0]), min_size=1)
+SOME, FEW = settings(max_examples=25, deadline=None), settings(max_examples=4, deadline=None)
+
+
+@SOME
+@given(questions(text=False))
+def test_count(asked: tuple[Study, str, list[str]]) -> None:
+    same_count(asked[0], asked[2])
+
+
+@SOME
+@given(questions(), BINS)
+def test_histogram(asked: tuple[Study, str, list[str]], bins: Any) -> None:
+    same_histogram(*asked, bins)
+
+
+@SOME
+@given(questions(), SHARES)
+def test_quantiles(asked: tuple[Study, str, list[str]], q: list[float]) -> None:
+    same_quantiles(*asked, q)
+
+
+@pytest.mark.usefixtures("tiled")
+@FEW
+@given(tiled_questions(text=False))
+def test_count_in_tiles(asked: tuple[Study, str, list[str]]) -> None:
+    same_count(asked[0], asked[2])
+
+
+@pytest.mark.usefixtures("tiled")
+@FEW
+@given(tiled_questions(), BINS, SHARES)
+def test_spread_in_tiles(asked: tuple[Study, str, list[str]], bins: Any, q: list[float]) -> None:
+    same_histogram(*asked, bins)
+    same_quantiles(*asked, q)
+
+
+# --- what is skipped
+
+
+@st.composite
+def boxed(draw: st.DrawFn) -> tuple[list[int], int, int]:
+    sizes = draw(st.lists(st.integers(1, 7), min_size=1, max_size=4))
+    return sizes, draw(st.integers(1, len(sizes))), draw(st.integers(1, 40))
+
+
+@given(boxed())
+def test_boxes_hold_the_points_of_their_tiles(case: tuple[list[int], int, int]) -> None:
+    sizes, row, target = case
+    outer, inner = sizes[: len(sizes) - row], sizes[len(sizes) - row :]
+    tiling = Tiling(outer, math.prod(inner), target)
+    low, high, points = boxes(tiling, inner, np.arange(tiling.count))
+    assert points.sum() == math.prod(sizes)
+    for number in range(tiling.count):
+        _, origin, size = tiling.bounds(number)
+        assert points[number] == size
+        places = np.array(np.unravel_index(np.arange(origin, origin + size), sizes))
+        assert np.all(places.min(axis=1) >= low[:, number])
+        assert np.all(places.max(axis=1) <= high[:, number])
+
+
+TILE = 400
+LARGE: dict[str, Any] = {
+    "model": TOY,
+    "axes": {
+        "toy_load": {"linspace": [0, 100, 100]},
+        "toy_share": {"linspace": [0, 1, 50]},
+        "toy_unit": {"linspace": [0.1, 10, 40]},
+    },
+    "set": {"toy_kind": "x"},
+}
+
+
+@pytest.fixture
+def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of four hundred points, so that a grid of 200,000 has five hundred."""
+    for module, name in (
+        (sweeps.scan, "REDUCED_TILE"),
+        (sweeps.pareto, "PIECE"),
+        (sweeps.streaming.values, "PIECE"),
+        (sweeps.streaming.counting, "_TILE"),
+    ):
+        monkeypatch.setattr(module, name, TILE)
+
+
+@pytest.mark.usefixtures("pieces")
+def test_tiles_that_cannot_be_feasible_are_skipped_and_counted() -> None:
+    """Of toy_load only the first 60 % keep the rule, and toy_load * toy_share > 30 a corner."""
+    where = ["toy_load * toy_share > 30 and toy_unit < 9"]
+    study = Study(**LARGE)
+    ds = study.run()
+    load, share, unit = np.meshgrid(
+        *(ds[name].values for name in LARGE["axes"]), indexing="ij", sparse=True
+    )
+    counts = np.broadcast_to((load <= 60) & (load * share > 30) & (unit < 9), (100, 50, 40))
+    cost = np.broadcast_to(ds["toy_cost"].transpose(*LARGE["axes"]).values, counts.shape)
+    waste = ds["toy_waste"].broadcast_like(ds["toy_cost"]).transpose(*LARGE["axes"]).values
+    found = study.count(where=where)
+    assert int(found["feasible_points"]) == counts.sum()
+    histogram = study.histogram("toy_cost", bins=7, where=where)
+    assert histogram["configurations"].values.sum() == counts.sum()
+    quantile = study.quantiles("toy_cost", [0.5], where=where)
+    assert float(quantile["toy_cost"][0]) == np.sort(cost[counts])[(counts.sum() + 1) // 2 - 1]
+    best = study.optimum(maximize="toy_waste", where=where, top=3, method="scan")
+    largest = np.sort(waste[counts])[::-1][:3]
+    assert best["toy_waste"].values.tolist() == largest.tolist()
+    front = study.pareto(minimize=["toy_cost", "toy_waste"], where=where)
+    assert front["toy_cost"].values.min() == cost[counts].min()
+    impossible = counts.size - TILE * np.any(counts.reshape(-1, TILE), axis=1).sum()
+    for answer in (histogram, quantile, best, front):
+        assert 0.5 * impossible < answer.attrs["points_skipped"]
+        assert answer.attrs["points_skipped"] == TILE * answer.attrs["tiles_skipped"]
+    for answer in (histogram, quantile):  # for no other reason than that nothing is feasible there
+        assert answer.attrs["points_skipped"] <= impossible
+
+
+@pytest.mark.usefixtures("pieces")
+def test_tiles_that_are_feasible_throughout_are_counted_without_a_look() -> None:
+    study = Study(**LARGE)
+    found = study.count(where="toy_load + toy_share * toy_unit / (1 s) <= 20")
+    assert found.attrs["points_skipped"] > 0.6 * 200_000
+    assert int(
+        study.count(where="toy_load + toy_share * toy_unit / (1 s) > 20")["feasible_points"]
+    ) == (120_000 - int(found["feasible_points"]))
+
+
+def test_enclosures_of_a_primitive_that_has_none_are_not_asked() -> None:
+    grid = Study(**LARGE).grid()
+    assert Enclosures.of(grid, (), [reference("toy_load")], tuple(grid.axes)) is not None
+
+
+# --- parts
+
+
+@given(
+    values=st.lists(st.floats(), max_size=30),
+    allowed=st.lists(st.booleans(), min_size=30, max_size=30),
+    edges=st.lists(
+        st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=9, unique=True
+    ),
+)
+def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: Any) -> None:
+    limits = np.unique(np.array(edges) + 0.0)
+    if limits.size < 2:
+        return
+    with np.errstate(all="ignore"):
+        parts = [Bins(limits), Bins(limits)]
+        for many, part in zip((0, 10**9), parts, strict=True):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(sweeps.streaming.spread, "_MANY", many)
+                part.feed(
+                    np.array(values, dtype=float), np.array(allowed[: len(values)], dtype=bool)
+                )
+    assert parts[0].counts.tolist() == parts[1].counts.tolist()
+    assert parts[0].rest.tolist() == parts[1].rest.tolist()
+
+
+@given(
+    values=st.lists(st.one_of(st.floats(), st.sampled_from([0.0, -0.0, 1.0])), max_size=30),
+    shift=st.sampled_from([48, 32, 16, 0]),
+    begins=st.lists(st.integers(0, 2**16), min_size=1, max_size=3, unique=True),
+)
+def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[int]) -> None:
+    array = np.array(values, dtype=float)
+    allowed = np.arange(array.size) % 3 != 0
+    chosen = sweeps.streaming.spread._key(array[allowed])[:2] >> np.uint64(min(shift + 16, 63))
+    known = np.unique([*chosen, *np.array(begins, dtype=np.uint64)]).astype(np.uint64)
+    parts = [Digits(known, shift), Digits(known, shift)]
+    for many, part in zip((0, 10**9), parts, strict=True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sweeps.streaming.spread, "_MANY", many)
+            part.feed(array, allowed)
+    assert np.array_equal(parts[0].counts, parts[1].counts)
+    assert parts[0].rest.tolist() == parts[1].rest.tolist()
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=1))
+def test_keys_are_in_the_order_of_floats(values: list[float]) -> None:
+    keys = sweeps.streaming.spread._key(np.array(values))
+    assert [sweeps.streaming.spread._value(int(key)) for key in keys] == values
+    for a, b in itertools.pairwise(range(len(values))):
+        assert (keys[a] < keys[b]) == (values[a] < values[b])
+
+
+# --- exact whole numbers, stores, and what cannot be asked
+
+
+LONG = {"linspace": [1, 2, 100_000]}
+FLOW = str(Path(__file__).parents[1] / "benchmarks" / "flow_energy.py")
+
+
+def test_counts_are_exact_whatever_their_size() -> None:
+    """3e15 configurations, along most of whose axes nothing varies; odd numbers above 2**53."""
+    axes = {"threads": [64, 128, 256], "base_power": LONG, "core_clock": LONG}
+    axes["operations"] = {"linspace": [1, 2, 99_999]}
+    given_ = {"lanes_width": 32, "intensity": 1, "mem_latency": 1, "ms_peak": 1}
+    study = Study(model=FLOW, axes=axes, set=given_, outputs=["ms_throughput"])
+    one = 10**10 * 99_998
+    assert int(study.count()["feasible_points"]) == 3 * 10**10 * 99_999
+    found = study.count(where=["threads > 100", "base_power < 1.5", "operations > 1"])
+    assert int(found["feasible_points"]) == 2 * 50_000 * 10**5 * 99_998
+    histogram = study.histogram("threads", bins=[0, 100, 1000], where="operations > 1")
+    assert histogram["configurations"].values.tolist() == [one, 2 * one]
+    assert float(study.quantiles("threads", 0.5)["threads"][0]) == 128
+    odd = {"threads": range(1, 2**19), "base_power": range(1, 2**19), "core_clock": range(1, 2**19)}
+    study = Study(model=FLOW, axes=odd, set=given_, outputs=["ms_throughput"])
+    assert int(study.count()["feasible_points"]) == (2**19 - 1) ** 3
+
+
+def test_more_points_than_64_bits_count_are_refused() -> None:
+    names = ("threads", "mem_latency", "ms_peak", "intensity")
+    axes = dict.fromkeys(names, LONG)
+    study = Study(model="transit", axes=axes, set={"lanes_width": 32})
+    questions: list[Any] = [
+        study.count,
+        lambda: study.histogram("ms_throughput"),
+        lambda: study.quantiles("ms_throughput", 0.5),
+        lambda: study.pareto(minimize="ms_throughput"),
+        lambda: study.optimum(minimize="ms_throughput", method="scan"),
+    ]
+    for ask in questions:
+        with pytest.raises(DseError, match=r"1e\+20 points, more than 64-bit .*'certified'"):
+            ask()
+    assert study.optimum(maximize="ms_throughput").attrs["method"] == "certified"
+
+
+@pytest.mark.parametrize("how", ["stored", "chunked"])
+def test_a_lazy_dataset_is_read_chunk_by_chunk(tmp_path: Path, how: str) -> None:
+    few = {name: {"linspace": [*spec["linspace"][:2], 12]} for name, spec in LARGE["axes"].items()}
+    axes = few if how == "stored" else LARGE["axes"]
+    study = Study(**{**LARGE, "axes": axes}, outputs=["toy_cost", "toy_waste"])
+    if how == "stored":
+        ds = study.run(store=tmp_path / "a.zarr")
+    else:
+        ds = study.run().chunk(toy_load=7, toy_unit=30)
+    where = "toy_cost < 30 s"
+    questions: list[Any] = [
+        lambda source: source.count(where=where),
+        lambda source: source.histogram("toy_waste", bins=4, where=where),
+        lambda source: source.quantiles("toy_cost", [0.1, 0.5], where=where),
+    ]
+    for ask in questions:
+        streamed, read = ask(study), ask(_Asked(ds))
+        assert read.drop_attrs().identical(streamed.drop_attrs())
+        assert read.attrs["conditions"] == streamed.attrs["conditions"]
+
+
+class _Asked:
+    """A Dataset with the methods of a Study."""
+
+    def __init__(self, ds: xr.Dataset) -> None:
+        self.ds = ds
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **given_: getattr(dse, name)(self.ds, *args, **given_)
+
+
+def test_a_count_of_nothing_is_an_answer() -> None:
+    study = Study(**LARGE)
+    assert int(study.count(where="toy_load > 1000")["feasible_points"]) == 0
+    assert study.histogram("toy_cost", bins=[0, 1], where="toy_load > 1000").configurations[0] == 0
+    with pytest.raises(InfeasibleError, match="toy_cost is a number at no configuration"):
+        study.quantiles("toy_cost", 0.5, where="toy_load > 1000")
+
+
+def test_edges_may_have_units() -> None:
+    found = Study(**LARGE).histogram("toy_cost", bins=["1 ms", "1 s", 60])
+    assert found["low"].values.tolist() == [1e-3, 1]
+    assert found["low"].attrs["units"] == "s"
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda s: s.quantiles("toy_cost", 1.5), "q = 1.5: expected numbers from 0 to 1"),
+        (lambda s: s.quantiles("toy_cost", []), "q is empty"),
+        (lambda s: s.quantiles("toy_cost", "half"), "q = 'half'"),
+        (lambda s: s.histogram("toy_cost", bins=0), "bins = 0: expected from 1 to 1,048,576"),
+        (lambda s: s.histogram("toy_cost", bins="3"), "bins = '3': expected their number"),
+        (lambda s: s.histogram("toy_cost", bins=[2, 1]), "edges 2, 1: expected two or more"),
+        (lambda s: s.histogram("toy_cost", bins=[1]), "edges 1: expected two or more"),
+        (lambda s: s.histogram("toy_cost", bins=[1, "2 kg"]), "kg"),
+        (lambda s: s.histogram("toy_cost * 2", bins=[1, "2 s"]), "no edge of a bin"),
+        (lambda s: s.histogram("toy_costs"), "did you mean 'toy_cost'"),
+        (lambda s: s.count(where="toy_costs > 1"), "did you mean 'toy_cost'"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(ask: Any, said: str) -> None:
+    with pytest.raises(DseError, match=said):
+        ask(Study(**LARGE))
