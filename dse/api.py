@@ -122,17 +122,22 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
 
 
 def optimum(
-    ds: xr.Dataset,
+    ds: xr.Dataset | str | Path,
     *,
     minimize: str | None = None,
     maximize: str | None = None,
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
     top: int = 1,
+    ties: bool = False,
 ) -> xr.Dataset:
-    """The best configurations of a Dataset; the parameters are those of :meth:`Study.optimum`.
+    """The best configurations of a Dataset, or of the store or file at a path.
 
-    Points that the Dataset marks as not feasible, and NaN, are never an optimum.
+    The parameters are those of :meth:`Study.optimum`. Points that the Dataset marks as not
+    feasible, and NaN, are never an optimum. Of a finished store, given by its path or as
+    :func:`open` and :meth:`Study.run` give it, only those values are read that can decide; the
+    attributes ``blocks_read`` and ``blocks`` tell how few. A quantity that is not stored is
+    computed from the axes, if the model of the store can be found unchanged.
 
     >>> from dse import Study
     >>> ds = Study(model="transit", axes={"threads": [256, 1024, 512]},
@@ -140,33 +145,31 @@ def optimum(
     >>> best_config(optimum(ds, maximize="cs_throughput"))["threads"]
     1024
     """
+    from dse.questions import ask_optimum
     from sweeps.answers import one_goal, texts_of
-    from sweeps.questions import dataset_optimum
 
-    texts = texts_of(where, "where")
-    for name in texts_of(per, "per"):
-        if name in ds.coords and name not in ds.dims and ds[name].dims == ("configuration",):
-            from symbolic.errors import DseError
-
-            raise DseError(
-                f"per = {name!r} lies along configuration and is no axis: make a grid of the "
-                "measurements (dse.open(..., shape='grid'), dse import --shape grid)"
-            )
-    return dataset_optimum(ds, one_goal(minimize, maximize), where=texts, per=per, top=top)
+    return ask_optimum(
+        ds,
+        one_goal(minimize, maximize),
+        where=texts_of(where, "where"),
+        per=texts_of(per, "per"),
+        top=top,
+        ties=ties,
+    )
 
 
 def pareto(
-    ds: xr.Dataset,
+    ds: xr.Dataset | str | Path,
     *,
     minimize: str | Sequence[str] | None = None,
     maximize: str | Sequence[str] | None = None,
     where: str | Sequence[str] = (),
 ) -> xr.Dataset:
-    """The configurations of a Dataset that no other beats in every objective."""
+    """The configurations that no other beats in every objective; of what :func:`optimum` takes."""
+    from dse.questions import ask_pareto
     from sweeps.answers import read_goals, texts_of
-    from sweeps.questions import dataset_pareto
 
-    return dataset_pareto(ds, read_goals(minimize, maximize), where=texts_of(where, "where"))
+    return ask_pareto(ds, read_goals(minimize, maximize), where=texts_of(where, "where"))
 
 
 def disagreement(

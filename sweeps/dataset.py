@@ -23,9 +23,12 @@ __all__ = [
     "label",
     "open_netcdf",
     "open_zarr",
+    "opened_from",
     "quantities_of",
 ]
 
+#: Under this key a Dataset remembers the store from which it was opened.
+_STORED = "simt_dse_store"
 #: Stored in a flag variable where a rule is broken.
 INFEASIBLE_FLAG = -1
 
@@ -110,7 +113,27 @@ def open_zarr(path: Path | str) -> xr.Dataset:
     import xarray as xr
 
     ds: xr.Dataset = xr.open_zarr(path)
+    ds.encoding[_STORED] = str(path), _lazy_arrays(ds)
     return ds
+
+
+def opened_from(ds: xr.Dataset) -> str | None:
+    """The zarr store in which a Dataset lies, if its arrays and axes are as they were opened."""
+    place, known = ds.encoding.get(_STORED, (None, {}))
+    if place is None:
+        return None
+    here = _lazy_arrays(ds)
+    axes = {name for name, held in known.items() if not isinstance(held, str)}
+    alike = all(name in known and np.array_equal(held, known[name]) for name, held in here.items())
+    return str(place) if alike and axes == {str(name) for name in ds.coords} else None
+
+
+def _lazy_arrays(ds: xr.Dataset) -> dict[str, Any]:
+    """What tells the array of each variable from any other: the name of a lazy one, its values."""
+    return {
+        str(name): variable.values if name in ds.coords else getattr(variable.data, "name", None)
+        for name, variable in ds.variables.items()
+    }
 
 
 def open_netcdf(path: Path) -> xr.Dataset:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,21 +24,66 @@ from sweeps.answers import (
 from sweeps.dataset import quantities_of
 from sweeps.grid import FEASIBLE
 from sweeps.reduce import front
+from sweeps.ties import all_tied, answer_ties, check_ties
 from symbolic.errors import InfeasibleError
 from symbolic.expression import parse, parse_condition
 from symbolic.ops import Node, interpret_all, references
+from symbolic.quantities import Quantity
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Table", "dataset_optimum", "dataset_pareto"]
+__all__ = [
+    "Source",
+    "Table",
+    "dataset_optimum",
+    "dataset_pareto",
+    "source_optimum",
+    "source_pareto",
+]
+
+
+class Source(Protocol):
+    """What is asked: a Dataset in memory, or a store."""
+
+    @property
+    def ds(self) -> xr.Dataset:
+        """The Dataset, read or not."""
+
+    @property
+    def where(self) -> Sequence[str]:
+        """The constraints besides those that the Dataset carries."""
+
+    @property
+    def quantities(self) -> Mapping[str, Quantity]:
+        """What may stand in formulas."""
+
+    @property
+    def axes(self) -> Mapping[str, int]:
+        """The axes, in order, and their sizes."""
+
+    def choose(
+        self, goal: Goal, per: Sequence[str], top: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+        """The best, as :func:`sweeps.answers.choose` has them."""
+
+    def tied(self, goal: Goal, score: float) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """Flat indices of all points with a signed value, and over which axes."""
+
+    def front(self, goals: Sequence[Goal]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """Flat indices of the points that no other dominates, and over which axes."""
+
+    def pick(
+        self, places: Mapping[str, NDArray[np.int64]], shape: tuple[int, ...]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Coordinates by axis, and variables at the given places, of the given shape."""
 
 
 class Table:
     """A Dataset as arrays over its axes, for formulas."""
 
     def __init__(self, ds: xr.Dataset, where: Sequence[str]) -> None:
-        self.ds = ds
+        self.ds, self.where = ds, tuple(where)
         self.quantities = quantities_of(ds)
         self.axes = {str(d): int(n) for d, n in ds.sizes.items()}
         order = [d for d in _axis_order(ds) if d in self.axes]
@@ -79,6 +124,29 @@ class Table:
         holds = self.holds(dims)
         found = [np.where(holds & np.isfinite(value), value, np.inf) for value in results]
         return found, dims
+
+    def choose(
+        self, goal: Goal, per: Sequence[str], top: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+        """The best, as :func:`sweeps.answers.choose` has them."""
+        (values,), dims = self.values([goal])
+        missing = [axis for axis in per if axis not in dims]
+        if missing:
+            dims = tuple(axis for axis in self.axes if axis in dims or axis in missing)
+            own = [axis for axis in dims if axis not in missing]
+            shape = [self.axes[a] if a in own else 1 for a in dims]
+            values = np.broadcast_to(values.reshape(shape), [self.axes[a] for a in dims])
+        return choose(values, dims, per, top)
+
+    def tied(self, goal: Goal, score: float) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """Flat indices of all points with a signed value, and over which axes."""
+        (values,), dims = self.values([goal])
+        return np.flatnonzero(values.reshape(-1) == score), dims
+
+    def front(self, goals: Sequence[Goal]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """Flat indices of the points that no other dominates, and over which axes."""
+        values, dims = self.values(goals)
+        return front(np.stack([value.reshape(-1) for value in values])), dims
 
     def pick(
         self, places: Mapping[str, NDArray[np.int64]], shape: tuple[int, ...]
@@ -123,40 +191,55 @@ def dataset_optimum(
     where: Sequence[str] = (),
     per: str | Sequence[str] | None = None,
     top: int = 1,
+    ties: bool = False,
 ) -> xr.Dataset:
     """As :func:`grid_optimum`, of a Dataset; ``where`` adds constraints to those it carries."""
+    return source_optimum(Table(ds, where), goal, per=per, top=top, ties=ties)
+
+
+def source_optimum(
+    source: Source,
+    goal: Goal,
+    *,
+    per: str | Sequence[str] | None = None,
+    top: int = 1,
+    ties: bool = False,
+) -> xr.Dataset:
+    """As :func:`grid_optimum`, of a Dataset in memory or in a store."""
     check_top(top)
-    table = Table(ds, where)
-    kept = per_axes(per, tuple(table.axes))
-    (values,), dims = table.values([goal])
-    missing = [axis for axis in kept if axis not in dims]
-    if missing:
-        dims = tuple(axis for axis in table.axes if axis in dims or axis in missing)
-        own = [axis for axis in dims if axis not in missing]
-        shape = [table.axes[a] if a in own else 1 for a in dims]
-        values = np.broadcast_to(values.reshape(shape), [table.axes[a] for a in dims])
-    flat, scores, rest = choose(values, dims, kept, top)
+    kept = per_axes(per, tuple(source.axes))
+    if ties:
+        check_ties(top, kept)
+    flat, scores, rest = source.choose(goal, kept, top)
     if np.all(flat < 0):
-        raise InfeasibleError(_nothing_left(goal.text, where))
-    flat, rest = with_idle_axes(flat, scores, rest, kept, table.axes)
-    flat = trimmed(flat, kept)
-    chosen = Chosen(per=kept, places=spread(flat, rest, kept, table.axes))
-    coordinates, found = table.pick(chosen.places, flat.shape)
-    if goal.text not in ds.variables:
-        node = parse(goal.text, table.quantities)
+        raise InfeasibleError(_nothing_left(goal.text, source.where))
+    if ties:
+        places, rest = source.tied(goal, float(scores[0]))
+        places = all_tied(places, rest, source.axes)
+        chosen = Chosen(per=(), places=spread(places, tuple(source.axes), (), source.axes))
+    else:
+        flat, rest = with_idle_axes(flat, scores, rest, kept, source.axes)
+        flat = trimmed(flat, kept)
+        chosen = Chosen(per=kept, places=spread(flat, rest, kept, source.axes))
+    shape = next(iter(chosen.places.values())).shape if chosen.places else flat.shape
+    coordinates, found = source.pick(chosen.places, shape)
+    if goal.text not in source.ds.variables:
+        node = parse(goal.text, source.quantities)
         arrays = {}
         for name in references(node):
             if name in found:
                 array = found[name][0]
-            elif not ds[name].ndim:  # an axis of which one value was selected
-                array = np.broadcast_to(ds[name].values, flat.shape)
+            elif not source.ds[name].ndim:  # an axis of which one value was selected
+                array = np.broadcast_to(source.ds[name].values, shape)
             else:
                 axis, values_on_axis, _ = coordinates[name]
                 array = values_on_axis[np.maximum(chosen.places[axis], 0)]
             arrays[name] = array.astype(np.float64)
         with np.errstate(all="ignore"):  # there may be no winner in some places
-            number = np.broadcast_to(interpret_all((node,), arrays)[0], flat.shape)
+            number = np.broadcast_to(interpret_all((node,), arrays)[0], shape)
         found[OBJECTIVE] = (number, {"long_name": goal.text})
+    if ties:
+        return answer_ties(coordinates, found, chosen, goal)
     return answer(coordinates, found, chosen, top, goal)
 
 
@@ -171,11 +254,14 @@ def dataset_pareto(
     ds: xr.Dataset, goals: Sequence[Goal], *, where: Sequence[str] = ()
 ) -> xr.Dataset:
     """As :func:`grid_pareto`, of a Dataset."""
-    table = Table(ds, where)
-    values, dims = table.values(goals)
-    best = front(np.stack([value.reshape(-1) for value in values]))
+    return source_pareto(Table(ds, where), goals)
+
+
+def source_pareto(source: Source, goals: Sequence[Goal]) -> xr.Dataset:
+    """As :func:`grid_pareto`, of a Dataset in memory or in a store."""
+    best, dims = source.front(goals)
     if not best.size:
-        raise InfeasibleError(_nothing_left(", ".join(g.text for g in goals), where))
-    places = spread(best, dims, (), table.axes)
-    coordinates, found = table.pick(places, best.shape)
+        raise InfeasibleError(_nothing_left(", ".join(g.text for g in goals), source.where))
+    places = spread(best, dims, (), source.axes)
+    coordinates, found = source.pick(places, best.shape)
     return answer_points(coordinates, found, places, goals)

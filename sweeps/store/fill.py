@@ -18,6 +18,7 @@ from sweeps.store.layout import Layout, Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, read_sealed, sealed
 from sweeps.store.skeleton import ROOT
+from sweeps.store.zones import ZONES, pack
 from symbolic.errors import DseError
 
 __all__ = ["FINISHED", "Filled", "Watch", "fill", "recorded"]
@@ -158,6 +159,7 @@ def fill(
             for key in medium.remains():  # of workers that were lost
                 medium.delete(key)
         if not failed:
+            medium.put(ZONES, pack(layout, medium))
             medium.put(FINISHED, sealed({"tiles": layout.count}))
     now = tally.now()
     failing = sum(failure.points for failure in failed)
@@ -181,7 +183,8 @@ def _create(medium: Medium, files: Mapping[str, bytes]) -> None:
 
 def _finished(medium: Medium) -> bool:
     with suppress(FileNotFoundError):
-        return read_sealed(medium.get(FINISHED)) is not None
+        there = ZONES.rpartition("/")[2] in medium.sizes(HIDDEN)
+        return there and read_sealed(medium.get(FINISHED)) is not None
     return False
 
 

@@ -56,6 +56,14 @@ class Folder:
         except NotADirectoryError as error:
             raise FileNotFoundError(*error.args) from None
 
+    def stamp(self, key: str) -> Any:
+        """What differs once a key is set anew."""
+        try:
+            found = os.stat(self._place / key)
+        except NotADirectoryError as error:
+            raise FileNotFoundError(*error.args) from None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
     def put(self, key: str, data: bytes, *, wait: bool = True) -> None:
         """Set a key; durably if one waits, else once its folder is settled."""
         with self.writing(key, wait=wait) as write:

@@ -29,6 +29,9 @@ class Medium(Protocol):
     def get(self, key: str) -> bytes:
         """What stands under a key; FileNotFoundError where nothing does."""
 
+    def stamp(self, key: str) -> Any:
+        """What differs once a key is set anew; FileNotFoundError where nothing stands there."""
+
     def put(self, key: str, data: bytes, *, wait: bool = True) -> None:
         """Set a key; durably if one waits, else once its folder is settled."""
 

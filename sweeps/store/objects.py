@@ -46,6 +46,12 @@ class Objects:
         """An object."""
         return bytes(self.fs.cat_file(self._at(key)))
 
+    def stamp(self, key: str) -> Any:
+        """What differs once an object is set anew."""
+        self.fs.invalidate_cache()
+        said = self.fs.info(self._at(key))
+        return tuple(str(said.get(k)) for k in ("size", "ETag", "etag", "created", "LastModified"))
+
     def put(self, key: str, data: bytes, *, wait: bool = True) -> None:
         """Set an object."""
         self.fs.pipe_file(self._at(key), data)

@@ -20,6 +20,7 @@ from sweeps.store.layout import Layout, Part, Tile, chunk_of
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, Summary, flat_places, sealed
 from sweeps.store.zarr_format import FILL, checksum, trailer
+from sweeps.store.zones import Ranges, cut_of
 from sweeps.tiling import Tiling
 
 __all__ = ["PIECE", "Recipe", "Source", "source_of", "store_tile"]
@@ -148,6 +149,8 @@ def store_tile(source: Source, tile: Tile, medium: Medium) -> dict[str, Any]:
     types, fast = dict(zip(recipe.names, recipe.dtypes, strict=True)), not recipe.small
     inside = FEASIBLE in recipe.names
     summaries = {name: Summary(types[name], compiled=fast) for name in part.outputs}
+    cut = cut_of(part.shape, part.chunk)
+    zones = {name: Ranges(cut, types[name], compiled=fast) for name in part.outputs}
     crc = dict.fromkeys(part.outputs, 0)
     feasible = 0
     with ExitStack() as stack:
@@ -160,6 +163,7 @@ def store_tile(source: Source, tile: Tile, medium: Medium) -> dict[str, Any]:
                 files[name](values[name])
                 crc[name] = checksum(values[name], crc[name])
                 summaries[name].add(values[name], origin, allowed)
+                zones[name].add(values[name], origin, allowed)
         missing = math.prod(part.chunk) - tile.points
         for name in part.outputs:
             dtype = types[name]
@@ -173,6 +177,7 @@ def store_tile(source: Source, tile: Tile, medium: Medium) -> dict[str, Any]:
         "tile": tile.name,
         "chunks": {name: f"{value:08x}" for name, value in crc.items()},
         "outputs": {name: summary.tree(places) for name, summary in summaries.items()},
+        "zones": {name: found.text() for name, found in zones.items()},
         "points": tile.points,
         "feasible": feasible if inside else None if recipe.ruled else tile.points,
     }

@@ -19,6 +19,7 @@ from sweeps.store.layout import Layout, Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, read_sealed, sealed
 from sweeps.store.zarr_format import TRAILER, checksum, trailer
+from sweeps.store.zones import ZONES, pack, unpack
 
 __all__ = ["Checked", "Damage", "verify"]
 
@@ -86,13 +87,20 @@ def verify(
         said = sealed({"tiles": layout.count})
         if seal != said and (ended or not pending):
             damages.append(Damage(file=FINISHED, problem=_difference(seal, said)))
+        zones = _get(medium, ZONES)
+        if (ended or not pending) and (zones is None or unpack(zones) is None):
+            lost = "missing" if zones is None else "its checksum is another one"
+            damages.append(Damage(file=ZONES, problem=lost))
         failed: tuple[Failure, ...] = ()
         if repair and broken:
             check(layout.grid)
             tally = Tally(sum(tile.points for tile in broken), listener)
             failed = compute_tiles(layout, medium, broken, tally, lambda tile, record: None)
-        if repair and not pending and not failed and seal != said:
-            medium.put(FINISHED, said)
+        if repair and not pending and not failed:
+            if (wanted := pack(layout, medium)) != zones:
+                medium.put(ZONES, wanted)
+            if seal != said:
+                medium.put(FINISHED, said)
         for key in medium.remains():
             damages.append(Damage(file=key, problem="left unfinished by a process that was killed"))
             if repair:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,17 +22,20 @@ from numpy.typing import NDArray
 
 from sweeps.reduce import ranges
 from sweeps.store.folder import HIDDEN
-from sweeps.store.layout import Layout, Part
+from sweeps.store.layout import Layout, Part, Tile
+from sweeps.store.medium import Medium
+from sweeps.store.records import RECORDS, read_sealed
 from sweeps.store.zarr_format import TRAILER, checksum, trailer
 from sweeps.tiling import Tiling
 
-__all__ = ["ZONE", "ZONES", "Cut", "Ranges", "Zoned", "cut_of", "pack", "unpack"]
+__all__ = ["MOST", "ZONE", "ZONES", "Cut", "Ranges", "Zoned", "cut_of", "pack", "pieces", "unpack"]
 
-#: Points of a zone: what is read at once; and most zones of an output that is not cut finer.
-ZONE, MOST = 1 << 14, 1 << 16
+#: Points of a zone of a large output. Zones of small ones hold fewer, until there are FEW zones or
+#: they hold LEAST points; those of huge ones more, that there are hardly more than MOST zones.
+ZONE, FEW, LEAST, MOST = 1 << 11, 1 << 14, 1 << 6, 1 << 16
 #: The file of all zones.
 ZONES = f"{HIDDEN}/zones"
-_HEAD = 8
+_HEAD, _READERS = 8, 8
 
 
 @dataclass(frozen=True)
@@ -70,24 +74,65 @@ class Cut:
         first = np.arange(cells[split], dtype=np.int64) * (self.zone[split] * inner)
         return np.append((whole[:, None] + first).reshape(-1), total)
 
+    @property
+    def _split(self) -> int:
+        """The last axis along which there are several chunks; -1 where there is one chunk."""
+        pairs = zip(self.chunk, self.shape, strict=True)
+        return max((k for k, (step, n) in enumerate(pairs) if step < n), default=-1)
+
+    @property
+    def flat(self) -> bool:
+        """Whether each chunk is one piece of the array."""
+        return all(step == 1 for step in self.chunk[: max(self._split, 0)])
+
+    def find(self, flat: Any) -> tuple[Any, Any, Any]:
+        """Of flat indices: the chunk, the place in it, and how many values lie there from it on.
+
+        >>> tuple(map(int, Cut((2, 10), (1, 4), (1, 4)).find(19)))
+        (5, 1, 1)
+        """
+        split = self._split
+        inner = math.prod(self.shape[split + 1 :])
+        size, step = (self.shape[split], self.chunk[split]) if split >= 0 else (1, 1)
+        lead, rest = flat // (size * inner), flat % (size * inner)
+        part, place = rest // (step * inner), rest % (step * inner)
+        end = np.minimum(part * step + step, size) * inner - part * (step * inner)
+        return lead * -(-size // step) + part, place, end - place
+
     def along(self, axis: int) -> NDArray[np.int64]:
         """The zone of each index of an axis."""
         index = np.arange(self.shape[axis])
         chunk, within = np.divmod(index, self.chunk[axis])
-        return chunk * self.cells[axis] + within // self.zone[axis]
+        found: NDArray[np.int64] = chunk * self.cells[axis] + within // self.zone[axis]
+        return found
 
 
 def cut_of(shape: Sequence[int], chunk: Sequence[int]) -> Cut:
-    """Zones of at most about :data:`ZONE` points, larger ones where there would be very many."""
+    """The zones of an array of a shape, stored in chunks."""
     if not chunk:
         return Cut((), (), ())
-    target = max(ZONE, math.prod(shape) // MOST)
-    tiling = Tiling(chunk[:-1], chunk[-1], target)
+    points = math.prod(shape)
+    target = max(min(ZONE, max(LEAST, points // FEW)), points // MOST)
+    return Cut(tuple(shape), tuple(chunk), pieces(chunk, target))
+
+
+def pieces(shape: Sequence[int], target: int) -> tuple[int, ...]:
+    """The shape of even pieces of at most about ``target`` points.
+
+    They hold trailing axes whole; one that would be cut into few is not, if what is left is not
+    much less than asked for: so the pieces of arrays over different axes lie side by side.
+
+    >>> pieces((10, 5, 400), 2048), pieces((10, 5, 4), 64), pieces((3, 100000), 2048)
+    ((1, 5, 400), (1, 5, 4), (1, 2041))
+    """
+    tiling = Tiling(shape[:-1], shape[-1], target)
     if tiling.split < 0:
-        return Cut(tuple(shape), tuple(chunk), tuple(chunk))
-    step = -(-chunk[tiling.split] // tiling.cuts)
-    zone = (*(1 for _ in chunk[: tiling.split]), step, *chunk[tiling.split + 1 :])
-    return Cut(tuple(shape), tuple(chunk), zone)
+        return tuple(shape)
+    inner = math.prod(shape[tiling.split + 1 :])
+    step = -(-shape[tiling.split] // tiling.cuts)
+    if inner >= target // 8 and inner > 1:
+        step = 1
+    return (*(1 for _ in shape[: tiling.split]), step, *shape[tiling.split + 1 :])
 
 
 class Ranges:
@@ -126,9 +171,14 @@ class Ranges:
 
     def text(self) -> str:
         """The zones for a record: all least values, all largest, then where one is NaN."""
+        low, high, undefined = self.arrays()
+        data = b"".join(a.astype("<f8").tobytes() for a in (low, high))
+        return base64.b64encode(data + undefined.tobytes()).decode()
+
+    def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+        """The least value of each zone, the largest, and whether one is NaN."""
         low, high = _floats(self.low, math.inf), _floats(self.high, -math.inf)
-        data = b"".join(a.astype("<f8").tobytes() for a in (low + 0.0, high + 0.0))  # no -0.0
-        return base64.b64encode(data + self.undefined.tobytes()).decode()
+        return low + 0.0, high + 0.0, self.undefined  # there is no -0.0
 
 
 _WHOLE = (np.iinfo(np.int64).max, np.iinfo(np.int64).min)
@@ -156,13 +206,13 @@ class Zoned:
     undefined: NDArray[np.bool_]
 
 
-def pack(layout: Layout, records: Callable[[str], Mapping[str, Any]]) -> bytes:
-    """The file of all zones; ``records`` gives the record of a tile by its name."""
+def pack(layout: Layout, medium: Medium) -> bytes:
+    """The file of all zones, from the records of all tiles."""
     head: dict[str, Any] = {}
     parts, at = [], 0
     for part in layout.parts:
         cut = cut_of(part.shape, part.chunk)
-        arrays = _gathered(part, cut, records)
+        arrays = _gathered(part, cut, medium)
         for name in part.outputs:
             head[name] = {
                 "dims": part.dims,
@@ -179,9 +229,7 @@ def pack(layout: Layout, records: Callable[[str], Mapping[str, Any]]) -> bytes:
     return body + trailer(checksum(body))
 
 
-def _gathered(
-    part: Part, cut: Cut, records: Callable[[str], Mapping[str, Any]]
-) -> dict[str, tuple[NDArray[Any], ...]]:
+def _gathered(part: Part, cut: Cut, medium: Medium) -> dict[str, tuple[NDArray[Any], ...]]:
     """Of each output the least and largest values, and where one is NaN, over all zones."""
     found: dict[str, tuple[NDArray[Any], ...]] = {
         name: (
@@ -192,28 +240,33 @@ def _gathered(
         for name in part.outputs
     }
     count = math.prod(cut.cells)
-    for number in range(math.prod(part.counts)):
-        tile = part.tile(number)
-        ends = zip(tile.place, cut.cells, strict=True)
-        here = tuple(slice(place * n, place * n + n) for place, n in ends)
-        zones = records(tile.name)["zones"]
-        for name, arrays in found.items():
-            data, at = base64.b64decode(zones[name]), 0
-            for array in arrays:
-                piece = np.frombuffer(data, dtype=array.dtype, count=count, offset=at)
-                array[here] = piece.reshape(cut.cells)
-                at += piece.nbytes
+
+    def look(tile: Tile) -> tuple[Tile, Any]:
+        record = read_sealed(medium.get(f"{RECORDS}/{tile.name}"))
+        return tile, None if record is None else record["zones"]
+
+    with ThreadPoolExecutor(_READERS) as pool:
+        tiles = (part.tile(number) for number in range(math.prod(part.counts)))
+        for tile, zones in pool.map(look, tiles):
+            ends = zip(tile.place, cut.cells, strict=True)
+            here = tuple(slice(place * n, place * n + n) for place, n in ends)
+            for name, arrays in found.items():
+                data, at = base64.b64decode(zones[name]), 0
+                for array in arrays:
+                    piece = np.frombuffer(data, dtype=array.dtype, count=count, offset=at)
+                    array[here] = piece.reshape(cut.cells)
+                    at += piece.nbytes
     return found
 
 
 def unpack(data: bytes) -> dict[str, Zoned] | None:
     """The zones by output, of the file of :func:`pack`; None where it is damaged."""
-    body = memoryview(data)[:-TRAILER]
+    body = np.frombuffer(data, dtype=np.uint8)[:-TRAILER]
     if len(data) < _HEAD + TRAILER or trailer(checksum(body)) != data[-TRAILER:]:
         return None
-    start = _HEAD + int.from_bytes(body[:_HEAD], "little")
+    start = _HEAD + int.from_bytes(data[:_HEAD], "little")
     found = {}
-    for name, said in json.loads(bytes(body[_HEAD:start])).items():
+    for name, said in json.loads(data[_HEAD:start]).items():
         cut = Cut(*(tuple(said[key]) for key in ("shape", "chunk", "zone")))
         at, arrays = start + said["at"], []
         for kind in ("<f8", "<f8", "?"):

@@ -1,0 +1,201 @@
+"""A question of a finished store: what its zones say of each block, and the values of blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.answers import Goal
+from sweeps.grid import FEASIBLE
+from sweeps.run import workers
+from sweeps.stored.blocks import Blocks, points_cut
+from sweeps.stored.reader import Stored
+from symbolic.expression import parse_condition
+from symbolic.intervals import Decision, Interval, enclose
+from symbolic.ops import Node, interpret_all, reference, references
+
+__all__ = ["Question"]
+
+#: Blocks read before the others are judged anew: few at first, which tell most. Points of those
+#: that are evaluated together.
+_FIRST, _ROUND, _BATCH = 4, 1024, 1 << 16
+
+
+class Question:
+    """Some goals under some conditions, over the axes on which they depend, in order."""
+
+    def __init__(
+        self, stored: Stored, goals: Sequence[Goal], where: Sequence[str], per: Sequence[str] = ()
+    ) -> None:
+        self.stored = stored
+        self.nodes = [goal.node(stored.quantities) for goal in goals]
+        self.conditions: list[Node] = [parse_condition(text, stored.quantities) for text in where]
+        if FEASIBLE in stored.zones:
+            self.conditions.append(reference(FEASIBLE) > 0)
+        names = references(*self.nodes, *self.conditions)
+        used = {axis for name in names for axis in stored.dims(name)} | set(per)
+        self.axes = {axis: n for axis, n in stored.axes.items() if axis in used}
+        self.blocks = stored.once(("blocks", *self.axes), lambda: Blocks(self.axes))
+        self.origins = stored.once(
+            ("origins", *self.axes),
+            lambda: self.blocks.starts(np.arange(self.blocks.count), list(self.axes)),
+        )
+        self.names = tuple(names)
+        self.read = 0  # blocks
+        self._bound()
+        self._groups = self._merged()
+
+    # --- bounds
+    def _bound(self) -> None:
+        """Of each block: below which no goal lies, whether it may hold a point, what is certain."""
+        boxes, there = {}, np.ones(self.blocks.grid, dtype=bool)
+        for name in self.names:
+            key = ("range", name, *self.axes)
+            low, high, undefined = self.stored.once(key, partial(self._range, name))
+            there = there & ((low <= high) | undefined)
+            wild = low > high  # nothing but NaN, or no point at all
+            low, high = np.where(wild, -math.inf, low), np.where(wild, math.inf, high)
+            boxes[name] = Interval(low, high, undefined if np.any(undefined) else False)
+        found = enclose([*self.nodes, *self.conditions], boxes, outward=False)
+        self.lower = []
+        for interval in found[: len(self.nodes)]:
+            assert isinstance(interval, Interval)
+            low = np.where(np.isnan(interval.lo), -math.inf, interval.lo)
+            self.lower.append(np.broadcast_to(low, self.blocks.grid).reshape(-1))
+            there = there & (low < math.inf)
+        self.certain = []
+        for decision in found[len(self.nodes) :]:
+            assert isinstance(decision, Decision)
+            there = there & decision.possible
+            certain = np.broadcast_to(decision.certain, self.blocks.grid)
+            self.certain.append(certain.reshape(-1))
+        self.open = np.flatnonzero(there)
+
+    def _range(self, name: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Of each block the least and the largest value, and whether one is NaN."""
+        zoned = self.stored.zones.get(name)
+        if zoned is not None:
+            low, high, undefined = zoned.low, zoned.high, zoned.undefined
+            dims, cut = zoned.dims, zoned.cut
+        else:
+            axis, values, _ = self.stored.coordinates[name]
+            values = values.astype(np.float64)
+            undefined = np.isnan(values)
+            low, high = (np.where(undefined, end, values) for end in (math.inf, -math.inf))
+            dims, cut = (axis,), points_cut(values.shape)
+        return (
+            self.blocks.reduced(low, dims, cut, np.minimum, math.inf),
+            self.blocks.reduced(high, dims, cut, np.maximum, -math.inf),
+            self.blocks.reduced(undefined, dims, cut, np.logical_or, False),
+        )
+
+    # --- values
+    def _merged(self) -> list[list[str]]:
+        """Trailing axes that each array has, or lacks, together: fewer axes to loop over."""
+        kinds = [
+            tuple(axis in self.stored.dims(name) for name in self.names)
+            for axis in self.blocks.trailing
+        ]
+        groups: list[list[str]] = []
+        pairs = zip(self.blocks.trailing, kinds, [None, *kinds], strict=False)
+        for axis, kind, before in pairs:
+            if kind == before:
+                groups[-1].append(axis)
+            else:
+                groups.append([axis])
+        return groups
+
+    def sizes(self, length: int) -> dict[str, int]:
+        """The trailing axes of blocks, of which the first is cut."""
+        return {a: self.axes[a] if k else length for k, a in enumerate(self.blocks.trailing)}
+
+    def _array(self, name: str, numbers: NDArray[np.int64], length: int) -> NDArray[Any]:
+        """An array over some blocks, shaped for broadcasting: a row each, then merged axes."""
+        dims, sizes = self.stored.dims(name), self.sizes(length)
+        count = math.prod(n for axis, n in sizes.items() if axis in dims)
+        starts = self.blocks.starts(numbers, dims)
+        zoned = self.stored.zones.get(name)
+        if zoned is None:
+            _, column, _ = self.stored.coordinates[name]
+            found = column[starts[:, None] + np.arange(count)]
+        elif zoned.cut.flat:
+            found = self.stored.pieces(name, starts, count)
+        else:
+            index = np.array(np.unravel_index(starts, zoned.cut.shape)).T
+            extent = [sizes.get(axis, 1) for axis in dims]
+            boxes = [self.stored.box(name, low, low + extent) for low in index]
+            found = np.stack(boxes)
+        shape = [
+            math.prod(sizes[axis] for axis in group) if group[0] in dims else 1
+            for group in self._groups
+        ]
+        rows: NDArray[Any] = found.reshape(numbers.size, *shape)
+        return rows.astype(np.float64, copy=False)
+
+    def values(self, numbers: NDArray[np.int64], length: int) -> list[NDArray[np.float64]]:
+        """The signed goals over some blocks, a row each, infinite where a point does not count."""
+        undecided = [
+            condition
+            for condition, certain in zip(self.conditions, self.certain, strict=True)
+            if not np.all(certain[numbers])
+        ]
+        names = references(*self.nodes, *undecided)
+        arrays = {name: self._array(name, numbers, length) for name in names}
+        sizes = self.sizes(length)
+        merged = [math.prod(sizes[axis] for axis in group) for group in self._groups]
+        with np.errstate(all="ignore"):
+            results = interpret_all([*self.nodes, *undecided], arrays)
+            holds: Any = True
+            for condition in results[len(self.nodes) :]:
+                holds = holds & condition
+            found = []
+            for value in results[: len(self.nodes)]:
+                counted = np.where(holds & np.isfinite(value), value, math.inf)
+                whole = np.broadcast_to(counted, (numbers.size, *merged))
+                found.append(whole.reshape(numbers.size, -1))
+        return found
+
+    def rounds(
+        self,
+        numbers: NDArray[np.int64],
+        key: NDArray[Any],
+        still: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
+        work: Callable[[NDArray[np.int64], int], Any],
+    ) -> Iterator[list[Any]]:
+        """The work on some blocks at a time, by their keys; each time those no longer needed go."""
+        if not numbers.size:
+            return
+        first = numbers[key[numbers] == key[numbers].min()][:1]
+        self.read += 1
+        yield self._worked(first, work)
+        rest = numbers[numbers != first[0]]
+        rest = rest[still(rest)]
+        rest = rest[np.argsort(key[rest], kind="stable")]
+        size = _FIRST
+        while rest.size:
+            now, rest = np.sort(rest[:size]), rest[size:]
+            self.read += int(now.size)
+            yield self._worked(now, work)
+            rest = rest[still(rest)]
+            size = min(size * 4, _ROUND)
+
+    def _worked(
+        self, numbers: NDArray[np.int64], work: Callable[[NDArray[np.int64], int], Any]
+    ) -> list[Any]:
+        """The work on blocks, those of a length together, as many as the cache holds."""
+        lengths = self.blocks.length(numbers)
+        batches: list[tuple[NDArray[np.int64], int]] = []
+        for length in np.unique(lengths).tolist():
+            alike = numbers[lengths == length]
+            step = max(1, _BATCH // max(math.prod(self.sizes(length).values()), 1))
+            batches += [(alike[k : k + step], length) for k in range(0, alike.size, step)]
+        if len(batches) == 1 or workers() == 1:
+            return [work(*batch) for batch in batches]
+        with ThreadPoolExecutor(workers()) as pool:
+            return list(pool.map(work, *zip(*batches, strict=True)))
