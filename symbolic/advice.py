@@ -1,10 +1,8 @@
-"""Which guides of a model apply, and the search for where a regime ends."""
+"""Which guides of a model apply, and places along which to look for where a regime ends."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +11,7 @@ from symbolic.graph import Graph
 from symbolic.model import Guide, Model
 from symbolic.quantities import Domain
 
-__all__ = ["first_event", "guides", "smallest_terms", "steps"]
+__all__ = ["guides", "smallest_terms", "steps"]
 
 Floats = NDArray[np.float64]
 
@@ -23,9 +21,6 @@ NEAR = 4096
 OCTAVES = 64
 #: Steps in an octave.
 FINE = 32
-#: Parts into which the step that holds an event is cut, until it holds one number.
-PARTS = 256
-ROUNDS = 20
 
 
 def guides(model: Model) -> tuple[Guide, ...]:
@@ -81,28 +76,3 @@ def steps(start: float, domain: Domain, *, raising: bool) -> Floats:
     xs = np.concatenate([xs, [end for end in ends if math.isfinite(end)]])
     xs = np.unique(xs[domain.holds(xs) & ((xs - start) * sign > 0)])
     return xs if raising else xs[::-1]
-
-
-def first_event(
-    event: Callable[[Floats], NDArray[Any]], start: float, xs: Floats, *, whole: bool = False
-) -> tuple[float, float] | None:
-    """The first place along ``xs`` where an event holds: the last number before, and the number.
-
-    Exact to neighbouring whole numbers or floats, if no event begins and ends within one step.
-
-    >>> first_event(lambda x: x * x >= 2, 1.0, np.array([1.25, 1.5, 2.0]))[1]
-    1.4142135623730951
-    """
-    low = start
-    for turn in range(ROUNDS):
-        hit = np.flatnonzero(event(xs))
-        if not len(hit):
-            return None
-        place = int(hit[0])
-        low, high = (float(xs[place - 1]) if place else low), float(xs[place])
-        xs = low + (high - low) * (np.arange(1, PARTS) / PARTS)
-        xs = np.rint(xs) if whole else xs
-        xs = np.concatenate([xs[(xs != low) & (xs != high)], [high]])
-        if len(xs) == 1 or turn == ROUNDS - 1:
-            break
-    return low, high

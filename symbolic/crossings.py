@@ -14,18 +14,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.intervals import Interval, enclose
-from symbolic.ops import Node, constant, interpret_all, references, where
+from symbolic._along import Lines
+from symbolic.ops import Node
 
-__all__ = ["DEPTH", "Crossings", "crossings", "located"]
+__all__ = ["DEPTH", "Crossings", "crossings", "first_crossing", "located"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 #: How often a gap between two edges is halved, and how many open pieces of it are followed.
 DEPTH, WIDE = 20, 32
-#: Boxes or points looked at together.
-BATCH = 1 << 15
+#: Of few open pieces, so many parts are made at once.
+FINE, FEW, MOST_PARTS = 16, 512, 256
+#: Points in which brackets are cut together.
+CUT = 1 << 12
+#: The least number above zero.
+LEAST = 5e-324
+_FIRST = np.zeros(1, dtype=np.int64)
 #: How far terms may lie apart that models call equal: a case that holds no further is passed over.
 TIE = 1e-11
 #: Digits to which a border is rounded, where the number is as near to its bracket.
@@ -47,41 +52,6 @@ class Crossings(NamedTuple):
     undecided: int
 
 
-class _Lines:
-    """A case along a quantity, at the values of the others on each line."""
-
-    def __init__(self, root: Node, name: str, others: Mapping[str, Any]) -> None:
-        self.root = constant(where(root, 1.0, 0.0)) if root.is_boolean else root
-        self.name = name
-        used = references(self.root)
-        self.others = {key: np.asarray(others[key], dtype=float) for key in used if key != name}
-
-    def _values(self, line: Indices) -> dict[str, Floats]:
-        return {key: array[line] if array.ndim else array for key, array in self.others.items()}
-
-    def at(self, line: Indices, x: Floats) -> Floats:
-        """The case at points; one that is no number is -1."""
-        found = np.empty(line.size)
-        for first in range(0, line.size, BATCH):
-            some = slice(first, first + BATCH)
-            values = self._values(line[some]) | {self.name: x[some]}
-            with np.errstate(all="ignore"):
-                found[some] = interpret_all((self.root,), values)[0]
-        found[np.isnan(found)] = -1.0
-        return found
-
-    def open(self, line: Indices, low: Floats, high: Floats) -> NDArray[np.bool_]:
-        """Where more than one case is possible between two places."""
-        found = np.empty(line.size, dtype=bool)
-        for first in range(0, line.size, BATCH):
-            some = slice(first, first + BATCH)
-            values = {key: Interval(v, v) for key, v in self._values(line[some]).items()}
-            values[self.name] = Interval(low[some], high[some])
-            held: Any = enclose((self.root,), values, outward=False)[0]
-            found[some] = (held.lo != held.hi) | held.undefined
-        return found
-
-
 def crossings(
     root: Node, name: str, others: Mapping[str, Any], edges: Floats, *, whole: bool = False
 ) -> Crossings:
@@ -100,14 +70,14 @@ def crossings(
     whole : bool
         Whether only whole numbers count.
 
-    >>> from symbolic.ops import reference
+    >>> from symbolic.ops import reference, where
     >>> x, y = reference("x"), reference("y")
     >>> found = crossings(where(x * x < y, 1, 2), "x", {"y": [2, 9]}, np.array([[0, 4], [0, 4]]))
     >>> located(found).round(6).tolist(), found.before.tolist(), found.after.tolist()
     ([1.414214, 3.0], [1.0, 1.0], [2.0, 2.0])
     """
     edges = np.asarray(edges, dtype=float)
-    lines = _Lines(root, name, others)
+    lines = Lines(root, name, others)
     extra_line, extra_x, undecided = _halved(lines, edges, whole)
     line = np.concatenate([np.repeat(np.arange(len(edges)), edges.shape[1]), extra_line])
     x = np.concatenate([edges.reshape(-1), extra_x])
@@ -116,10 +86,36 @@ def crossings(
     case = lines.at(line, x)
     change = np.flatnonzero((line[1:] == line[:-1]) & (case[1:] != case[:-1]))
     brackets = line[change], x[change], x[change + 1], case[change], case[change + 1]
-    found = _bisected(lines, brackets, whole)
+    found = _narrowed(lines, brackets, whole)
     order = np.lexsort((found[1], found[0]))
     line, low, high, before, after = (part[order] for part in found)
     return _without_ties(Crossings(line, low, high, before, after, undecided), whole)
+
+
+def first_crossing(
+    condition: Node, name: str, others: Mapping[str, Any], way: Floats, *, whole: bool = False
+) -> tuple[float, float] | None:
+    """Where a condition first comes to hold on the way: the last number before, and the number.
+
+    ``way`` rises or falls; the condition is not asked of its first place.
+
+    >>> from symbolic.ops import reference
+    >>> x = reference("x")
+    >>> first_crossing(x * x >= 2, "x", {}, np.array([1.0, 1.5, 2.0]))[1]
+    1.4142135623730951
+    """
+    if way.size < 2:
+        return None
+    rising = bool(way[1] > way[0])
+    found = crossings(condition, name, others, np.sort(way)[None, :], whole=whole)
+    before, after = (0.0, 1.0) if rising else (1.0, 0.0)
+    hits = np.flatnonzero((found.before == before) & (found.after == after))
+    if not hits.size:
+        held = not found.line.size and Lines(condition, name, others).at(_FIRST, way[1:2])[0]
+        return (float(way[0]), float(way[1])) if held else None
+    place = hits[0] if rising else hits[-1]
+    low, high = float(found.low[place]), float(found.high[place])
+    return (low, high) if rising else (high, low)
 
 
 def _without_ties(found: Crossings, whole: bool) -> Crossings:
@@ -153,81 +149,84 @@ def located(found: Crossings) -> Floats:
     return np.asarray(np.where(inside, short, low))
 
 
-def _middle(low: Floats, high: Floats, whole: bool) -> Floats:
-    """Half way, by factors where the ends lie far apart."""
-    far = (low > 0) & (high > 4 * low)
+def _cut(low: Floats, high: Floats, parts: int, whole: bool, *, to_zero: bool = False) -> Floats:
+    """Places from the lower to the upper ends, by factors where those lie far apart."""
+    share = np.arange(parts + 1) / parts
+    a, b = low[:, None], high[:, None]
+    least = np.where(a == 0, LEAST, a) if to_zero else a
+    far = (least > 0) & (b > 4 * least)
     with np.errstate(all="ignore"):
-        middle = np.where(far, np.sqrt(low) * np.sqrt(high), low / 2 + high / 2)
-    middle = np.floor(middle) if whole else middle
-    return np.asarray(np.clip(middle, low, high))
+        places = np.exp2(np.log2(least) * (1 - share) + np.log2(b) * share)
+    places = np.where(far, places, a * (1 - share) + b * share)
+    places = np.rint(places) if whole else places
+    places[:, 0], places[:, -1] = low, high
+    return np.asarray(np.minimum(np.maximum.accumulate(places, axis=1), b))
 
 
-def _splits(low: Floats, middle: Floats, high: Floats) -> Any:
-    return (middle > low) & (middle < high)
-
-
-def _halved(lines: _Lines, edges: Floats, whole: bool) -> tuple[Indices, Floats, int]:
+def _halved(lines: Lines, edges: Floats, whole: bool) -> tuple[Indices, Floats, int]:
     """Places inside of gaps, dense where a border may be; gaps given up."""
     count, gaps = len(edges), edges.shape[1] - 1
     line = np.arange(count)
     first, last = np.zeros(count, dtype=np.int64), np.full(count, gaps)
     held: list[tuple[Indices, Indices]] = []
-    while line.size:  # between edges, half by half
+    while line.size:  # between edges
         open_ = lines.open(line, edges[line, first], edges[line, last])
         line, first, last = line[open_], first[open_], last[open_]
         single = last - first <= 1
         held.append((line[single], first[single]))
         line, first, last = line[~single], first[~single], last[~single]
-        mid = (first + last) // 2
-        line = np.concatenate([line, line])
-        first, last = np.concatenate([first, mid]), np.concatenate([mid, last])
+        parts = FINE if line.size < FEW else 2
+        ends = first[:, None] + (last - first)[:, None] * np.arange(parts + 1) // parts
+        some = ends[:, 1:] > ends[:, :-1]
+        line = np.repeat(line, some.sum(axis=1))
+        first, last = ends[:, :-1][some], ends[:, 1:][some]
     line, gap = (np.concatenate([part[k] for part in held]) for k in (0, 1))
     low, high = edges[line, gap], edges[line, gap + 1]
     owner = np.arange(line.size)
     extra: list[tuple[Indices, Floats]] = []
-    given_up = 0
-    for _ in range(DEPTH):
-        middle = _middle(low, high, whole)
-        some = _splits(low, middle, high)
-        line, owner, low, middle, high = (p[some] for p in (line, owner, low, middle, high))
-        if not line.size:
-            break
-        extra.append((line, middle))
-        line, owner = np.tile(line, 2), np.tile(owner, 2)
-        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+    given_up, depth = 0, 0
+    while depth < DEPTH and line.size:
+        parts = FINE if line.size < FEW else 2
+        depth += parts.bit_length() - 1
+        places = _cut(low, high, parts, whole)
+        some = places[:, 1:] > places[:, :-1]
+        some[some.sum(axis=1) < 2] = False  # nothing lies between
+        pieces = some.sum(axis=1)
+        line, owner = np.repeat(line, pieces), np.repeat(owner, pieces)
+        low, high = places[:, :-1][some], places[:, 1:][some]
+        extra.append((line, low))
         open_ = lines.open(line, low, high)
         line, owner, low, high = line[open_], owner[open_], low[open_], high[open_]
-        pieces = np.bincount(owner) if owner.size else np.zeros(0, dtype=np.int64)
-        given_up += int((pieces > WIDE).sum())
-        few = pieces[owner] <= WIDE
+        left = np.bincount(owner) if owner.size else np.zeros(0, dtype=np.int64)
+        given_up += int((left > WIDE).sum())
+        few = left[owner] <= WIDE
         line, owner, low, high = line[few], owner[few], low[few], high[few]
     if not extra:
         return np.zeros(0, dtype=np.int64), np.zeros(0), given_up
-    places, xs = (np.concatenate([part[k] for part in extra]) for k in (0, 1))
-    return places, xs, given_up
+    found, xs = (np.concatenate([part[k] for part in extra]) for k in (0, 1))
+    return found, xs, given_up
 
 
-def _bisected(lines: _Lines, brackets: tuple[Any, ...], whole: bool) -> list[Any]:
+def _narrowed(lines: Lines, brackets: tuple[Any, ...], whole: bool) -> list[Any]:
     """Brackets made as narrow as numbers allow; one that holds a third case becomes two."""
     done: list[tuple[Any, ...]] = []
     while brackets[0].size:
         line, low, high, before, after = brackets
-        middle = _middle(low, high, whole)
-        ends = ~_splits(low, middle, high)
+        parts = max(2, min(MOST_PARTS, CUT // line.size))
+        places = _cut(low, high, parts, whole, to_zero=True)
+        ends = ~((places > low[:, None]) & (places < high[:, None])).any(axis=1)
         done.append(tuple(part[ends] for part in brackets))
-        line, low, high, before, after = (part[~ends] for part in brackets)
-        middle = middle[~ends]
-        case = lines.at(line, middle)
-        left, right = case != before, case != after  # on which sides of the middle a border lies
-        brackets = tuple(
-            np.concatenate([a[left], b[right]])
-            for a, b in (
-                (line, line),
-                (low, middle),
-                (middle, high),
-                (before, case),
-                (case, after),
-            )
+        line, places = line[~ends], places[~ends]
+        inner = places[:, 1:-1]
+        case = lines.at(np.repeat(line, inner.shape[1]), inner.reshape(-1)).reshape(inner.shape)
+        case = np.concatenate([before[~ends][:, None], case, after[~ends][:, None]], axis=1)
+        row, place = np.nonzero(case[:, 1:] != case[:, :-1])
+        brackets = (
+            line[row],
+            places[row, place],
+            places[row, place + 1],
+            case[row, place],
+            case[row, place + 1],
         )
     if not done:
         return list(brackets)

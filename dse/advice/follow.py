@@ -11,8 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.advice.site import TIE, Site
-from symbolic.advice import first_event, steps
-from symbolic.ops import interpret, references
+from symbolic.advice import steps
+from symbolic.crossings import first_crossing
+from symbolic.ops import (
+    Node,
+    both,
+    constant,
+    either,
+    interpret,
+    negate,
+    reference,
+    references,
+    substitute,
+)
 from symbolic.quantities import Domain
 
 if TYPE_CHECKING:
@@ -22,6 +33,8 @@ __all__ = ["follow"]
 
 Floats = NDArray[np.float64]
 
+#: What stands for a place in a tree over the leaves.
+PLACE = "place of the move"
 #: Gains within this of 1 are none.
 NOTHING = 1e-12
 #: How far beyond a border the next state is read off.
@@ -41,6 +54,13 @@ def follow(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
         move = way.move()
         if move is not None:
             yield move
+
+
+def _within(node: Node, domain: Domain) -> Node:
+    """Whether a number lies in a domain, whole or not."""
+    low = node > domain.low if domain.low_open else node >= domain.low
+    high = node < domain.high if domain.high_open else node <= domain.high
+    return constant(both(low, high))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,19 +100,34 @@ class _Way:
         return self.site.gain(self.moved(np.array([place])))
 
     def allowed(self, places: Floats) -> NDArray[np.bool_]:
-        moved = self.moved(places)
-        inside = [self.site.row(name).domain.holds(array) for name, array in moved.items()]
-        found: NDArray[np.bool_] = np.logical_and.reduce([self.site.watch(moved)[0], *inside])
-        return found
+        return self.site.holds(self._can_be(), {PLACE: places})
+
+    def _can_be(self) -> Node:
+        """Whether a place can be had."""
+        inside = [
+            self._by_place(_within(reference(name), self.site.row(name).domain))
+            for name in self.names
+        ]
+        return constant(both(self._by_place(self.site.allowed()), *inside))
+
+    def _by_place(self, node: Node) -> Node:
+        """A tree over the leaves with what is moved written by the place."""
+        place = reference(PLACE)
+        if len(self.names) == 1:
+            return substitute(node, {self.names[0]: place})
+        moved = {name: constant(place * self.site.value(name)) for name in self.names}
+        return substitute(node, moved)
 
     def move(self) -> Move | None:
         """The move to the first border, or to the end of the way; None where it is no advice."""
         start, domain = self.start, self.domain
         xs = steps(start, domain, raising=self.raising)
-        found = first_event(
-            lambda x: ~self.allowed(x) | self.site.changed(self.moved(x), self.told),
-            start,
-            xs,
+        changed = self._by_place(self.site.changed(self.told))
+        found = first_crossing(
+            constant(either(negate(self._can_be()), changed)),
+            PLACE,
+            self.site.leaves(),
+            np.concatenate([[start], xs]),
             whole=domain.whole,
         )
         if found is None:

@@ -21,7 +21,7 @@ from symbolic.advice import guides, smallest_terms
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.library import load_model
 from symbolic.model import Guide, Model
-from symbolic.ops import interpret_all
+from symbolic.ops import Node, both, constant, either, equal, interpret_all, minimum, negate
 from symbolic.quantities import Quantity
 
 __all__ = ["TIE", "Site", "open_site"]
@@ -54,30 +54,37 @@ class Site:
         """Quantities, or ``feasible``, with some inputs moved to each of several values."""
         graph = self.grid.graph
         roots = [self.grid.feasible_node(()) if n == FEASIBLE else graph.flat(n) for n in names]
-        values: dict[str, Any] = {
-            name: leaf.array.reshape(1) for name, leaf in self.grid.leaves[()].items()
-        }
-        values |= moved or {}
+        values: dict[str, Any] = {**self.leaves(), **(moved or {})}
         size = max((len(array) for array in (moved or {}).values()), default=1)
         with np.errstate(all="ignore"):
             found = interpret_all(roots, values)
         return [np.broadcast_to(value, (size,)) for value in found]
 
-    def watch(self, moved: Mapping[str, Floats]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """At each moved place: whether it can be had, and whether another term binds there."""
-        goal, allowed, *terms = self.at([self.guide.goal, FEASIBLE, *self.terms], moved)
-        found = dict(zip(self.terms, terms, strict=True))
-        held = np.min([found.pop(name) for name in self.binding], axis=0)
-        rest = [*found.values()]
-        left = np.min(rest, axis=0) < held * (1 - ROUNDING) if rest else np.zeros(len(goal), bool)
-        return np.isfinite(goal) & allowed.astype(bool), left
+    def holds(self, condition: Node, moved: Mapping[str, Floats]) -> NDArray[np.bool_]:
+        """A condition over the leaves, with some inputs moved to each of several values."""
+        values: dict[str, Any] = {**self.leaves(), **moved}
+        with np.errstate(all="ignore"):
+            found = interpret_all([condition], values)[0]
+        return np.broadcast_to(found, next(iter(moved.values())).shape)
 
-    def changed(self, moved: Mapping[str, Floats], told: bool) -> NDArray[np.bool_]:
-        """At each moved place: whether the state differs from here; the terms may tell it alone."""
-        changed = self.watch(moved)[1]
-        if not told:
-            changed = changed | (self.at([self.guide.state], moved)[0] != self.flag)
-        return changed
+    def leaves(self) -> dict[str, NDArray[Any]]:
+        """The inputs as they stand."""
+        return {name: leaf.array.reshape(1) for name, leaf in self.grid.leaves[()].items()}
+
+    def allowed(self) -> Node:
+        """Whether a place can be had, over the leaves."""
+        goal = self.grid.graph.flat(self.guide.goal)
+        return constant(both(self.grid.feasible_node(()), goal > -math.inf, goal < math.inf))
+
+    def changed(self, told: bool) -> Node:
+        """Whether another term binds than here, or the state differs; terms may tell it alone."""
+        graph = self.grid.graph
+        found = [negate(equal(graph.flat(self.guide.state), float(self.flag)))] if not told else []
+        rest = [graph.flat(name) for name in self.terms if name not in self.binding]
+        if rest:
+            held = minimum(*(graph.flat(name) for name in self.binding))
+            found.append(minimum(*rest) < held * (1 - ROUNDING))
+        return constant(either(*found) if found else False)
 
     def value(self, name: str) -> float:
         """A quantity here."""

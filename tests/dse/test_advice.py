@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 import dse
 from dse.advice import Advice, Move
-from symbolic.advice import first_event, guides, smallest_terms, steps
+from symbolic.advice import guides, smallest_terms, steps
+from symbolic.crossings import first_crossing
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.library import load_model
+from symbolic.ops import reference
 from symbolic.quantities import TABLE, Domain
 from tests.papers.claims_power import BANDWIDTH_BOUND
 
@@ -574,10 +576,13 @@ def test_steps_stay_in_the_domain() -> None:
 @given(border=st.floats(1.5, 1e15), whole=st.booleans())
 def test_the_search_finds_the_first_number_beyond(border: float, whole: bool) -> None:
     xs = steps(1.0, Domain(low=0, whole=whole), raising=True)
-    found = first_event(lambda x: x >= border, 1.0, xs, whole=whole)
+    way = np.concatenate([[1.0], xs])
+    found = first_crossing(reference("x") >= border, "x", {}, way, whole=whole)
     expected = (math.ceil(border) - 1, math.ceil(border))
     assert found == (expected if whole else (np.nextafter(border, 0), border))
-    assert first_event(lambda x: x > math.inf, 1.0, xs) is None
+    assert first_crossing(reference("x") > math.inf, "x", {}, way) is None
+    back = first_crossing(reference("x") < border, "x", {}, np.array([2 * border, border, 1]))
+    assert back == (border, np.nextafter(border, 0))
 
 
 def test_smallest_terms_stop_at_what_is_no_minimum() -> None:
