@@ -38,6 +38,7 @@ from dse.cli.listing import machines, models, workloads
 from dse.cli.measured import import_measured
 from dse.cli.point import advise, explain
 from dse.cli.proof import limited, proof_data, proof_text
+from dse.cli.spread import count, histogram, quantiles
 
 if TYPE_CHECKING:
     from dse.best import Best
@@ -282,7 +283,8 @@ def export(store: str, out: str, as_json: bool) -> None:
 
 
 for command in (
-    *(advise, disagreement, explain, fit, imbalance, import_measured, machines, models, plot),
+    *(advise, count, disagreement, explain, fit, histogram, imbalance, import_measured),
+    *(machines, models, plot, quantiles),
     *(sensitivity, verify, workloads),
 ):
     main.add_command(command)

@@ -1,0 +1,92 @@
+"""The commands count, histogram and quantiles: of a study and of its store the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+import dse
+
+Run = Callable[..., Result]
+
+
+def said(run: Run, *arguments: str) -> Any:
+    """What a command tells as JSON, of the study and, the same, of its store."""
+    name, *rest = arguments
+    found = json.loads(run(name, "study.toml", *rest, "--json").stdout)
+    again = json.loads(run(name, "out.zarr", *rest, "--json").stdout)
+    assert again == found
+    return found
+
+
+@pytest.fixture
+def stored(run: Run) -> Run:
+    run("run", "study.toml", "--store", "out.zarr")
+    return run
+
+
+def test_count(stored: Run) -> None:
+    ds = dse.open("out.zarr")
+    where = ["--where", "time <= 20 ms", "--where", "active_sms > 13"]
+    found = said(stored, "count", *where)
+    counts = ds.feasible & (ds.time <= 0.02) & (ds.active_sms > 13)
+    assert (found["feasible_points"], found["points"]) == (int(counts.sum()), 21)
+    assert found["conditions"][-2:] == ["time <= 20 ms", "active_sms > 13"]
+    text = stored("count", "study.toml", *where).stdout
+    assert text.startswith(f"feasible: {int(counts.sum())} of 21 configurations")
+    assert text.rstrip().endswith("time <= 20 ms and active_sms > 13")
+
+
+def test_histogram(stored: Run) -> None:
+    ds = dse.open("out.zarr")
+    known = ds.time.values[ds.feasible.values]
+    found = said(stored, "histogram", "--output", "time", "--bins", "4")
+    counts, edges = np.histogram(known, 4)
+    assert [row["configurations"] for row in found["bins"]] == counts.tolist()
+    assert [row["low"] for row in found["bins"]] == edges[:-1].tolist()
+    assert (found["units"], found["below"], found["above"]) == ("s", 0, 0)
+    middle = float(np.median(known))
+    edged = said(stored, "histogram", "--output", "time", "--bins", f"0, {middle * 1000!r} ms")
+    assert edged["bins"][0]["configurations"] + edged["above"] == known.size
+    text = stored("histogram", "study.toml", "--output", "time", "--bins", f"0,{middle!r}").stdout
+    assert "#" * 40 in text
+    assert f"above: {(known > middle).sum()}" in text
+    assert f"feasible: {known.size} of 21 configurations" in text
+
+
+def test_quantiles(stored: Run) -> None:
+    ds = dse.open("out.zarr")
+    known = ds.time.values[ds.feasible.values]
+    found = said(stored, "quantiles", "--output", "time", "--q", "0,0.5,0.9,1")
+    expected = np.quantile(known, [0, 0.5, 0.9, 1], method="inverted_cdf")
+    assert [row["value"] for row in found["quantiles"]] == expected.tolist()
+    assert found["definition"] == "inverse of the distribution function"
+    text = stored("quantiles", "study.toml", "--output", "time").stdout
+    assert text.splitlines()[2].split() == ["quantile", "time"]
+    assert len(text.splitlines()[3].split()) == 3
+
+
+MISUSED = [
+    ("histogram study.toml", "Missing option '--output'"),
+    ("histogram study.toml --output time --bins 0", "bins = 0: expected from 1"),
+    ("histogram study.toml --output time --bins 1,x", "'x'"),
+    ("histogram study.toml --output tim", "did you mean 'time'?"),
+    ("quantiles study.toml --output time --q 2", "q = 2.0: expected numbers from 0 to 1"),
+    ("quantiles study.toml --output time --q half", "q = 'half'"),
+    ("count study.toml --where tim>1", "did you mean 'time'?"),
+]
+
+
+@pytest.mark.parametrize(("command", "told"), MISUSED, ids=[command for command, _ in MISUSED])
+def test_misuse_is_2(run: Run, command: str, told: str) -> None:
+    assert told in run(*command.split(" "), status=2).stderr
+
+
+def test_a_spread_of_nothing_is_1(run: Run) -> None:
+    none = run("quantiles", "study.toml", "--output", "time", "--where", "active_sms>99", status=1)
+    assert "time is a number at no configuration" in none.stderr
