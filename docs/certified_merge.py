@@ -68,7 +68,7 @@ and looked at {looked}.
 * Just there the shortest time is not at the highest memory clock. Where case 2 gives way to case 3
   the prediction jumps, for Eqs. 22 and 23 do not meet (SVM on the GTX 280: 21.6 ms before the
   border, 23.7 ms behind it), and the best setting is the last one before. That is of the model, and
-  no property of the machine; a search that climbs would hardly find it.
+  no property of the machine.
 * No spare shared memory pays.
 
 ## What is assumed

@@ -225,7 +225,7 @@ UNITS = """\
 
 #Uncoal_per_mw is the number of transactions of *one* memory instruction (Hong 2012, Table 1).
 The file has that of all of a warp's together, up to tens of thousands, where an instruction of
-32 lanes needs 64 at most. "By default" divides it by the memory instructions and leaves every
+32 lanes needs 32 at most. "By default" divides it by the memory instructions and leaves every
 switch alone; the other rows show what the unit and the switches are worth. None was chosen for
 its result.
 """
