@@ -254,7 +254,8 @@ def pareto(
         found = read.pareto(**given) if isinstance(read, Study) else front_of(read, **given)
     told = answer(found, order_of(read))
     counted = f"{len(told.rows):,} configurations"
-    put(as_json, told.data(), lambda: f"{told.question}: {counted}\n\n{told}")
+    data = told.data() | proof_data(found.attrs)
+    put(as_json, data, lambda: f"{told.question}: {counted}\n\n{told}{proof_text(found.attrs)}")
 
 
 @main.command(epilog=example("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv"))

@@ -36,8 +36,10 @@ def limited(function: _F) -> _F:
 
 
 def proof_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """For JSON: the method, and the certificate of a certified answer."""
+    """For JSON: the method, what a scan left out, and the certificate of a certified answer."""
     found: dict[str, Any] = {"method": attributes.get("method", "scan")}
+    if "points_skipped" in attributes:
+        found["points_skipped"] = attributes["points_skipped"]
     if "bound" in attributes:
         found["certificate"] = {key: attributes[key] for key in _TOLD}
         found["certificate"]["settled"] = bool(attributes["settled"])
@@ -45,12 +47,21 @@ def proof_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def proof_text(attributes: Mapping[str, Any]) -> str:
-    """What is proven, in a line of its own; nothing of a scan.
+    """What is proven, or what a scan could leave out, in a line of its own; else nothing.
+
+    >>> proof_text({"points_skipped": 4096}).strip()
+    'scanned, but for 4,096 configurations: bounds over whole tiles told enough of them'
 
     >>> proof_text({"gap": 0.0, "bound": 2.5, "settled": 1, "boxes": 1200, "points_visited": 5,
     ...             "points_excluded": 1e20}).strip()
     'certified: none is better (1,200 boxes bounded, 5 points looked at, 1e+20 excluded)'
     """
+    if attributes.get("points_skipped"):
+        many = f"{attributes['points_skipped']:,}"
+        return (
+            f"\n\nscanned, but for {many} configurations: bounds over whole tiles told enough of "
+            "them"
+        )
     if "bound" not in attributes:
         return ""
     gap, excluded = float(attributes["gap"]), attributes["points_excluded"]

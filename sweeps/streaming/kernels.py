@@ -13,27 +13,28 @@ __all__ = ["bin_counter", "digit_counter"]
 def bin_counter() -> Callable[..., None]:
     """Counts values between edges; see :class:`sweeps.streaming.spread.Bins`.
 
-    ``first`` holds, for each of many equal slots of the whole range, the bin in which it begins.
-    ``rest`` counts what is below, above, and no number.
+    ``first`` holds, for each of many equal slots of the whole range, the bin in which it begins,
+    and at its end the last bin. ``rest`` counts what is below, above, and no number.
     """
     import numba
 
     def kernel(
         values: Any, allowed: Any, edges: Any, first: Any, scale: Any, counts: Any, rest: Any
     ) -> None:
-        last, slots = counts.size - 1, first.size - 1
-        low, high = edges[0], edges[last + 1]
+        slots = first.size - 2
+        low, high = edges[0], edges[edges.size - 1]
         for j in range(values.size):
             if not allowed[j]:
                 continue
             value = values[j]
             if value >= low and value <= high:
-                slot = int((value - low) * scale)
-                place = first[min(max(slot, 0), slots)]
-                while place > 0 and value < edges[place]:
-                    place -= 1
-                while place < last and value >= edges[place + 1]:
-                    place += 1
+                slot = min(max(int((value - low) * scale), 0), slots)
+                place = first[max(slot - 1, 0)]  # by rounding it may be one too high, or too low
+                left = first[min(slot + 2, slots + 1)] - place
+                while left > 0:
+                    half = (left + 1) >> 1
+                    place += half if value >= edges[place + half] else 0
+                    left -= half
                 counts[place] += 1
             elif value < low:
                 rest[0] += 1
@@ -52,7 +53,9 @@ def bin_counter() -> Callable[..., None]:
 def digit_counter() -> Callable[..., None]:
     """Counts a digit of numbers that begin alike; see :class:`sweeps.streaming.spread.Digits`.
 
-    ``counts`` has a row for each of ``begins``; ``rest`` counts numbers, and what is none.
+    ``counts`` has a row for each of ``begins``, which ascend; ``first`` holds, for each first digit
+    that a number may have, which of these is the first to have it, or -1; nothing where the first
+    digit is counted. ``rest`` counts numbers, and what is none.
     """
     import numba
     import numpy as np
@@ -60,7 +63,14 @@ def digit_counter() -> Callable[..., None]:
     unsigned, whole, truth = numba.uint64, numba.int64, numba.boolean[::1]
 
     def kernel(
-        values: Any, allowed: Any, begins: Any, shift: Any, width: Any, counts: Any, rest: Any
+        values: Any,
+        allowed: Any,
+        begins: Any,
+        first: Any,
+        shift: Any,
+        width: Any,
+        counts: Any,
+        rest: Any,
     ) -> None:
         bits = values.view(np.uint64)
         sign, one = unsigned(1) << unsigned(63), unsigned(1)
@@ -74,16 +84,19 @@ def digit_counter() -> Callable[..., None]:
             rest[0] += 1
             key = bits[j] if values[j] != 0.0 else unsigned(0)
             key = ~key if key & sign else key | sign
+            start = first[np.int64(key >> unsigned(64 - width))] if first.size else 0
+            if start < 0:
+                continue
             begin = key >> unsigned(shift)
             digit = np.int64(begin & mask)
             begin = begin >> unsigned(width)
-            for k in range(begins.size):
-                if begins[k] == begin:
-                    counts[k, digit] += 1
+            for k in range(start, begins.size):
+                if begins[k] >= begin:
+                    if begins[k] == begin:
+                        counts[k, digit] += 1
                     break
 
-    signature = numba.void(
-        numba.float64[::1], truth, unsigned[::1], whole, whole, whole[:, ::1], whole[::1]
-    )
+    data = (numba.float64[::1], truth, unsigned[::1], whole[::1], whole, whole)
+    signature = numba.void(*data, whole[:, ::1], whole[::1])
     function: Callable[..., None] = numba.njit(signature, nogil=True, error_model="numpy")(kernel)
     return function

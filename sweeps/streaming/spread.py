@@ -28,8 +28,8 @@ __all__ = ["histogram", "quantiles"]
 
 #: From so many values on they are counted by compiled code.
 _MANY = 1 << 15
-#: Slots of the whole range of a histogram, for each of its bins; most bins.
-_SLOTS, _BINS = 8, 1 << 20
+#: Fewest slots of the whole range of a histogram; most bins.
+_SLOTS, _BINS = 1 << 12, 1 << 20
 #: Bits of a digit; a number has 64.
 _WIDTH = 16
 
@@ -57,10 +57,11 @@ class Bins:
     def __init__(self, edges: Floats) -> None:
         self.edges, bins = edges, len(edges) - 1
         self.counts, self.rest = np.zeros(bins, dtype=np.int64), np.zeros(3, dtype=np.int64)
-        slots, span = _SLOTS * bins, float(edges[-1]) - float(edges[0])
+        slots, span = max(2 * bins, _SLOTS), float(edges[-1]) - float(edges[0])
         self.scale = slots / span if 0 < span < math.inf and slots / span < math.inf else 0.0
         starts = edges[0] + np.arange(slots) / self.scale if self.scale else edges[:1]
         self.first = np.clip(np.searchsorted(edges, starts, side="right") - 1, 0, bins - 1)
+        self.first = np.append(self.first, bins - 1)
 
     def feed(self, values: Floats, allowed: Truths) -> None:
         """Some values, and which of them count."""
@@ -90,14 +91,17 @@ class Digits:
 
     def __init__(self, begins: NDArray[np.uint64], shift: int) -> None:
         self.begins, self.shift = begins, shift
+        self.first = np.full(1 << _WIDTH if shift + _WIDTH < 64 else 0, -1)
+        for k in range(len(begins) - 1 if self.first.size else -1, -1, -1):
+            self.first[(int(begins[k]) << (shift + _WIDTH)) >> (64 - _WIDTH)] = k
         self.counts = np.zeros((len(begins), 1 << _WIDTH), dtype=np.int64)
         self.rest = np.zeros(2, dtype=np.int64)  # numbers, and what is none
 
     def feed(self, values: Floats, allowed: Truths) -> None:
         """Some values, and which of them count."""
         if values.size >= _MANY:
-            given = (self.begins, self.shift, _WIDTH, self.counts, self.rest)
-            digit_counter()(values, allowed, *given)
+            given = (self.begins, self.first, self.shift, _WIDTH)
+            digit_counter()(values, allowed, *given, self.counts, self.rest)
             return
         known = values[allowed & ~np.isnan(values)]
         self.rest += np.array([known.size, np.count_nonzero(allowed) - known.size])
