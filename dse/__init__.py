@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from dse.calibration import calibrate
     from dse.catalog import machine, machines, workload, workloads
     from dse.checking import verify
+    from dse.derived import derive
     from dse.distribution import count, histogram, quantiles
     from dse.effects import sensitivity
     from dse.evaluation import evaluate
     from dse.fitting import fit
-    from dse.inverse import borders
+    from dse.growth import add
+    from dse.inverse import borders, meets, ranges
     from dse.study import Study
     from symbolic.equation import equation
     from symbolic.errors import DseError
@@ -40,11 +42,13 @@ if TYPE_CHECKING:
 __all__ = [
     "DseError",
     "Study",
+    "add",
     "advise",
     "best_config",
     "borders",
     "calibrate",
     "count",
+    "derive",
     "disagreement",
     "equation",
     "evaluate",
@@ -71,11 +75,13 @@ _HOMES = {
     "Study": "dse.study",
     "advise": "dse.advice",
     "best_config": "dse.api",
+    "add": "dse.growth",
     "borders": "dse.inverse",
     "calibrate": "dse.calibration",
     "count": "dse.distribution",
     "disagreement": "dse.api",
     "equation": "symbolic.equation",
+    "derive": "dse.derived",
     "evaluate": "dse.evaluation",
     "export": "dse.api",
     "fit": "dse.fitting",

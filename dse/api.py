@@ -71,6 +71,7 @@ def open(  # noqa: A001
     axes: str | Sequence[str] | None = None,
     units: Mapping[str, str] | None = None,
     shape: str = "auto",
+    add: str | Sequence[str] = (),
 ) -> xr.Dataset:
     """Open a store or file that this library wrote, or measurements of somebody else's.
 
@@ -92,6 +93,8 @@ def open(  # noqa: A001
         Of measurements: over their axes, with NaN where a combination was not measured, or row by
         row along ``configuration``. By itself a grid is made of what fills at least half of one
         and holds no configuration twice.
+    add : str or list of str
+        Further quantities of the model of a run, computed when they are read; see :func:`derive`.
 
     Raises
     ------
@@ -111,7 +114,12 @@ def open(  # noqa: A001
         raise DseError(
             f"{str(path)!r} is no file of measurements: axes, units, shape serve only it"
         )
-    return open_dataset(path)
+    ds = open_dataset(path)
+    if not add:
+        return ds
+    from dse.derived import derive
+
+    return derive(ds, add)
 
 
 def export(ds: xr.Dataset, path: str | Path) -> Path:

@@ -59,9 +59,11 @@ class Best:
         return Watch(output=goal, sign=1.0 if self.minimize else -1.0)
 
     def ask(self, study: Study, ds: xr.Dataset | None = None) -> xr.Dataset:
-        """The winners; looked up in the Dataset of a run where that is quicker."""
+        """The winners; looked up in the store or Dataset of a run where that is quicker."""
+        from dse.questions import at_hand
+
         goal = self.minimize or self.maximize or ""
-        if ds is not None and study.grid().points <= _LOOKED_UP:
+        if ds is not None and at_hand(ds, study.grid().points <= _LOOKED_UP):
             from dse.api import optimum
             from symbolic.expression import parse, parse_condition
             from symbolic.ops import references

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from sweeps.store.medium import Medium
     from sweeps.store.verify import Checked
 
-__all__ = ["verify"]
+__all__ = ["axis_of", "read_study_text", "rebuilt", "told", "verify"]
 
 
 def verify(
@@ -55,27 +56,46 @@ def verify(
     from sweeps.store.layout import Layout
     from sweeps.store.medium import medium_of
     from sweeps.store.skeleton import skeleton
+    from sweeps.store.swap import settle
     from sweeps.store.verify import verify as compare
 
     medium = medium_of(store)
-    if not medium.exists():
-        raise DseError(f"{str(store)!r} does not exist: expected the store of a run")
-    tree, expand = _told(medium)
-    if study is None:
-        study = _rebuilt(medium, tree)
-    elif not isinstance(study, Study):
-        study = Study.from_toml(study)
+    settle(medium)
+    study, expand = rebuilt(store, study=study)
     layout = Layout(study.grid(), expand=expand)
     identity = stored_identity(study, layout)
-    if "chunks" in tree:  # else only the arrays tell whose store it is
-        belongs(medium, identity)
-    elif tree.get("identity", identity["identity"]) != identity["identity"]:
-        raise DseError(f"{medium.name} is the store of another study: give the right one")
     files = skeleton(layout, attributes_of(study, expand=expand), identity)
     return compare(layout, medium, files, repair=repair, listener=listener)
 
 
-def _told(medium: Medium) -> tuple[dict[str, Any], bool]:
+def rebuilt(store: str | Path, *, study: Study | str | Path | None = None) -> tuple[Study, bool]:
+    """The study of a store, and whether its outputs are expanded; given, it is compared.
+
+    Raises
+    ------
+    DseError
+        There is no store, its study cannot be told, or an equation or value has changed since.
+    """
+    from sweeps.store.layout import Layout
+    from sweeps.store.medium import medium_of
+
+    medium = medium_of(store)
+    if not medium.exists():
+        raise DseError(f"{str(store)!r} does not exist: expected the store of a run")
+    tree, expand = told(medium)
+    if study is None:
+        study = _rebuilt(medium, tree)
+    elif not isinstance(study, Study):
+        study = Study.from_toml(study)
+    identity = stored_identity(study, Layout(study.grid(), expand=expand))
+    if "chunks" in tree:  # else only the arrays tell whose store it is
+        belongs(medium, identity)
+    elif tree.get("identity", identity["identity"]) != identity["identity"]:
+        raise DseError(f"{medium.name} is the store of another study: give the right one")
+    return study, expand
+
+
+def told(medium: Medium) -> tuple[dict[str, Any], bool]:
     """What a store tells of its study, by what is whole; and whether its outputs are expanded."""
     from sweeps.store.records import read_sealed
     from sweeps.store.skeleton import IDENTITY, ROOT
@@ -93,19 +113,25 @@ def _told(medium: Medium) -> tuple[dict[str, Any], bool]:
     return tree, str(tree["identity"]).endswith("-expanded")
 
 
-def _rebuilt(medium: Medium, told: dict[str, Any]) -> Study:
+def _rebuilt(medium: Medium, tree: dict[str, Any]) -> Study:
     """The study as its canonical text tells it; long axes are read from the store."""
     way_out = "give the study file (--study)"
     try:
-        tree = json.loads(told["study"])
-        axes = {name: _axis(medium, name, spec) for name, spec in tree["axes"].items()}
-        given = {name: _value(value) for name, value in tree["set"].items()}
-        return Study(**{**tree, "axes": axes, "set": given})
+        text = json.loads(tree["study"])
+        return read_study_text(text, lambda name, spec: axis_of(medium, name, spec))
     except (DseError, ValueError, KeyError, TypeError, OSError) as error:
         raise DseError(f"the study of {medium.name} cannot be told ({error}): {way_out}") from error
 
 
-def _axis(medium: Medium, name: str, spec: Any) -> Any:
+def read_study_text(tree: Mapping[str, Any], axis: Callable[[str, Any], Any]) -> Study:
+    """The study of its canonical text; ``axis`` gives the values of an axis."""
+    axes = {name: axis(name, spec) for name, spec in tree["axes"].items()}
+    given = {name: _value(value) for name, value in tree["set"].items()}
+    return Study(**{**tree, "axes": axes, "set": given})
+
+
+def axis_of(medium: Medium, name: str, spec: Any) -> Any:
+    """An axis as the text of a study tells it; a long one is read from the store."""
     if not isinstance(spec, dict) or "sha256" not in spec:
         return spec
     data = medium.get(f"{name}/c.0")[:-4]

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeps.answers import Goal
-from symbolic.errors import DseError
+from symbolic.errors import DseError, UnknownNameError
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from dse.study import Study
     from sweeps.stored.reader import Stored
 
-__all__ = ["ask_optimum", "ask_pareto"]
+__all__ = ["ask_optimum", "ask_pareto", "at_hand"]
 
 
 def ask_optimum(
@@ -32,15 +33,35 @@ def ask_optimum(
 
     asked: dict[str, Any] = {"where": where, "per": per, "top": top, "ties": ties}
     ds, store = _source(ds)
+    try:
+        if store is not None:
+            return stored_optimum(store, goal, **asked, outputs=_outputs(ds))
+        for name in per:
+            if name in ds.coords and name not in ds.dims and ds[name].dims == ("configuration",):
+                raise DseError(
+                    f"per = {name!r} lies along configuration and is no axis: make a grid of the "
+                    "measurements (dse.open(..., shape='grid'), dse import --shape grid)"
+                )
+        return dataset_optimum(ds, goal, **asked)
+    except UnknownNameError as error:
+        more, study = _missing(ds, [goal], where, error)
     if store is not None:
-        return stored_optimum(store, goal, **asked, outputs=_outputs(ds))
-    for name in per:
-        if name in ds.coords and name not in ds.dims and ds[name].dims == ("configuration",):
-            raise DseError(
-                f"per = {name!r} lies along configuration and is no axis: make a grid of the "
-                "measurements (dse.open(..., shape='grid'), dse import --shape grid)"
-            )
-    return dataset_optimum(ds, goal, **asked)
+        asked[_sense(goal)] = goal.text
+        return study.optimum(**asked)
+    return dataset_optimum(_with(ds, more), goal, **asked)
+
+
+def at_hand(ds: xr.Dataset, small: bool) -> bool:
+    """Whether a Dataset answers quickly: it lies in a finished store, or in memory and is small."""
+    from sweeps.stored.reader import origin, stored
+
+    place = origin(ds)
+    if place is None:
+        return small
+    try:
+        return stored(place) is not None
+    except DseError:
+        return False
 
 
 def ask_pareto(
@@ -51,9 +72,59 @@ def ask_pareto(
     from sweeps.stored.asked import stored_pareto
 
     ds, store = _source(ds)
+    try:
+        if store is not None:
+            return stored_pareto(store, goals, where=where, outputs=_outputs(ds))
+        return dataset_pareto(ds, goals, where=where)
+    except UnknownNameError as error:
+        more, study = _missing(ds, goals, where, error)
     if store is not None:
-        return stored_pareto(store, goals, where=where, outputs=_outputs(ds))
-    return dataset_pareto(ds, goals, where=where)
+        by_sense = {
+            sense: [goal.text for goal in goals if _sense(goal) == sense]
+            for sense in ("minimize", "maximize")
+        }
+        return study.pareto(**by_sense, where=where)
+    return dataset_pareto(_with(ds, more), goals, where=where)
+
+
+def _sense(goal: Goal) -> str:
+    return "minimize" if goal.sign > 0 else "maximize"
+
+
+def _missing(
+    ds: xr.Dataset, goals: Sequence[Goal], where: Sequence[str], error: UnknownNameError
+) -> tuple[list[str], Study]:
+    """The quantities of a question that a Dataset does not hold and its study has, and the study.
+
+    Raises the error that is given where there are none, or no study.
+    """
+    from dse.derived import study_of
+    from symbolic.expression import parse, parse_condition
+    from symbolic.ops import references
+
+    if "study" not in ds.attrs:
+        raise error
+    try:
+        study = study_of(ds)
+    except DseError as changed:
+        raise DseError(f"{error}; nor can it be computed: {changed}") from None
+    quantities = study._parts.model.quantities
+    try:
+        nodes = [parse(goal.text, quantities) for goal in goals]
+        nodes += [parse_condition(text, quantities) for text in where]
+        names = [name for name in references(*nodes) if name not in ds.variables]
+        study.grid(names)
+    except DseError:
+        raise error from None
+    if not names:
+        raise error
+    return names, study
+
+
+def _with(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
+    from dse.derived import derive
+
+    return derive(ds, names)
 
 
 def _source(ds: xr.Dataset | str | Path) -> tuple[xr.Dataset, Stored | None]:

@@ -148,6 +148,7 @@ def run(
     fresh: bool = False,
     client: Any = None,
     workers: int | None = None,
+    extend: bool = False,
     watch: Watch | None = None,
 ) -> Outcome:
     """See :meth:`dse.Study.run`; ``watch`` is whose best value the progress tells."""
@@ -166,7 +167,8 @@ def run(
         from sweeps.cluster.opened import opened
 
         with opened(client, workers) as crew:
-            return _stored(study, _ending(store), expand, listener, fresh, watch, crew)
+            asked = {"expand": expand, "fresh": fresh, "extend": extend}
+            return _stored(study, _ending(store), listener, watch, crew, **asked)
     finally:
         if meter is not None:
             meter.close()
@@ -192,9 +194,7 @@ def _in_memory(study: Study, expand: bool, listener: Callable[[Progress], None] 
 def _stored(
     study: Study,
     store: str | Path,
-    expand: bool,
     listener: Callable[[Progress], None] | None,
-    fresh: bool,
     watch: Watch | None,
     crew: Crew | None,
 ) -> Outcome:
@@ -203,12 +203,27 @@ def _stored(
     from sweeps.store.layout import Layout
     from sweeps.store.medium import medium_of
     from sweeps.store.skeleton import skeleton
+    *,
+    expand: bool,
+    fresh: bool,
+    extend: bool,
 
-    medium, layout = medium_of(store), Layout(study.grid(), expand=expand)
+    from dse.growth import grow, refused, widened
+    medium, names = medium_of(store), study.grid().outputs
+    settle(medium)
+    if medium.exists() and not fresh:
+        study = widened(study, medium, expand=expand)
+    layout = Layout(study.grid(), expand=expand)
     identity = stored_identity(study, layout)
     with _kept_aside(medium, fresh) as kept:
         if medium.exists():
-            belongs(medium, identity)
+            try:
+                belongs(medium, identity)
+            except DseError as error:
+                if not extend:
+                    raise refused(study, medium, error, expand=expand) from None
+                grow(study, medium, expand=expand, listener=listener)
+    from sweeps.store.swap import settle
         filled = fill(
             layout,
             medium,
@@ -218,11 +233,13 @@ def _stored(
             crew=crew,
         )
     return Outcome(
-        dataset=open_dataset(store),
+        dataset=ds.drop_vars(more) if more else ds,
         seconds=filled.seconds,
         compiling=filled.compiling,
         share=filled.share,
         tiles=(filled.computed, filled.skipped),
+    ds = open_dataset(store)
+    more = set(study.grid().outputs) - set(names)
         feasible=filled.feasible,
         kept=kept,
         failed=filled.failed,

@@ -228,6 +228,7 @@ class Study:
         client: Any = None,
         workers: int | None = None,
     ) -> xr.Dataset:
+        extend: bool = False,
         """Compute every output over the axes on which it depends.
 
         Parameters
@@ -250,6 +251,9 @@ class Study:
             With ``store``: so many processes of this machine instead, which end with the run. Call
             it under ``if __name__ == "__main__":``, as with any module that starts processes.
 
+        extend : bool
+            With ``store``: where it is the finished store of this study with fewer values along its
+            axes, or fewer outputs, take over what it holds and compute only what is new.
         Returns
         -------
         xarray.Dataset
@@ -267,6 +271,7 @@ class Study:
             client=client,
             workers=workers,
         )
+            extend=extend,
         if done.failed:
             import warnings
 
@@ -280,6 +285,7 @@ class Study:
         *,
         minimize: str | None = None,
         maximize: str | None = None,
+        ties: bool = False,
         where: str | Sequence[str] = (),
         per: str | Sequence[str] | None = None,
         top: int = 1,
@@ -296,6 +302,8 @@ class Study:
         where : str or list of str
             Constraints besides those of the study.
         per : str or list of str, optional
+        ties : bool
+            Give all configurations that are as good as the best one (dimension ``tie``).
             Axes for each value of which a winner is wanted.
         top : int
             How many, best first (dimension ``rank``); ties go to the lowest index in axis order.
@@ -308,6 +316,11 @@ class Study:
         """
         from sweeps.answers import one_goal
         from sweeps.certify.optimum import best_of
+        if ties:
+            from sweeps.ties import check_ties, grid_ties
+
+            check_ties(top, per, method)
+            return grid_ties(grid, goal)
 
         goal = one_goal(minimize, maximize)
         grid = self._question([goal.text], where)

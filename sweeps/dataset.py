@@ -21,10 +21,12 @@ __all__ = [
     "coordinates_by_axis",
     "describe",
     "label",
+    "labelled",
     "open_netcdf",
     "open_zarr",
     "opened_from",
     "quantities_of",
+    "selected",
 ]
 
 #: Under this key a Dataset remembers the store from which it was opened.
@@ -97,6 +99,25 @@ def label(
         },
         attrs=dict(attributes),
     )
+
+
+def labelled(
+    grid: Grid, arrays: Mapping[str, tuple[tuple[str, ...], Any, Mapping[str, Any]]]
+) -> xr.Dataset:
+    """Arrays over the axes of a grid, lazy or not, with their coordinates."""
+    import xarray as xr
+
+    return xr.Dataset(dict(arrays), coords=dict(axis_coordinates(grid)))
+
+
+def selected(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
+    """A Dataset with further variables, at the labels that it holds."""
+    used = {str(dim) for variable in more.data_vars.values() for dim in variable.dims}
+    kept = {dim: ds[dim].values for dim in used if dim in ds.coords}
+    part = more.drop_vars([n for n in more.coords if n not in more.dims]).sel(kept)
+    found = ds.assign({name: variable.variable for name, variable in part.data_vars.items()})
+    found.encoding = dict(ds.encoding)
+    return found
 
 
 def assemble(

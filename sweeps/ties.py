@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.answers import Chosen, Goal, answer
-from symbolic.errors import DseError
+from sweeps.answers import Chosen, Goal, answer, spread
+from sweeps.check import check
+from sweeps.compile import compiled
+from sweeps.grid import Grid
+from sweeps.run import prepare
+from sweeps.scan import SMALL, answer_grid, dims_of, objective_node, to_rest
+from symbolic.errors import DseError, InfeasibleError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["MOST_TIES", "all_tied", "answer_ties", "check_ties"]
+__all__ = ["MOST_TIES", "all_tied", "answer_ties", "check_ties", "grid_ties"]
 
 #: Most configurations that are listed as ties.
 MOST_TIES = 1 << 20
+#: Points looked at together.
+_PIECE = 1 << 20
 
 
-def check_ties(top: int, per: Sequence[str]) -> None:
-    """Refuse to list the ties of several winners."""
-    if top > 1 or per:
+def check_ties(top: int, per: str | Sequence[str] | None, method: str = "auto") -> None:
+    """Refuse to list the ties of several winners, or those of boxes that are not scanned."""
+    if top != 1 or per:
         raise DseError("ties=True lists all that are as good as the one best: leave top, per out")
+    if method == "certified":
+        raise DseError("ties=True takes a scan: leave method out")
 
 
 def all_tied(
@@ -60,5 +69,54 @@ def answer_ties(
     goal: Goal,
 ) -> xr.Dataset:
     """The Dataset of all configurations that are as good as the best, along ``tie``."""
-    ds = answer(coordinates, found, chosen, 2, goal)  # as ranks, which all of them share
+    return _as_ties(answer(coordinates, found, chosen, 2, goal))
+
+
+def _as_ties(ds: xr.Dataset) -> xr.Dataset:
+    """An answer whose ranks are all the first."""
     return ds.drop_vars("rank").rename_dims(rank="tie")
+
+
+def grid_ties(grid: Grid, goal: Goal) -> xr.Dataset:
+    """All configurations of a grid that are as good as the best, by a scan that stores nothing."""
+    check(grid)
+    dims = grid.ordered(dims_of(grid, [goal]))
+    plain = [d for d in dims if d not in grid.switch_axes]
+    switched = [d for d in dims if d in grid.switch_axes]
+    best, held = math.inf, [np.empty(0, dtype=np.int64)]
+    for index, key in grid.keys(dims):
+        at = dict(zip(switched, index, strict=True))
+        for values, origin in _values(grid, key, goal, plain):
+            least = float(values.min())
+            if least < best:
+                best, held = least, []
+            if least == best < math.inf and sum(places.size for places in held) <= MOST_TIES:
+                flat = np.flatnonzero(values == best) + origin
+                held.append(to_rest(flat, plain, at, dims, grid))
+    if not math.isfinite(best):
+        raise InfeasibleError(
+            f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints "
+            "or change the axes"
+        )
+    sizes = {axis: grid.axes[axis].size for axis in grid.axes}
+    places = all_tied(np.sort(np.concatenate(held)), dims, sizes)
+    chosen = Chosen(per=(), places=spread(places, tuple(sizes), (), sizes))
+    return _as_ties(answer_grid(grid, goal, chosen, 2))
+
+
+def _values(
+    grid: Grid, key: tuple[str, ...], goal: Goal, dims: Sequence[str]
+) -> Iterator[tuple[NDArray[np.float64], int]]:
+    """The signed goal over the switch-free axes, some values at a time, with the first place."""
+    node = objective_node(grid, key, goal)
+    if math.prod(grid.shape(dims)) <= SMALL:
+        yield np.asarray(grid.evaluate([node], key, dims)[0], dtype=np.float64).reshape(-1), 0
+        return
+    ready = prepare(grid, key, dims, [(node, "float")])
+    compiled(ready.nest)
+    tiling = ready.tiling(_PIECE)
+    for number in range(tiling.count):
+        bounds, origin, size = tiling.bounds(number)
+        values = np.empty(size)
+        ready.run(bounds, origin, values)
+        yield values, origin

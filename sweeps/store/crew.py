@@ -14,7 +14,7 @@ from sweeps.progress import Tally
 from sweeps.reduce import extremes
 from sweeps.run import workers
 from sweeps.store.failures import Failure, forget, note, noted, reason_of
-from sweeps.store.layout import Layout, Tile
+from sweeps.store.layout import Layout, Part, Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS
 from sweeps.store.tiles import Source, source_of, store_tile
@@ -148,7 +148,7 @@ class Threads:
                     if tile is None:
                         return
                     if tile.part not in sources:
-                        sources[tile.part] = source_of(job.layout, job.layout.parts[tile.part])
+                        sources[tile.part] = self.source(job.layout, job.layout.parts[tile.part])
                     self._compute(job, sources[tile.part], tile)
             except BaseException as error:
                 errors.append(error)
@@ -160,7 +160,7 @@ class Threads:
         ends = [threading.Event() for _ in range(min(threads(), len(tiles)))]
         each = [threading.Thread(target=work, args=(ended,), daemon=True) for ended in ends]
         try:
-            _compile(job, tiles)
+            self.prepare(job, tiles)
             for thread in each:
                 thread.start()
             for ended in ends:
@@ -174,11 +174,22 @@ class Threads:
         for error in errors[:1]:
             raise error
 
-    @staticmethod
-    def _compute(job: Job, source: Source, tile: Tile) -> None:
+    def source(self, layout: Layout, part: Part) -> Source:
+        """Computes the tiles of a part, in one thread."""
+        return source_of(layout, part)
+
+    def store(self, source: Source, tile: Tile, medium: Medium) -> dict[str, Any]:
+        """Store a tile; gives its record."""
+        return store_tile(source, tile, medium)
+
+    def prepare(self, job: Job, tiles: Sequence[Tile]) -> None:
+        """Compile what some tiles need."""
+        _compile(job, tiles)
+
+    def _compute(self, job: Job, source: Source, tile: Tile) -> None:
         for attempt in range(RETRIES + 1):
             try:
-                record = store_tile(source, tile, job.medium)
+                record = self.store(source, tile, job.medium)
             except OSError:
                 raise
             except Exception as error:

@@ -13,7 +13,7 @@ from typing import Any
 
 from symbolic.errors import DseError
 
-__all__ = ["HIDDEN", "Folder"]
+__all__ = ["HIDDEN", "Folder", "exchanged"]
 
 #: The folder beside the arrays which zarr does not look into.
 HIDDEN = ".simt-dse"
@@ -163,6 +163,40 @@ class Folder:
         """The bytes of all files."""
         return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
 
+    def adopt(self, other: Folder, key: str) -> None:
+        """Set a key to what stands under it in another folder, without a copy where that can be."""
+        path = self._place / key
+        beside = path.with_name(path.name + _PART)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.unlink(missing_ok=True)
+        try:
+            os.link(other.path / key, beside)
+        except OSError:
+            with (other.path / key).open("rb") as source, self.writing(key) as write:
+                while data := source.read(1 << 22):
+                    write(data)
+            return
+        beside.replace(path)
+
+    def beside(self) -> str:
+        """The name under which what shall take this place is built."""
+        return str(self.path.with_name(f".{self.path.name}.next"))
+
+    def swap(self, other: Folder) -> None:
+        """Exchange what is here with what another folder holds, at once where the system can."""
+        last = self.path.with_name(f".{self.path.name}.last")
+        if self.path.exists() and not exchanged(self.path, other.path):
+            self.path.rename(last)
+        if not self.path.exists():  # a process may have been killed here
+            other.path.rename(self.path)
+        if last.exists():
+            shutil.rmtree(last)
+        _durable(self.path.parent)
+
+    def remove(self) -> None:
+        """Remove all that is here."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
     def aside(self) -> str:
         """A free name beside, for what is here."""
         path, number = self.path, 1
@@ -174,6 +208,19 @@ class Folder:
         """Rename, unless another process writes here."""
         with _locked(self.path / _LOCK, self.name):
             self.path.rename(to)
+
+
+def exchanged(one: Path, other: Path) -> bool:
+    """Exchange two names at once; False where the system has no such call."""
+    import ctypes
+
+    now, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    done: int = rename(now, os.fsencode(one), now, os.fsencode(other), exchange)
+    return done == 0
 
 
 def _unwritable(folder: Path, error: OSError) -> DseError:

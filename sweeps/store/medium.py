@@ -59,6 +59,18 @@ class Medium(Protocol):
     def total(self) -> int:
         """The bytes of all that is there."""
 
+    def adopt(self, other: Any, key: str) -> None:
+        """Set a key to what stands under it in another place of the kind."""
+
+    def beside(self) -> str:
+        """The name under which what shall take this place is built."""
+
+    def swap(self, other: Any) -> None:
+        """Put what another place of the kind holds here; what was here may come to be there."""
+
+    def remove(self) -> None:
+        """Remove all that is here."""
+
     def aside(self) -> str:
         """A free name beside, for what is here."""
 

@@ -110,6 +110,26 @@ class Objects:
         """The bytes of all objects."""
         return int(self.fs.du(self._root))
 
+    def adopt(self, other: Objects, key: str) -> None:
+        """Set an object to a copy of what stands under its key in another place."""
+        self.fs.cp_file(other._at(key), self._at(key))
+
+    def beside(self) -> str:
+        """The name under which what shall take this place is built."""
+        return f"{self._name.removesuffix('.zarr')}.next.zarr"
+
+    def swap(self, other: Objects) -> None:
+        """Put what another place holds here; not at once, and it can be done again."""
+        self.remove()
+        self.fs.copy(other._root, self._root, recursive=True)
+        self.fs.invalidate_cache()
+
+    def remove(self) -> None:
+        """Remove all objects."""
+        with suppress(FileNotFoundError):
+            self.fs.rm(self._root, recursive=True)
+        self.fs.invalidate_cache()
+
     def aside(self) -> str:
         """A free name beside, for what is here."""
         stem, number = self._name.removesuffix(".zarr"), 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -46,19 +46,21 @@ class Recipe:
     small: bool
 
     @classmethod
-    def of(cls, layout: Layout, part: Part) -> Recipe:
-        """The recipe of a part of a grid."""
+    def of(cls, layout: Layout, part: Part, *, small: bool | None = None) -> Recipe:
+        """The recipe of a part of a grid; ``small`` where it is not the size that decides."""
         grid = layout.grid
         inside = bool(grid.conditions) and set(grid.dims(FEASIBLE)) <= set(part.dims)
         names = tuple(dict.fromkeys((*part.outputs, *([FEASIBLE] if inside else []))))
         plain = [axis for axis in part.dims if axis not in grid.switch_axes]
+        if small is None:
+            small = not plain or math.prod(grid.shape(plain)) <= sweeps.run.SMALL
         return cls(
             part=part,
             names=names,
             dtypes=tuple(layout.dtype(name) for name in names),
             switched=tuple(k for k, axis in enumerate(part.dims) if axis in grid.switch_axes),
             ruled=bool(grid.conditions),
-            small=not plain or math.prod(grid.shape(plain)) <= sweeps.run.SMALL,
+            small=small,
         )
 
     @property
@@ -125,9 +127,9 @@ def _flat(index: Sequence[int], shape: Sequence[int]) -> int:
     return found
 
 
-def source_of(layout: Layout, part: Part) -> Source:
+def source_of(layout: Layout, part: Part, *, small: bool | None = None) -> Source:
     """Computes the tiles of a part of a grid."""
-    grid, recipe = layout.grid, Recipe.of(layout, part)
+    grid, recipe = layout.grid, Recipe.of(layout, part, small=small)
     within = [part.dims[k] for k in recipe.switched]
     plain = [part.dims[k] for k in recipe.plain]
 
@@ -143,8 +145,13 @@ def source_of(layout: Layout, part: Part) -> Source:
     return Source(recipe, given)
 
 
-def store_tile(source: Source, tile: Tile, medium: Medium) -> dict[str, Any]:
-    """Compute a tile, write its chunks, then its record; gives the record."""
+def store_tile(
+    source: Source, tile: Tile, medium: Medium, known: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Compute a tile, write its chunks, then its record; gives the record.
+
+    ``known`` is the record of outputs of the tile whose chunks are there already.
+    """
     recipe, part = source.recipe, source.recipe.part
     types, fast = dict(zip(recipe.names, recipe.dtypes, strict=True)), not recipe.small
     inside = FEASIBLE in recipe.names
@@ -173,7 +180,7 @@ def store_tile(source: Source, tile: Tile, medium: Medium) -> dict[str, Any]:
                 crc[name] = checksum(rest, crc[name])
             files[name](trailer(crc[name]))
     places = partial(flat_places, box=tile.shape, low=tile.low, shape=part.shape)
-    record = {
+    record: dict[str, Any] = {
         "tile": tile.name,
         "chunks": {name: f"{value:08x}" for name, value in crc.items()},
         "outputs": {name: summary.tree(places) for name, summary in summaries.items()},
@@ -181,6 +188,8 @@ def store_tile(source: Source, tile: Tile, medium: Medium) -> dict[str, Any]:
         "points": tile.points,
         "feasible": feasible if inside else None if recipe.ruled else tile.points,
     }
+    for key, held in (known or {}).items():
+        record[key] |= held
     # a record that a power failure tears, or without its chunks, counts for nothing: none waits
     medium.put(f"{RECORDS}/{tile.name}", sealed(record), wait=False)
     return record

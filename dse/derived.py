@@ -1,0 +1,85 @@
+"""Quantities that a Dataset does not hold, computed by the graph of its study when read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.checking import read_study_text, rebuilt
+from dse.study import Study
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["derive", "study_of"]
+
+
+def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
+    """A Dataset of a run with further quantities of its model; nothing is run again.
+
+    The graph computes them from the axes, tile by tile, when they are read; they are lazy, as what
+    is read from a store. :func:`dse.add` puts them into a store.
+
+    Parameters
+    ----------
+    ds : xarray.Dataset
+        Of a run of one study, in memory or opened; or a part of it.
+    outputs : str or sequence of str
+        Quantities of its model.
+
+    Raises
+    ------
+    DseError
+        The study of the Dataset cannot be told, or its model or values have changed since.
+
+    >>> ds = Study(model="transit", axes={"threads": [256, 1024]}, outputs=["ms_throughput"],
+    ...            set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}).run()
+    >>> derive(ds, "cs_throughput").cs_throughput.values.round(3).tolist()
+    [4.197, 10.0]
+    """
+    from dataclasses import replace
+
+    from sweeps.answers import texts_of
+    from sweeps.derived import with_derived
+
+    study = study_of(ds)
+    names = tuple(n for n in texts_of(outputs, "outputs") if n not in ds.variables)
+    if not names:
+        return ds
+    grid = replace(study, outputs=names, best=None).grid()
+    return with_derived(ds, grid, names)
+
+
+def study_of(ds: xr.Dataset) -> Study:
+    """The study of a Dataset, as it tells it; its model and values must be what they were."""
+    from sweeps.stored.reader import origin
+
+    place = origin(ds)
+    if place is not None:
+        return rebuilt(place)[0]
+    if "study" not in ds.attrs or "identity" not in ds.attrs:
+        raise DseError("the Dataset tells no study: expected that of a run of one model")
+
+    def axis(name: str, spec: Any) -> Any:
+        if not isinstance(spec, dict) or "sha256" not in spec:
+            return spec
+        values = np.ascontiguousarray(ds[name].values)
+        if hashlib.sha256(values.tobytes()).hexdigest() != spec["sha256"]:
+            raise DseError(f"it holds only a part of the long axis {name}")
+        return values
+
+    try:
+        study = read_study_text(json.loads(ds.attrs["study"]), axis)
+    except (DseError, ValueError, KeyError, TypeError) as error:
+        raise DseError(f"the study of the Dataset cannot be told: {error}") from error
+    if study.attributes()["identity"] != str(ds.attrs["identity"]).removesuffix("-expanded"):
+        raise DseError(
+            "the Dataset was computed by other equations, values or another version than there are "
+            "now: run the study again"
+        )
+    return study

@@ -1,0 +1,283 @@
+"""Stores that grow: byte for byte those of the larger study; only what is new is computed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dse
+import sweeps.run
+import sweeps.store.layout
+import sweeps.store.tiles
+from dse import DseError, Study
+from sweeps.store.tiles import Source
+from symbolic.errors import InfeasibleError
+from tests.dse.killing import files
+from tests.oracles.compare import identical
+
+SPECS: dict[str, dict[str, Any]] = {
+    "numbers and switches": {
+        "model": "transit",
+        "axes": {
+            "threads": [1, 32, 64, 100, 512, 513, 900],
+            "supply": ["smooth", "sharp"],
+            "mem_latency": [0, 100, 200, 300, 400, 500],
+            "pair": {"zip": {"intensity": [4, 8, 16], "ms_peak": [0.1, 0.5, 2]}},
+        },
+        "set": {"lanes_width": 32},
+        "outputs": ["ms_throughput", "bound", "cs_transition"],
+        "where": "ms_throughput <= 0.5",
+    },
+    "machines": {
+        "model": "occupancy + mwp_cwp",
+        "workload": "svm",
+        "axes": {
+            "machine": ["gtx280", "8800gt", "fx5600"],
+            "threads_per_block": [64, 128, 480, 512],
+            "active_sms": [3, 10, 16, 30],
+        },
+        "outputs": ["time", "case", "occupancy"],
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many tiles and pieces, computed by NumPy."""
+    monkeypatch.setattr(sweeps.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.store.layout, "TILE", 70)
+    monkeypatch.setattr(sweeps.store.tiles, "PIECE", 12)
+    monkeypatch.setattr("sweeps.store.growth.PIECE", 12)
+    monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
+
+
+def picked(spec: Any, chosen: list[int]) -> Any:
+    if isinstance(spec, dict):
+        return {"zip": {name: [values[k] for k in chosen] for name, values in spec["zip"].items()}}
+    return [spec[k] for k in chosen]
+
+
+def size_of(spec: Any) -> int:
+    return len(next(iter(spec["zip"].values()))) if isinstance(spec, dict) else len(spec)
+
+
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_it_is_the_store_of_the_larger_study(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Values at the end, in between, at the front, along several axes, in another order."""
+    spec = SPECS[data.draw(st.sampled_from(sorted(SPECS)))]
+    folder, expand = tmp_path_factory.mktemp("grown"), data.draw(st.booleans())
+    axes = {}
+    for name, values in spec["axes"].items():
+        every = list(range(size_of(values)))
+        some = data.draw(st.lists(st.sampled_from(every), min_size=1, unique=True))
+        axes[name] = picked(values, some if data.draw(st.booleans()) else every)
+    outputs = data.draw(st.permutations(spec["outputs"]))
+    outputs = outputs[: data.draw(st.integers(1, len(outputs)))]
+    large, before = Study(**spec), Study(**{**spec, "axes": axes, "outputs": outputs})
+    with suppress(InfeasibleError):
+        before.run(store=folder / "a.zarr", expand=expand)
+    if not (folder / "a.zarr").exists():
+        return
+    large.run(store=folder / "fresh.zarr", expand=expand)
+    found = large.run(store=folder / "a.zarr", expand=expand, extend=True)
+    assert files(folder / "a.zarr") == files(folder / "fresh.zarr")
+    assert sorted(path.name for path in folder.iterdir()) == ["a.zarr", "fresh.zarr"]
+    identical(found.load(), dse.open(folder / "fresh.zarr").load())
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The outputs that are computed, and at how many points."""
+    told: list[tuple[str, int]] = []
+    inner = Source.pieces
+
+    def pieces(self: Source, tile: Any) -> Any:
+        for origin, arrays in inner(self, tile):
+            told.extend((name, arrays[0].size) for name in self.recipe.part.outputs)
+            yield origin, arrays
+
+    monkeypatch.setattr(Source, "pieces", pieces)
+    return told
+
+
+def test_only_what_is_new_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = SPECS["numbers and switches"]
+    axes = {**spec["axes"], "threads": [1, 100, 900], "mem_latency": [0, 200, 300, 500]}
+    Study(**{**spec, "axes": axes}).run(store=tmp_path / "a.zarr")
+    told = counted(monkeypatch)
+    Study(**spec).run(store=tmp_path / "a.zarr", extend=True)
+    new = sum(size for name, size in told if name == "ms_throughput")
+    assert new == (7 * 6 - 3 * 4) * 2 * 3
+    told.clear()
+    Study(**spec).run(store=tmp_path / "a.zarr", extend=True)
+    dse.add(tmp_path / "a.zarr", ["cs_throughput", "bound"])
+    assert sum(size for name, size in told if name == "cs_throughput") == 7 * 6 * 2 * 3
+    assert {name for name, _ in told} == {"cs_throughput"}
+
+
+def test_compiled_values_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.store.layout, "TILE", 700)
+    spec = SPECS["numbers and switches"]
+    spec = {**spec, "axes": {**spec["axes"], "supply": ["smooth"]}}
+    axes = {**spec["axes"], "threads": [32, 512], "mem_latency": [100, 500]}
+    Study(**{**spec, "axes": axes}).run(store=tmp_path / "a.zarr")
+    Study(**spec).run(store=tmp_path / "fresh.zarr")
+    Study(**spec).run(store=tmp_path / "a.zarr", extend=True)
+    assert files(tmp_path / "a.zarr") == files(tmp_path / "fresh.zarr")
+
+
+def test_adding_keeps_what_is_there(tmp_path: Path) -> None:
+    spec, path = SPECS["machines"], tmp_path / "a.zarr"
+    narrow, wide = (Study(**{**spec, "outputs": out}) for out in (["time"], ["time", "occupancy"]))
+    expected = narrow.run(store=path)
+    chunk = path / "time" / "c.0.0.0"
+    node = chunk.stat().st_ino
+    found = dse.add(path, "occupancy")
+    assert list(found.data_vars) == ["time", "occupancy", "feasible"]
+    assert chunk.stat().st_ino == node
+    wide.run(store=tmp_path / "fresh.zarr")
+    assert files(path) == files(tmp_path / "fresh.zarr")
+    heard: list[Any] = []
+    again = narrow.run(store=path, progress=heard.append)
+    assert list(again.data_vars) == ["time", "feasible"]
+    assert np.array_equal(again.time.values, expected.time.values, equal_nan=True)
+    other = Study(**{**spec, "outputs": ["occupancy", "time"]}).run(store=path)
+    assert set(other.data_vars) == {"time", "occupancy", "feasible"}
+    assert heard == []
+    assert dse.verify(path).damages == ()
+    with pytest.raises(DseError, match="no_such"):
+        dse.add(path, "no_such")
+
+
+def test_the_way_out_is_offered(tmp_path: Path) -> None:
+    spec, path = SPECS["machines"], tmp_path / "a.zarr"
+    axes = {**spec["axes"], "active_sms": [3, 10]}
+    small = Study(**{**spec, "axes": axes})
+    small.run(store=path)
+    with pytest.raises(DseError, match=r"the axis active_sms is .*--extend.*only what is new"):
+        Study(**spec).run(store=path)
+    whole = files(path)
+    for changed in ({"set": {"mem_bandwidth": "1 GB/s"}}, {"where": "time <= 1 s"}):
+        for extend in (False, True):
+            with pytest.raises(DseError, match="is the store of another study") as said:
+                Study(**{**spec, **changed}).run(store=path, extend=extend)
+            assert "--extend" not in str(said.value)
+    other = {**spec["axes"], "active_sms": [3, 11, 12]}
+    with pytest.raises(DseError, match="is the store of another study"):
+        Study(**{**spec, "axes": other}).run(store=path, extend=True)
+    assert files(path) == whole
+    (path / ".simt-dse" / "zones").unlink()
+    with pytest.raises(DseError, match="is not finished"):
+        Study(**spec).run(store=path, extend=True)
+
+
+def test_a_url() -> None:
+    spec = SPECS["machines"]
+    axes = {**spec["axes"], "active_sms": [3, 10]}
+    url = "memory://growth/a.zarr"
+    Study(**{**spec, "axes": axes}).run(store=url)
+    Study(**spec).run(store=url, extend=True)
+    Study(**spec).run(store="memory://growth/fresh.zarr")
+    import fsspec
+
+    fs = fsspec.filesystem("memory")
+    held = [
+        {key[len(place) :]: fs.cat_file(key) for key in fs.find(place)}
+        for place in ("/growth/a.zarr", "/growth/fresh.zarr")
+    ]
+    assert held[0] == held[1]
+    assert not fs.exists("/growth/a.next.zarr")
+    dse.add(url, "mwp")
+    assert dse.verify(url).damages == ()
+
+
+OWN = """
+import dse
+OUTPUTS = ("reach",)
+width = dse.quantity("width", domain="[0, inf)")
+@dse.equation(source="here")
+def reach(width):
+    return width * 3
+@dse.equation(source="here")
+def area(reach):
+    return reach * 2
+"""
+
+
+def test_a_changed_model_is_named(tmp_path: Path) -> None:
+    own, path = tmp_path / "own.py", tmp_path / "a.zarr"
+    own.write_text(OWN)
+    memory = Study(model=str(own), axes={"width": [1, 2]}).run()
+    Study(model=str(own), axes={"width": [1, 2]}).run(store=path)
+    for asked in (path, memory, dse.open(path)):
+        found = dse.optimum(asked, maximize="area", where="reach < 5")
+        assert (int(found.width), float(found.area)) == (1, 6)
+        assert dse.pareto(asked, minimize=["area", "width"]).width.values.tolist() == [1]
+    assert dse.open(path, add="area").area.values.tolist() == [6, 12]
+    own.write_text(OWN.replace("width * 3", "width * 4"))
+    for ask in (
+        lambda: dse.add(path, "area"),
+        lambda: dse.optimum(path, maximize="area"),
+        lambda: dse.open(path, add="area"),
+    ):
+        with pytest.raises(DseError, match="its equation of reach is another one"):
+            ask()
+    with pytest.raises(DseError, match="was computed by other equations"):
+        dse.derive(memory, "area")
+    with pytest.raises(DseError, match="no_such"):
+        dse.optimum(memory, maximize="no_such")
+
+
+@pytest.mark.parametrize("name", sorted(SPECS))
+def test_derived_quantities_are_those_of_a_run(name: str, tmp_path: Path) -> None:
+    spec = SPECS[name]
+    more = {"machines": ["mwp", "limiter"], "numbers and switches": ["cs_throughput"]}[name]
+    expected = Study(**{**spec, "outputs": [*spec["outputs"], *more]}).run()
+    memory = Study(**spec).run()
+    Study(**spec).run(store=tmp_path / "a.zarr")
+    part = {axis: slice(1, None, 2) for axis in list(spec["axes"])[::2]}
+    for ds in (memory, dse.open(tmp_path / "a.zarr"), Study(**spec).run(expand=True)):
+        for held, wanted in ((ds, expected), (ds.isel(part), expected.isel(part))):
+            found = dse.derive(held, more)
+            for one in more:
+                assert found[one].chunks is not None
+                xr.testing.assert_identical(
+                    found[one].load().reset_coords(drop=True).drop_vars(found[one].dims),
+                    wanted[one].reset_coords(drop=True).drop_vars(wanted[one].dims),
+                )
+    one = dict.fromkeys(list(spec["axes"])[:1], 0)
+    found = dse.derive(memory.isel(one), more)[more[0]]
+    assert np.array_equal(found.values, expected[more[0]].isel(one).values, equal_nan=True)
+    assert dse.derive(memory, spec["outputs"]) is memory
+    lazy = dse.derive(dse.open(tmp_path / "a.zarr"), more)
+    assert dse.optimum(lazy, minimize=spec["outputs"][0]).attrs["method"] == "scan"
+
+
+def test_a_study_lists_its_ties(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = Study(**SPECS["numbers and switches"])
+    for small in (1 << 30, 0):
+        monkeypatch.setattr("sweeps.ties.SMALL", small)
+        for asked in (
+            {"maximize": "ms_throughput"},
+            {"minimize": "bound"},
+            {"minimize": "ms_peak"},
+        ):
+            found = study.optimum(**asked, ties=True)
+            expected = dse.optimum(study.run(), **asked, ties=True)
+            assert found.sizes["tie"] == expected.sizes["tie"] > 1
+            for name in expected.variables:
+                assert found[name].values.tolist() == expected[name].values.tolist()
+    with pytest.raises(DseError, match="leave method out"):
+        study.optimum(minimize="bound", ties=True, method="certified")
