@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from dse.study import Study
 
-__all__ = ["borders"]
+__all__ = ["borders", "meets", "ranges"]
 
 
 def borders(
@@ -81,6 +81,112 @@ def borders(
     )
     found = find(asked)
     return with_closed_forms(asked, found) if closed_form else found
+
+
+def meets(
+    study: Study,
+    targets: str | Sequence[str],
+    *,
+    boxes: int = 10_000,
+    time_limit: float | None = None,
+) -> xr.Dataset:
+    """The configurations of a study that meet targets, as boxes of the design space.
+
+    Boxes are halved until enclosures tell that all of a box meets the targets, or none of it; few
+    points are looked at one by one. So a space of 10**15 configurations is described without
+    looking at each, and run to its end the answer is exact.
+
+    Parameters
+    ----------
+    study : Study
+        Its own constraints and rules are to be met, too.
+    targets : str or list of str
+        Conditions, such as ``["time <= 2 ms", "energy <= 1 J"]``.
+    boxes : int
+        How many there may be before what is still open stays open.
+    time_limit : float, optional
+        Seconds after which what is open stays open.
+
+    Returns
+    -------
+    xarray.Dataset
+        Along ``box``: the first and last value along each axis, in the order of the axis
+        (``<axis>_first``, ``<axis>_last``); ``certain``, whether all of the box meets the targets
+        (otherwise it is open); ``points``, how many configurations it holds. The certain boxes
+        come first, the largest before the others; no two overlap. ``inner`` counts the
+        configurations that certainly meet the targets, ``outer`` those that may, open boxes
+        included, and ``total`` all. The attribute ``complete`` tells whether nothing is open.
+
+    >>> from dse import Study
+    >>> study = Study(model="transit", axes={"threads": range(1, 2001), "intensity": range(1, 65)},
+    ...               set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+    >>> found = meets(study, "cs_throughput >= 31")
+    >>> int(found.inner), int(found.outer), int(found.total)
+    (53037, 53037, 128000)
+    >>> int(found.threads_first.min()), int(found.intensity_first.min())
+    (322, 31)
+    """
+    from dse.inverse.meeting import met
+    from sweeps.answers import texts_of
+
+    return met(_one(study), texts_of(targets, "targets"), boxes, time_limit)
+
+
+def ranges(
+    study: Study,
+    within: Mapping[str, Any],
+    *,
+    outputs: str | Sequence[str] | None = None,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    where: str | Sequence[str] = (),
+) -> xr.Dataset:
+    """Between which values the outputs lie where some inputs are known only within ±.
+
+    The ends are certain: enclosures of the equations tell them, not samples. Where an output goes
+    one way along an input they are attained; otherwise they are drawn together until they all but
+    are, or the work is enough.
+
+    Parameters
+    ----------
+    study : Study
+    within : mapping
+        How far quantities may be off from the values that the study gives them: a share,
+        ``{"mem_bandwidth": "5 %"}``; an amount to either side, ``"3 GB/s"``; or the ends,
+        ``("110 GB/s", "120 GB/s")``. They stay within their domains. A quantity that an equation
+        yields is cut from it.
+    outputs : str or list of str, optional
+        Quantities or formulas; the outputs of the study that are numbers where None.
+    minimize, maximize : str, optional
+        What is to be best; asks which configurations can be.
+    where : str or list of str
+        Constraints besides those of the study.
+
+    Returns
+    -------
+    xarray.Dataset
+        Each output along ``end``: lower, given (with every input as the study gives it), upper;
+        NaN where an end is not known. With constraints ``certainly_feasible``, whatever the
+        inputs, and ``possibly_feasible``. With an objective ``can_be_best``: False where another
+        configuration is better whatever the inputs, which are the same (or off by the same share)
+        for all configurations.
+
+    >>> from dse import Study
+    >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
+    ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+    >>> found = ranges(study, {"mem_latency": "10 %"}, outputs="cs_throughput",
+    ...                maximize="cs_throughput")
+    >>> found.cs_throughput.sel(end="upper").values.round(3).tolist()
+    [4.655, 9.309, 10.0]
+    >>> found.can_be_best.values.tolist()
+    [False, False, True]
+    """
+    from dse.inverse.within import ranged
+    from sweeps.answers import one_goal, texts_of
+
+    goal = one_goal(minimize, maximize) if minimize is not None or maximize is not None else None
+    named = None if outputs is None else texts_of(outputs, "outputs")
+    return ranged(_one(study), within, named, goal, texts_of(where, "where"))
 
 
 def _one(study: Any) -> Study:

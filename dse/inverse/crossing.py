@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.inverse.cases import BROKEN, Case
-from sweeps.build import build_grid
+from dse.inverse.opening import number, opened
 from sweeps.check import check, enclosed
 from sweeps.dataset import assemble, axis_coordinates
-from sweeps.grid import Grid, Leaf
+from sweeps.grid import Grid
 from sweeps.inverse.borders import NONE, Way, grid_borders
 from symbolic.crossings import DEPTH
 from symbolic.errors import DseError, UnknownNameError, nearest
-from symbolic.expression import parse_value
 from symbolic.ops import Node, interpret_all, references
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def prepared(
             "no axis of the study holds numbers: name quantities with along=, such as "
             'along="mem_bandwidth"'
         )
-    grid = _opened(study, grid, case, [way.name for way in ways], where)
+    grid = opened(study, grid, [way.name for way in ways], references(case.node), where)
     roots = {key: case.root(grid, key) for key in grid.graphs}
     enclosed(grid, roots)
     check(grid)
@@ -136,63 +135,9 @@ def _way(grid: Grid, name: str, ends: Any) -> Way:
         return Way(name=name, domain=row.domain)
     if isinstance(ends, str) or not isinstance(ends, Sequence) or len(ends) != 2:
         raise DseError(f"along: {name} = {ends!r}: expected where to begin and where to end")
-    low, high = (float(_number(end, row)) for end in ends)
+    low, high = (number(end, row) for end in ends)
     row.check(np.array([low, high]), f"along: {name}")
     return Way(name=name, domain=row.domain, ends=(low, high))
-
-
-def _number(value: Any, row: Any) -> float:
-    found = parse_value(value, row, {}) if isinstance(value, str) else value
-    if isinstance(found, bool) or not isinstance(found, (int, float, np.number)):
-        raise DseError(f"{row.name} = {value!r}: expected a number, maybe with a unit")
-    return float(found)
-
-
-def _opened(
-    study: Study, grid: Grid, case: Case, names: Sequence[str], where: tuple[str, ...]
-) -> Grid:
-    """The grid with the quantities that are moved standing at their values, free of formulas."""
-    parts = study._parts
-    values = dict(parts.values)
-    tables = {axis: dict(table) for axis, table in parts.tables.items()}
-    pinned = False
-    for name in names:
-        kinds = {g.definitions[name].kind for g in grid.graphs.values() if name in g.definitions}
-        if kinds <= {"given", "default"}:
-            continue
-        if "table" in kinds:
-            raise DseError(
-                f"{name} comes from a table and cannot be moved: move what it is made of"
-            )
-        values[name] = _value_of(grid, name)
-        for table in tables.values():
-            table.pop(name, None)
-        pinned = True
-    if not pinned:
-        return grid
-    return build_grid(
-        parts.model,
-        axes=parts.axes,
-        values=values,
-        labels=parts.labels,
-        switches=parts.switches,
-        tables=tables,
-        outputs=[name for name in (*grid.outputs, *references(case.node)) if name not in names],
-        constraints=tuple(dict.fromkeys([*study.where, *where])),
-    )
-
-
-def _value_of(grid: Grid, name: str) -> Leaf:
-    """A quantity that an equation or formula yields, over its axes."""
-    dims = grid.dims(name)
-    array = np.empty(grid.shape(dims))
-    switched = [d for d in dims if d in grid.switch_axes]
-    plain = [d for d in dims if d not in grid.switch_axes]
-    moved = np.moveaxis(array, [dims.index(d) for d in switched], range(len(switched)))
-    for index, key in grid.keys(dims):
-        if name in grid.graphs[key].definitions:
-            moved[index] = grid.evaluate([grid.graphs[key].flat(name)], key, plain)[0]
-    return Leaf(axes=dims, array=array)
 
 
 # --- the answer

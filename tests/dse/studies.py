@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import dse
+from sweeps.check import check
 from symbolic.errors import DseError
 from tests.one_source.points import draw
 
@@ -24,7 +25,9 @@ def drawn(model: str, rng: random.Random, *, sizes: tuple[int, ...] = (4, 3), **
     given = {name: float(draw(rows[name], rng)) for name in numbers if name not in axes}
     given |= {k: v for k, v in more.pop("set", {}).items() if k not in axes}
     try:
-        return dse.Study(model=model, axes=axes, set=given, **more)
+        study = dse.Study(model=model, axes=axes, set=given, **more)
+        check(study.grid())
+        return study
     except DseError:
         return None
 

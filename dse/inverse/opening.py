@@ -1,0 +1,71 @@
+"""Quantities of a study freed of their formulas, so that they can be moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeps.build import build_grid
+from sweeps.grid import Grid, Leaf
+from symbolic.errors import DseError
+from symbolic.expression import parse_value
+
+if TYPE_CHECKING:
+    from dse.study import Study
+    from symbolic.quantities import Quantity
+
+__all__ = ["number", "opened"]
+
+
+def number(value: Any, row: Quantity) -> float:
+    """One value of a quantity: a number, or a text with a unit."""
+    found = parse_value(value, row, {}) if isinstance(value, str) else value
+    if isinstance(found, bool) or not isinstance(found, (int, float, np.number)):
+        raise DseError(f"{row.name} = {value!r}: expected a number, maybe with a unit")
+    return float(found)
+
+
+def opened(
+    study: Study, grid: Grid, names: Sequence[str], outputs: Sequence[str], where: tuple[str, ...]
+) -> Grid:
+    """The grid with some quantities standing at their values, free of formulas and equations."""
+    parts = study._parts
+    values = dict(parts.values)
+    tables: dict[str, Mapping[str, Any]] = {axis: dict(t) for axis, t in parts.tables.items()}
+    pinned = False
+    for name in names:
+        kinds = {g.definitions[name].kind for g in grid.graphs.values() if name in g.definitions}
+        if kinds <= {"given", "default"}:
+            continue
+        if "table" in kinds:
+            raise DseError(f"{name} comes from a table: move what that is made of instead")
+        values[name] = _value_of(grid, name)
+        tables = {a: {n: c for n, c in t.items() if n != name} for a, t in tables.items()}
+        pinned = True
+    if not pinned:
+        return grid
+    return build_grid(
+        parts.model,
+        axes=parts.axes,
+        values=values,
+        labels=parts.labels,
+        switches=parts.switches,
+        tables=tables,
+        outputs=[name for name in dict.fromkeys([*grid.outputs, *outputs]) if name not in names],
+        constraints=tuple(dict.fromkeys([*study.where, *where])),
+    )
+
+
+def _value_of(grid: Grid, name: str) -> Leaf:
+    """A quantity that an equation or formula yields, over its axes."""
+    dims = grid.dims(name)
+    array = np.empty(grid.shape(dims))
+    switched = [d for d in dims if d in grid.switch_axes]
+    plain = [d for d in dims if d not in grid.switch_axes]
+    moved = np.moveaxis(array, [dims.index(d) for d in switched], range(len(switched)))
+    for index, key in grid.keys(dims):
+        if name in grid.graphs[key].definitions:
+            moved[index] = grid.evaluate([grid.graphs[key].flat(name)], key, plain)[0]
+    return Leaf(axes=dims, array=array)

@@ -1,0 +1,216 @@
+"""Outputs between certified ends, where some inputs are known within ±."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.inverse.opening import number, opened
+from sweeps.answers import Goal
+from sweeps.check import check, enclosed
+from sweeps.dataset import assemble, axis_coordinates, describe
+from sweeps.grid import Grid, Leaf
+from sweeps.inverse.tolerances import Uncertain, can_be_best, extremes, spread_dims
+from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.expression import parse
+from symbolic.ops import Node, both, constant, references, substitute
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.study import Study
+    from symbolic.quantities import Quantity
+
+__all__ = ["ranged"]
+
+#: Most configurations of an answer; parts into which the space of the inputs is cut for the best.
+MOST, CELLS = 1 << 20, 64
+ENDS = ("lower", "given", "upper")
+
+
+def ranged(
+    study: Study,
+    within: Mapping[str, Any],
+    outputs: Sequence[str] | None,
+    goal: Goal | None,
+    where: tuple[str, ...],
+) -> xr.Dataset:
+    """Enclose outputs; see :func:`dse.ranges`."""
+    if not isinstance(within, Mapping) or not within:
+        raise DseError(f"within = {within!r}: expected inputs, such as {{'mem_bandwidth': '5 %'}}")
+    quantities = study._parts.model.quantities
+    named = tuple(study.grid().outputs if outputs is None else outputs)
+    texts = [*named, *([goal.text] if goal is not None else [])]
+    needed = [n for text in texts for n in references(parse(text, quantities))]
+    grid = study.grid(needed, where)
+    for name in within:
+        if not any(name in graph.definitions for graph in grid.graphs.values()):
+            known = [*grid.graph.definitions]
+            raise UnknownNameError(
+                f"within: nothing asked depends on {name!r}{nearest(name, known)}"
+            )
+        if name not in quantities or quantities[name].is_label:
+            raise DseError(f"within: the values of {name} are no numbers")
+    grid = opened(study, grid, list(within), needed, where)
+    named = tuple(t for t in named if t not in within and t not in grid.axes)
+    flags = [text for text in named if text in quantities and grid.kind(text) != "float"]
+    if flags and outputs is not None:
+        raise DseError(f"{flags[0]} tells cases, not amounts: ask dse.borders where it changes")
+    named = tuple(text for text in named if text not in flags)
+    check(grid)
+    inputs = [_uncertain(grid, quantities[name], spec) for name, spec in within.items()]
+    variables: dict[str, Any] = {}
+    for text in named:
+        _add(variables, grid, text, _roots(grid, text), inputs)
+    held: Any = (np.array(True), np.array(True))
+    dims: tuple[str, ...] = ()
+    if grid.conditions:
+        feasible = {key: grid.feasible_node(key) for key in grid.graphs}
+        dims = _checked_dims(grid, feasible)
+        low, high = extremes(grid, feasible, dims, inputs, {})
+        held = (low == 1, high == 1)
+        texts_of = "; ".join(condition.text for condition in grid.conditions)
+        for name, array, said in (
+            ("certainly_feasible", held[0], "whatever the inputs, every rule and constraint holds"),
+            ("possibly_feasible", held[1], "every rule and constraint may hold"),
+        ):
+            variables[name] = (dims, array, {"long_name": said, "conditions": texts_of})
+    if goal is not None:
+        variables["can_be_best"] = _best(grid, goal, inputs, dims, held)
+    from dse.provenance import version
+
+    attributes = {
+        "question": f"ranges of {', '.join(named)}",
+        "within": json.dumps({name: str(spec) for name, spec in within.items()}),
+        "model": study.model,
+        "study": study.text(),
+        "simt_dse_version": version(),
+    }
+    if goal is not None:
+        attributes["objective"] = f"{'minimize' if goal.sign > 0 else 'maximize'} {goal.text}"
+    used = {dim for dims_, *_ in variables.values() for dim in dims_}
+    coords: dict[str, Any] = {
+        name: entry for name, entry in axis_coordinates(grid).items() if entry[0][0] in used
+    }
+    if "end" in used:
+        coords["end"] = list(ENDS)
+    return assemble(variables, coords, attributes)
+
+
+def _roots(grid: Grid, text: str) -> dict[tuple[str, ...], Node]:
+    node = parse(text, grid.model.quantities)
+    names = references(node)
+    return {
+        key: substitute(node, {name: graph.flat(name) for name in names})
+        for key, graph in grid.graphs.items()
+    }
+
+
+def _checked_dims(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str, ...]:
+    enclosed(grid, roots)
+    dims = spread_dims(grid, roots)
+    points = math.prod(grid.shape(dims))
+    if points > MOST:
+        raise DseError(
+            f"{points:,} configurations are more than are enclosed one by one ({MOST:,}): shorten "
+            "the axes"
+        )
+    return dims
+
+
+def _add(
+    variables: dict[str, Any],
+    grid: Grid,
+    text: str,
+    roots: Mapping[tuple[str, ...], Node],
+    inputs: Sequence[Uncertain],
+) -> None:
+    """An output: lower, given, upper."""
+    dims = _checked_dims(grid, roots)
+    rules = {}
+    for key, graph in grid.graphs.items():
+        held = [c for c in graph.conditions if c.is_rule]
+        held = [c for c in held if set(grid.condition_dims(c)) <= set(dims)]
+        if held:
+            rules[key] = constant(both(*(graph.flat_condition(c) for c in held)))
+    low, high = extremes(grid, roots, dims, inputs, rules)
+    low, high = (np.where(low > high, math.nan, end) for end in (low, high))
+    given = np.empty(grid.shape(dims))
+    switched = [dim for dim in dims if dim in grid.switch_axes]
+    plain = [dim for dim in dims if dim not in grid.switch_axes]
+    moved = np.moveaxis(given, [dims.index(d) for d in switched], range(len(switched)))
+    for index, key in grid.keys(dims):
+        moved[index] = grid.evaluate([roots[key]], key, plain)[0]
+    known = text in grid.model.quantities
+    said = describe(grid, text) if known else {"long_name": text}
+    variables[text] = (("end", *dims), np.stack([low, given, high]), said)
+
+
+def _best(
+    grid: Grid, goal: Goal, inputs: Sequence[Uncertain], over: tuple[str, ...], held: Any
+) -> tuple[Any, ...]:
+    """Which configurations may be the best, over the axes of the goal and of the conditions."""
+    roots = _roots(grid, goal.text)
+    if goal.sign < 0:
+        roots = {key: constant(-1.0 * root) for key, root in roots.items()}
+    dims = grid.ordered({*_checked_dims(grid, roots), *over})
+    if math.prod(grid.shape(dims)) > MOST:
+        raise DseError(f"the configurations are more than {MOST:,}: shorten the axes")
+    shape = [grid.axes[dim].size if dim in over else 1 for dim in dims]
+    sure, may = (np.broadcast_to(h.reshape(shape), grid.shape(dims)) for h in held)
+    found = can_be_best(grid, roots, dims, inputs, (sure, may), CELLS)
+    said = f"whether it can be the best by {goal.text}, for some values of the inputs"
+    return dims, found, {"long_name": said}
+
+
+def _uncertain(grid: Grid, row: Quantity, spec: Any) -> Uncertain:
+    """Between which ends an input lies, wherever it is read."""
+    lows, highs = {}, {}
+    for key, leaves in grid.leaves.items():
+        leaf = leaves.get(row.name)
+        if leaf is None:
+            continue
+        value = np.asarray(leaf.array, dtype=float)
+        low, high = _ends(row, spec, value)
+        low, high = (np.clip(end, *_limits(row)) for end in (low, high))
+        if row.domain.whole:
+            low, high = np.ceil(low), np.floor(high)
+        if np.any((low > value) | (high < value)):
+            raise DseError(
+                f"within: {row.name} = {spec!r} leaves out the value that the study gives it"
+            )
+        lows[key] = Leaf(axes=leaf.axes, array=low, switched=leaf.switched)
+        highs[key] = Leaf(axes=leaf.axes, array=high, switched=leaf.switched)
+    return Uncertain(name=row.name, low=lows, high=highs, whole=row.domain.whole)
+
+
+def _limits(row: Quantity) -> tuple[float, float]:
+    domain = row.domain
+    low = np.nextafter(domain.low, math.inf) if domain.low_open else domain.low
+    high = np.nextafter(domain.high, -math.inf) if domain.high_open else domain.high
+    return float(low), float(high)
+
+
+def _ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
+    """``"5 %"``, ``"3 GB/s"`` on either side, or a lower and an upper end."""
+    if isinstance(spec, (list, tuple)):
+        if len(spec) != 2:
+            raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
+        low, high = (number(end, row) for end in spec)
+        return np.full_like(value, min(low, high)), np.full_like(value, max(low, high))
+    text = spec.replace("±", "").strip() if isinstance(spec, str) else spec
+    if isinstance(text, str) and text.endswith("%"):
+        try:
+            share = float(text[:-1]) / 100
+        except ValueError:
+            raise DseError(f"within: {row.name} = {spec!r}: expected such as '5 %'") from None
+        away = np.abs(value) * share
+    else:
+        away = np.full_like(value, number(text, row))
+    if not np.all((away >= 0) & np.isfinite(away)):
+        raise DseError(f"within: {row.name} = {spec!r}: expected how far it may be off, 0 or more")
+    return value - away, value + away
