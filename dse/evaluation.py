@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.wording import failures_text
 from sweeps.answers import texts_of
 from sweeps.build import build_grid
+from sweeps.failing import failures_of
 from sweeps.grid import Grid, Leaf
 from sweeps.space import Axis
 from symbolic.errors import DseError
@@ -101,6 +104,8 @@ def evaluate(
         outputs=outputs,
     )
     text = json.dumps({"model": joined.name, "machine": machine, "workload": workload})
+    if failed := failures_of(grid, grid.outputs):
+        warnings.warn("; ".join(failures_text(failed)), stacklevel=2)
     ds = label(grid, compute(grid), attributes(joined.name, text, grid, parts))
     ds = ds.assign(_computed_labels(grid)) if every else ds
     return ds.drop_vars(list(sizes)).assign_coords(coords) if sizes else ds

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study import Study
+    from sweeps.failing import Failure
     from sweeps.store.crew import Crew
-    from sweeps.store.failures import Failure
     from sweeps.store.fill import Watch
     from sweeps.store.layout import Layout
     from sweeps.store.medium import Medium
@@ -176,6 +176,7 @@ def run(
 
 def _in_memory(study: Study, expand: bool, listener: Callable[[Progress], None] | None) -> Outcome:
     from sweeps.dataset import label
+    from sweeps.failing import failures_of
 
     last: list[Progress] = []
 
@@ -188,7 +189,12 @@ def _in_memory(study: Study, expand: bool, listener: Callable[[Progress], None] 
     ds = label(study.grid(), arrays, attributes_of(study, expand=expand))
     compiling = last[0].compiling if last else 0.0
     seconds = last[0].elapsed - compiling if last else 0.0
-    return Outcome(dataset=ds, seconds=seconds, compiling=compiling)
+    return Outcome(
+        dataset=ds,
+        seconds=seconds,
+        compiling=compiling,
+        failed=failures_of(study.grid(), study.grid().outputs),
+    )
 
 
 def _stored(
@@ -197,18 +203,19 @@ def _stored(
     listener: Callable[[Progress], None] | None,
     watch: Watch | None,
     crew: Crew | None,
+    *,
+    expand: bool,
+    fresh: bool,
+    extend: bool,
 ) -> Outcome:
+    from dse.growth import grow, refused, widened
     from sweeps.export import open_dataset
     from sweeps.store.fill import fill
     from sweeps.store.layout import Layout
     from sweeps.store.medium import medium_of
     from sweeps.store.skeleton import skeleton
-    *,
-    expand: bool,
-    fresh: bool,
-    extend: bool,
+    from sweeps.store.swap import settle
 
-    from dse.growth import grow, refused, widened
     medium, names = medium_of(store), study.grid().outputs
     settle(medium)
     if medium.exists() and not fresh:
@@ -223,7 +230,6 @@ def _stored(
                 if not extend:
                     raise refused(study, medium, error, expand=expand) from None
                 grow(study, medium, expand=expand, listener=listener)
-    from sweeps.store.swap import settle
         filled = fill(
             layout,
             medium,
@@ -232,14 +238,14 @@ def _stored(
             watch=watch,
             crew=crew,
         )
+    ds = open_dataset(store)
+    more = set(study.grid().outputs) - set(names)
     return Outcome(
         dataset=ds.drop_vars(more) if more else ds,
         seconds=filled.seconds,
         compiling=filled.compiling,
         share=filled.share,
         tiles=(filled.computed, filled.skipped),
-    ds = open_dataset(store)
-    more = set(study.grid().outputs) - set(names)
         feasible=filled.feasible,
         kept=kept,
         failed=filled.failed,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from dse.explain import Explanation
     from dse.plan import Plan
+    from sweeps.failing import Failure
     from sweeps.progress import Progress
 
 __all__ = ["Study"]
@@ -227,8 +228,8 @@ class Study:
         fresh: bool = False,
         client: Any = None,
         workers: int | None = None,
-    ) -> xr.Dataset:
         extend: bool = False,
+    ) -> xr.Dataset:
         """Compute every output over the axes on which it depends.
 
         Parameters
@@ -250,10 +251,10 @@ class Study:
         workers : int, optional
             With ``store``: so many processes of this machine instead, which end with the run. Call
             it under ``if __name__ == "__main__":``, as with any module that starts processes.
-
         extend : bool
             With ``store``: where it is the finished store of this study with fewer values along its
             axes, or fewer outputs, take over what it holds and compute only what is new.
+
         Returns
         -------
         xarray.Dataset
@@ -270,14 +271,10 @@ class Study:
             fresh=fresh,
             client=client,
             workers=workers,
-        )
             extend=extend,
+        )
         if done.failed:
-            import warnings
-
-            from dse.wording import failures_text
-
-            warnings.warn("; ".join(failures_text(done.failed)), stacklevel=2)
+            _warn(done.failed)
         return done.dataset
 
     def optimum(
@@ -285,10 +282,10 @@ class Study:
         *,
         minimize: str | None = None,
         maximize: str | None = None,
-        ties: bool = False,
         where: str | Sequence[str] = (),
         per: str | Sequence[str] | None = None,
         top: int = 1,
+        ties: bool = False,
         method: str = "auto",
         time_limit: float | None = None,
         gap: float | None = None,
@@ -302,11 +299,11 @@ class Study:
         where : str or list of str
             Constraints besides those of the study.
         per : str or list of str, optional
-        ties : bool
-            Give all configurations that are as good as the best one (dimension ``tie``).
             Axes for each value of which a winner is wanted.
         top : int
             How many, best first (dimension ``rank``); ties go to the lowest index in axis order.
+        ties : bool
+            Give all configurations that are as good as the best one (dimension ``tie``).
         method : {"auto", "scan", "certified"}
             A scan of the whole grid, or a search with a proof that nothing is better; "auto" scans
             small grids. The attribute ``method`` says which, and a certified answer's attributes
@@ -316,14 +313,14 @@ class Study:
         """
         from sweeps.answers import one_goal
         from sweeps.certify.optimum import best_of
+
+        goal = one_goal(minimize, maximize)
+        grid = self._question([goal.text], where)
         if ties:
             from sweeps.ties import check_ties, grid_ties
 
             check_ties(top, per, method)
             return grid_ties(grid, goal)
-
-        goal = one_goal(minimize, maximize)
-        grid = self._question([goal.text], where)
         return best_of(grid, goal, per=per, top=top, method=method, time_limit=time_limit, gap=gap)
 
     def pareto(
@@ -399,11 +396,15 @@ class Study:
         return quantiles(GridValues(self._question([quantity], where), quantity), q)
 
     def _question(self, texts: Sequence[str], where: str | Sequence[str]) -> Grid:
+        from sweeps.failing import failures_of
         from symbolic.expression import parse
 
         quantities = self._parts.model.quantities
         needed = [name for text in texts for name in references(parse(text, quantities))]
-        return self.grid(needed, texts_of(where, "where"))
+        grid = self.grid(needed, texts_of(where, "where"))
+        if failed := failures_of(grid, needed):
+            _warn(failed)
+        return grid
 
     def explain(self, **point: Any) -> Explanation:
         """Every intermediate at one configuration: value, unit, equation, source.
@@ -417,3 +418,11 @@ class Study:
 
 def _study(given: Mapping[str, Any]) -> Study:
     return Study(**given)
+
+
+def _warn(failures: Sequence[Failure]) -> None:
+    import warnings
+
+    from dse.wording import failures_text
+
+    warnings.warn("; ".join(failures_text(failures)), stacklevel=3)

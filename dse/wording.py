@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from sweeps.store.failures import Failure
+    from sweeps.failing import Failure
 
 __all__ = ["failures_text", "value_text"]
 

@@ -210,7 +210,15 @@ def _excluding_most(grid: Grid) -> str:
 
 
 def enclosed(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> None:
-    """Raise where a primitive below the roots has no enclosure, naming the quantity it is in."""
+    """Raise where something below the roots has no enclosure, naming the quantity it is in."""
+    for key, root in roots.items():
+        for name in references(root):
+            if grid.leaves[key][name].failed:
+                why = next(iter(grid.leaves[key][name].failed.values()))
+                raise DseError(
+                    f"{name} has no value at some points ({why}), so that nothing can be proven: "
+                    "ask method='scan', or leave these points out"
+                )
     known = {*trends(), "constant", "reference"}
     for key, root in roots.items():
         missing = {node.op for node in walk((root,))} - known

@@ -22,6 +22,7 @@ from symbolic.ops import (
     both,
     constant,
     interpret_all,
+    reference,
     references,
     where,
 )
@@ -37,11 +38,13 @@ class Leaf:
     """The values of one quantity over some axes, in the order of the grid.
 
     ``switched`` are the switch axes on which it depends too; each of their labels has its own leaf.
+    ``failed`` tells why there is no value at some flat indices.
     """
 
     axes: tuple[str, ...]
     array: NDArray[Any]
     switched: tuple[str, ...] = ()
+    failed: Mapping[int, str] = field(default_factory=dict)
 
     def over(self, axes: Sequence[str]) -> NDArray[Any]:
         """The values shaped for broadcasting over the given axes."""
@@ -145,10 +148,16 @@ class Grid:
             for c in graph.conditions
             if c.is_rule and set(self.condition_dims(c)) <= set(dims)
         ]
+        rules += self.computed(node, key)
         if not rules:
             return node
         broken = -1.0 if self.kind(name) == "flag" else math.nan
         return constant(where(_all(rules), node, broken))
+
+    def computed(self, node: Node, key: tuple[str, ...]) -> list[Node]:
+        """That what a node is made of has a value, where some of it failed."""
+        failed = (n for n in references(node) if self.leaves[key][n].failed)
+        return [constant(reference(name) >= -math.inf) for name in failed]
 
     def dtype(self, name: str) -> Any:
         """The type in which an output is stored."""

@@ -89,6 +89,11 @@ class Tally:
             if self.listener is not None:
                 self.listener(self.now())
 
+    def lose(self, points: int) -> None:
+        """Of values about to be done, those that have failed."""
+        self.done -= points
+        self.failed += points
+
     def now(self) -> Progress:
         """Where the run stands."""
         return Progress(

@@ -104,6 +104,8 @@ def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
     holds = value > -math.inf  # so neither NaN nor an infinity to be maximised
     if graph.conditions:
         holds = both(grid.feasible_node(key), holds)
+    if failed := grid.computed(value, key):
+        holds = both(*failed, holds)
     return constant(where(holds, value, math.inf))
 
 

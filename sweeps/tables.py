@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from stochastic.errors import LawError
+from sweeps.failing import reason_of
 from sweeps.grid import Leaf
 from sweeps.laws import read_label
 from symbolic.equation import Equation
@@ -44,14 +46,42 @@ def run_tables(
     known: dict[Inputs, int] = {}
     rows = zip(*(c.reshape(-1).tolist() for c in columns), strict=True) if columns else [()]
     places = [known.setdefault(row, len(known)) for row in rows]
-    results = _each(equations, list(known))
+    upstream = {leaves[n].failed[k] for n in names for k in leaves[n].failed}
+    asked = [row for row in known if not (upstream and any(x is None or x != x for x in row))]
+    results = dict(zip(asked, _each(equations, asked), strict=True))
+    missing = _Failed(next(iter(sorted(upstream)), ""))
+    listed = [results.get(row) or [missing] * len(equations) for row in known]
     own = tuple(axis for axis in order if axis in switched)
     found = {}
     for number, eq in enumerate(equations):
         kind = object if graph.model.quantity(eq.name).is_label else np.float64
-        column = np.array([result[number] for result in results], dtype=kind)
-        found[eq.name] = Leaf(axes=axes, array=column[places].reshape(shape), switched=own)
+        told = [result[number] for result in listed]
+        blank = None if kind is object else math.nan
+        column = np.array([blank if isinstance(v, _Failed) else v for v in told], dtype=kind)
+        failed = {
+            place: f"{eq.name}: {why}" if why not in upstream else why
+            for place, row in enumerate(places)
+            if isinstance(why := told[row], _Failed)
+        }
+        if len(failed) == len(places):
+            _refuse(equations, asked, results)
+        array = column[places].reshape(shape)
+        found[eq.name] = Leaf(axes=axes, array=array, switched=own, failed=failed)
     return found
+
+
+class _Failed(str):
+    """Why there is no value."""
+
+
+def _refuse(
+    equations: Sequence[Equation], rows: Sequence[Inputs], results: Mapping[Inputs, list[Any]]
+) -> None:
+    """Raise where an equation has failed at every input."""
+    for number, eq in enumerate(equations):
+        if rows and all(isinstance(results[row][number], _Failed) for row in rows):
+            why = results[rows[0]][number]
+            raise DseError(f"{eq.name} {_at_inputs(eq, rows[0])}: {why}")
 
 
 def _each(equations: Sequence[Equation], inputs: Sequence[Inputs]) -> list[list[Any]]:
@@ -81,6 +111,12 @@ def _value(eq: Equation, row: Inputs) -> Any:
         return read_label(eq.name, value) if isinstance(value, str) else float(value)
     except DseError:
         raise
-    except ValueError as error:
-        told = ", ".join(f"{name} = {value}" for name, value in zip(eq.inputs, row, strict=True))
-        raise DseError(f"{eq.name} at {told}: {error}") from error
+    except LawError as error:
+        raise DseError(f"{eq.name} {_at_inputs(eq, row)}: {error}") from error
+    except Exception as error:
+        return _Failed(reason_of(error))
+
+
+def _at_inputs(eq: Equation, row: Inputs) -> str:
+    told = ", ".join(f"{name} = {value}" for name, value in zip(eq.inputs, row, strict=True))
+    return f"at {told}" if told else "without inputs"

@@ -88,7 +88,7 @@ def _axis_text(said: dict[str, Any]) -> str:
 def run_text(data: dict[str, Any]) -> str:
     """The report of a run for people."""
     from dse.plan import bytes_text
-    from sweeps.store.failures import Failure
+    from sweeps.failing import Failure
 
     lines = [f"{data['model']}: {data['points']:,} configurations"]
     if data["axes"]:

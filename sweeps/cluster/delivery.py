@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from typing import Any
 
 from distributed import WorkerPlugin
@@ -9,7 +11,7 @@ from distributed import WorkerPlugin
 from sweeps.cluster import bench
 from sweeps.cluster.order import Order
 
-__all__ = ["Delivery"]
+__all__ = ["Delivery", "Unmoved"]
 
 
 class Delivery(WorkerPlugin):  # type: ignore[misc]
@@ -25,3 +27,12 @@ class Delivery(WorkerPlugin):  # type: ignore[misc]
     def teardown(self, worker: Any) -> None:
         """The order is done, or the worker ends."""
         bench.clear(self.token)
+
+
+class Unmoved(WorkerPlugin):  # type: ignore[misc]
+    """Lets a process finish its tile when the terminal interrupts all; the run ends it then."""
+
+    def setup(self, worker: Any) -> None:
+        """A process has begun."""
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)

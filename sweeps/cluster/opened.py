@@ -53,6 +53,8 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | No
             'pip install "simt-dse[cluster]"'
         ) from error
     if workers is not None:
+        from sweeps.cluster.delivery import Unmoved
+
         cluster = LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -61,6 +63,7 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | No
             silence_logs=logging.CRITICAL,
         )
         with cluster, Client(cluster, set_as_default=False) as made:
+            made.register_plugin(Unmoved())
             yield Workers(made)
     elif isinstance(client, str):
         try:

@@ -10,10 +10,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from sweeps.failing import Failure, failures_in, reason_of
 from sweeps.progress import Tally
 from sweeps.reduce import extremes
 from sweeps.run import workers
-from sweeps.store.failures import Failure, forget, note, noted, reason_of
+from sweeps.store.failures import forget, note, noted
 from sweeps.store.layout import Layout, Part, Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS
@@ -46,16 +47,23 @@ class Job:
         self.layout, self.medium, self.tally = layout, medium, tally
         self.stored = 0
         self.failures: list[Failure] = []
+        self.lost: set[str] = set()
         self._done, self._lock, self._in_a_row = done, threading.Lock(), 0
         self._known = noted(medium)
 
     def finish(self, tile: Tile, record: Mapping[str, Any]) -> None:
-        """A tile is stored, and this is its record."""
+        """A tile is stored, and this is its record; some of its points may have failed."""
+        part, grid = self.layout.parts[tile.part], self.layout.grid
+        failed = failures_in(grid, part.outputs, part.dims, tile.low, tile.high, tile.name)
         with self._lock:
             self.stored += 1
             self._in_a_row = 0
-            if tile.name in self._known:
-                forget(self.medium, tile)
+            if failed:
+                note(self.medium, tile.name, failed)
+                self.failures += failed
+                self.tally.lose(sum(failure.points for failure in failed))
+            elif tile.name in self._known:
+                forget(self.medium, tile.name)
             self._done(tile, record)
 
     def fail(self, tile: Tile, error: BaseException) -> None:
@@ -67,8 +75,9 @@ class Job:
             reason=reason_of(error),
         )
         with self._lock:
-            note(self.medium, failure)
+            note(self.medium, tile.name, [failure])
             self.failures.append(failure)
+            self.lost.add(tile.name)
             self._in_a_row += 1
             if self._in_a_row >= _IN_A_ROW:
                 raise error
@@ -93,8 +102,8 @@ def compute_tiles(
     done: Callable[[Tile, Mapping[str, Any]], None],
     *,
     crew: Crew | None = None,
-) -> tuple[Failure, ...]:
-    """Compute and store tiles; gives those that failed.
+) -> Job:
+    """Compute and store tiles; gives what became of them.
 
     ``done`` is told of each tile and its record, in one thread at a time; ``crew`` is threads of
     this process where it is None.
@@ -116,13 +125,12 @@ def compute_tiles(
             ) from error
         error.add_note(said)
         raise
-    return tuple(job.failures)
+    return job
 
 
 def _settle(job: Job, tiles: Sequence[Tile]) -> None:
     """Make the records of tiles and the names of their chunks durable."""
-    failed = {failure.tile for failure in job.failures}
-    stored = [tile for tile in tiles if tile.name not in failed]
+    stored = [tile for tile in tiles if tile.name not in job.lost]
     for number in sorted({tile.part for tile in stored}):
         for name in job.layout.parts[number].outputs:
             job.medium.settle(name)

@@ -2,58 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from sweeps.failing import Failure
 from sweeps.store.folder import HIDDEN
-from sweeps.store.layout import Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import read_sealed, sealed
 
-__all__ = ["FAILED", "Failure", "forget", "note", "noted", "reason_of"]
+__all__ = ["FAILED", "forget", "note", "noted"]
 
 #: The folder of what failed, a file a tile.
 FAILED = f"{HIDDEN}/failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """Configurations that could not be computed, and why."""
-
-    tile: str
-    configurations: str
-    points: int
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.configurations}: {self.reason}"
+def note(medium: Medium, tile: str, failures: Sequence[Failure]) -> None:
+    """Keep beside the records what of a tile failed."""
+    medium.put(f"{FAILED}/{tile}", sealed({"failures": [asdict(each) for each in failures]}))
 
 
-def reason_of(error: BaseException) -> str:
-    """An error in one line.
-
-    >>> reason_of(ZeroDivisionError("division by zero")), reason_of(MemoryError())
-    ('ZeroDivisionError: division by zero', 'MemoryError')
-    """
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
-
-
-def note(medium: Medium, failure: Failure) -> None:
-    """Keep beside the records what failed."""
-    medium.put(f"{FAILED}/{failure.tile}", sealed(asdict(failure)))
-
-
-def forget(medium: Medium, tile: Tile) -> None:
+def forget(medium: Medium, tile: str) -> None:
     """What failed once is computed now."""
-    medium.delete(f"{FAILED}/{tile.name}")
+    medium.delete(f"{FAILED}/{tile}")
 
 
-def noted(medium: Medium) -> dict[str, Failure]:
+def noted(medium: Medium) -> dict[str, tuple[Failure, ...]]:
     """What failed, by the tile."""
-    found = {}
+    found: dict[str, tuple[Failure, ...]] = {}
     for name in sorted(medium.sizes(FAILED)):
+        found[name] = ()
         with suppress(FileNotFoundError, TypeError):
-            tree = read_sealed(medium.get(f"{FAILED}/{name}"))
-            found[name] = Failure(**(tree or {}))
+            tree = read_sealed(medium.get(f"{FAILED}/{name}")) or {"failures": ()}
+            found[name] = tuple(Failure(**each) for each in tree["failures"])
     return found

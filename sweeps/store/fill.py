@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sweeps.check import check
+from sweeps.failing import Failure
 from sweeps.grid import FEASIBLE
 from sweeps.progress import Listener, Tally
 from sweeps.store.crew import Crew, compute_tiles
-from sweeps.store.failures import Failure
+from sweeps.store.failures import FAILED
 from sweeps.store.folder import HIDDEN
 from sweeps.store.layout import Layout, Tile
 from sweeps.store.medium import Medium
@@ -154,23 +155,23 @@ def fill(
             found.feasible.add(record)
             tally.add(tile.points, watch.best(record) if watch else None)
 
-        failed = compute_tiles(layout, medium, found.missing, tally, done, crew=crew)
+        job = compute_tiles(layout, medium, found.missing, tally, done, crew=crew)
         if crew is not None:
             for key in medium.remains():  # of workers that were lost
                 medium.delete(key)
-        if not failed:
+        if not job.failures:
             medium.put(ZONES, pack(layout, medium))
             medium.put(FINISHED, sealed({"tiles": layout.count}))
     now = tally.now()
-    failing = sum(failure.points for failure in failed)
+    failing = sum(failure.points for failure in job.failures)
     return Filled(
-        computed=len(found.missing) - len(failed),
+        computed=job.stored,
         skipped=layout.count - len(found.missing),
         share=1.0 - (found.points + failing) / layout.points,
         seconds=now.elapsed - now.compiling,
         compiling=now.compiling,
         feasible=found.feasible.total(),
-        failed=failed,
+        failed=tuple(job.failures),
     )
 
 
@@ -199,8 +200,9 @@ class _State:
 def _state(layout: Layout, medium: Medium, watch: Watch | None = None) -> _State:
     state = _State(missing=[], points=0, feasible=_Feasible(layout))
     best = Tally(0, None, sign=watch.sign if watch else 1.0)
+    failed = medium.sizes(FAILED)
     for tile, record in recorded(layout, medium):
-        if record is None:
+        if record is None or tile.name in failed:
             state.missing.append(tile)
         else:
             best.skip(tile.points, watch.best(record) if watch else None)

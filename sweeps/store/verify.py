@@ -13,7 +13,7 @@ import numpy as np
 from sweeps.check import check
 from sweeps.progress import Listener, Tally
 from sweeps.store.crew import compute_tiles, threads
-from sweeps.store.failures import Failure
+from sweeps.store.failures import FAILED
 from sweeps.store.fill import FINISHED
 from sweeps.store.layout import Layout, Tile
 from sweeps.store.medium import Medium
@@ -85,18 +85,19 @@ def verify(
                     damages += found
                     broken.append(tile)
         said = sealed({"tiles": layout.count})
-        if seal != said and (ended or not pending):
+        whole = ended or not (pending or medium.sizes(FAILED))
+        if seal != said and whole:
             damages.append(Damage(file=FINISHED, problem=_difference(seal, said)))
         zones = _get(medium, ZONES)
-        if (ended or not pending) and (zones is None or unpack(zones) is None):
+        if whole and (zones is None or unpack(zones) is None):
             lost = "missing" if zones is None else "its checksum is another one"
             damages.append(Damage(file=ZONES, problem=lost))
-        failed: tuple[Failure, ...] = ()
+        left: set[str] = set()
         if repair and broken:
             check(layout.grid)
             tally = Tally(sum(tile.points for tile in broken), listener)
-            failed = compute_tiles(layout, medium, broken, tally, lambda tile, record: None)
-        if repair and not pending and not failed:
+            left = compute_tiles(layout, medium, broken, tally, lambda tile, record: None).lost
+        if repair and not pending and not medium.sizes(FAILED):
             if (wanted := pack(layout, medium)) != zones:
                 medium.put(ZONES, wanted)
             if seal != said:
@@ -109,7 +110,7 @@ def verify(
         tiles=layout.count,
         pending=pending,
         damages=tuple(damages),
-        repaired=repair and bool(damages) and not failed,
+        repaired=repair and bool(damages) and not left,
     )
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from distributed import Client, LocalCluster
 
 import dse
 import sweeps.run
 import sweeps.store.crew
 import sweeps.store.layout
-from dse import Study
+from dse import DseError, Study
 from dse.cli import main
 from sweeps.progress import Progress
 from sweeps.store.failures import noted
@@ -68,8 +72,7 @@ def test_what_fails_is_told_and_the_rest_goes_on(
     assert (
         int(ds.ms_throughput.isnull().sum()) == int(study.run().ms_throughput.isnull().sum()) + 4000
     )
-    failures = noted(medium_of(path))
-    assert [f.tile for f in failures.values()] == ["0.3.1.0", "0.7.0.0"]
+    assert list(noted(medium_of(path))) == ["0.3.1.0", "0.7.0.0"]
     assert dse.verify(path).pending == 2
     with monkeypatch.context() as patch:  # one is well again
         _, tried = failing(patch, {"0.7.0.0"})
@@ -99,6 +102,117 @@ def test_where_everything_fails_the_run_ends(
     assert said.value.__notes__ == [
         f"0 of 21 tiles are stored in {tmp_path / 'a.zarr'}; the same command continues"
     ]
+
+
+# --- points at which somebody's equation fails
+
+
+MODEL = '''"""How long a machine lasts, by a table that breaks at some heats until it is mended."""
+
+import pathlib
+
+import dse
+from symbolic.ops import minimum, where
+
+heat = dse.quantity("heat", domain="[0, inf)")
+limit = dse.quantity("limit", domain="[0, inf)")
+OUTPUTS = ("wear", "life", "state", "cost")
+
+
+@dse.equation(source="here", table=True)
+def wear(heat):
+    if heat in (3, 5) and not (pathlib.Path(__file__).parent / "mended").exists():
+        raise RuntimeError(f"too hot: {heat:g}")
+    return 2 * heat
+
+
+@dse.equation(source="here", table=True)
+def rest(wear):
+    return 100 - wear
+
+
+@dse.equation(source="here")
+def life(rest, limit):
+    return minimum(limit, rest)
+
+
+@dse.equation(source="here", flags={0: "young", 1: "old"})
+def state(wear, limit):
+    return where(wear < limit, 0, 1)
+
+
+@dse.equation(source="here")
+def cost(heat, limit):
+    return heat + limit
+'''
+
+
+@pytest.fixture
+def worn(tmp_path: Path) -> Callable[[], Study]:
+    (tmp_path / "worn.py").write_text(MODEL)
+
+    def made() -> Study:
+        axes = {"heat": list(range(10)), "limit": list(range(1000))}
+        return Study(model=str(tmp_path / "worn.py"), axes=axes)
+
+    return made
+
+
+def test_a_point_that_fails_has_no_value_and_is_told(worn: Callable[[], Study]) -> None:
+    with pytest.warns(UserWarning, match="failed: 2,000 points") as said:
+        ds = worn().run()
+    assert str(said[0].message).endswith(
+        "heat = 3: wear: RuntimeError: too hot: 3;   heat = 5: wear: RuntimeError: too hot: 5"
+    )
+    bad = np.isin(np.arange(10), (3, 5))
+    assert np.array_equal(np.isnan(ds.wear), bad)
+    assert np.array_equal(np.isnan(ds.life), np.repeat(bad[:, None], 1000, axis=1))
+    assert np.array_equal(ds.state == -1, np.repeat(bad[:, None], 1000, axis=1))
+    assert not np.isnan(ds.cost).any()
+
+
+def test_a_point_that_fails_is_never_the_best(worn: Callable[[], Study]) -> None:
+    study = worn()
+    for top in (1, 9):
+        with pytest.warns(UserWarning, match="heat = 3"):
+            best = study.optimum(maximize="minimum(life, 50) + heat * 0", top=top, method="scan")
+        assert not set(np.atleast_1d(best.heat)) & {3, 5}
+    with (
+        pytest.warns(UserWarning, match="heat = 3"),
+        pytest.raises(DseError, match=r"no value at some points \(wear: RuntimeError: too hot"),
+    ):
+        study.optimum(maximize="life", method="certified")
+
+
+@pytest.mark.parametrize("workers", [None, 1])
+def test_points_that_failed_are_tried_again(
+    worn: Callable[[], Study], tmp_path: Path, workers: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, calm = tmp_path / "a.zarr", tmp_path / "calm.zarr"
+    with contextlib.ExitStack() as stack:
+        more: dict[str, Any] = {}
+        if workers:
+            monkeypatch.setattr(sweeps.run, "SMALL", 0)
+            cluster = LocalCluster(
+                n_workers=1, processes=False, dashboard_address=":0", silence_logs=50
+            )
+            stack.enter_context(cluster)
+            more = {"client": stack.enter_context(Client(cluster, set_as_default=False))}
+        heard: list[Progress] = []
+        with pytest.warns(UserWarning, match=r"heat = 3.*: wear: RuntimeError: too hot: 3"):
+            ds = worn().run(store=path, progress=heard.append, **more)
+        assert np.flatnonzero(np.isnan(ds.wear)).tolist() == [3, 5]
+        assert heard[-1].failed == 2 * (1 + 1000)
+        assert heard[-1].done + heard[-1].failed == heard[-1].total
+        assert dse.verify(path).damages == ()
+        told = [each.configurations for many in noted(medium_of(path)).values() for each in many]
+        assert sorted(set(told)) == ["heat = 3", "heat = 5"]
+        with pytest.warns(UserWarning, match="failed"):
+            worn().run(store=path, progress=heard.append, **more)
+        (tmp_path / "mended").touch()
+        worn().run(store=path, **more)
+        worn().run(store=calm)
+    assert files(path) == files(calm)
 
 
 def test_the_command_tells_and_ends_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

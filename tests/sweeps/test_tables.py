@@ -129,13 +129,22 @@ def test_threads_find_the_same(
         assert len({thread for *_, thread in calls()}) > 1
 
 
+def test_what_fails_at_every_input_is_told_with_the_first(remembering: tuple[str, Calls]) -> None:
+    told = r"^length at mood = sad, amount = 13\.0: ValueError: unlucky$"
+    with pytest.raises(DseError, match=told):
+        Study(model=remembering[0], axes={"threads": [1, 2]}, set={"mood": "sad", "amount": 13})
+
+
 @pytest.mark.parametrize("patience", [0.0, 1e9])
-def test_what_an_equation_refuses_is_told_with_its_inputs(
+def test_what_fails_at_some_is_no_value_there(
     remembering: tuple[str, Calls], monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
     monkeypatch.setattr(sweeps.tables, "_PATIENCE", patience)
-    with pytest.raises(DseError, match=r"^length at mood = sad, amount = 13\.0: unlucky$"):
-        Study(model=remembering[0], axes={"amount": np.arange(20)}, set={"mood": "sad"})
+    study = Study(model=remembering[0], axes={"amount": np.arange(20)}, set={"mood": "sad"})
+    with pytest.warns(UserWarning, match="failed: 1 points.* amount = 13: length: ValueError: unl"):
+        ds = study.run()
+    assert np.flatnonzero(np.isnan(ds.length)).tolist() == [13]
+    assert ds.double.values.tolist() == [2.0 * (3 + amount) for amount in range(20)]
 
 
 def test_an_equation_without_inputs(tmp_path: Path) -> None:
