@@ -38,7 +38,7 @@ def limited(function: _F) -> _F:
 def proof_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """For JSON: the method, what a scan left out, and the certificate of a certified answer."""
     found: dict[str, Any] = {"method": attributes.get("method", "scan")}
-    if "points_skipped" in attributes:
+    if attributes.get("points_skipped"):
         found["points_skipped"] = attributes["points_skipped"]
     if "bound" in attributes:
         found["certificate"] = {key: attributes[key] for key in _TOLD}
