@@ -13,7 +13,8 @@ from typing import Any
 
 import dask
 import pytest
-from distributed import Client, LocalCluster, SchedulerPlugin
+from click.testing import CliRunner
+from distributed import Client, LocalCluster, Nanny, SchedulerPlugin
 
 import sweeps.cluster.bench
 import sweeps.cluster.crew
@@ -21,6 +22,7 @@ import sweeps.run
 import sweeps.store.crew
 import sweeps.store.layout
 from dse import DseError, Study
+from dse.cli import main
 from sweeps.compile import _compiled
 from sweeps.store.failures import noted
 from sweeps.store.medium import medium_of
@@ -171,26 +173,39 @@ def test_an_interrupt_waits_for_the_tiles_under_way(
 def test_a_worker_is_killed(calm: dict[str, bytes], tmp_path: Path) -> None:
     """A process ends by SIGKILL in the middle of its tiles; another one takes its place."""
     killed: list[int] = []
-    with (
-        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
-        LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
 
-        def listener(now: Any) -> None:
-            if now.done > now.total / 2 and not killed:
-                (process,) = (nanny.process.process for nanny in cluster.workers.values())
-                killed.append(process.pid)
-                os.kill(process.pid, signal.SIGKILL)
+    def listener(now: Any) -> None:
+        if now.done > now.total / 2 and not killed:
+            nannies = (n for made in LocalCluster._instances for n in made.workers.values())
+            (pid,) = (n.process.process.pid for n in nannies if isinstance(n, Nanny))
+            killed.append(pid)
+            os.kill(pid, signal.SIGKILL)
 
-        Study(**STUDY).run(store=tmp_path / "a.zarr", client=client, progress=listener)
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        Study(**STUDY).run(store=tmp_path / "a.zarr", workers=1, progress=listener)
     assert len(killed) == 1
     assert files(tmp_path / "a.zarr") == calm
+
+
+def test_the_command(
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("study.toml").write_text(
+        'model = "transit"\n[axes]\nthreads = [1, 2]\n[set]\nintensity = 10\nlanes_width = 32\n'
+        "ms_peak = 1\nmem_latency = 600\n"
+    )
+
+    def invoke(*more: str) -> tuple[int, str]:
+        done = CliRunner().invoke(main, ["run", "study.toml", *more], prog_name="dse")
+        return done.exit_code, done.output
+
+    status, said = invoke("--store", "a.zarr", "--scheduler", cluster.scheduler_address)
+    assert (status, "dataset: a.zarr" in said) == (0, True)
+    assert invoke("--workers", "0", "--store", "b.zarr")[0] == 2
+    assert "give store='OUT.zarr' (--store)" in invoke("--workers", "2")[1]
+    both = invoke("--workers", "2", "--scheduler", "tcp://127.0.0.1:9", "--store", "b.zarr")
+    assert "give one of them" in both[1]
 
 
 # --- what is refused
