@@ -33,6 +33,8 @@ from dse.cli.frame import (
     read_study,
     telling,
 )
+from dse.cli.growing import add
+from dse.cli.inverse import borders, meets, ranges
 from dse.cli.law import imbalance
 from dse.cli.listing import machines, models, workloads
 from dse.cli.measured import import_measured
@@ -82,6 +84,9 @@ def main() -> None:
 @expanding
 @click.option("--fresh", is_flag=True, help="Keep what is at OUT.zarr aside and compute anew.")
 @click.option(
+    "--extend", is_flag=True, help="Compute only what a smaller study at OUT.zarr does not hold."
+)
+@click.option(
     "--workers", type=click.IntRange(min=1), help="Processes to compute in, instead of threads."
 )
 @click.option(
@@ -101,6 +106,7 @@ def run(
     store: str | None,
     expand: bool,
     fresh: bool,
+    extend: bool,
     workers: int | None,
     scheduler: str | None,
     progress: str,
@@ -117,7 +123,8 @@ def run(
     the exit status is 1 then, and the same command tries it again.
 
     A store may be a folder or a URL (s3://, memory://). A run that was interrupted, killed or out
-    of space is continued by the same command.
+    of space is continued by the same command. Values added to the axes of a finished study, and
+    outputs, are computed alone with --extend.
     """
     from dse.cli.report import run_data, run_text
     from dse.runner import run as run_study
@@ -132,6 +139,7 @@ def run(
             expand=expand,
             progress=listener,
             fresh=fresh,
+            extend=extend,
             client=scheduler,
             workers=workers,
             watch=best.watch(read) if best is not None else None,
@@ -181,11 +189,13 @@ def plan(study: str, expand: bool, as_json: bool) -> None:
 @from_study_or_store
 @goals(several=False)
 @kinds
+@click.option("--ties", is_flag=True, help="All that are as good as the best.")
 @limited
 @in_json
 def optimum(
     source: str,
     as_json: bool,
+    ties: bool,
     method: str | None,
     time_limit: float | None,
     gap: float | None,
@@ -215,9 +225,9 @@ def optimum(
     with ticking("searching"):
         if isinstance(read, Study):
             asking = {key: getattr(best, key) for key in ("minimize", "maximize", "per", "where")}
-            found = read.optimum(**asking, top=best.top, **limits)
+            found = read.optimum(**asking, top=best.top, ties=ties, **limits)
         else:
-            found = best_of(read, **given)
+            found = best_of(read, **given, ties=ties)
     told = answer(found, order_of(read))
     data = told.data() | proof_data(found.attrs)
     put(as_json, data, lambda: f"{told.question}\n\n{told}{proof_text(found.attrs)}")
@@ -284,8 +294,8 @@ def export(store: str, out: str, as_json: bool) -> None:
 
 
 for command in (
-    *(advise, count, disagreement, explain, fit, histogram, imbalance, import_measured),
-    *(machines, models, plot, quantiles),
+    *(add, advise, count, disagreement, explain, fit, histogram, imbalance, import_measured),
+    *(borders, machines, meets, models, plot, quantiles, ranges),
     *(sensitivity, verify, workloads),
 ):
     main.add_command(command)

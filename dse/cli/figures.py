@@ -101,6 +101,7 @@ _RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
 @click.option("--at", multiple=True, metavar="AXIS=VALUE", help="One value of an axis; repeatable.")
 @click.option("--minimize", multiple=True, metavar="Q", help="To be small: a star, or a front.")
 @click.option("--maximize", multiple=True, metavar="Q", help="To be large: a star, or a front.")
+@click.option("--borders", metavar="Q", help="Of a map: a case whose borders are drawn.")
 @click.option("--move", metavar="Q", help="Of transit: where the advice on a quantity leads.")
 @click.option("--size", metavar="WxH", help="Of the figure, in inches.")
 @in_json
@@ -156,6 +157,7 @@ def _arguments(
         "by": options["by"],
         "x": options["x"],
         "move": options["move"],
+        "borders": options["borders"],
         "at": pairs(options["at"], "at"),
     }
     several = {name: listed(options[name]) for name in ("quantity", "minimize", "maximize")}

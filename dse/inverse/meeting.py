@@ -30,7 +30,7 @@ def met(study: Study, targets: tuple[str, ...], most: Any, time_limit: Any) -> x
     if time_limit is not None and (wrong or not time_limit >= 0):
         raise DseError(f"time_limit = {time_limit!r}: expected seconds")
     grid = study.grid((), targets)
-    if not grid.conditions:
+    if not (targets or study.where):
         raise DseError("no target is given: name one, such as 'time <= 2 ms'")
     roots = {key: grid.feasible_node(key) for key in grid.graphs}
     enclosed(grid, roots)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["borders", "hatch_cells", "mesh", "runs"]
+__all__ = ["edges_of", "hatch_cells", "mesh", "runs", "steps"]
 
 Array = NDArray[Any]
 
@@ -78,9 +78,7 @@ def hatch_cells(
     ax.add_patch(PathPatch(area, facecolor="none", edgecolor=color, hatch=hatch, lw=0))
 
 
-def borders(
-    ax: Axes, ds: xr.Dataset, over: str, by: str, held: Mapping[str, Array]
-) -> Iterator[Any]:
+def steps(ax: Axes, ds: xr.Dataset, over: str, by: str, held: Mapping[str, Array]) -> Iterator[Any]:
     """Lines along the cells between which each constraint comes to hold; what a legend shows."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D

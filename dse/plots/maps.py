@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.api import best_config, optimum
-from dse.plots.cells import borders, hatch_cells, mesh
+from dse.plots.cells import hatch_cells, mesh, steps
+from dse.plots.contours import contours
 from dse.plots.frame import axes_of, factors_side, legend, named, side, title
 from dse.plots.looks import GREY, LOOKS, UNIFORM, Look, looks_of
 from dse.plots.scales import norm_of
@@ -40,6 +41,7 @@ def heatmap(
     at: Mapping[str, Any] | None = None,
     minimize: str | None = None,
     maximize: str | None = None,
+    borders: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """A quantity over two axes of a study, its optimum starred, its constraints drawn as borders.
@@ -58,6 +60,9 @@ def heatmap(
         Values of all other axes.
     minimize, maximize : str, optional
         The goal whose optimum is starred.
+    borders : str, optional
+        A case, bound or condition whose borders are drawn, each where :func:`dse.borders` finds it
+        between two values of an axis; of a Study only.
     ax : Axes, optional
         Where to draw; a new figure where None.
     """
@@ -81,7 +86,9 @@ def heatmap(
     if goal is not None:
         best = best_config(optimum(ds, minimize=minimize, maximize=maximize, where=texts))
         handles.append(_star(ax, ds, best, over, by, goal, minimize is not None))
-    handles += list(borders(ax, ds, over, by, edges))
+    handles += list(steps(ax, ds, over, by, edges))
+    if borders is not None:
+        handles.append(contours(ax, ds, source, borders, over, by, at, texts))
     if not held.all():
         handles.append(_broken(ax, ds, over, by, held))
     _side(ax.xaxis, ds[over])

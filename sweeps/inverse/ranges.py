@@ -110,7 +110,8 @@ def least(spread: Spread, *, rounds: int = ROUNDS) -> Floats:
         below = np.where(point, here, below)  # it goes one way along all: the end is the extreme
         goal = attained[owner]
         last = turn == rounds or owner.size > PIECES
-        done = point | last | (below >= goal - CLOSE * np.abs(goal)) | undefined[owner]
+        near = np.where(np.isfinite(goal), CLOSE * np.abs(goal), 0.0)
+        done = point | last | (below >= goal - near) | undefined[owner]
         np.fmin.at(bound, owner[done], below[done])
         if done.all():
             break

@@ -1,0 +1,299 @@
+"""The commands `dse borders`, `dse meets` and `dse ranges`: questions asked backwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dse.cli.frame import example, from_study, in_json, listed, pairs, put, read_study
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["borders", "meets", "ranges"]
+
+#: Rows of a table for people; JSON has them all.
+ROWS = 60
+_where = click.option(
+    "--where", multiple=True, metavar="CONDITION", help="A constraint besides; may be repeated."
+)
+
+
+@click.command(
+    epilog=example(
+        "dse borders examples/transit-tour.toml --quantity bound",
+        "dse borders examples/energy-gtx280.toml --quantity case --along mem_bandwidth,n_sms "
+        "--at workload=svm,active_sms=30,core_clock=1.3GHz",
+        'dse borders study.toml --quantity "time <= 2 ms" --along mem_latency_dram',
+    )
+)
+@from_study
+@click.option("--quantity", metavar="Q", help="A case, bound or limiter, or a condition.")
+@click.option("--along", multiple=True, metavar="Q,...", help="What is moved. [the axes]")
+@click.option("--at", multiple=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
+@_where
+@click.option("--closed-form", is_flag=True, help="Solve for the borders, where the model can.")
+@in_json
+def borders(
+    study: str,
+    quantity: str | None,
+    along: Sequence[str],
+    at: Sequence[str],
+    where: Sequence[str],
+    closed_form: bool,
+    as_json: bool,
+) -> None:
+    """Where one bound, case or category gives way to the next.
+
+    Along each axis of numbers, or each quantity named, from every configuration; of real quantities
+    where it lies, of whole numbers the first beyond. A quantity that is no axis is followed through
+    its domain. Enclosures rule out borders between the values that were looked at.
+    """
+    import dse
+    from dse.progress import ticking
+
+    read = read_study(study)
+    with ticking("following every line"):
+        found = dse.borders(
+            read,
+            quantity,
+            along=listed(along) or None,
+            at=pairs(listed(at), "at"),
+            where=list(where),
+            closed_form=closed_form,
+        )
+    data = _borders_data(found)
+    put(as_json, data, lambda: _borders_text(data))
+
+
+def _borders_data(found: xr.Dataset) -> dict[str, Any]:
+    from dse.inverse.rows import border_rows, words
+
+    case = str(found.attrs["question"]).removeprefix("borders of ")
+    name = next(str(n) for n in found.data_vars if n not in ("border", "beyond", "distance"))
+    data: dict[str, Any] = {
+        "question": found.attrs["question"],
+        "case": case,
+        "undecided": int(found.attrs["undecided"]),
+        "units": {str(axis): str(found[axis].attrs.get("units", "")) for axis in found[name].dims},
+    }
+    data["borders"] = border_rows(found)
+    if not found[name].dims:
+        meanings = words(found.beyond)
+        data["here"] = meanings[int(found[name])]
+        data["next"] = [
+            {
+                "along": along,
+                "unit": str(found.unit.sel(along=along).values),
+                "side": side,
+                "border": float(found.border.sel(along=along, side=side)),
+                "distance": float(found.distance.sel(along=along, side=side)),
+                "beyond": meanings[int(found.beyond.sel(along=along, side=side))],
+            }
+            for along in found.along.values.tolist()
+            for side in found.side.values.tolist()
+        ]
+    if "closed_forms" in found.attrs:
+        data["closed_forms"] = json.loads(found.attrs["closed_forms"])
+    return data
+
+
+def _borders_text(data: Mapping[str, Any]) -> str:
+    from dse.cli.text import table
+    from dse.wording import value_text
+
+    lines: list[str] = []
+    if "next" in data:
+        lines += [f"{data['case']}: {data['here']}", ""]
+        header = ["along", "side", "border", "distance", "then"]
+        body = [
+            [
+                row["along"],
+                row["side"],
+                value_text(row["border"], row["unit"]),
+                value_text(row["distance"], row["unit"]) if row["beyond"] != "none" else "-",
+                row["beyond"],
+            ]
+            for row in data["next"]
+        ]
+        lines += [table(header, body)]
+    elif not data["borders"]:
+        lines += [f"{data['case']} is the same all along"]
+    for along in dict.fromkeys(row["along"] for row in data["borders"]) if not lines else ():
+        rows = [row for row in data["borders"] if row["along"] == along]
+        names = [name for name in rows[0] if name not in ("along", "unit", "border", "from", "to")]
+        body = [
+            [
+                *(value_text(row[name], data["units"].get(name, "")) for name in names),
+                value_text(row["border"], row["unit"]),
+                row["from"],
+                row["to"],
+            ]
+            for row in rows[:ROWS]
+        ]
+        lines += [f"{data['case']} along {along}: {len(rows):,} borders", ""]
+        lines += [table([*names, "border", "from", "to"], body)]
+        more = len(rows) - ROWS
+        lines += [f"... and {more:,} more (--json has them all)"] if more > 0 else []
+        lines += [""]
+    for along, told in data.get("closed_forms", {}).items():
+        for pair, solved in told.items():
+            lines += [f"{pair}: {along} = {each}" for each in solved]
+    if data["undecided"]:
+        lines.append(f"of {data['undecided']:,} gaps it is not certain that they hold no others")
+    return "\n".join(lines).rstrip()
+
+
+@click.command(
+    epilog=example(
+        'dse meets examples/energy-gtx280.toml --where "time <= 60 ms" --where "power <= 120 W"',
+    )
+)
+@from_study
+@click.option("--where", multiple=True, metavar="CONDITION", help="A target; may be repeated.")
+@click.option("--boxes", type=click.IntRange(min=1), default=10_000, help="At most. [10000]")
+@click.option("--time-limit", type=click.FloatRange(min=0), metavar="S", help="Seconds, at most.")
+@in_json
+def meets(
+    study: str, where: Sequence[str], boxes: int, time_limit: float | None, as_json: bool
+) -> None:
+    """The configurations that meet targets, as boxes of the design space.
+
+    Certain boxes meet them wholly; what is open when the limits are reached may meet them. Run to
+    its end the answer is exact, whatever the size of the space.
+    """
+    import dse
+    from dse.progress import ticking
+
+    read = read_study(study)
+    with ticking("halving boxes"):
+        found = dse.meets(read, list(where), boxes=boxes, time_limit=time_limit)
+    data = _meets_data(found, list(read.grid().axes))
+    put(as_json, data, lambda: _meets_text(data))
+
+
+def _meets_data(found: xr.Dataset, axes: Sequence[str]) -> dict[str, Any]:
+    rows = []
+    columns = {
+        name: found[name].values.tolist() for name in map(str, found.data_vars) if found[name].dims
+    }
+    for box in range(found.sizes["box"]):
+        ends = {axis: [columns[f"{axis}_{end}"][box] for end in ("first", "last")] for axis in axes}
+        rows.append({**ends, **{name: columns[name][box] for name in ("certain", "points")}})
+    return {
+        "question": found.attrs["question"],
+        "complete": bool(found.attrs["complete"]),
+        **{name: found[name].item() for name in ("inner", "outer", "total")},
+        "units": {axis: str(found[f"{axis}_first"].attrs.get("units", "")) for axis in axes},
+        "boxes": rows,
+    }
+
+
+def _meets_text(data: Mapping[str, Any]) -> str:
+    from dse.cli.text import table
+    from dse.wording import value_text
+
+    inner, outer, total = data["inner"], data["outer"], data["total"]
+    if data["complete"]:
+        count = f"{inner:,} of {total:,} configurations, {inner / total:.3%}, exactly"
+    else:
+        count = f"between {inner:,} and {outer:,} of {total:,} configurations"
+    lines = [f"{data['question']}: {count}"]
+    if data["boxes"]:
+        units = data["units"]
+
+        def ends(axis: str, pair: Sequence[Any]) -> str:
+            texts = dict.fromkeys(value_text(end, units[axis]) for end in pair)
+            return " to ".join(texts)
+
+        body = [
+            [
+                *(ends(axis, row[axis]) for axis in units),
+                "certain" if row["certain"] else "open",
+                f"{row['points']:,}",
+            ]
+            for row in data["boxes"][:ROWS]
+        ]
+        lines += ["", table([*units, "", "configurations"], body)]
+        more = len(data["boxes"]) - ROWS
+        lines += [f"... and {more:,} more (--json has them all)"] if more > 0 else []
+    return "\n".join(lines)
+
+
+@click.command(
+    epilog=example(
+        "dse ranges examples/transit-tour.toml --within mem_latency=10%",
+        'dse ranges study.toml --within "mem_bandwidth=5 GB/s" --within core_clock=2% '
+        "--minimize time",
+    )
+)
+@from_study
+@click.option("--within", multiple=True, metavar="Q=±", help="How far off an input may be.")
+@click.option("--output", multiple=True, metavar="Q,...", help="Quantities or formulas. [all]")
+@click.option("--minimize", metavar="Q", help="Asks which configurations can have the least of it.")
+@click.option("--maximize", metavar="Q", help="Asks which configurations can have the most of it.")
+@_where
+@in_json
+def ranges(
+    study: str,
+    within: Sequence[str],
+    output: Sequence[str],
+    minimize: str | None,
+    maximize: str | None,
+    where: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Outputs where inputs are known within ±: certain lower and upper ends.
+
+    How far an input may be off is a share (5%) or an amount with its unit. With an objective,
+    which configurations can be the best for some values of the inputs, shared by all.
+    """
+    import dse
+    from dse.cli.text import answer, order_of, to_json
+    from dse.progress import ticking
+
+    if minimize is not None and maximize is not None:
+        raise click.UsageError("--minimize and --maximize are both given: ask one")
+    read = read_study(study)
+    with ticking("enclosing"):
+        found = dse.ranges(
+            read,
+            pairs(within, "within"),
+            outputs=listed(output) or None,
+            minimize=minimize,
+            maximize=maximize,
+            where=list(where),
+        )
+    flat = _flattened(found)
+    told = answer(flat, order_of(read))
+    data = told.data()
+    shown = told
+    if "can_be_best" in found:
+        best, size = int(found.can_be_best.sum()), found.can_be_best.size
+        data |= {"objective": found.attrs["objective"], "can_be_best": best, "of": size}
+        shown = replace(told, rows=tuple(row for row in told.rows if row["can_be_best"]))
+
+    def text() -> str:
+        lines = [told.question, "", str(shown)]
+        if "can_be_best" in data:
+            lines += [
+                "",
+                f"{best:,} of {size:,} configurations can be the best: {data['objective']}",
+            ]
+        return "\n".join(lines)
+
+    click.echo(to_json(data) if as_json else text())
+
+
+def _flattened(found: xr.Dataset) -> xr.Dataset:
+    """The ends of each output side by side."""
+    flat = found.drop_dims("end") if "end" in found.dims else found
+    for name, array in found.data_vars.items():
+        for end in found.end.values.tolist() if "end" in array.dims else ():
+            flat[f"{name}_{end}"] = array.sel(end=end, drop=True).assign_attrs(array.attrs)
+    dims = {dim: flat[dim] for dim in flat.dims}
+    return flat.broadcast_like(flat[list(dims)]).assign_attrs(found.attrs) if dims else flat

@@ -1,0 +1,68 @@
+"""The borders of a Dataset, each once, as rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeps.inverse.borders import NONE
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["border_rows", "words"]
+
+
+def words(array: xr.DataArray) -> dict[int, str]:
+    """What the numbers of a case mean."""
+    meanings = [text.replace("_", " ") for text in str(array.attrs["flag_meanings"]).split()]
+    flags = np.atleast_1d(array.attrs["flag_values"]).tolist()
+    return dict(zip(flags, meanings, strict=True))
+
+
+def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
+    """Along which quantity, at which values of the axes, from which case to which, rising.
+
+    >>> import dse
+    >>> study = dse.Study(model="transit", axes={"threads": [256, 512, 1024], "intensity": [10]},
+    ...                   set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+    >>> [row] = border_rows(dse.borders(study, "bound", along="threads"))
+    >>> row["intensity"], row["border"], row["from"], row["to"]
+    (10, 610.0, 'thread', 'memory')
+    """
+    case = next(str(name) for name in found.data_vars if name not in _OTHERS)
+    meanings = words(found.beyond)
+    rows: list[dict[str, Any]] = []
+    for along in found.along.values.tolist():
+        one = found.sel(along=along)
+        dims = [str(dim) for dim in found[case].dims]
+        others = [dim for dim in dims if dim != along]
+        found_rows = set()
+        for side in ("below", "above"):
+            told = one.sel(side=side)
+            places = np.argwhere(told.beyond.values != NONE)
+            here = np.asarray(found[case].values)
+            for place in map(tuple, places.tolist()):
+                at = tuple(p for p, dim in zip(place, dims, strict=True) if dim != along)
+                ends = int(here[place]), int(told.beyond.values[place])
+                first, second = ends if side == "above" else ends[::-1]
+                found_rows.add((at, float(told.border.values[place]), first, second))
+        for at, border, first, second in sorted(found_rows):
+            point = {
+                dim: found[dim].values[place].item() for dim, place in zip(others, at, strict=True)
+            }
+            rows.append(
+                {
+                    "along": along,
+                    "unit": str(one.unit.values),
+                    **point,
+                    "border": border,
+                    "from": meanings[first],
+                    "to": meanings[second],
+                }
+            )
+    return rows
+
+
+_OTHERS = ("border", "beyond", "distance")
