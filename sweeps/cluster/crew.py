@@ -30,6 +30,13 @@ _LOOK = 1.0
 _SEEN = 10.0
 
 
+_LOST = "the worker was lost each time, as where memory does not suffice"
+
+
+class _LostWorkersError(RuntimeError):
+    """A tile that no worker survives."""
+
+
 class Workers:
     """The workers of a dask.distributed cluster."""
 
@@ -106,8 +113,9 @@ class _Flow:
                     self._take_back(again=False)
             raise
         finally:
-            with suppress(Exception):
-                self.client.cancel([future for *_, future in self.under_way.values()], force=True)
+            if self.under_way:
+                with suppress(Exception):
+                    self.client.cancel([future for *_, future in self.under_way.values()])
 
     def _room(self) -> int:
         now = time.monotonic()
@@ -146,7 +154,8 @@ class _Flow:
         elif isinstance(error, OSError):
             raise error
         elif again:
-            self.job.fail(tile, error)
+            lost = type(error).__name__ == "KilledWorker"  # it tells hosts, which no store does
+            self.job.fail(tile, _LostWorkersError(_LOST) if lost else error)
 
     def _see(self, tile: Tile, name: str) -> None:
         """The first tile of each worker must have come to the place that is seen here."""

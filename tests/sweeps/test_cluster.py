@@ -6,15 +6,17 @@ import logging
 import os
 import pickle
 import signal
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dask
 import pytest
 from click.testing import CliRunner
-from distributed import Client, LocalCluster, Nanny, SchedulerPlugin
+from distributed import Client, KilledWorker, LocalCluster, Nanny, SchedulerPlugin
 
 import sweeps.cluster.bench
 import sweeps.cluster.crew
@@ -206,6 +208,36 @@ def test_the_command(
     assert "give store='OUT.zarr' (--store)" in invoke("--workers", "2")[1]
     both = invoke("--workers", "2", "--scheduler", "tcp://127.0.0.1:9", "--store", "b.zarr")
     assert "give one of them" in both[1]
+
+
+def test_workers_that_come_later(calm: dict[str, bytes], tmp_path: Path) -> None:
+    with (
+        LocalCluster(
+            n_workers=0, processes=False, dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        comes = threading.Timer(0.3, cluster.scale, [1])
+        comes.start()
+        Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
+        comes.join()
+    assert files(tmp_path / "a.zarr") == calm
+
+
+def test_a_tile_that_no_worker_survives(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = sweeps.cluster.bench.store_tile
+
+    def store_tile(source: Any, tile: Any, medium: Any) -> Any:
+        if tile.name == "0.3.1.0":
+            raise KilledWorker(tile.name, SimpleNamespace(address="tcp://somewhere"), 3)
+        return inner(source, tile, medium)
+
+    monkeypatch.setattr(sweeps.cluster.bench, "store_tile", store_tile)
+    with pytest.warns(UserWarning, match="supply = sharp: .*the worker was lost each time"):
+        Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
+    assert b"somewhere" not in b"".join(files(tmp_path / "a.zarr").values())
 
 
 # --- what is refused
