@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dse.study import Study
     from sweeps.failing import Failure
     from sweeps.store.crew import Crew
-    from sweeps.store.fill import Watch
+    from sweeps.store.fill import Filled, Watch
     from sweeps.store.layout import Layout
     from sweeps.store.medium import Medium
 
@@ -36,7 +36,8 @@ class Outcome:
     ``seconds`` is without ``compiling``; ``share`` is how much of the values was computed now,
     ``tiles`` how many of the store's tiles, and how many an earlier run had stored; ``feasible``
     the feasible points, None where all are; ``kept`` where a fresh run keeps the earlier store;
-    ``failed`` the configurations that could not be computed.
+    ``failed`` the configurations that could not be computed; ``barred`` how many values needed no
+    computing, because no point of their tile keeps the rules.
     """
 
     dataset: xr.Dataset
@@ -47,6 +48,7 @@ class Outcome:
     feasible: int | None = None
     kept: str | None = None
     failed: tuple[Failure, ...] = ()
+    barred: int = 0
 
 
 def attributes_of(study: Study, *, expand: bool) -> dict[str, Any]:
@@ -194,6 +196,7 @@ def _in_memory(study: Study, expand: bool, listener: Callable[[Progress], None] 
         seconds=seconds,
         compiling=compiling,
         failed=failures_of(study.grid(), study.grid().outputs),
+        barred=last[0].barred if last else 0,
     )
 
 
@@ -210,6 +213,7 @@ def _stored(
 ) -> Outcome:
     from dse.growth import grow, refused, widened
     from sweeps.export import open_dataset
+    from sweeps.grid import FEASIBLE
     from sweeps.store.fill import fill
     from sweeps.store.layout import Layout
     from sweeps.store.medium import medium_of
@@ -222,6 +226,7 @@ def _stored(
         study = widened(study, medium, expand=expand)
     layout = Layout(study.grid(), expand=expand)
     identity = stored_identity(study, layout)
+    filled: Filled | None = None
     with _kept_aside(medium, fresh) as kept:
         if medium.exists():
             try:
@@ -229,8 +234,8 @@ def _stored(
             except DseError as error:
                 if not extend:
                     raise refused(study, medium, error, expand=expand) from None
-                grow(study, medium, expand=expand, listener=listener)
-        filled = fill(
+                filled = grow(study, medium, expand=expand, listener=listener)
+        filled = filled or fill(
             layout,
             medium,
             lambda: skeleton(layout, attributes_of(study, expand=expand), identity),
@@ -239,7 +244,7 @@ def _stored(
             crew=crew,
         )
     ds = open_dataset(store)
-    more = set(study.grid().outputs) - set(names)
+    more = {str(name) for name in ds.data_vars} - {*names, FEASIBLE}
     return Outcome(
         dataset=ds.drop_vars(more) if more else ds,
         seconds=filled.seconds,
@@ -249,6 +254,7 @@ def _stored(
         feasible=filled.feasible,
         kept=kept,
         failed=filled.failed,
+        barred=filled.barred,
     )
 
 

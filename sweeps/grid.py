@@ -143,16 +143,20 @@ class Grid:
             return self.feasible_node(key)
         graph = self.graphs[key]
         node = graph.flat(name)
-        rules = [
-            graph.flat_condition(c)
-            for c in graph.conditions
-            if c.is_rule and set(self.condition_dims(c)) <= set(dims)
-        ]
-        rules += self.computed(node, key)
+        rules = [*self.rules(key, dims), *self.computed(node, key)]
         if not rules:
             return node
         broken = -1.0 if self.kind(name) == "flag" else math.nan
         return constant(where(_all(rules), node, broken))
+
+    def rules(self, key: tuple[str, ...], dims: Sequence[str]) -> list[Node]:
+        """The rules of the model within some axes."""
+        graph = self.graphs[key]
+        return [
+            graph.flat_condition(c)
+            for c in graph.conditions
+            if c.is_rule and set(self.condition_dims(c)) <= set(dims)
+        ]
 
     def computed(self, node: Node, key: tuple[str, ...]) -> list[Node]:
         """That what a node is made of has a value, where some of it failed."""

@@ -17,7 +17,8 @@ from sweeps.grid import FEASIBLE, Grid
 from sweeps.reduce import beaten_by, front
 from sweeps.run import prepare
 from sweeps.scan import SMALL, dims_of, objective_node, to_rest
-from sweeps.streaming.tiles import PIECE, Enclosures, Skipped, streamed
+from sweeps.streaming.enclosures import Enclosures
+from sweeps.streaming.tiles import PIECE, Skipped, streamed
 from symbolic.errors import InfeasibleError
 
 if TYPE_CHECKING:
@@ -80,9 +81,8 @@ def _front_of(
             own.add(values[:, left], left + origin)
         return own
 
-    row = grid.shape(dims[len(ready.nest.outer) :])
     known = Enclosures.of(grid, key, nodes, dims)
-    for part in streamed(tiling, row, known, found.worth, work, skipped):
+    for part in streamed(tiling, ready.row, known, found.worth, work, skipped):
         found.add(part.values, part.places)
     return found
 

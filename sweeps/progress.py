@@ -20,7 +20,8 @@ class Progress:
 
     ``compiling`` is how many of the seconds went into compiling loop nests; ``skipped`` how many of
     the values done were stored by an earlier run; ``best`` the best value so far of the quantity
-    that is looked for, where one is.
+    that is looked for, where one is; ``barred`` how many of the values done were not computed,
+    because no point of their tile keeps the rules.
     """
 
     done: int
@@ -30,6 +31,7 @@ class Progress:
     skipped: int = 0
     best: float | None = None
     failed: int = 0
+    barred: int = 0
 
     @property
     def rate(self) -> float:
@@ -52,7 +54,7 @@ class Tally:
 
     def __init__(self, total: int, listener: Listener | None, *, sign: float = 1.0) -> None:
         self.total, self.listener, self.sign = total, listener, sign
-        self.done = self.skipped = self.failed = 0
+        self.done = self.skipped = self.failed = self.barred = 0
         self.best: float | None = None
         self.lock = threading.Lock()
         self.began = time.monotonic()
@@ -94,6 +96,11 @@ class Tally:
         self.done -= points
         self.failed += points
 
+    def bar(self, points: int) -> None:
+        """Of values about to be done, those that need not be computed."""
+        with self.lock:
+            self.barred += points
+
     def now(self) -> Progress:
         """Where the run stands."""
         return Progress(
@@ -104,6 +111,7 @@ class Tally:
             skipped=self.skipped,
             best=self.best,
             failed=self.failed,
+            barred=self.barred,
         )
 
     def _better(self, best: float | None) -> None:

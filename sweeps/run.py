@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,10 +17,12 @@ from sweeps.compile import compiled
 from sweeps.emit import Nest, emit, row_axes
 from sweeps.grid import FEASIBLE, Grid
 from sweeps.progress import Listener, Tally
+from sweeps.streaming.enclosures import Barred, Numbers, boxes
 from sweeps.tiling import Tiling
 from symbolic.ops import Node
 
 __all__ = [
+    "MANY",
     "SINGLE",
     "SMALL",
     "TILE",
@@ -40,6 +43,8 @@ TILE = 1 << 23
 SMALL = 1 << 14
 #: Below this many points a group is one tile, worked on by one thread.
 SINGLE = 1 << 17
+#: From so many points on it is asked which tiles no rule leaves anything of.
+MANY = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +67,14 @@ def groups(grid: Grid, *, expand: bool = False) -> tuple[Group, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A nest with its data: call :meth:`run` on the bounds of a tile."""
+    """A nest with its data: call :meth:`run` on the bounds of a tile.
+
+    ``row`` are the sizes of the axes that form the row; ``sizes`` those of the outer axes, and of
+    the row.
+    """
 
     nest: Nest
+    row: tuple[int, ...]
     sizes: NDArray[np.int64]
     scalars: NDArray[np.float64]
     arrays: tuple[NDArray[np.float64], ...]
@@ -127,6 +137,7 @@ def _prepare(
     scalars = np.array([float(leaves[name].array) for name in nest.scalars], dtype=np.float64)
     return Prepared(
         nest=nest,
+        row=row_shape,
         sizes=np.array([*grid.shape(outer), math.prod(row_shape)], dtype=np.int64),
         scalars=scalars,
         arrays=tuple(arrays),
@@ -189,6 +200,7 @@ def _fill(
     # switch axes lead in memory, so that each nest fills one contiguous piece
     inner = (*switched, *plain)
     full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
+    barred = Barred(grid, part.outputs, part.dims)
     for index, key in grid.keys(part.dims):
         nodes = [grid.output_node(name, key, part.dims) for name in part.outputs]
         piece_of: tuple[Any, ...] = (*index, ...)
@@ -199,18 +211,33 @@ def _fill(
             meter.add(points)
         else:
             ready = prepare(grid, key, plain, list(zip(nodes, kinds, strict=True)))
-            _fill_tiles(ready, [piece.reshape(-1) for piece in pieces], points, meter)
+            filled = [piece.reshape(-1) for piece in pieces]
+            _fill_tiles(ready, filled, points, meter, partial(barred.over, key))
     for name, array in zip(part.outputs, full, strict=True):
         yield name, (part.dims, array.transpose([inner.index(axis) for axis in part.dims]))
 
 
-def _fill_tiles(ready: Prepared, pieces: Sequence[NDArray[Any]], points: int, meter: Tally) -> None:
+def _fill_tiles(
+    ready: Prepared,
+    pieces: Sequence[NDArray[Any]],
+    points: int,
+    meter: Tally,
+    barred: Callable[[Numbers, Numbers], NDArray[np.bool_]],
+) -> None:
     meter.compile(ready.nest)
     tiling = ready.tiling(_target(points))
+    known = np.zeros(tiling.count, dtype=bool)
+    if points >= MANY:
+        known = barred(*boxes(tiling, ready.row, np.arange(tiling.count))[:2])
 
     def work(number: int) -> None:
-        bounds, _, size = tiling.bounds(number)
-        ready.run(bounds, 0, *pieces)
+        bounds, origin, size = tiling.bounds(number)
+        if known[number]:
+            for piece in pieces:
+                Barred.blank(piece[origin : origin + size])
+            meter.bar(size)
+        else:
+            ready.run(bounds, 0, *pieces)
         meter.add(size)
 
     in_threads(work, tiling.count)

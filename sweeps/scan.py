@@ -28,7 +28,8 @@ from sweeps.dataset import coordinates_by_axis, describe
 from sweeps.grid import FEASIBLE, Grid, Leaf
 from sweeps.reduce import smallest
 from sweeps.run import prepare
-from sweeps.streaming.tiles import Enclosures, Skipped, streamed
+from sweeps.streaming.enclosures import Enclosures
+from sweeps.streaming.tiles import Skipped, streamed
 from symbolic.errors import InfeasibleError
 from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, interpret_all, references, substitute, where
@@ -251,9 +252,8 @@ def _fused_one(
             ready.run(tiling.bounds(number)[0], 0, values, places)
         return values, places
 
-    row = grid.shape(dims[len(ready.nest.outer) :])
     known = Enclosures.of(grid, key, [objective], dims)
-    for values, places in streamed(tiling, row, known, better, work, skipped):
+    for values, places in streamed(tiling, ready.row, known, better, work, skipped):
         joined, at = np.concatenate([best, values]), np.concatenate([found, places])
         order = np.lexsort((at, joined))[:top]
         best, found = joined[order], at[order]

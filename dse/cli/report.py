@@ -62,6 +62,7 @@ def run_data(
         "store_bytes": size_of(store) if store is not None else None,
         "memory_bytes": None if store is not None else ds.nbytes,
         "kept_aside": done.kept,
+        "values_barred": done.barred,
         "failed": [asdict(failure) for failure in done.failed],
         "best": answer(best, order_of(study)).data() if best is not None else None,
     }
@@ -109,6 +110,9 @@ def run_text(data: dict[str, Any]) -> str:
             lines.append(f"continued: {there:,} tiles were stored before, {more:,} were computed")
     else:
         lines.append("nothing to do: the store of this study is finished")
+    if data["values_barred"]:
+        many = f"{data['values_barred']:,}"
+        lines.append(f"not computed: {many} values, in tiles where no point keeps the rules")
     lines += failures_text([Failure(**failure) for failure in data["failed"]])
     if data["best"] is not None:
         best = data["best"]

@@ -19,6 +19,7 @@ from sweeps.store.layout import Layout, Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, read_sealed, sealed
 from sweeps.store.skeleton import ROOT
+from sweeps.store.tiles import barred_in
 from sweeps.store.zones import ZONES, pack
 from symbolic.errors import DseError
 
@@ -47,7 +48,8 @@ class Watch:
 class Filled:
     """What a run has done: tiles computed now and before, seconds, how many points are feasible.
 
-    ``failed`` are those that could not be computed.
+    ``failed`` are those that could not be computed; ``barred`` is how many values needed no
+    computing, because no point of their tile keeps the rules.
     """
 
     computed: int
@@ -57,6 +59,7 @@ class Filled:
     compiling: float = 0.0
     feasible: int | None = None
     failed: tuple[Failure, ...] = ()
+    barred: int = 0
 
 
 class _Feasible:
@@ -153,6 +156,8 @@ def fill(
 
         def done(tile: Tile, record: Mapping[str, Any]) -> None:
             found.feasible.add(record)
+            if crew is None and barred_in(layout, layout.parts[tile.part])(tile):
+                tally.bar(tile.points)
             tally.add(tile.points, watch.best(record) if watch else None)
 
         job = compute_tiles(layout, medium, found.missing, tally, done, crew=crew)
@@ -172,6 +177,7 @@ def fill(
         compiling=now.compiling,
         feasible=found.feasible.total(),
         failed=tuple(job.failures),
+        barred=now.barred,
     )
 
 

@@ -21,12 +21,15 @@ from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, Summary, flat_places, sealed
 from sweeps.store.zarr_format import FILL, checksum, trailer
 from sweeps.store.zones import Ranges, cut_of
+from sweeps.streaming.enclosures import Barred
 from sweeps.tiling import Tiling
 
-__all__ = ["PIECE", "Recipe", "Source", "source_of", "store_tile"]
+__all__ = ["PIECE", "Recipe", "Source", "barred_in", "source_of", "store_tile"]
 
 #: Points computed at once: what they take stays in the cache until it is written.
 PIECE = 1 << 17
+#: Tiles of which it is asked together whether any point keeps the rules.
+_BLOCK = 1 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +83,10 @@ Given = Callable[[tuple[int, ...]], Prepared | list[NDArray[Any]]]
 class Source:
     """Computes the tiles of one part; buffers are its own, so a thread needs one for itself."""
 
-    def __init__(self, recipe: Recipe, given: Given) -> None:
-        self.recipe, self.given = recipe, given
+    def __init__(
+        self, recipe: Recipe, given: Given, barred: Callable[[Tile], bool] | None = None
+    ) -> None:
+        self.recipe, self.given, self.barred = recipe, given, barred
         self._buffers = [np.empty(0, dtype=dtype) for dtype in recipe.dtypes]
 
     def ready(self, tile: Tile) -> Prepared | None:
@@ -108,6 +113,10 @@ class Source:
         longest = tiling.bounds(0)[2]
         if self._buffers[0].size < longest:
             self._buffers = [np.empty(longest, dtype=b.dtype) for b in self._buffers]
+        known = self.barred is not None and self.barred(tile)
+        if known:
+            for buffer in self._buffers:
+                Barred.blank(buffer)
         for number in range(tiling.count):
             inner, origin, points = tiling.bounds(number)
             low = [int(a) + b for a, (b, _) in zip(inner[0::2], box, strict=True)]
@@ -116,7 +125,8 @@ class Source:
             ends = [bound for a, n in zip(low, extent, strict=True) for bound in (a, a + n)]
             ends = [*ends[: 2 * outer], start, start + math.prod(extent[outer:])]
             arrays = [buffer[:points] for buffer in self._buffers]
-            ready.run(np.array(ends, dtype=np.int64), _flat(low, shape), *arrays)
+            if not known:
+                ready.run(np.array(ends, dtype=np.int64), _flat(low, shape), *arrays)
             yield origin, arrays
 
 
@@ -142,7 +152,55 @@ def source_of(layout: Layout, part: Part, *, small: bool | None = None) -> Sourc
         kinds = [grid.kind(name) for name in recipe.names]
         return prepare(grid, key, plain, list(zip(nodes, kinds, strict=True)))
 
-    return Source(recipe, given)
+    return Source(recipe, given, barred_in(layout, part))
+
+
+class _Known:
+    """Which tiles of a part hold no point that keeps the rules; asked of many tiles at once."""
+
+    def __init__(self, layout: Layout, part: Part) -> None:
+        self.grid, self.part = layout.grid, part
+        self.barred = Barred(layout.grid, part.outputs, part.dims)
+        self.computed = Recipe.of(layout, part).small  # at once, by NumPy
+        self.last = -1, np.zeros(0, dtype=bool)
+
+    def __call__(self, tile: Tile) -> bool:
+        """Whether a tile is one of them."""
+        if self.computed:
+            return False
+        block, at = divmod(_flat(tile.place, self.part.counts), _BLOCK)
+        known, found = self.last
+        if known != block:
+            found = self._look(block)
+            self.last = block, found
+        return bool(found[at])
+
+    def _look(self, block: int) -> NDArray[np.bool_]:
+        part, axes = self.part, self.grid.axes
+        last = min((block + 1) * _BLOCK, math.prod(part.counts))
+        numbers = np.arange(block * _BLOCK, last)
+        place = np.stack(np.unravel_index(numbers, part.counts))
+        chunk, shape = np.array(part.chunk), np.array(part.shape)
+        low = place * chunk[:, None]
+        high = np.minimum(low + chunk[:, None], shape[:, None]) - 1
+        plain = [k for k, axis in enumerate(part.dims) if axis not in self.grid.switch_axes]
+        found = np.zeros(numbers.size, dtype=bool)
+        switched = [k for k, axis in enumerate(part.dims) if axis in self.grid.switch_axes]
+        for at in {tuple(column) for column in low[switched].T.tolist()}:
+            chosen = np.all(low[switched] == np.array(at, dtype=np.int64).reshape(-1, 1), axis=0)
+            index = dict(zip([part.dims[k] for k in switched], at, strict=True))
+            key = tuple(axes[a].labels[index.get(a, 0)] for a in self.grid.switch_axes)
+            corners = low[plain][:, chosen], high[plain][:, chosen]
+            found[chosen] = self.barred.over(key, *corners)
+        return found
+
+
+def barred_in(layout: Layout, part: Part) -> Callable[[Tile], bool]:
+    """Tells of the tiles of a part whether no point there keeps the rules; one a part."""
+    known: Callable[[Tile], bool] = layout.grid.kept.setdefault(
+        ("barred", layout.expand, part.number), _Known(layout, part)
+    )
+    return known
 
 
 def store_tile(

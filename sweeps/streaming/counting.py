@@ -20,7 +20,8 @@ from sweeps.dataset import assemble
 from sweeps.grid import FEASIBLE, Grid
 from sweeps.questions import Table
 from sweeps.run import prepare
-from sweeps.streaming.tiles import Enclosures, Skipped, streamed
+from sweeps.streaming.enclosures import Enclosures
+from sweeps.streaming.tiles import Skipped, streamed
 from sweeps.streaming.values import SMALL, conditions_of, pieces
 from symbolic.ops import Node, both, constant, reference, references
 
@@ -144,9 +145,8 @@ def _count(
             found += int(np.count_nonzero(holds[:size]))
         return found
 
-    row = grid.shape(dims[len(ready.nest.outer) :])
     known = Enclosures.of(grid, key, [node], dims)
-    return sum(streamed(tiling, row, known, keep, work, skipped)) + certain
+    return sum(streamed(tiling, ready.row, known, keep, work, skipped)) + certain
 
 
 def _told(

@@ -16,16 +16,27 @@ from sweeps.dataset import describe
 from sweeps.grid import FEASIBLE, Grid
 from sweeps.questions import Table
 from sweeps.run import prepare
-from sweeps.streaming.tiles import PIECE, Enclosures, Skipped, streamed
+from sweeps.streaming.enclosures import Enclosures
+from sweeps.streaming.tiles import PIECE, Skipped, streamed
 from sweeps.tiling import Tiling
 from symbolic.expression import parse
-from symbolic.ops import interpret_all, references, substitute
+from symbolic.ops import both, constant, interpret_all, references, substitute, where
 from symbolic.quantities import Quantity
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["GridValues", "Part", "TableValues", "Values", "conditions_of", "pieces"]
+__all__ = [
+    "SMALL",
+    "Floats",
+    "GridValues",
+    "Part",
+    "TableValues",
+    "Truths",
+    "Values",
+    "conditions_of",
+    "pieces",
+]
 
 #: Below this many points no nest is compiled; points of a Dataset that are read together.
 SMALL, BLOCK = 1 << 16, 1 << 21
@@ -95,6 +106,8 @@ class GridValues:
         grid = self.grid
         graph = grid.graphs[key]
         value = substitute(self.node, {name: graph.flat(name) for name in references(self.node)})
+        if failed := grid.computed(value, key):
+            value = constant(where(both(*failed), value, math.nan))
         nodes = [value, grid.feasible_node(key)] if grid.conditions else [value]
         if math.prod(grid.shape(dims)) <= SMALL:
             yield _fed(make(), grid.evaluate(nodes, key, dims))
@@ -122,17 +135,17 @@ class GridValues:
                 worth &= np.any(ranges, axis=0)
             return worth
 
-        row = grid.shape(dims[len(ready.nest.outer) :])
         known = Enclosures.of(grid, key, nodes, dims) if grid.conditions or within else None
-        yield from streamed(tiling, row, known, keep, work, self.skipped)
+
+        yield from streamed(tiling, ready.row, known, keep, work, self.skipped)
 
 
 class TableValues:
     """A formula over a Dataset: in memory, or read chunk by chunk."""
 
-    def __init__(self, ds: xr.Dataset, text: str, where: Sequence[str]) -> None:
-        self.ds, self.text, self.where = ds, text, tuple(where)
-        table = Table(ds, where)
+    def __init__(self, ds: xr.Dataset, text: str, conditions: Sequence[str]) -> None:
+        self.ds, self.text, self.where = ds, text, tuple(conditions)
+        table = Table(ds, conditions)
         self.node = parse(text, table.quantities)
         self.dims = table.dims([self.node, *table.conditions])
         self.names = list(references(self.node, *table.conditions))
@@ -140,7 +153,7 @@ class TableValues:
         self.axes = table.axes
         self.points = math.prod(table.axes.values())
         self.weight = self.points // math.prod(table.axes[dim] for dim in self.dims)
-        self.conditions = conditions_of(ds, where)
+        self.conditions = conditions_of(ds, conditions)
         self.row = table.quantities.get(text)
         self.attributes = dict(ds[text].attrs) if self.row is not None else {"long_name": text}
         self.skipped = Skipped()
@@ -169,11 +182,11 @@ def _fed(part: P, arrays: Sequence[Any]) -> P:
     return part
 
 
-def conditions_of(ds: xr.Dataset, where: Sequence[str]) -> tuple[str, ...]:
+def conditions_of(ds: xr.Dataset, further: Sequence[str]) -> tuple[str, ...]:
     """The conditions that a Dataset carries, and those of a question."""
     carried = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
     texts = [text for text in carried.split("; ") if text] or [FEASIBLE] * (FEASIBLE in ds)
-    return tuple(dict.fromkeys([*texts, *where]))
+    return tuple(dict.fromkeys([*texts, *further]))
 
 
 def pieces(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:

@@ -18,14 +18,16 @@ from hypothesis import strategies as st
 import dse
 import sweeps.emit
 import sweeps.pareto
+import sweeps.run
 import sweeps.scan
+import sweeps.store.layout
 import sweeps.streaming.counting
 import sweeps.streaming.spread
 import sweeps.streaming.tiles
 import sweeps.streaming.values
 from dse import DseError, Study
+from sweeps.streaming.enclosures import Enclosures, boxes
 from sweeps.streaming.spread import Bins, Digits
-from sweeps.streaming.tiles import Enclosures, boxes
 from sweeps.tiling import Tiling
 from symbolic.errors import InfeasibleError
 from symbolic.ops import reference
@@ -472,3 +474,60 @@ def test_edges_may_have_units() -> None:
 def test_what_cannot_be_asked_is_told(ask: Any, said: str) -> None:
     with pytest.raises(DseError, match=said):
         ask(Study(**LARGE))
+
+
+# --- what is stored
+
+
+@pytest.mark.parametrize("expand", [False, True])
+def test_tiles_that_no_rule_leaves_anything_of_are_not_computed(
+    monkeypatch: pytest.MonkeyPatch, expand: bool
+) -> None:
+    """A rule makes NaN and -1, which need no computing; ``where`` only marks, and values stay."""
+    study = Study(**LARGE, where="toy_load > 10 and toy_unit > 5")
+    monkeypatch.setattr(sweeps.run, "TILE", TILE)
+    seen: list[Any] = []
+    plain = study.run(expand=expand, progress=seen.append)
+    assert seen[-1].barred == 0
+    monkeypatch.setattr(sweeps.run, "MANY", 0)
+    pruned = Study(**LARGE, where=study.where).run(expand=expand, progress=seen.append)
+    assert pruned.identical(plain)
+    for name in plain.data_vars:
+        assert pruned[name].values.tobytes() == plain[name].values.tobytes()
+    broken = plain["toy_load"] > 60
+    values = plain["toy_cost"].where(~broken, 0)
+    assert bool(values.notnull().all())
+    assert bool(plain["toy_cost"].where(broken, 0).sum() == 0)
+    rules = 0.4 if expand else 0.2  # of the outputs over fewer axes there are few values
+    assert seen[-1].done == seen[-1].total
+    assert rules * seen[-1].total <= seen[-1].barred < 0.6 * seen[-1].total
+
+
+@pytest.mark.parametrize("switch", [False, True])
+def test_tiles_of_a_store_are_the_same_whether_computed_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, switch: bool
+) -> None:
+    from dse.runner import run
+    from sweeps.streaming.enclosures import Barred
+
+    axes = {"toy_load": LARGE["axes"]["toy_load"], "toy_unit": {"linspace": [1, 9, 40]}}
+    axes |= {"toy_shape": ["steep", "flat"]} if switch else {}
+    spec = {**LARGE, "axes": axes, "set": {"toy_kind": "x", "toy_share": 0.5}}
+    monkeypatch.setattr(sweeps.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.store.layout, "TILE", TILE)
+    done = run(Study(**spec), store=tmp_path / "known.zarr")
+    values = 4000 * (2 if switch else 1) + 100  # toy_waste and toy_state lie along toy_load alone
+    assert 0.3 * values < done.barred <= 0.4 * values
+    with monkeypatch.context() as patch:
+        patch.setattr(Barred, "over", lambda self, key, low, high: np.zeros(low.shape[1], bool))
+        assert run(Study(**spec), store=tmp_path / "computed.zarr").barred == 0
+    files = {
+        name: {
+            path.relative_to(tmp_path / name): path.read_bytes()
+            for path in (tmp_path / name).rglob("*")
+            if path.is_file()
+        }
+        for name in ("known.zarr", "computed.zarr")
+    }
+    assert files["known.zarr"] == files["computed.zarr"]
+    assert len(files["known.zarr"]) > 20
