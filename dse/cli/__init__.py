@@ -294,8 +294,7 @@ def export(store: str, out: str, as_json: bool) -> None:
 
 
 for command in (
-    *(add, advise, count, disagreement, explain, fit, histogram, imbalance, import_measured),
-    *(borders, machines, meets, models, plot, quantiles, ranges),
-    *(sensitivity, verify, workloads),
+    *(add, advise, borders, count, disagreement, explain, fit, histogram, imbalance, verify),
+    *(import_measured, machines, meets, models, plot, quantiles, ranges, sensitivity, workloads),
 ):
     main.add_command(command)
