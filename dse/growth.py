@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from sweeps.progress import Progress
+    from sweeps.store.fill import Filled
     from sweeps.store.medium import Medium
 
 __all__ = ["add", "grow", "refused", "smaller", "widened"]
@@ -82,7 +83,9 @@ def _is_of(medium: Medium, study: Study, *, expand: bool) -> bool:
     return all(tree.get(key) == ours[key] for key in ("identity", "chunks"))
 
 
-def grow(study: Study, medium: Medium, *, expand: bool, listener: Listener | None = None) -> None:
+def grow(
+    study: Study, medium: Medium, *, expand: bool, listener: Listener | None = None
+) -> Filled | None:
     """Make a finished store that of a larger study; only what is new is computed.
 
     The larger one is built beside it, of what it holds and of the rest, and takes its place when it
@@ -106,14 +109,13 @@ def grow(study: Study, medium: Medium, *, expand: bool, listener: Listener | Non
     before = smaller(study, medium, expand=expand)
     if before is None:
         belongs(medium, identity)  # names the difference
-        return
+        return None
     if stored(medium.name) is None:
         raise DseError(f"{medium.name} is no store of a run")
     held = set(before.grid().outputs) - set(study.grid().outputs)
     if held:
         study = replace(study, outputs=(*study.grid().outputs, *sorted(held)), best=None)
-        grow(study, medium, expand=expand, listener=listener)
-        return
+        return grow(study, medium, expand=expand, listener=listener)
     beside = medium_of(medium.beside())
     with medium.claim():
         if beside.exists() and not _is_of_safely(beside, study, expand=expand):
@@ -133,6 +135,7 @@ def grow(study: Study, medium: Medium, *, expand: bool, listener: Listener | Non
                 f"failed, the first at {first}"
             )
         take_place(beside, medium)
+    return filled
 
 
 def _is_of_safely(medium: Medium, study: Study, *, expand: bool) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,11 +21,13 @@ import sweeps.run
 import sweeps.store.layout
 import sweeps.store.tiles
 from dse import DseError, Study
+from dse.cli import main
 from sweeps.store.tiles import Source
 from symbolic.errors import InfeasibleError
 from tests.dse.killing import files
 from tests.oracles.compare import identical
 
+ROOT = Path(__file__).parents[2]
 SPECS: dict[str, dict[str, Any]] = {
     "numbers and switches": {
         "model": "transit",
@@ -156,6 +162,12 @@ def test_adding_keeps_what_is_there(tmp_path: Path) -> None:
     other = Study(**{**spec, "outputs": ["occupancy", "time"]}).run(store=path)
     assert set(other.data_vars) == {"time", "occupancy", "feasible"}
     assert heard == []
+    longer = {**spec["axes"], "active_sms": [3, 7, 10, 16, 30]}
+    found = Study(**{**spec, "axes": longer, "outputs": ["time"]}).run(store=path, extend=True)
+    assert list(found.data_vars) == ["time", "feasible"]
+    wide = Study(**{**spec, "axes": longer, "outputs": ["time", "occupancy"]})
+    wide.run(store=tmp_path / "longer.zarr")
+    assert files(path) == files(tmp_path / "longer.zarr")
     assert dse.verify(path).damages == ()
     with pytest.raises(DseError, match="no_such"):
         dse.add(path, "no_such")
@@ -281,3 +293,32 @@ def test_a_study_lists_its_ties(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert found[name].values.tolist() == expected[name].values.tolist()
     with pytest.raises(DseError, match="leave method out"):
         study.optimum(minimize="bound", ties=True, method="certified")
+
+
+@pytest.mark.parametrize("exchange", [[], ["no"]])
+def test_kills(exchange: list[str]) -> None:
+    command = [sys.executable, "-m", "tests.dse.growing", "2", "3", "3", *exchange]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["kills"] >= 5
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    file, path, run = tmp_path / "study.toml", str(tmp_path / "a.zarr"), CliRunner().invoke
+    text = (
+        'model = "transit"\noutputs = ["cs_throughput"]\n[axes]\nthreads = [1, 2, 3]\n'
+        "[set]\nintensity = 10\nlanes_width = 32\nms_peak = 1\nmem_latency = 600\n"
+    )
+    file.write_text(text)
+    assert run(main, ["run", str(file), "--store", path]).exit_code == 0
+    file.write_text(text.replace("3]", "3, 900, 901]"))
+    refused = run(main, ["run", str(file), "--store", path])
+    assert refused.exit_code == 2
+    assert "--extend" in refused.stderr
+    said = run(main, ["run", str(file), "--store", path, "--extend", "--json"])
+    assert json.loads(said.stdout)["computed"] is True
+    said = run(main, ["add", path, "ms_throughput", "--json"])
+    assert json.loads(said.stdout)["outputs"] == ["cs_throughput", "ms_throughput"]
+    assert "holds cs_throughput, ms_throughput" in run(main, ["add", path, "bound"]).stdout[:99]
+    said = run(main, ["optimum", path, "--maximize", "ms_transition", "--ties", "--json"])
+    assert len(json.loads(said.stdout)["rows"]) == 5
