@@ -57,8 +57,8 @@ def _skipped(data: dict[str, Any]) -> str:
 
 def _feasible(data: dict[str, Any]) -> str:
     """How many are feasible, as text."""
-    share = f"{data['feasible_points'] / data['points']:.3g}" if data["points"] else "0"
-    said = f"{data['feasible_points']:,} of {data['points']:,} configurations ({share} of them)"
+    share = f"{100 * data['feasible_points'] / data['points']:.3g} %"
+    said = f"{data['feasible_points']:,} of {data['points']:,} configurations ({share})"
     where = f", where {' and '.join(data['conditions'])}" if data["conditions"] else ""
     return f"feasible: {said}{where}{_skipped(data)}"
 
