@@ -80,6 +80,8 @@ and looked at {looked}.
 * Dynamic power grows with the cube of the core clock, for the voltage follows it (Hong 2012,
   Eq. 107).
 * Clocks above the nominal ones are taken as reached.
+
+How close other searches come on the same spaces: [searches without a proof](peers.md).
 """
 
 
