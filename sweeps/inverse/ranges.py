@@ -19,12 +19,14 @@ from symbolic.intervals import Interval
 from symbolic.monotone import EVERY, Trend, trend_number, trends
 from symbolic.ops import Node, constant, interpret_all, references
 
-__all__ = ["Spread", "least", "survivors"]
+__all__ = ["TOGETHER", "Spread", "least", "survivors"]
 
 Floats = NDArray[np.float64]
 
-#: Rounds of halving; pieces of all configurations together; how close is close.
-ROUNDS, PIECES, CLOSE = 20, 1 << 14, 1e-4
+#: Rounds of halving; pieces of a configuration, on average; how close is close.
+ROUNDS, PIECES, CLOSE = 20, 32, 1e-4
+#: Configurations looked at together.
+TOGETHER = 1 << 11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,17 +88,17 @@ class Spread:
         return sides[0], sides[1]
 
 
-def least(spread: Spread, *, rounds: int = ROUNDS) -> Floats:
+def least(spread: Spread, *, pieces: int = PIECES) -> Floats:
     """For each configuration a number below which the quantity is certain not to fall.
 
-    It is attained, or all but, where the rounds suffice; NaN where the quantity may be NaN.
+    It is attained, or all but, where so many pieces suffice; NaN where the quantity may be NaN.
     """
     owner = np.arange(spread.count)
     low, high = spread.ends(owner)
     bound = np.full(spread.count, math.inf)
     attained = np.full(spread.count, math.inf)
     undefined = np.zeros(spread.count, dtype=bool)
-    for turn in range(rounds + 1):
+    for turn in range(ROUNDS + 1):
         trend = spread.trend(owner, low, high)
         below = np.broadcast_to(trend.range.lo, owner.shape)
         if trend.range.undefined is not False:
@@ -109,7 +111,7 @@ def least(spread: Spread, *, rounds: int = ROUNDS) -> Floats:
         np.fmin.at(attained, owner, here)
         below = np.where(point, here, below)  # it goes one way along all: the end is the extreme
         goal = attained[owner]
-        last = turn == rounds or owner.size > PIECES
+        last = turn == ROUNDS or 2 * owner.size > pieces * spread.count
         near = np.where(np.isfinite(goal), CLOSE * np.abs(goal), 0.0)
         done = point | last | (below >= goal - near) | undefined[owner]
         np.fmin.at(bound, owner[done], below[done])
@@ -198,7 +200,7 @@ def survivors(
     ]
     while stack:
         cell, some, count = stack.pop()
-        low, high = _both(_part(spread, cell, some))
+        low, high = _both(spread, cell, some)
         beaten = low > np.nanmin(np.where(sure[some], high, math.inf), initial=math.inf)
         some = some[~beaten]
         if not names or count >= cells or some.size < 2 or found[some].all():
@@ -211,10 +213,15 @@ def survivors(
     return found
 
 
-def _both(spread: Spread) -> tuple[Floats, Floats]:
-    """The least and the most, without halving."""
-    turned = replace(spread, root=constant(-1.0 * spread.root))
-    return least(spread, rounds=0), -least(turned, rounds=0)
+def _both(spread: Spread, cell: Mapping[str, tuple[float, float]], some: Any) -> Any:
+    """The least and the most within a cell of the inputs, without halving."""
+    ends = np.empty((2, some.size))
+    for first in range(0, some.size, TOGETHER):
+        block = slice(first, first + TOGETHER)
+        part = _part(spread, cell, some[block])
+        ends[0, block] = least(part, pieces=1)
+        ends[1, block] = -least(replace(part, root=constant(-1.0 * part.root)), pieces=1)
+    return ends
 
 
 def _part(spread: Spread, cell: Mapping[str, tuple[float, float]], some: Any) -> Spread:

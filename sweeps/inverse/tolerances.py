@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.grid import Grid, Leaf
-from sweeps.inverse.ranges import Spread, least, survivors
+from sweeps.inverse.ranges import TOGETHER, Spread, least, survivors
 from symbolic.ops import Node, constant, references, where
 
 __all__ = ["Uncertain", "can_be_best", "extremes", "spread_dims"]
 
 Floats = NDArray[np.float64]
 
-#: Configurations looked at together.
-TOGETHER = 1 << 10
+#: Pieces of all configurations, and of one at most.
+ALL_PIECES, PIECES = 1 << 18, 1 << 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +51,16 @@ def extremes(
     dims: Sequence[str],
     inputs: Sequence[Uncertain],
     rules: Mapping[tuple[str, ...], Node],
+    *,
+    halved: bool = True,
 ) -> tuple[Floats, Floats]:
     """The least and the most of a node at each configuration, as far as rules allow the inputs.
 
-    Infinite, the wrong way round, where they allow none.
+    Infinite, the wrong way round, where they allow none. ``halved``: the ends are drawn together
+    where that takes pieces.
     """
     found = np.empty((2, *grid.shape(dims)))
+    pieces = min(max(ALL_PIECES // max(found.size, 1), 1), PIECES) if halved else 1
     switched = [dim for dim in dims if dim in grid.switch_axes]
     plain = [dim for dim in dims if dim not in grid.switch_axes]
     moved = np.moveaxis(found, [1 + dims.index(d) for d in switched], range(1, 1 + len(switched)))
@@ -70,7 +74,7 @@ def extremes(
                 root = constant(root if side == 0 else -1.0 * root)
                 root = constant(where(rules[key], root, math.inf)) if key in rules else root
                 spread = _spread(grid, key, root, plain, inputs, numbers)
-                flat[side, numbers] = sign * least(spread)
+                flat[side, numbers] = sign * least(spread, pieces=pieces)
         place: Any = (slice(None), *index)
         moved[place] = flat.reshape(2, *grid.shape(plain))
     return found[0], found[1]
@@ -122,7 +126,7 @@ def can_be_best(
     hold switches, configurations under different labels are compared by their extremes alone.
     """
     sure, may = held
-    low, high = extremes(grid, roots, dims, inputs, {})
+    low, high = extremes(grid, roots, dims, inputs, {}, halved=False)
     found = may & ~(low > np.nanmin(np.where(sure, high, math.inf), initial=math.inf))
     if any(dim in grid.switch_axes for dim in dims):
         return np.asarray(found)

@@ -21,6 +21,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 TOUR = ROOT / "docs" / "tour.md"
+QUESTIONS = ROOT / "docs" / "questions.md"
 SPACES = ROOT / "docs" / "large-spaces.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -44,7 +45,7 @@ def read_blocks(page: Path) -> list[Block]:
     return found
 
 
-BLOCKS = {page: read_blocks(page) for page in (README, TOUR, SPACES)}
+BLOCKS = {page: read_blocks(page) for page in (README, TOUR, QUESTIONS, SPACES)}
 FILES = [block for blocks in BLOCKS.values() for block in blocks if block.file]
 each_page = pytest.mark.parametrize("page", BLOCKS, ids=lambda page: page.name)
 
