@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,9 @@ from symbolic.errors import DseError
 __all__ = ["opened"]
 
 _PATIENCE = 10
+_ENDED = ("closed", "failed")
+#: Seconds between two looks at whether all processes are there.
+_LOOK = 1.0
 
 
 @contextmanager
@@ -62,7 +66,11 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | No
             dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         )
-        with cluster, Client(cluster, set_as_default=False) as made:
+        with (
+            cluster,
+            Client(cluster, set_as_default=False) as made,
+            _kept(cluster, workers),
+        ):
             made.register_plugin(Unmoved())
             yield Workers(made)
     elif isinstance(client, str):
@@ -82,3 +90,28 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | No
             f"client = {client!r}: expected a distributed.Client that waits (not an asynchronous "
             "one), or the address of a scheduler"
         )
+
+
+@contextmanager
+def _kept(cluster: Any, count: int) -> Iterator[None]:
+    """Starts anew what dask gives up: a process that ended while it began, or took long to."""
+    over = threading.Event()
+
+    def look() -> None:  # in the thread of the cluster
+        ended = [n for n, each in cluster.workers.items() if each.status.name in _ENDED]
+        for name in ended:
+            del cluster.workers[name]
+        if len(cluster.workers) < count and not over.is_set():
+            cluster.scale(count)
+
+    def watch() -> None:
+        while not over.wait(_LOOK):
+            cluster.loop.add_callback(look)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
