@@ -43,16 +43,29 @@ class _Set:
         self.certain: list[Boxes] = []
         self.open: list[Boxes] = []
         self.bounded = 0
+        self.compared = [node for node in problem.steps if node.op in ("less", "less_equal")]
 
     @property
     def size(self) -> int:
         return sum(boxes.lo.shape[1] for boxes in (*self.certain, *self.open))
 
-    def judge(self, boxes: Boxes) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which boxes meet the conditions for certain, and which may somewhere."""
+    def judge(self, boxes: Boxes) -> tuple[Any, Any, Any]:
+        """Which boxes meet the conditions for certain, which may somewhere, and how wide they are.
+
+        As wide as the numbers are far apart between which a comparison is open.
+        """
         self.bounded += boxes.lo.shape[1]
-        trend = self.problem.trends(boxes)[id(self.problem.root)]
+        steps = self.problem.trends(boxes)
+        trend = steps[id(self.problem.root)]
         shape = (boxes.lo.shape[1],)
+        width = np.zeros(shape)
+        for node in self.compared:
+            found = steps[id(node)].range
+            open_ = np.broadcast_to(found.possible & ~np.asarray(found.certain), shape)
+            for arg in node.args:
+                side = steps[id(arg)].range
+                apart = (side.hi - side.lo) / np.maximum(np.abs(side.lo), np.abs(side.hi))
+                width = width + np.where(open_, np.nan_to_num(np.minimum(apart, 2.0)), 0.0)
         certain = np.broadcast_to(trend.range.hi == 0, shape)
         possible = np.broadcast_to(trend.range.lo == 0, shape)
         up, down = (np.broadcast_to(part, shape) for part in (trend.up, trend.down))
@@ -65,10 +78,10 @@ class _Set:
             certain, possible = certain.copy(), possible.copy()
             certain[one_way] = self.problem.values(worst) == 0
             possible[one_way] = self.problem.values(best) == 0
-        return certain, possible
+        return certain, possible, width
 
     def enter(self, boxes: Boxes) -> None:
-        certain, possible = self.judge(boxes)
+        certain, possible, _ = self.judge(boxes)
         if certain.any():
             self.certain.append(boxes.take(certain))
         left = boxes.take(possible & ~certain)
@@ -102,11 +115,11 @@ class _Set:
         axis_of = np.zeros(chosen.size, dtype=np.int64)
         for axis in range(len(boxes.lo)):
             length = boxes.hi[axis] - boxes.lo[axis]
-            decided = np.zeros(chosen.size)
+            left = np.zeros(chosen.size)
             for half in _halves(boxes, np.full(chosen.size, axis)):
-                certain, possible = self.judge(half)
-                decided += np.where(certain | ~possible, half.points, 0.0)
-            score = np.where(length > 0, decided / boxes.points + 1e-3 * length / (length + 1), -1)
+                certain, possible, width = self.judge(half)
+                left += np.where(certain | ~possible, 0.0, half.points / boxes.points * width)
+            score = np.where(length > 0, 1.0 / (left + 1e-9 / (length + 1.0)), -1.0)
             better = score > best
             best, axis_of = np.where(better, score, best), np.where(better, axis, axis_of)
         for half in _halves(boxes, axis_of):
