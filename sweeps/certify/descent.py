@@ -11,30 +11,26 @@ from sweeps.certify.search import Least, Tally
 
 __all__ = ["descend"]
 
-#: Points drawn and how many of the best are improved: at first, and where a proof takes long.
-_QUICK, _THOROUGH = (1 << 8, 2), (1 << 12, 4)
+#: Points drawn, and how many of the best are improved.
+_DRAWN, _KEPT = 1 << 12, 4
 #: Values tried along an axis; points tried along a pair of axes; rounds.
 _ALONG, _PAIR, _ROUNDS = 1 << 12, 1 << 12, 50
 
 
-def descend(problem: Problem, goal: Least, tally: Tally, *, thorough: bool = False) -> None:
-    """Offer the goal what coordinate descent finds from a few starts, the same each time.
-
-    ``thorough`` begins at more points, and changes pairs of axes together.
-    """
+def descend(problem: Problem, goal: Least, tally: Tally) -> None:
+    """Offer the goal what coordinate descent finds from a few starts, the same each time."""
     rng = np.random.default_rng(0)
     sizes = problem.sizes
-    count, kept = _THOROUGH if thorough else _QUICK
-    drawn = rng.integers(0, sizes[:, None], (len(sizes), count if len(sizes) else 1))
+    drawn = rng.integers(0, sizes[:, None], (len(sizes), _DRAWN if len(sizes) else 1))
     drawn[:, 0], drawn[:, -1] = 0, sizes - 1
     values = problem.values(drawn)
     tally.visited += values.size
-    order = np.argsort(values, kind="stable")[:kept]
+    order = np.argsort(values, kind="stable")[:_KEPT]
     for number in order[values[order] < np.inf]:
         begun = drawn[:, number]
         place, value = _improved(problem, begun, float(values[number]), 1, tally)
         goal.offer(place[:, None], np.array([value]))
-    if thorough and goal.place is not None:
+    if goal.place is not None:
         place, value = _improved(problem, goal.place, goal.value, 2, tally)
         goal.offer(place[:, None], np.array([value]))
 

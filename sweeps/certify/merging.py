@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.certify.boxes import Indices, Problem
+from sweeps.fold import folded
 from sweeps.grid import Leaf
 from symbolic.ops import Node, constant, interpret_all, reference, references, walk
 
@@ -54,6 +55,25 @@ class Space:
                 return number, table[axes.index(axis)]
         raise KeyError(axis)
 
+    def only(self, number: int, chosen: Indices) -> Space:
+        """The part with some rows of one axis."""
+        problem = self.problem
+        name = problem.dims[number]
+        if len(self.rows[number][0]) > 1:  # halves of what is left should be alike, too
+            own = [leaf.array for leaf in problem.used.values() if leaf.axes == (name,)]
+            chosen = chosen[_alike(np.stack(own)[:, chosen].astype(np.float64))]
+        leaves = {
+            key: Leaf(axes=leaf.axes, array=leaf.array.take(chosen, axis=leaf.axes.index(name)))
+            if name in leaf.axes
+            else leaf
+            for key, leaf in problem.used.items()
+        }
+        sizes = dict(zip(problem.dims, problem.sizes.tolist(), strict=True))
+        rows = list(self.rows)
+        rows[number] = rows[number][0], rows[number][1][:, chosen]
+        part = Problem(problem.root, leaves, {**sizes, name: chosen.size})
+        return Space(problem=part, rows=tuple(rows), fixed=self.fixed)
+
 
 def reduced(
     root: Node, leaves: Mapping[str, Leaf], sizes: Mapping[str, int], fixed: Mapping[str, int]
@@ -65,6 +85,8 @@ def reduced(
         index = tuple(fixed.get(axis, slice(None)) for axis in leaf.axes)
         axes = tuple(axis for axis in leaf.axes if axis not in fixed)
         used[name] = Leaf(axes=axes, array=np.asarray(leaf.array[index]))
+    plain = {name: float(leaf.array) for name, leaf in used.items() if not leaf.axes}
+    root = folded([root], plain, {})[0][0]
     known = {axis: index for axis, index in fixed.items() if axis in sizes}
     left = {axis: size for axis, size in sizes.items() if axis not in fixed}
     merging = _Merging(root, used, left)

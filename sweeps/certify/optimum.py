@@ -15,7 +15,7 @@ from sweeps.answers import Chosen, Goal, check_top, per_axes
 from sweeps.certify.descent import descend
 from sweeps.certify.earliest import first_place
 from sweeps.certify.merging import reduced
-from sweeps.certify.search import Least, Tally, search
+from sweeps.certify.search import Least, Tally, ready, search
 from sweeps.check import check, enclosed
 from sweeps.grid import Grid, Leaf
 from sweeps.scan import answer_grid, dims_of, grid_optimum, objective_node
@@ -120,6 +120,7 @@ def certified_optimum(
     if top != 1:
         raise DseError(f"top = {top}: only the best is certified; ask method='scan' for more")
     _check_limits(time_limit, gap)
+    ready()  # once a process, and no part of the time that is limited
     began = time.monotonic()
     deadline = math.inf if time_limit is None else began + time_limit
     roots = {key: objective_node(grid, key, goal) for key in grid.graphs}
@@ -227,11 +228,7 @@ def _best(
         least = bound = math.inf
         for goal, space in zip(goals, spaces, strict=True):
             goal.heed(least)
-            descend(space.problem, goal, tally)
-            least = goal.value
-        for goal, space in zip(goals, spaces, strict=True):
-            goal.heed(least)
-            improve = partial(descend, space.problem, goal, tally, thorough=True)
+            improve = partial(descend, space.problem, goal, tally)
             bound = min(bound, search(space.problem, goal, tally, improve), goal.aside)
             least = goal.value
         bound = min(bound, least)

@@ -42,6 +42,8 @@ LONGER = {
     "symbolic/intervals.py": "the primitives over enclosures, side by side",
     "symbolic/closed_form.py": "the primitives in SymPy, side by side, and what reads them",
     "dse/study.py": "one class: all that a study is asked, each with its parameters",
+    "sweeps/certify/machine/enclose.py": "the primitives over boxes, side by side",
+    "sweeps/certify/machine/relax.py": "the primitives as planes, side by side",
     "sweeps/emit.py": "one emitter: where each step of a nest stands",
     "stochastic/work/pmf.py": "one class: how a law is built, what it tells, what becomes of it",
 }

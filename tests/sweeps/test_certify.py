@@ -1,17 +1,12 @@
 """The certified optimum: equal to a scan of every point, and what it proves is true.
 
-More random studies by
-
-    DSE_STUDIES=2000 python -m pytest tests/sweeps/test_certify.py -k equal
+More random studies, and larger, by ``python -m tests.sweeps.certifying 500``.
 """
 
 from __future__ import annotations
 
-import os
-import random
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,106 +19,19 @@ import sweeps.certify.search
 import sweeps.check
 from sweeps.answers import one_goal
 from sweeps.certify.boxes import Boxes, Extremes, Problem
-from sweeps.certify.leaves import Scanner
 from sweeps.certify.merging import reduced
 from sweeps.grid import Leaf
 from sweeps.scan import dims_of, objective_node
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.monotone import trends
-from tests.one_source.points import point
-
-STUDIES = int(os.environ.get("DSE_STUDIES", "200"))
-MODELS = {
-    "transit": {"supply": ["sharp", "smooth"]},
-    "transit_time + transit": {},
-    "mwp_cwp": {"waves": ["fluid", "whole"], "rounding": ["continuous", "whole"]},
-    "occupancy + mwp_cwp": {"granularity": ["none", "cuda"]},
-    "ipp": {},
-    "apsp": {"latency_hiding": ["modelled", "assumed"]},
-    "clock_scaling": {},
-    "energy_roofline": {},
-    "heterogeneous": {},
-    "temperature": {},
-}
+from tests.sweeps.certifying import answer, compared, study
 
 
-def study(seed: int) -> tuple[dse.Study, dict[str, Any]]:
-    """A model, some axes of few values, the rest set; an objective and constraints."""
-    rng = random.Random(seed)
-    name = rng.choice(list(MODELS))
-    model = dse.model(name)
-    needs = [n for n in model.inputs if not model.quantity(n).is_label]
-    held = {n: float(v) for n, v in point(model.quantities, needs, rng, edges=0.1).items()}
-    axes: dict[str, Any] = {}
-    for need in rng.sample(needs, min(len(needs), rng.randint(1, 5))):
-        drawn = {
-            float(point(model.quantities, [need], rng)[need]) for _ in range(rng.randint(1, 7))
-        }
-        values = list(drawn)
-        rng.shuffle(values) if rng.random() < 0.3 else values.sort()
-        axes[need] = values
-        del held[need]
-    if len(axes) > 1 and rng.random() < 0.2:
-        a, b = list(axes)[:2]
-        size = min(len(axes[a]), len(axes[b]))
-        axes["pair"] = {"zip": {a: axes.pop(a)[:size], b: axes.pop(b)[:size]}}
-    axes |= {switch: labels for switch, labels in MODELS[name].items() if rng.random() < 0.3}
-    order = list(axes)
-    rng.shuffle(order)
-    outputs = [o for o in model.outputs if not model.quantity(o).is_label]
-    a, b = rng.choice(outputs), rng.choice(outputs)
-    formulas = [a, a, a, f"{a} * {b}", f"{a} / {b}", f"floor(8 * {a} / {b})"]
-    if model.quantity(a).unit == model.quantity(b).unit:
-        formulas.append(f"{a} - 2 * {b}")
-    objective = rng.choice(formulas)
-    made = dse.Study(model=name, axes={n: axes[n] for n in order}, set=held)
-    question: dict[str, Any] = {rng.choice(["minimize", "maximize"]): objective}
-    if rng.random() < 0.5:
-        c = rng.choice(outputs)
-        grid = made.grid()
-        at = {axis: rng.randrange(grid.axes[axis].size) for axis in grid.axes}
-        limit = float(grid.at(at, [c])[c])
-        if np.isfinite(limit):
-            question["where"] = f"{c} {rng.choice(['<=', '>=', '<'])} {limit!r} * 1"
-    if len(axes) > 1 and rng.random() < 0.15:
-        question["per"] = rng.choice(order)
-    return made, question
-
-
-def answer(made: dse.Study, question: dict[str, Any], method: str) -> Any:
-    try:
-        found = made.optimum(**question, method=method)
-    except InfeasibleError:
-        return None
-    for name in ("bound", "gap", "settled", "boxes", "points_visited", "points_excluded", "method"):
-        found.attrs.pop(name, None)
-    return found
-
-
-@pytest.mark.parametrize("part", range(8))
-def test_equal_to_a_scan(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same configuration, ties included, whatever is drawn."""
-    feasible = 0
-    for seed in range(part * STUDIES // 8, (part + 1) * STUDIES // 8):
-        rng = random.Random(seed)
-        monkeypatch.setattr(sweeps.certify.search, "SCANNED", rng.choice([1, 4, 64]))
-        monkeypatch.setattr(sweeps.certify.search, "BATCH", rng.choice([1, 5, 2048]))
-        monkeypatch.setattr(sweeps.certify.merging, "_WORTH", rng.choice([0, 1 << 28]))
-        if rng.random() < 0.5:
-            monkeypatch.setattr(sweeps.certify.optimum, "descend", lambda *_, **__: None)
-        try:
-            made, question = study(seed)
-        except DseError:  # such as more blocks than there are threads for
-            continue
-        expected = answer(made, question, "scan")
-        found = answer(made, question, "certified")
-        if expected is None:
-            assert found is None, (seed, question)
-            continue
-        assert found is not None, (seed, question)
-        assert found.identical(expected), (seed, question, found, expected)
-        feasible += 1
-    assert feasible > STUDIES / 8 * 0.5
+@pytest.mark.parametrize("seed", range(0, 48, 4))
+def test_equal_to_a_scan(seed: int) -> None:
+    """The same configuration, ties included, whatever is drawn, by one thread and by two."""
+    feasible = [compared(k, most=300) for k in range(seed, seed + 4)]
+    assert any(feasible)
 
 
 # --- trends: what rises does not fall
@@ -161,42 +69,6 @@ def test_trends_hold_between_points() -> None:
                             assert not wrong.any(), (seed, question, dims[axis])
                             decided += steps.size > 0
     assert decided > 300
-
-
-def test_machine_code_scans_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once a proof takes long; also for the first of equal ones, of which there are many here."""
-    monkeypatch.setattr(sweeps.certify.search, "PATIENCE", 0)
-    monkeypatch.setattr(sweeps.certify.search, "SCANNED", 1)
-    monkeypatch.setattr(sweeps.certify.search, "COMPILED", 300)
-    monkeypatch.setattr(sweeps.certify.optimum, "descend", lambda *_, **__: None)
-    scanned: list[int] = []
-    least = Scanner.least
-
-    def counted(self: Scanner, boxes: Boxes, limit: float) -> Any:
-        scanned.append(boxes.lo.shape[1])
-        return least(self, boxes, limit)
-
-    monkeypatch.setattr(Scanner, "least", counted)
-    made = dse.Study(
-        model="ipp",
-        machine="gtx280",
-        workload="svm",
-        axes={
-            "core_clock": np.linspace(1.6e9, 4e8, 9),
-            "registers_per_thread": range(4, 40, 3),
-            "mem_bandwidth": np.linspace(2e10, 2e11, 7),
-            "active_sms": range(1, 31, 3),
-            "threads_per_block": [64, 128, 192, 200, 256],
-        },
-        outputs=["time", "energy"],
-    )
-    for question in ({"minimize": "energy", "where": "time <= 30 ms"}, {"maximize": "1 / time"}):
-        best = made.optimum(**question, method="certified")
-        scan = made.optimum(**question, method="scan")
-        assert best.drop_attrs().identical(scan.drop_attrs())
-        assert best.attrs["gap"] == 0
-        assert best.attrs["settled"] == 1
-    assert sum(scanned) > 10
 
 
 def test_axes_are_merged() -> None:

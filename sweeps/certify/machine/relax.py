@@ -1,0 +1,316 @@
+"""A plane below a step of a tape over a box: a sum of one function of each axis.
+
+Weights stand on the values of steps (``wide``) and on the logarithms of their magnitudes
+(``deep``), and move from each step to those it reads: sums pass values on as they are, products
+logarithms. What is neither is replaced by a tangent or a chord, whichever lies below for the sign
+of the weight; a minimum by a chord between its arguments, an open choice by the lesser of both. So
+a box is bounded to second order where the enclosure of each step alone would be to first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sweeps.certify.machine.enclose import (
+    ABSOLUTE,
+    ADD,
+    CEIL,
+    DIVIDE,
+    EXP,
+    FLOOR,
+    LOG,
+    LOG2,
+    LOG10,
+    MAXIMUM,
+    MINIMUM,
+    MUL,
+    POW,
+    REFERENCE,
+    SQRT,
+    SUB,
+    WHERE,
+)
+from sweeps.certify.machine.jit import jitted
+
+__all__ = ["relax", "signed"]
+
+INF = math.inf
+_LN2, _LN10 = math.log(2.0), math.log(10.0)
+_SMALL, _LARGE = 1e-280, 1e280
+
+
+@jitted
+def signed(low: Any, high: Any, hole: Any) -> Any:
+    """1 or -1 for a step of one sign whose logarithm is known, else 0."""
+    if hole:
+        return 0
+    if low > _SMALL and high < _LARGE:
+        return 1
+    if high < -_SMALL and low > -_LARGE:
+        return -1
+    return 0
+
+
+@jitted
+def _softplus(t: Any) -> Any:
+    return t + math.log1p(math.exp(-t)) if t > 0 else math.log1p(math.exp(t))
+
+
+@jitted
+def _least_of(tl: Any, th: Any, weight: Any, least: Any) -> Any:
+    """For the lesser (or greater) of two steps that differ by t: share of the first, constant."""
+    if not least:  # the greater of a and b is b - the lesser of (b - a, 0) ... mirrored
+        share, rest = _least_of_pair(-th, -tl, -weight)
+        return share, -rest
+    return _least_of_pair(tl, th, weight)
+
+
+@jitted
+def _least_of_pair(tl: Any, th: Any, weight: Any) -> Any:
+    """min(t, 0) against share * t + rest: below it for weights above zero, above it for others."""
+    if th <= 0:
+        return 1.0, 0.0
+    if tl >= 0:
+        return 0.0, 0.0
+    if weight > 0:
+        share = -tl / (th - tl)
+        return share, tl * (1.0 - share)
+    return (1.0, 0.0) if -tl > th else (0.0, 0.0)
+
+
+@jitted
+def _product(al: Any, ah: Any, bl: Any, bh: Any, weight: Any) -> Any:
+    """Weights on a and b, and a constant, that lie below weight * a * b (McCormick's planes)."""
+    if weight > 0:
+        one = al * (bl + bh) * 0.5 + bl * (al + ah) * 0.5 - al * bl
+        two = ah * (bl + bh) * 0.5 + bh * (al + ah) * 0.5 - ah * bh
+        if one >= two:
+            return weight * bl, weight * al, -weight * al * bl
+        return weight * bh, weight * ah, -weight * ah * bh
+    one = al * (bl + bh) * 0.5 + bh * (al + ah) * 0.5 - al * bh
+    two = ah * (bl + bh) * 0.5 + bl * (al + ah) * 0.5 - ah * bl
+    if one <= two:
+        return weight * bh, weight * al, -weight * al * bh
+    return weight * bl, weight * ah, -weight * ah * bl
+
+
+@jitted
+def relax(
+    tape: Any, top: Any, lo: Any, hi: Any, und: Any, forced: Any, wide: Any, deep: Any, loss: Any
+) -> Any:
+    """Move the weights of the steps up to ``top`` down to the leaves; the constant, and its size.
+
+    The constant is minus infinity where nothing is known.
+    """
+    ops, args, leaf_of, leaves, plain = tape.ops, tape.args, tape.leaf_of, tape.leaves, tape.plain
+    total, size = 0.0, 0.0
+    for n in range(top, -1, -1):
+        w, d = wide[n], deep[n]
+        if w == 0 and d == 0:
+            continue
+        low, high = lo[n], hi[n]
+        op = ops[n]
+        if op == REFERENCE and low < high and not und[n] and leaves[leaf_of[n], 1] == 1:
+            continue
+        wide[n], deep[n] = 0.0, 0.0
+        sign = signed(low, high, und[n])
+        flat = op <= REFERENCE or low == high or und[n]
+        a, b = 0, 0
+        al, ah, bl, bh, sa, sb = 0.0, 0.0, 0.0, 0.0, 0, 0
+        to_wide, to_deep, alike, pair = False, False, False, False
+        found = 0.0
+        if not flat:
+            a, b = args[n, 0], args[n, 1]
+            if op == WHERE:
+                pick = lo[a] > 0 or hi[a] == 0
+                a, b = b, args[n, 2]
+                if pick:
+                    if lo[args[n, 0]] == 0:
+                        a = b
+                    wide[a] += w
+                    deep[a] += d
+                    continue
+            elif forced[n] > 0 and MINIMUM <= op <= MAXIMUM:
+                a = a if forced[n] == 1 else b
+                if not und[a]:
+                    wide[a] += w
+                    deep[a] += d
+                    continue
+            al, ah = lo[a], hi[a]
+            flat = und[a] or abs(al) > _LARGE or abs(ah) > _LARGE
+            sa = signed(al, ah, und[a])
+            if b >= 0:
+                bl, bh = lo[b], hi[b]
+                flat = flat or und[b] or abs(bl) > _LARGE or abs(bh) > _LARGE
+                sb = signed(bl, bh, und[b])
+        if not flat:
+            # which view suits the step: that of values or that of logarithms
+            if op <= SUB:
+                if bl == 0 and bh == 0:
+                    wide[a] += w
+                    deep[a] += d
+                    continue
+                if op == ADD and al == 0 and ah == 0:
+                    wide[b] += w
+                    deep[b] += d
+                    continue
+                alike = sa != 0 and sa == (-sb if op == SUB else sb) and not plain[n]
+                to_wide = d != 0 and not alike
+            elif op <= DIVIDE:
+                if op != MUL and bl <= 0 <= bh:
+                    flat = True
+                elif d == 0 and op == MUL and al == ah:
+                    wide[b] += w * al
+                    continue
+                elif d == 0 and bl == bh:
+                    wide[a] += w * bl if op == MUL else w / bl
+                    continue
+                elif sa != 0 and sb != 0 and sign != 0:
+                    to_deep = w != 0
+                elif d != 0 or (op != MUL and sb == 0):
+                    flat = True
+            elif WHERE <= op <= MAXIMUM:
+                pair = True
+                to_wide = d != 0 and not (sa != 0 and sa == sb)
+            elif LOG <= op <= LOG10:
+                flat = sa <= 0
+                to_wide = d != 0
+            elif EXP <= op <= POW:
+                flat = sign <= 0 or (op != EXP and sa <= 0) or (op == POW and bl != bh)
+                to_deep = w != 0
+            elif op == ABSOLUTE:
+                flat = sa == 0
+            elif FLOOR <= op <= CEIL:
+                flat = high - low <= 2
+                to_wide = d != 0
+            else:
+                flat = True
+        if flat:
+            if w != 0:
+                found += w * (low if w > 0 else high)
+            if d != 0:
+                small, large = (low, high) if sign > 0 else (-high, -low)
+                found += d * math.log(small if d > 0 else large)
+            if not found > -INF:
+                return -INF, 0.0
+            total += found
+            size += abs(found)
+            continue
+        if to_wide or to_deep:
+            small, large = (low, high) if sign > 0 else (-high, -low)
+            lowest, highest = math.log(small), math.log(large)
+            if to_wide:  # the logarithm of a value: a chord below, a tangent above
+                if d > 0:
+                    slope = (highest - lowest) / (large - small)
+                    found += d * min(lowest - slope * small, highest - slope * large)
+                else:
+                    slope = 2.0 / (small + large)
+                    found += d * (-math.log(slope) - 1.0)
+                w += d * slope * sign
+                d = 0.0
+            else:  # the value of a logarithm: a tangent below, a chord above
+                part = w * sign
+                if part > 0:
+                    middle = 0.5 * (lowest + highest)
+                    slope = math.exp(middle)
+                    found += part * slope * (1.0 - middle)
+                else:
+                    slope = (large - small) / (highest - lowest) if highest > lowest else small
+                    found += part * max(small - slope * lowest, large - slope * highest)
+                d += part * slope
+                w = 0.0
+        if op <= SUB:
+            if d != 0:  # |a| + |b|: a weighted mean below, a chord above
+                xl, xh = (al, ah) if sa > 0 else (-ah, -al)
+                yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
+                if d > 0:
+                    p, q = math.sqrt(xl * xh), math.sqrt(yl * yh)
+                    share = min(max(p / (p + q), 1e-15), 1.0 - 1e-15)
+                    rest = -(share * math.log(share) + (1 - share) * math.log(1 - share))
+                else:
+                    tl, th = math.log(xl / yh), math.log(xh / yl)
+                    sl, sh = _softplus(tl), _softplus(th)
+                    share = (sh - sl) / (th - tl) if th > tl else 0.5
+                    rest = max(sl - share * tl, sh - share * th)
+                found += d * rest
+                deep[a] += d * share
+                deep[b] += d * (1 - share)
+            if w != 0:
+                wide[a] += w
+                wide[b] += w if op == ADD else -w
+        elif op <= DIVIDE:
+            if d != 0:
+                deep[a] += d
+                deep[b] += d if op == MUL else -d
+            else:
+                if op != MUL:
+                    bl, bh = 1.0 / bh, 1.0 / bl
+                wa, wb, rest = _product(al, ah, bl, bh, w)
+                wide[a] += wa
+                found += rest
+                if op == MUL:
+                    wide[b] += wb
+                else:  # the weight of 1 / b goes to the logarithm of b
+                    part = wb * sb
+                    small, large = (bl, bh) if sb > 0 else (-bh, -bl)
+                    lowest, highest = math.log(small), math.log(large)
+                    if part > 0:
+                        middle = 0.5 * (lowest + highest)
+                        slope = math.exp(middle)
+                        found += part * slope * (1.0 - middle)
+                    else:
+                        slope = (large - small) / (highest - lowest) if highest > lowest else small
+                        found += part * max(small - slope * lowest, large - slope * highest)
+                    deep[b] -= part * slope
+        elif pair:
+            view = d if d != 0 else w
+            least = op == MINIMUM
+            tl, th = al - bh, ah - bl
+            if d != 0:
+                if sa > 0:
+                    tl, th = math.log(al / bh), math.log(ah / bl)
+                else:
+                    tl, th = math.log(ah / bl), math.log(al / bh)
+                    least = not least
+            if op == WHERE:
+                least = view > 0
+            for turn in range(2):
+                if turn == 1:
+                    if d == 0 or w == 0:
+                        break
+                    view, least, tl, th = w, op == MINIMUM, al - bh, ah - bl
+                    if op == WHERE:
+                        least = w > 0
+                share, rest = _least_of(tl, th, view, least)
+                found += view * rest
+                if tl < 0 < th:
+                    loss[n] += abs(view) * (-tl * th / (th - tl))
+                if turn == 0 and d != 0:
+                    deep[a] += view * share
+                    deep[b] += view * (1 - share)
+                else:
+                    wide[a] += view * share
+                    wide[b] += view * (1 - share)
+        elif LOG <= op <= LOG10:
+            deep[a] += w / (1.0 if op == LOG else _LN2 if op == LOG2 else _LN10)
+        elif op == EXP:
+            wide[a] += d
+        elif op == SQRT:
+            deep[a] += 0.5 * d
+        elif op == POW:
+            deep[a] += d * bl
+        elif op == ABSOLUTE:
+            wide[a] += w * sa
+            deep[a] += d
+        else:  # floor, ceil: within one of the value itself
+            wide[a] += w
+            if op == FLOOR and w > 0:
+                found -= w
+            elif op == CEIL and w < 0:
+                found += w
+        if not found > -INF:
+            return -INF, 0.0
+        total += found
+        size += abs(found)
+    return total, size

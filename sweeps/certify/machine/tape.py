@@ -1,0 +1,73 @@
+"""What the machine reads: the steps of an objective and the values of its leaves, as arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+__all__ = ["CODES", "Tape"]
+
+#: In an order in which steps of a kind are neighbours.
+CODES = {
+    name: number
+    for number, name in enumerate(
+        (
+            "constant",
+            "reference",
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "divide",
+            "less",
+            "less_equal",
+            "equal",
+            "both",
+            "either",
+            "negate",
+            "where",
+            "minimum",
+            "maximum",
+            "floor",
+            "ceil",
+            "absolute",
+            "log",
+            "log2",
+            "log10",
+            "exp",
+            "sqrt",
+            "pow",
+        )
+    )
+}
+
+
+class Tape(NamedTuple):
+    """Steps in order, each after those it reads, and where the values of the leaves are."""
+
+    #: What each step does, which steps it reads, and which steps vary; the ends of those that do
+    #: not (lower, upper, whether it may be NaN).
+    ops: Any
+    args: Any
+    steps: Any
+    known: Any
+    #: The leaf of a step, or -1; a row for each leaf: its form (1 rising, 2 falling, 3 tables of
+    #: extremes, 4 extremes of the whole), how many axes it has, where in ``numbers`` its values,
+    #: its least, its largest and its holes begin (-1: none), its step; then the number, size and
+    #: levels of each axis. Its least and largest value and whether it has holes; the axes along
+    #: which it rises, falls, and which are not its own.
+    leaf_of: Any
+    leaves: Any
+    facts: Any
+    trends: Any
+    numbers: Any
+    logs: Any
+    #: Steps to be followed in values, not in logarithms.
+    plain: Any
+    #: The step of the objective where it is not infinite, and the root.
+    value: Any
+    #: Comparisons that must hold; steps of which something may be supposed; choices, each with the
+    #: numbers of those that decide it; the leaves of each axis that have no other (-1: no more).
+    musts: Any
+    atoms: Any
+    choices: Any
+    axis_leaves: Any

@@ -1,0 +1,159 @@
+"""Random studies whose certified optimum must be the one that a scan of every point finds.
+
+    python -m tests.sweeps.certifying 500
+
+Models, axes, constraints and objectives are drawn at random, with up to a million points each, ties
+included; the certified answer is asked of one thread and of two. It prints what it compared, and
+ends with status 1 where anything differs.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import dse
+import sweeps.certify.merging
+import sweeps.certify.search
+import sweeps.run
+from symbolic.errors import DseError, InfeasibleError
+from tests.one_source.points import point
+
+MODELS = {
+    "transit": {"supply": ["sharp", "smooth"]},
+    "transit_time + transit": {},
+    "mwp_cwp": {"waves": ["fluid", "whole"], "rounding": ["continuous", "whole"]},
+    "occupancy + mwp_cwp": {"granularity": ["none", "cuda"]},
+    "ipp": {},
+    "occupancy + ipp": {},
+    "throughput": {},
+    "apsp": {"latency_hiding": ["modelled", "assumed"]},
+    "clock_scaling": {},
+    "energy_roofline": {},
+    "heterogeneous": {},
+    "temperature": {},
+}
+
+
+def study(seed: int, most: int = 20_000) -> tuple[dse.Study, dict[str, Any]]:
+    """A model, some axes, the rest set, of up to so many points; an objective and constraints."""
+    rng = random.Random(seed)
+    name = rng.choice(list(MODELS))
+    model = dse.model(name)
+    needs = [n for n in model.inputs if not model.quantity(n).is_label]
+    held = {n: float(v) for n, v in point(model.quantities, needs, rng, edges=0.1).items()}
+    axes: dict[str, Any] = {}
+    chosen = rng.sample(needs, min(len(needs), rng.randint(1, 5)))
+    longest = max(2, int(rng.uniform(2, most ** (1 / len(chosen)))))
+    for need in chosen:
+        drawn = {
+            float(point(model.quantities, [need], rng)[need])
+            for _ in range(rng.randint(1, longest))
+        }
+        values = list(drawn)
+        rng.shuffle(values) if rng.random() < 0.3 else values.sort()
+        axes[need] = values
+        del held[need]
+    if len(axes) > 1 and rng.random() < 0.2:
+        a, b = list(axes)[:2]
+        size = min(len(axes[a]), len(axes[b]))
+        axes["pair"] = {"zip": {a: axes.pop(a)[:size], b: axes.pop(b)[:size]}}
+    axes |= {switch: labels for switch, labels in MODELS[name].items() if rng.random() < 0.3}
+    order = list(axes)
+    rng.shuffle(order)
+    outputs = [o for o in model.outputs if not model.quantity(o).is_label]
+    a, b = rng.choice(outputs), rng.choice(outputs)
+    formulas = [a, a, a, f"{a} * {b}", f"{a} / {b}", f"floor(8 * {a} / {b})"]
+    if model.quantity(a).unit == model.quantity(b).unit:
+        formulas.append(f"{a} - 2 * {b}")
+    objective = rng.choice(formulas)
+    made = dse.Study(model=name, axes={n: axes[n] for n in order}, set=held)
+    question: dict[str, Any] = {rng.choice(["minimize", "maximize"]): objective}
+    if rng.random() < 0.5:
+        c = rng.choice(outputs)
+        grid = made.grid()
+        at = {axis: rng.randrange(grid.axes[axis].size) for axis in grid.axes}
+        limit = float(grid.at(at, [c])[c])
+        if np.isfinite(limit):
+            question["where"] = f"{c} {rng.choice(['<=', '>=', '<'])} {limit!r} * 1"
+    if len(axes) > 1 and rng.random() < 0.15:
+        question["per"] = rng.choice(order)
+    return made, question
+
+
+def answer(made: dse.Study, question: dict[str, Any], method: str) -> Any:
+    """The winners, without what says how they were found; None where no point is feasible."""
+    try:
+        return made.optimum(**question, method=method).drop_attrs()
+    except InfeasibleError:
+        return None
+
+
+@contextmanager
+def pressed(rng: random.Random, threads: int) -> Iterator[None]:
+    """The search cut in small rounds, axes merged or not, by so many threads."""
+    kept = {
+        (sweeps.certify.search, "ROUND"): rng.choice([2, 5, 32]),
+        (sweeps.certify.search, "BUDGET"): rng.choice([20, 100, 512]),
+        (sweeps.certify.search, "POOL"): rng.choice([2, 1 << 17]),
+        (sweeps.certify.search, "_QUICK"): rng.choice([4, 200, 10**9]),
+        (sweeps.certify.merging, "_WORTH"): rng.choice([0, 1 << 28]),
+        (sweeps.run, "workers"): lambda: threads,
+    }
+    before = {(module, name): getattr(module, name) for module, name in kept}
+    for (module, name), value in kept.items():
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for (module, name), value in before.items():
+            setattr(module, name, value)
+
+
+def compared(seed: int, most: int = 20_000) -> tuple[int, bool] | None:
+    """How many points were compared, and whether one was feasible; None where nothing is drawn."""
+    try:
+        made, question = study(seed, most)
+    except DseError:  # such as more blocks than there are threads for
+        return None
+    expected = answer(made, question, "scan")
+    found = []
+    for threads in (1, 2):
+        with pressed(random.Random(seed), threads):
+            found.append(answer(made, question, "certified"))
+    for one in found:
+        same = one is None if expected is None else one is not None and one.identical(expected)
+        assert same, f"seed {seed}, {made.text()}, {question}: {one} is not {expected}"
+    return made.grid().points, expected is not None
+
+
+def main(count: int, most: int = 10**6) -> int:
+    """Compare so many studies; the exit status."""
+    began, points, feasible, wrong, seed, done = time.perf_counter(), 0, 0, 0, 0, 0
+    while done < count:
+        try:
+            one = compared(seed, most)
+        except AssertionError as error:
+            wrong += 1
+            one = (0, True)
+            print(error, file=sys.stderr)
+        if one is not None:
+            done, points, feasible = done + 1, points + one[0], feasible + one[1]
+        seed += 1
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{done} studies, {feasible} of them feasible, {points:,} points: {wrong} differ from a "
+        f"scan of every point; {time.perf_counter() - began:.0f} s, {memory:.0f} MB"
+    )
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 500))
