@@ -184,10 +184,10 @@ def measure(path: Path, budgets: Sequence[float], spaces: Sequence[Sequence[str]
             versions = ", ".join(f"{name} {version(name)}" for name in packages)
             told = f"# python docs/peers.py measure; Python {platform.python_version()}, {versions}"
             file.write(f"{told}; {platform.machine()}, shared with other work\n")
-            csv.DictWriter(file, COLUMNS).writeheader()
+            csv.DictWriter(file, COLUMNS, lineterminator="\n").writeheader()
         for benchmark, gpu, goal in spaces:
             for row in measured(benchmark, gpu, goal, budgets):
-                csv.DictWriter(file, COLUMNS).writerow(row)
+                csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow(row)
                 file.flush()
 
 
