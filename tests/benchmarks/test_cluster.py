@@ -95,7 +95,7 @@ for line in sys.stdin:
 def test_weak_scaling(folder):
     """Twice the tiles by two workers; and by two processes that nobody directs, the limit."""
     each = 12
-    times = {1: [], 2: [], "alone": [], "both": []}
+    times, directing = {1: [], 2: [], "alone": [], "both": []}, {1: [], 2: []}
     with local(1) as (_, one), local(2) as (_, two), contextlib.ExitStack() as stack:
         clients = {1: one, 2: two}
         for client in clients.values():  # compiles
@@ -112,9 +112,10 @@ def test_weak_scaling(folder):
                 swept = study(each * count)
                 swept.grid()
                 path = folder / f"{count}.zarr"
-                began = time.perf_counter()
+                began, busy = time.perf_counter(), time.process_time()
                 swept.run(store=path, client=client)
                 spent[count] = time.perf_counter() - began
+                directing[count].append(time.process_time() - busy)
                 shutil.rmtree(path)
             for name, group in (("alone", bare[:1]), ("both", bare)):
                 for process in group:
@@ -129,12 +130,16 @@ def test_weak_scaling(folder):
     share = statistics.median(a / b for a, b in zip(times[1], times[2], strict=True))
     limit = statistics.median(a / b for a, b in zip(times["alone"], times["both"], strict=True))
     task = statistics.median(times["alone"]) / each
+    spent = {count: statistics.median(seconds[1:]) for count, seconds in directing.items()}
+    more = (spent[2] - spent[1]) / each
     cost = statistics.median(times[1]) / statistics.median(times["alone"])
     show(
         "weak scaling, one worker to two",
         [
             f"tasks of {1e3 * task:.0f} ms, {each} a worker",
             f"efficiency {share:.1%}; of processes that nobody directs {limit:.1%}",
+            f"the client and the scheduler take {1e3 * more:.1f} ms of a processor for each "
+            "task more",
             f"a worker takes {cost:.3f} times as long as such a process, study and store included",
         ],
     )
