@@ -12,7 +12,7 @@ from sweeps.certify.search import Least, Tally, search
 from sweeps.grid import Leaf
 from symbolic.ops import Node
 
-__all__ = ["first_place"]
+__all__ = ["first_place", "lowest"]
 
 
 def _found_within(
@@ -27,6 +27,35 @@ def _found_within(
     goal = Least(value=float(np.nextafter(target, math.inf)), enough=target)
     late = search(part.problem, goal, tally) < math.inf
     return (None, late) if goal.place is None else (part.original(goal.place), False)
+
+
+def lowest(
+    space: Space,
+    axis: str,
+    low: int,
+    high: int,
+    found: dict[str, int] | None,
+    target: float,
+    tally: Tally,
+) -> tuple[dict[str, int] | None, bool]:
+    """The configuration as low as a target with the lowest index along an axis; if that is proven.
+
+    The index is at least ``low`` and below ``high``, where ``found`` lies if one is known.
+    """
+    if found is None and low < high:
+        found, late = _found_within(space, axis, low, high - 1, target, tally)
+        if found is None or late:
+            return found, not late
+    while found is not None and low < found[axis]:  # the lower half of what is left, each time
+        middle = (low + found[axis] - 1) // 2
+        earlier, late = _found_within(space, axis, low, middle, target, tally)
+        if late:
+            return found, False
+        if earlier is None:
+            low = middle + 1
+        else:
+            found = earlier
+    return found, True
 
 
 def first_place(
@@ -61,15 +90,9 @@ def first_place(
     for axis in sizes:
         if axis not in fixed and found[axis]:
             space = reduced(root, leaves, sizes, fixed)
-            low = 0
-            while low < found[axis]:  # the lower half of what is left, again and again
-                middle = (low + found[axis] - 1) // 2
-                earlier, late = _found_within(space, axis, low, middle, target, tally)
-                if late:
-                    return found, False
-                if earlier is None:
-                    low = middle + 1
-                else:
-                    found = earlier
+            earlier, proven = lowest(space, axis, 0, found[axis], dict(found), target, tally)
+            found = earlier or found
+            if not proven:
+                return found, False
         fixed[axis] = found[axis]
     return found, True

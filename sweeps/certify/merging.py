@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.certify.alike import alike
 from sweeps.certify.boxes import Indices, Problem
 from sweeps.fold import folded
 from sweeps.grid import Leaf
@@ -28,8 +29,6 @@ __all__ = ["Space", "reduced"]
 #: Combinations that are evaluated to merge axes; values of each axis tried first; the share of
 #: combinations that may be left; points below which nothing is merged.
 _MOST, _TRIED, _SHARE, _WORTH = 1 << 21, 48, 0.5, 1 << 28
-#: Rows that are ordered so that neighbours are alike, to which size of pieces.
-_ORDERED, _PIECE = 1 << 17, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,7 @@ class Space:
         name = problem.dims[number]
         if len(self.rows[number][0]) > 1:  # halves of what is left should be alike, too
             own = [leaf.array for leaf in problem.used.values() if leaf.axes == (name,)]
-            chosen = chosen[_alike(np.stack(own)[:, chosen].astype(np.float64))]
+            chosen = chosen[alike(np.stack(own)[:, chosen].astype(np.float64))]
         leaves = {
             key: Leaf(axes=leaf.axes, array=leaf.array.take(chosen, axis=leaf.axes.index(name)))
             if name in leaf.axes
@@ -76,9 +75,13 @@ class Space:
 
 
 def reduced(
-    root: Node, leaves: Mapping[str, Leaf], sizes: Mapping[str, int], fixed: Mapping[str, int]
+    root: Node,
+    leaves: Mapping[str, Leaf],
+    sizes: Mapping[str, int],
+    fixed: Mapping[str, int],
+    apart: str | None = None,
 ) -> Space:
-    """The objective with some axes fixed and others merged, ready to be searched."""
+    """The objective with some axes fixed, others but ``apart`` merged, ready to be searched."""
     used = {}
     for name in references(root):
         leaf = leaves[name]
@@ -90,6 +93,7 @@ def reduced(
     known = {axis: index for axis, index in fixed.items() if axis in sizes}
     left = {axis: size for axis, size in sizes.items() if axis not in fixed}
     merging = _Merging(root, used, left)
+    merging.apart = apart
     while math.prod(merging.sizes.values()) > _WORTH and merging.step():
         pass
     problem = Problem(merging.root, merging.leaves, merging.sizes)
@@ -102,6 +106,7 @@ class _Merging:
         self.rows: dict[str, tuple[tuple[str, ...], Indices]] = {
             axis: ((axis,), np.arange(size)[None]) for axis, size in sizes.items()
         }
+        self.apart: str | None = None
         self.failed: set[tuple[str, ...]] = set()
         self.nodes, self.axes = self._walked()
 
@@ -112,7 +117,7 @@ class _Merging:
         best: tuple[float, tuple[str, ...]] | None = None
         for some in pairs:
             count = math.prod(self.sizes[axis] for axis in some)
-            if some in self.failed or not 1 < count <= _MOST:
+            if some in self.failed or self.apart in some or not 1 < count <= _MOST:
                 continue
             tried = {axis: _thinned(self.sizes[axis]) for axis in some}
             share = self._distinct(some, tried)
@@ -212,7 +217,7 @@ class _Merging:
                 code = np.unique(code, return_inverse=True)[1]
             places = places[np.sort(np.unique(code, return_index=True)[1])]
             rows = rows[:, places]
-            order = _alike(rows)
+            order = alike(rows)
             places, rows = places[order], rows[:, order]
         else:
             places, rows = np.zeros(1, dtype=np.int64), np.empty((0, 1))
@@ -273,28 +278,3 @@ def _replaced(root: Node, swap: Mapping[int, Node]) -> Node:
         else:
             done[id(node)] = Node(node.op, tuple(done[id(arg)] for arg in node.args))
     return done[id(root)]
-
-
-def _alike(rows: NDArray[np.float64]) -> Indices:
-    """An order in which each half of each half ... holds rows that are alike."""
-    count = rows.shape[1]
-    with np.errstate(all="ignore"):
-        scaled = np.where((rows > 0).all(axis=1, keepdims=True), np.log(rows), rows)
-    scaled = np.nan_to_num(scaled, nan=0.0, posinf=1e300, neginf=-1e300)
-    reach = np.ptp(scaled, axis=1, keepdims=True)
-    scaled = scaled / np.where(reach > 0, reach, 1.0)
-    order = np.lexsort(scaled[::-1])
-    if count > _ORDERED:
-        return order
-    stack = [(0, count)]
-    while stack:
-        low, high = stack.pop()
-        if high - low <= _PIECE:
-            continue
-        part = order[low:high]
-        values = scaled[:, part]
-        column = values[int(np.argmax(np.ptp(values, axis=1)))]
-        order[low:high] = part[np.argsort(column, kind="stable")]
-        mid = (low + high - 1) // 2 + 1
-        stack += [(low, mid), (mid, high)]
-    return order

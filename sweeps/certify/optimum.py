@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeps.answers import Chosen, Goal, check_top, per_axes
+from sweeps.certify.certificate import Certificate
 from sweeps.certify.descent import descend
 from sweeps.certify.earliest import first_place
 from sweeps.certify.merging import reduced
+from sweeps.certify.ranking import ranked
 from sweeps.certify.search import Least, Tally, ready, search
 from sweeps.check import check, enclosed
 from sweeps.grid import Grid, Leaf
@@ -25,42 +29,12 @@ from symbolic.ops import Node
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["METHODS", "Certificate", "best_of", "certified_optimum"]
+__all__ = ["METHODS", "best_of", "certified_optimum"]
 
 METHODS = ("auto", "scan", "certified")
 #: Up to so many points a scan takes no longer than a proof; up to so many it is what remains where
 #: no proof is found in the time of a scan, at so many points a second.
 _SCANNED, _SCANNABLE, _RATE = 1 << 27, 1 << 37, 1e9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
-    """What is proven of an optimum.
-
-    No configuration is better than ``bound``; ``gap`` is how far, in shares of the value found,
-    that is from it: 0 where it is proven to be the optimum. ``settled`` says that of equal ones it
-    is the first in the order of the axes. ``visited`` counts the points looked at, some of them
-    more than once; ``excluded`` those of which bounds over boxes told enough.
-    """
-
-    bound: float
-    gap: float
-    settled: bool
-    boxes: int
-    visited: int
-    excluded: int
-
-    def attributes(self) -> dict[str, Any]:
-        """For a Dataset."""
-        excluded: int | float = self.excluded if self.excluded < 2**63 else float(self.excluded)
-        return {
-            "bound": self.bound,
-            "gap": self.gap,
-            "settled": int(self.settled),
-            "boxes": self.boxes,
-            "points_visited": self.visited,
-            "points_excluded": excluded,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +74,7 @@ def certified_optimum(
         As for :func:`sweeps.scan.grid_optimum`; of equal configurations the first in the order of
         the axes wins, as there.
     top : int
-        1: only the best is certified.
+        How many, best first; each is proven to be the next.
     time_limit : float, optional
         Seconds after which the best found is returned, with the bound proven so far.
     gap : float
@@ -117,9 +91,9 @@ def certified_optimum(
         No point satisfies the conditions, or none was found in time.
     """
     check_top(top)
-    if top != 1:
-        raise DseError(f"top = {top}: only the best is certified; ask method='scan' for more")
     _check_limits(time_limit, gap)
+    if top != 1 and gap:
+        raise DseError(f"top = {top} with gap = {gap:g}: the best is one; leave out gap, or top")
     ready()  # once a process, and no part of the time that is limited
     began = time.monotonic()
     deadline = math.inf if time_limit is None else began + time_limit
@@ -129,18 +103,26 @@ def certified_optimum(
     kept = per_axes(per, tuple(grid.axes))
     shape = grid.shape(kept)
     tally = Tally()
-    places = {axis: np.zeros((*shape, 1), dtype=np.int64) for axis in grid.axes}
+    places = {axis: np.full((*shape, top), -1) for axis in grid.axes}
     winners = []
-    parts = _parts(grid, goal, kept)
+    # several winners may be equal along axes on which nothing depends
+    parts = _parts(grid, goal, kept if top == 1 else tuple(grid.axes))
     cells = math.prod(shape)
     for number, cell in enumerate(np.ndindex(*shape)):
         if math.isfinite(deadline):  # the time left is shared by the cells left
             now = time.monotonic()
             tally.deadline = now + max(deadline - now, 0.0) / (cells - number)
-        found = _best(grid, parts, dict(zip(kept, cell, strict=True)), gap, tally)
-        winners.append(found)
-        for axis in grid.axes:
-            places[axis][(*cell, 0)] = -1 if found.place is None else found.place[axis]
+        here = dict(zip(kept, cell, strict=True))
+        if top == 1:
+            some = [_best(grid, parts, here, gap, tally)]
+        else:
+            with np.errstate(all="ignore"):
+                some = list(itertools.islice(_ranked(grid, parts, here, tally), top))
+            some = some or [_NOTHING]
+        winners.append(some[0])
+        for rank, found in enumerate(some):
+            for axis in grid.axes:
+                places[axis][(*cell, rank)] = -1 if found.place is None else found.place[axis]
     if all(found.place is None for found in winners):
         if tally.late:
             raise OutOfTimeError(
@@ -151,10 +133,13 @@ def certified_optimum(
             f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints "
             "or change the axes"
         )
+    if not kept:  # without the ranks that no point takes
+        ranks = max(int(np.count_nonzero(next(iter(places.values()), np.zeros(1)) >= 0)), 1)
+        places = {axis: index[:ranks] for axis, index in places.items()}
     chosen = Chosen(per=kept, places=places)
     proven = _certificate(grid, goal, winners, tally)
     told = {"method": "certified", **proven.attributes()}
-    return answer_grid(grid, goal, chosen, 1).assign_attrs(told)
+    return answer_grid(grid, goal, chosen, top).assign_attrs(told)
 
 
 def best_of(
@@ -169,7 +154,7 @@ def best_of(
 ) -> xr.Dataset:
     """The best configurations, by a scan or certified; the attribute ``method`` says which.
 
-    ``"auto"`` scans small grids, and any for more than one winner. Of larger ones it looks for a
+    ``"auto"`` scans small grids, for several winners larger ones, too. Otherwise it looks for a
     proof, and scans where none is found in the time that a scan takes, if that is reasonable.
     """
     if method not in METHODS:
@@ -182,9 +167,9 @@ def best_of(
         return certified_optimum(grid, goal, per=per, top=top, time_limit=time_limit, gap=within)
     dims = {*dims_of(grid, [goal]), *per_axes(per, tuple(grid.axes))}
     points = math.prod(grid.shape(dims))
+    if method == "auto" and points > _SCANNABLE:
+        return certified_optimum(grid, goal, per=per, top=top)
     if method == "auto" and top == 1 and points > _SCANNED:
-        if points > _SCANNABLE:
-            return certified_optimum(grid, goal, per=per)
         try:
             found = certified_optimum(grid, goal, per=per, time_limit=points / _RATE)
         except OutOfTimeError:
@@ -248,6 +233,25 @@ def _best(
                 firsts.append((tuple(whole.values()), whole))
     first = min(firsts, default=((), None))[1]
     return _Winner(place=first, value=least, bound=bound, settled=settled)
+
+
+_NOTHING = _Winner(place=None, value=math.inf, bound=math.inf, settled=True)
+
+
+def _ranked(
+    grid: Grid, parts: Sequence[_Part], cell: Mapping[str, int], tally: Tally
+) -> Iterator[_Winner]:
+    """The configurations at some indices of the ``per`` axes, the best first."""
+
+    def of(part: _Part) -> Iterator[tuple[float, tuple[int, ...]]]:
+        for value, place in ranked(part.root, part.leaves, part.sizes, cell, tally):
+            index = {**place, **part.labels}
+            yield value, tuple(int(index.get(axis, 0)) for axis in grid.axes)
+
+    asked = [p for p in parts if all(cell.get(a, index) == index for a, index in p.labels.items())]
+    for value, index in heapq.merge(*map(of, asked)):
+        place = dict(zip(grid.axes, index, strict=True))
+        yield _Winner(place=place, value=value, bound=value, settled=True)
 
 
 def _certificate(grid: Grid, goal: Goal, winners: Sequence[_Winner], tally: Tally) -> Certificate:

@@ -85,6 +85,8 @@ def study(seed: int, most: int = 20_000) -> tuple[dse.Study, dict[str, Any]]:
             question["where"] = f"{c} {rng.choice(['<=', '>=', '<'])} {limit!r} * 1"
     if len(axes) > 1 and rng.random() < 0.15:
         question["per"] = rng.choice(order)
+    if rng.random() < 0.2:
+        question["top"] = rng.randint(2, 5)
     return made, question
 
 

@@ -1,0 +1,38 @@
+"""An order of rows in which neighbours are alike, so that boxes of neighbours are bounded well."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.certify.boxes import Indices
+
+__all__ = ["alike"]
+
+#: Rows up to which halves of halves are ordered, to which size of pieces.
+_ORDERED, _PIECE = 1 << 17, 2
+
+
+def alike(rows: NDArray[np.float64]) -> Indices:
+    """An order in which each half of each half ... holds rows that are alike."""
+    count = rows.shape[1]
+    with np.errstate(all="ignore"):
+        scaled = np.where((rows > 0).all(axis=1, keepdims=True), np.log(rows), rows)
+    scaled = np.nan_to_num(scaled, nan=0.0, posinf=1e300, neginf=-1e300)
+    reach = np.ptp(scaled, axis=1, keepdims=True)
+    scaled = scaled / np.where(reach > 0, reach, 1.0)
+    order = np.lexsort(scaled[::-1])
+    if count > _ORDERED:
+        return order
+    stack = [(0, count)]
+    while stack:
+        low, high = stack.pop()
+        if high - low <= _PIECE:
+            continue
+        part = order[low:high]
+        values = scaled[:, part]
+        column = values[int(np.argmax(np.ptp(values, axis=1)))]
+        order[low:high] = part[np.argsort(column, kind="stable")]
+        mid = (low + high - 1) // 2 + 1
+        stack += [(low, mid), (mid, high)]
+    return order
