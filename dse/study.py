@@ -307,7 +307,7 @@ class Study:
         method : {"auto", "scan", "certified"}
             A scan of the whole grid, or a search with a proof that nothing is better; "auto" scans
             small grids. The attribute ``method`` says which, and a certified answer's attributes
-            ``bound`` and ``gap`` what is proven: see :class:`sweeps.certify.optimum.Certificate`.
+            ``bound`` and ``gap`` what is proven (``sweeps.certify.certificate.Certificate``).
         time_limit, gap : float, optional
             Of a certified optimum: seconds, and the share by which the answer may miss the best.
         """
