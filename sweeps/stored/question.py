@@ -63,12 +63,15 @@ class Question:
             low, high = np.where(wild, -math.inf, low), np.where(wild, math.inf, high)
             boxes[name] = Interval(low, high, undefined if np.any(undefined) else False)
         found = enclose([*self.nodes, *self.conditions], boxes, outward=False)
-        self.lower = []
+        self.lower, self.finite = [], []
         for interval in found[: len(self.nodes)]:
             assert isinstance(interval, Interval)
             low = np.where(np.isnan(interval.lo), -math.inf, interval.lo)
             self.lower.append(np.broadcast_to(low, self.blocks.grid).reshape(-1))
             there = there & (low < math.inf)
+            finite = np.isfinite(interval.lo) & np.isfinite(interval.hi)
+            finite = finite & np.logical_not(interval.undefined)
+            self.finite.append(np.broadcast_to(finite, self.blocks.grid).reshape(-1))
         self.certain = []
         for decision in found[len(self.nodes) :]:
             assert isinstance(decision, Decision)
@@ -155,8 +158,9 @@ class Question:
             for condition in results[len(self.nodes) :]:
                 holds = holds & condition
             found = []
-            for value in results[: len(self.nodes)]:
-                counted = np.where(holds & np.isfinite(value), value, math.inf)
+            for value, finite in zip(results, self.finite, strict=False):
+                counts = holds if np.all(finite[numbers]) else holds & np.isfinite(value)
+                counted = np.where(counts, value, math.inf)
                 whole = np.broadcast_to(counted, (numbers.size, *merged))
                 found.append(whole.reshape(numbers.size, -1))
         return found
