@@ -16,11 +16,13 @@ _ORDERED, _PIECE = 1 << 17, 2
 def alike(rows: NDArray[np.float64]) -> Indices:
     """An order in which each half of each half ... holds rows that are alike."""
     count = rows.shape[1]
+    # what is above zero by its share, anything else by its share of the range
+    positive = (rows > 0).all(axis=1, keepdims=True)
     with np.errstate(all="ignore"):
-        scaled = np.where((rows > 0).all(axis=1, keepdims=True), np.log(rows), rows)
+        scaled = np.where(positive, np.log(rows), rows)
     scaled = np.nan_to_num(scaled, nan=0.0, posinf=1e300, neginf=-1e300)
     reach = np.ptp(scaled, axis=1, keepdims=True)
-    scaled = scaled / np.where(reach > 0, reach, 1.0)
+    scaled = scaled / np.where(positive | (reach == 0), 1.0, reach)
     order = np.lexsort(scaled[::-1])
     if count > _ORDERED:
         return order

@@ -16,6 +16,8 @@ __all__ = ["dig"]
 INF = math.inf
 #: Comparisons that are tried as something to halve along, those on which most is lost.
 _TRIED = 3
+#: What the half with the higher bound counts for, beside the other.
+_BETTER = 0.17
 
 
 @kept
@@ -165,9 +167,10 @@ def dig(
                     else:
                         supposed[number - dims] = 2 if gone_left else 1
                 else:
-                    room = allowed - known if allowed < INF else max(left, right) - known
-                    tiny = 1e-6 * room + 1e-300
-                    gain = max(left - known, tiny) * max(right - known, tiny)
+                    less, more = min(left, right) - known, max(left, right) - known
+                    if less == INF:
+                        less, more = 1.0, 1.0
+                    gain = less + _BETTER * min(more, 1e300)
                     if gain > score or chosen == -1:
                         score, chosen = gain, number
                         left_score, right_score = left, right
