@@ -244,7 +244,8 @@ def _ordered(ds: xr.Dataset) -> xr.Dataset:
     except (KeyError, TypeError, ValueError):
         return ds
     first = [name for name in listed if name in ds.data_vars]
-    return ds[[*first, *(name for name in ds.data_vars if name not in first)]]
+    ordered = ds[[*first, *(name for name in ds.data_vars if name not in first)]]
+    return ordered.assign_coords(ds.coords)  # those of axes along which nothing varies too
 
 
 _READERS: dict[str, tuple[str, Callable[[Any], xr.Dataset]]] = {

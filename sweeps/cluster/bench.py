@@ -29,8 +29,8 @@ class Bench:
             f"{n} {v}, not {order.versions[n]}" for n, v in here if v != order.versions[n]
         ]
 
-    def tile(self, part: int, number: int) -> tuple[str, dict[str, Any]]:
-        """Compute and store a tile; the name of the worker, and the record."""
+    def tile(self, part: int, number: int, barred: bool) -> tuple[str, dict[str, Any]]:
+        """Compute and store a tile, or fill it; the name of the worker, and the record."""
         if self._other:
             raise DseError(
                 f"the worker {self.name} has {', '.join(self._other)}: its tiles would differ; "
@@ -40,6 +40,7 @@ class Bench:
         with self._lock:
             free = self._free[part]
             source = free.pop() if free else Source(recipe, lambda at: self.order.nests[part, at])
+        source.barred = (lambda _: True) if barred else None
         record = store_tile(source, recipe.part.tile(number), self.medium)
         with self._lock:
             self._free[part].append(source)
@@ -56,6 +57,6 @@ def clear(token: str) -> None:
     _benches.pop(token, None)
 
 
-def tile(token: str, part: int, number: int) -> tuple[str, dict[str, Any]]:
-    """A task: one tile of a part of an order, by its number."""
-    return _benches[token].tile(part, number)
+def tile(token: str, part: int, number: int, barred: bool = False) -> tuple[str, dict[str, Any]]:
+    """A task: one tile of a part of an order, by its number; ``barred`` if no point is feasible."""
+    return _benches[token].tile(part, number, barred)

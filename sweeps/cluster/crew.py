@@ -17,7 +17,7 @@ from sweeps.cluster.order import order_of
 from sweeps.store.crew import RETRIES, Job, Threads
 from sweeps.store.layout import Tile
 from sweeps.store.records import RECORDS
-from sweeps.store.tiles import Recipe
+from sweeps.store.tiles import Recipe, barred_in
 from symbolic.errors import DseError
 
 __all__ = ["Workers"]
@@ -125,13 +125,15 @@ class _Flow:
         return self.room
 
     def _hand_out(self, tile: Tile, attempt: int) -> None:
-        number = 0
-        counts = self.job.layout.parts[tile.part].counts
-        for place, count in zip(tile.place, counts, strict=True):
+        number, part = 0, self.job.layout.parts[tile.part]
+        for place, count in zip(tile.place, part.counts, strict=True):
             number = number * count + place
+        barred = (True,) if barred_in(self.job.layout, part)(tile) else ()
         key = f"{self.token}-{self.handed}"
         self.handed += 1
-        future = self.client.submit(bench.tile, self.token, tile.part, number, key=key, pure=False)
+        future = self.client.submit(
+            bench.tile, self.token, tile.part, number, *barred, key=key, pure=False
+        )
         self.under_way[key] = (tile, attempt, future)
         self.ended.add(future)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sweeps.cluster.crew import Workers
+from sweeps.failing import reason_of
 from sweeps.store.crew import Crew
 from symbolic.errors import DseError
 
@@ -74,14 +75,7 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | No
             made.register_plugin(Unmoved())
             yield Workers(made)
     elif isinstance(client, str):
-        try:
-            made = Client(client, timeout=_PATIENCE, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise DseError(
-                f"no scheduler answers at {client!r} ({error}): start one with dask scheduler, or "
-                "give the address that it tells"
-            ) from error
-        with made:
+        with _joined(client) as made:
             yield Workers(made)
     elif isinstance(client, Client) and not client.asynchronous:
         yield Workers(client)
@@ -90,6 +84,29 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | No
             f"client = {client!r}: expected a distributed.Client that waits (not an asynchronous "
             "one), or the address of a scheduler"
         )
+
+
+def _joined(address: str) -> Any:
+    """A client of the scheduler at an address."""
+    from distributed import Client
+
+    class Joined(Client):  # type: ignore[misc]
+        def start(self, **given: Any) -> None:
+            try:
+                super().start(**given)
+            except BaseException:
+                with suppress(Exception):  # else its end is waited for in vain, long after
+                    self.close(timeout=1)
+                raise
+
+    try:
+        return Joined(address, timeout=_PATIENCE, set_as_default=False)
+    except Exception as error:  # of an address, a connection, or what something else answers
+        said = error if isinstance(error, (OSError, ValueError)) else reason_of(error)
+        raise DseError(
+            f"no scheduler answers at {address!r} ({said}): start one with dask scheduler, or give "
+            "the address that it tells"
+        ) from error
 
 
 @contextmanager

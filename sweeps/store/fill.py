@@ -156,7 +156,7 @@ def fill(
 
         def done(tile: Tile, record: Mapping[str, Any]) -> None:
             found.feasible.add(record)
-            if crew is None and barred_in(layout, layout.parts[tile.part])(tile):
+            if barred_in(layout, layout.parts[tile.part])(tile):
                 tally.bar(tile.points)
             tally.add(tile.points, watch.best(record) if watch else None)
 

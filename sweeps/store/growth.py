@@ -23,8 +23,9 @@ from sweeps.store.crew import Job, Threads
 from sweeps.store.layout import Layout, Part, Tile, chunk_of
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, read_sealed, sealed
-from sweeps.store.tiles import PIECE, Recipe, Source, source_of, store_tile
+from sweeps.store.tiles import PIECE, Recipe, Source, barred_in, source_of, store_tile
 from sweeps.stored.reader import Stored
+from sweeps.streaming.enclosures import Barred
 from sweeps.tiling import Tiling
 from symbolic.errors import DseError
 
@@ -119,7 +120,8 @@ class Growth:
                     return False
                 order = {axis: np.argsort(self.places[axis][index[axis]]) for axis in was.axes}
                 taken = {axis: index[axis][order[axis]] for axis in was.axes}
-                if not np.array_equal(_taken(now, taken), was.array, equal_nan=True):
+                numbers = was.array.dtype.kind == "f"  # text knows no NaN
+                if not np.array_equal(_taken(now, taken), was.array, equal_nan=numbers):
                     return False
         return True
 
@@ -151,7 +153,7 @@ class _Grown:
         unmoved = {name: growth.unmoved(part, name) for name in part.outputs}
         #: Outputs whose chunks are linked, each with the part that they had.
         self.linked = {name: found[0] for name, found in unmoved.items() if found is not None}
-        self.part = part
+        self.part, self.barred = part, barred_in(layout, part)
         rest = replace(part, outputs=tuple(n for n in part.outputs if n not in self.linked))
         self.recipe = Recipe.of(layout, rest)
         known = [name for name in self.recipe.names if name in growth.known]
@@ -163,7 +165,9 @@ class _Grown:
         layout = Layout(grid, expand=self.growth.layout.expand)
         shape = grid.shape(self.part.dims)
         part = replace(self.part, outputs=tuple(names), shape=shape, chunk=shape)
-        return source_of(layout, part, small=self.recipe.small)
+        found = source_of(layout, part, small=self.recipe.small)
+        found.barred = None  # it is asked of tiles, and a box of new values is none
+        return found
 
     def _whole(self, names: Sequence[str]) -> Iterator[_Region]:
         if names:
@@ -189,6 +193,7 @@ class _Grown:
         """As :meth:`sweeps.store.tiles.Source.pieces`."""
         sizes = tile.shape or (1,)
         tiling = Tiling(sizes[:-1], sizes[-1], PIECE)
+        barred = self.barred(tile)
         for number in range(tiling.count):
             bounds, origin, _ = tiling.bounds(number)
             ends = zip(tile.low, bounds[0::2].tolist(), bounds[1::2].tolist(), strict=False)
@@ -198,6 +203,11 @@ class _Grown:
                 name: np.empty(shape, dtype=dtype)
                 for name, dtype in zip(self.recipe.names, self.recipe.dtypes, strict=True)
             }
+            if barred:
+                for array in arrays.values():
+                    Barred.blank(array)
+                yield origin, [arrays[name].reshape(-1) for name in self.recipe.names]
+                continue
             for region in self.regions:
                 self._compute(region, box, arrays)
             for name in self.known:

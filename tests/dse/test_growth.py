@@ -144,6 +144,26 @@ def test_compiled_values_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert files(tmp_path / "a.zarr") == files(tmp_path / "fresh.zarr")
 
 
+def test_where_rules_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles without a point that keeps the rules are filled, whatever else is taken over."""
+    monkeypatch.setattr(sweeps.run, "SMALL", 0)
+    path = tmp_path / "a.zarr"
+    spec: dict[str, Any] = {
+        "model": str(ROOT / "tests" / "oracles" / "toy_model.py"),
+        "axes": {"toy_load": {"linspace": [0, 100, 60]}, "toy_unit": {"linspace": [1, 9, 20]}},
+        "set": {"toy_kind": "x", "toy_share": 0.5},
+        "outputs": ["toy_cost", "toy_waste"],
+    }
+    Study(**spec).run(store=tmp_path / "fresh.zarr")
+    axes = {**spec["axes"], "toy_unit": np.linspace(1, 9, 20)[[0, 3, 4, 19]]}
+    Study(**{**spec, "axes": axes, "outputs": ["toy_cost"]}).run(store=path)
+    heard: list[Any] = []
+    Study(**{**spec, "outputs": ["toy_cost"]}).run(store=path, extend=True, progress=heard.append)
+    assert 0.3 * 60 * 21 < heard[-1].barred < 0.4 * 60 * 21
+    dse.add(path, "toy_waste")
+    assert files(path) == files(tmp_path / "fresh.zarr")
+
+
 def test_adding_keeps_what_is_there(tmp_path: Path) -> None:
     spec, path = SPECS["machines"], tmp_path / "a.zarr"
     narrow, wide = (Study(**{**spec, "outputs": out}) for out in (["time"], ["time", "occupancy"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import pickle
@@ -210,6 +211,23 @@ def test_the_command(
     assert "give one of them" in both[1]
 
 
+def test_where_rules_leave_nothing(client: Client, tmp_path: Path) -> None:
+    """Workers fill such tiles, as threads do."""
+    spec: dict[str, Any] = {
+        "model": str(Path(__file__).parents[1] / "oracles" / "toy_model.py"),
+        "axes": {"toy_load": {"linspace": [0, 100, 60]}, "toy_unit": {"linspace": [1, 9, 500]}},
+        "set": {"toy_kind": "x", "toy_share": 0.5},
+        "outputs": ["toy_cost"],
+    }
+    barred = []
+    for name, crew in (("a.zarr", client), ("calm.zarr", None)):
+        heard: list[Any] = []
+        Study(**spec).run(store=tmp_path / name, client=crew, progress=heard.append)
+        barred.append(heard[-1].barred)
+    assert barred[0] == barred[1] > 0.3 * 60 * 500
+    assert files(tmp_path / "a.zarr") == files(tmp_path / "calm.zarr")
+
+
 def test_workers_that_come_later(calm: dict[str, bytes], tmp_path: Path) -> None:
     with (
         LocalCluster(
@@ -260,8 +278,10 @@ def test_what_a_cluster_cannot_do(client: Client, tmp_path: Path) -> None:
 
 def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sweeps.cluster.opened._PATIENCE", 0.2)
-    with pytest.raises(DseError, match=r"no scheduler answers at 'tcp://127.0.0.1:9'"):
-        Study(**STUDY).run(store=tmp_path / "a.zarr", client="tcp://127.0.0.1:9")
+    for address in ("tcp://127.0.0.1:9", "nowhere", "tls://127.0.0.1:9"):
+        with pytest.raises(DseError, match=f"no scheduler answers at '{address}'"):
+            Study(**STUDY).run(store=tmp_path / "a.zarr", client=address)
+    gc.collect()  # no client is left that waits for its end
     assert list(tmp_path.iterdir()) == []
 
 

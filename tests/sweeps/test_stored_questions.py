@@ -36,13 +36,16 @@ SPECS: dict[str, dict[str, Any]] = {
             "threads": [1, 64, 128, 512, 1024],
             "mem_latency": [0, 600, 601],
             "intensity": [4, 8],
-            "idle": {"zip": {"ms_latency": [1, 2]}},
         },
         "set": {"lanes_width": 32, "ms_peak": 0.25},
         "outputs": ["ms_throughput", "cs_throughput", "bound"],
     },
 }
-del SPECS["ties everywhere"]["axes"]["idle"]
+SPECS["an axis along which nothing varies"] = {
+    **SPECS["ties everywhere"],
+    "axes": {**SPECS["ties everywhere"]["axes"], "supply": ["smooth", "sharp"]},
+    "outputs": ["ms_transition"],
+}
 GOALS: dict[str, list[str]] = {
     "switches and a zip": [
         "ms_throughput",
@@ -63,6 +66,7 @@ GOALS: dict[str, list[str]] = {
         "floor(mwp) - active_sms",
     ],
     "ties everywhere": ["ms_throughput", "cs_throughput", "bound", "threads", "1 / mem_latency"],
+    "an axis along which nothing varies": ["ms_transition", "threads", "ms_transition / threads"],
 }
 WHERE: dict[str, list[str]] = {
     "switches and a zip": [
@@ -87,6 +91,7 @@ WHERE: dict[str, list[str]] = {
         "bound != 0",
         "1 / mem_latency > 0.001",
     ],
+    "an axis along which nothing varies": ["ms_transition > 0", "threads >= 128"],
 }
 
 
