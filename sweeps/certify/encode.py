@@ -38,6 +38,7 @@ def encoded(problem: Problem) -> Tape:
             )
     steps = [number[id(node)] for node in problem.steps]
     _order(problem, nodes, ops, args)
+    _twins(problem, number, args)
     value, musts = _conditions(problem, number)
     atoms, choices = _choices(problem, number, set(musts), number[id(problem.root)])
     leaves = _Leaves(problem, number, len(nodes))
@@ -77,6 +78,22 @@ def _order(
                     own = args[k, 1] if node.args[0] is least else args[k, 0]
                     args[k, 0], args[k, 1] = own, at[0] if at[1] == own else at[1]
                 break
+
+
+def _twins(problem: Problem, number: dict[int, int], args: NDArray[np.int64]) -> None:
+    """``x + max(y - x, 0)``, the larger of x and y: y stands as a third argument, x first."""
+    for node in problem.steps:
+        if node.op != "add":
+            continue
+        for x, excess in (node.args, node.args[::-1]):
+            if excess.op != "maximum":
+                continue
+            for over, nothing in (excess.args, excess.args[::-1]):
+                fixed = problem.fixed.get(id(nothing))
+                zero = fixed is not None and fixed.range.lo == 0 == fixed.range.hi
+                if zero and over.op == "sub" and over.args[1] is x:
+                    own = number[id(x)], number[id(excess)], number[id(over.args[0])]
+                    args[number[id(node)]] = own
 
 
 def _conditions(problem: Problem, number: dict[int, int]) -> tuple[int, list[int]]:

@@ -116,7 +116,7 @@ def relax(
         wide[n], deep[n] = 0.0, 0.0
         sign = signed(low, high, und[n])
         flat = op <= REFERENCE or low == high or und[n]
-        a, b = 0, 0
+        a, b, told = 0, 0, n
         al, ah, bl, bh, sa, sb = 0.0, 0.0, 0.0, 0.0, 0, 0
         to_wide, to_deep, alike, pair = False, False, False, False
         found = 0.0
@@ -137,6 +137,15 @@ def relax(
                     wide[a] += w
                     deep[a] += d
                     continue
+            elif op == ADD and args[n, 2] >= 0:  # x + max(y - x, 0) is the larger of x and y
+                op, told, b = MAXIMUM, b, args[n, 2]
+                if forced[told] > 0:
+                    first = ops[args[told, 0]] == SUB  # the excess, not nothing
+                    a = b if (forced[told] == 1) == first else a
+                    if not und[a]:
+                        wide[a] += w
+                        deep[a] += d
+                        continue
             al, ah = lo[a], hi[a]
             flat = und[a] or abs(al) > _LARGE or abs(ah) > _LARGE
             sa = signed(al, ah, und[a])
@@ -285,7 +294,7 @@ def relax(
                 share, rest = _least_of(tl, th, view, least)
                 found += view * rest
                 if tl < 0 < th:
-                    loss[n] += abs(view) * (-tl * th / (th - tl))
+                    loss[told] += abs(view) * (-tl * th / (th - tl))
                 if turn == 0 and d != 0:
                     deep[a] += view * share
                     deep[b] += view * (1 - share)
