@@ -85,7 +85,7 @@ def one_goal(minimize: Any, maximize: Any) -> Goal:
     goals = read_goals(minimize, maximize)
     if len(goals) != 1:
         texts = ", ".join(goal.text for goal in goals)
-        raise DseError(f"optimum takes one objective, was given {texts}: for several ask pareto")
+        raise DseError(f"a question takes one objective, was given {texts}: for several ask pareto")
     return goals[0]
 
 

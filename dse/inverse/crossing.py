@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dse.inverse.cases import BROKEN, Case
 from dse.inverse.opening import number, opened
+from sweeps.answers import texts_of
 from sweeps.check import check, enclosed
 from sweeps.dataset import assemble, axis_coordinates
 from sweeps.grid import Grid
@@ -71,7 +72,7 @@ def prepared(
     elif isinstance(along, Mapping):
         names = dict(along)
     else:
-        names = dict.fromkeys([along] if isinstance(along, str) else along)
+        names = dict.fromkeys(texts_of(along, "along"))
     ways = tuple(_way(grid, name, ends) for name, ends in names.items())
     if not ways:
         raise DseError(
@@ -131,6 +132,8 @@ def _way(grid: Grid, name: str, ends: Any) -> Way:
         raise UnknownNameError(f"along: {name!r} is no quantity{nearest(name, known)}")
     if row.is_label or not any(name in graph.definitions for graph in grid.graphs.values()):
         raise DseError(f"along: nothing asked depends on {name}, or its values are no numbers")
+    if grid.flags(name):
+        raise DseError(f"along: {name} tells cases, not amounts: there is no way along it")
     if ends is None:
         return Way(name=name, domain=row.domain)
     if isinstance(ends, str) or not isinstance(ends, Sequence) or len(ends) != 2:

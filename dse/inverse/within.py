@@ -55,8 +55,13 @@ def ranged(
             )
         if name not in quantities or quantities[name].is_label:
             raise DseError(f"within: the values of {name} are no numbers")
+        if grid.flags(name):
+            raise DseError(f"within: {name} tells cases, not amounts: name what it is made of")
     grid = opened(study, grid, list(within), needed, where)
-    named = tuple(t for t in named if t not in within and t not in grid.axes)
+    fixed = [text for text in named if text in within or text in axis_coordinates(grid)]
+    if fixed and outputs is not None:
+        raise DseError(f"{fixed[0]} is given, not computed: ask for outputs that depend on it")
+    named = tuple(text for text in named if text not in fixed)
     flags = [text for text in named if text in quantities and grid.kind(text) != "float"]
     if flags and outputs is not None:
         raise DseError(f"{flags[0]} tells cases, not amounts: ask dse.borders where it changes")
@@ -92,6 +97,9 @@ def ranged(
     }
     if goal is not None:
         attributes["objective"] = f"{'minimize' if goal.sign > 0 else 'maximize'} {goal.text}"
+    taken = [name for name in ("end", *variables) if name in grid.axes]
+    if taken:
+        raise DseError(f"the axis {taken[0]} has a name that the answer needs: call it otherwise")
     used = {dim for dims_, *_ in variables.values() for dim in dims_}
     coords: dict[str, Any] = {
         name: entry for name, entry in axis_coordinates(grid).items() if entry[0][0] in used
@@ -201,6 +209,8 @@ def _ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
         if len(spec) != 2:
             raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
         low, high = (number(end, row) for end in spec)
+        if math.isnan(low) or math.isnan(high):
+            raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
         return np.full_like(value, min(low, high)), np.full_like(value, max(low, high))
     text = spec.replace("±", "").strip() if isinstance(spec, str) else spec
     if isinstance(text, str) and text.endswith("%"):

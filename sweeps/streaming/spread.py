@@ -153,11 +153,13 @@ def quantiles(source: Values, q: float | Sequence[float]) -> xr.Dataset:
     begins, before = [0] * len(shares), [0] * len(shares)
     ranks: list[int] = []
     rest = np.zeros(2, dtype=np.int64)
+    lowest, highest = _key(np.array([-math.inf, math.inf])).tolist()  # beyond them lies NaN
     for shift in range(64 - _WIDTH, -1, -_WIDTH):
         distinct = sorted(set(begins))
         wanted = np.array(distinct, dtype=np.uint64)
         open_ = 1 << (shift + _WIDTH)
-        within = [(_value(b * open_), _value((b + 1) * open_ - 1)) for b in distinct]
+        ends = [(max(b * open_, lowest), min((b + 1) * open_ - 1, highest)) for b in distinct]
+        within = [(_value(low), _value(high)) for low, high in ends]
         first = not ranks
 
         def make(wanted: NDArray[np.uint64] = wanted, shift: int = shift) -> Digits:
@@ -253,7 +255,7 @@ def _nothing(source: Values) -> str:
 
 def _shares(q: Any) -> list[Fraction]:
     """Shares as the decimals that they are written as: 0.1 is a tenth."""
-    given = [q] if isinstance(q, (str, int, float, np.number)) else q
+    given = q[()] if isinstance(q, np.ndarray) else [q] if isinstance(q, str) else q
     shares = []
     for share in given if isinstance(given, (Sequence, np.ndarray)) else [given]:
         number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
@@ -266,6 +268,7 @@ def _shares(q: Any) -> list[Fraction]:
 
 
 def _edges(source: Values, bins: Any) -> Floats:
+    bins = bins[()] if isinstance(bins, np.ndarray) else bins  # of no dimensions: a number
     if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
         if not 1 <= bins <= _BINS:
             raise DseError(f"bins = {bins}: expected from 1 to {_BINS:,} bins, or their edges")
@@ -281,7 +284,7 @@ def _edges(source: Values, bins: Any) -> Floats:
         raise DseError(f"bins = {bins!r}: expected their number, or a list of edges")
     edges = np.array([_edge(source, edge) for edge in bins], dtype=np.float64)
     if not 2 <= edges.size <= _BINS + 1 or not np.all(np.diff(edges) > 0):
-        shown = ", ".join(f"{edge:g}" for edge in edges[:8])
+        shown = ", ".join(f"{edge:g}" for edge in edges[:8]) or "none"
         raise DseError(f"bins with the edges {shown}: expected two or more, each above the last")
     return edges
 

@@ -245,6 +245,8 @@ def test_brackets_are_neighbours() -> None:
         ({"quantity": "cs_throughput"}, "is a number"),
         ({"along": "supply"}, "no order|no numbers"),
         ({"along": "thread"}, "did you mean"),
+        ({"along": "bound"}, "tells cases, not amounts"),
+        ({"along": 5}, "expected text, or a list of texts"),
         ({"at": {"warps": 1}}, "no axis"),
         ({"at": {"threads": 3}}, "not on its axis"),
         ({"at": 3}, "a mapping"),

@@ -147,7 +147,13 @@ def test_whatever_was_the_best_in_a_sample_can_be() -> None:
         ({"mem_latency": "-5 %"}, {}, "0 or more"),
         ({"mem_latency": (1, 2)}, {}, "leaves out"),
         ({"mem_latency": (1, 2, 3)}, {}, "lower and an upper"),
+        ({"mem_latency": (float("nan"), 700)}, {}, "lower and an upper"),
+        ({"mem_latency": float("nan")}, {}, "0 or more"),
         ({"mem_latency": "5 GHz"}, {}, "GHz"),
+        ({"bound": "5 %"}, {"outputs": "bound"}, "tells cases, not amounts: name"),
+        ({"mem_latency": "5 %"}, {"outputs": "mem_latency"}, "is given, not computed"),
+        ({"mem_latency": "5 %"}, {"outputs": ["cs_throughput", "threads"]}, "is given, not"),
+        ({"mem_latency": "5 %"}, {"minimize": "bound", "maximize": "bound"}, "one objective"),
         ({"supply": "5 %"}, {}, "depends on|no numbers"),
         ({"mem_latency": "5 %"}, {"outputs": "bound"}, "tells cases"),
     ],
@@ -155,3 +161,14 @@ def test_whatever_was_the_best_in_a_sample_can_be() -> None:
 def test_misuse(within: Any, more: dict[str, Any], message: str) -> None:
     with pytest.raises(DseError, match=message):
         dse.ranges(transit(), within, **more)
+
+
+def test_an_axis_whose_name_the_answer_needs_is_told() -> None:
+    columns = {"threads": [256, 512], "intensity": [10, 20]}
+    study = dse.Study(
+        model="transit",
+        axes={"end": {"zip": columns}},
+        set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600},
+    )
+    with pytest.raises(DseError, match="the axis end has a name that the answer needs"):
+        dse.ranges(study, {"mem_latency": "5 %"})
