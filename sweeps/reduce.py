@@ -92,9 +92,10 @@ def _survivors(
 def extremes() -> Any:
     """The compiled keeper of the smallest and largest values, fed piece by piece.
 
-    It takes values, which of them are allowed, the place of the first, then the smallest so far
-    with their places and the largest so far, signs turned, with theirs: ascending, infinite where
-    there are fewer. It gives the number of finite values that are allowed.
+    It takes values, which of them are allowed (all where none is said), the place of the first,
+    then the smallest so far with their places and the largest so far, signs turned, with theirs:
+    ascending, infinite where there are fewer; at last what :func:`ranges` found in the same values,
+    by which most are not looked at. It gives the number of finite values that are allowed.
     """
     if "extremes" not in _kernels:
         import numba
@@ -102,10 +103,10 @@ def extremes() -> Any:
         real, whole, truth = numba.float64[::1], numba.int64, numba.boolean[::1]
         inner = numba.njit(nogil=True, error_model="numpy")(_keep)
         _kernels["keep"] = inner
+        ends = (real, whole[::1], real, whole[::1])
+        zones = (whole[::1], whole[::1], whole[::1], truth)
         _kernels["extremes"] = numba.njit(
-            whole(real, truth, whole, real, whole[::1], real, whole[::1]),
-            nogil=True,
-            error_model="numpy",
+            whole(real, truth, whole, *ends, *zones), nogil=True, error_model="numpy"
         )(_extremes(inner))
     return _kernels["extremes"]
 
@@ -122,30 +123,63 @@ def _keep(best: Any, places: Any, value: Any, place: Any) -> None:
 
 def _extremes(keep: Any) -> Any:
     infinity, block = np.inf, 1024
+    top, bottom = np.int64(0x7FFFFFFFFFFFFFFF), np.int64(-0x8000000000000000)
+    limit = np.int64(0x7FF0000000000000)
 
     def kernel(
-        values: Any, allowed: Any, origin: Any, low: Any, low_at: Any, high: Any, high_at: Any
+        values: Any,
+        allowed: Any,
+        origin: Any,
+        low: Any,
+        low_at: Any,
+        high: Any,
+        high_at: Any,
+        starts: Any,
+        least: Any,
+        most: Any,
+        undefined: Any,
     ) -> int:
         total = 0
         last = low.size - 1
-        for start in range(0, values.size, block):
-            part = values[start : start + block]
-            open_to = allowed[start : start + block]
-            below, above = low[last], -high[last]
-            hits = 0
-            for j in range(part.size):  # whole numbers are summed several at a time
-                value = part[j]
-                counts = (value > -infinity) & (value < infinity) & open_to[j]
-                total += 1 if counts else 0
-                hits += 1 if counts & ((value < below) | (value > above)) else 0
-            if hits:
-                for j in range(part.size):
+        smallest, largest = low.view(np.int64), high.view(np.int64)
+        every = np.ones(block, dtype=np.bool_)
+        zone = np.searchsorted(starts, origin, "right") - 1
+        place = 0
+        while place < values.size:
+            end = min(values.size, starts[zone + 1] - origin)
+            small, large = smallest[last], largest[last] ^ bottom
+            small, large = small ^ ((small >> 63) & top), large ^ ((large >> 63) & top)
+            if (
+                not undefined[zone]
+                and ~limit < least[zone]
+                and most[zone] < limit
+                and small <= least[zone]
+                and most[zone] <= large
+            ):  # all are finite, and none is among the extremes
+                total += end - place
+                for j in range(place, min(end, allowed.size)):
+                    total -= 0 if allowed[j] else 1
+                place, zone = end, zone + 1
+                continue
+            for start in range(place, end, block):
+                part = values[start : min(start + block, end)]
+                open_to = allowed[start : start + part.size] if allowed.size else every
+                below, above = low[last], -high[last]
+                hits = 0
+                for j in range(part.size):  # whole numbers are summed several at a time
                     value = part[j]
-                    if (value > -infinity) & (value < infinity) & open_to[j]:
-                        if value < low[last]:
-                            keep(low, low_at, value, origin + start + j)
-                        if -value < high[last]:
-                            keep(high, high_at, -value, origin + start + j)
+                    counts = (value > -infinity) & (value < infinity) & open_to[j]
+                    total += 1 if counts else 0
+                    hits += 1 if counts & ((value < below) | (value > above)) else 0
+                if hits:
+                    for j in range(part.size):
+                        value = part[j]
+                        if (value > -infinity) & (value < infinity) & open_to[j]:
+                            if value < low[last]:
+                                keep(low, low_at, value, origin + start + j)
+                            if -value < high[last]:
+                                keep(high, high_at, -value, origin + start + j)
+            place, zone = end, zone + 1
         return total
 
     return kernel
@@ -154,9 +188,9 @@ def _extremes(keep: Any) -> Any:
 def ranges() -> Any:
     """The compiled keeper of the least and largest values of zones, fed piece by piece.
 
-    It takes the bits of values, which of them are allowed, the place of the first, where each zone
-    begins, then the least and largest so far, as whole numbers in the order of the values, and
-    where a value is NaN.
+    It takes the bits of values, which of them are allowed (all where none is said), the place of
+    the first, where each zone begins, then the least and largest so far, as whole numbers in the
+    order of the values, and where a value is NaN.
     """
     if "ranges" not in _kernels:
         import numba
@@ -181,7 +215,7 @@ def _ranges(
         end = min(bits.size, starts[zone + 1] - origin)
         part, open_to = bits[place:end], allowed[place:end]
         least, most, holes, closed = top, bottom, 0, 0
-        for j in range(part.size):
+        for j in range(open_to.size):
             closed += 0 if open_to[j] else 1
         for j in range(part.size):  # without a branch: several at a time
             key = part[j] ^ ((part[j] >> 63) & top)
@@ -191,7 +225,7 @@ def _ranges(
         if holes + closed:
             least, most, holes = top, bottom, 0
             for j in range(part.size):
-                if open_to[j]:
+                if open_to.size == 0 or open_to[j]:
                     if (part[j] & top) > infinity:
                         holes += 1
                     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from sweeps.failing import Failure, failures_in, reason_of
@@ -131,11 +132,13 @@ def compute_tiles(
 def _settle(job: Job, tiles: Sequence[Tile]) -> None:
     """Make the records of tiles and the names of their chunks durable."""
     stored = [tile for tile in tiles if tile.name not in job.lost]
+    folders: dict[str, list[str]] = {}
     for number in sorted({tile.part for tile in stored}):
-        for name in job.layout.parts[number].outputs:
-            job.medium.settle(name)
+        folders |= {name: [] for name in job.layout.parts[number].outputs}
     if stored:
-        job.medium.settle(RECORDS, [tile.name for tile in stored])
+        folders[RECORDS] = [tile.name for tile in stored]
+        with ThreadPoolExecutor(8) as pool:  # a disk settles many at once as soon as one
+            list(pool.map(job.medium.settle, folders, folders.values()))
 
 
 class Threads:

@@ -20,7 +20,7 @@ from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, read_sealed, sealed
 from sweeps.store.skeleton import ROOT
 from sweeps.store.tiles import barred_in
-from sweeps.store.zones import ZONES, pack
+from sweeps.store.zones import ZONES, Gathered
 from symbolic.errors import DseError
 
 __all__ = ["FINISHED", "Filled", "Watch", "fill", "recorded"]
@@ -146,7 +146,8 @@ def fill(
         elif ROOT not in medium.sizes(""):  # it was begun, and not to the end
             for key, data in begin().items():
                 medium.put(key, data)
-        found = _state(layout, medium, watch)
+        zones = Gathered(layout)
+        found = _state(layout, medium, watch, zones)
         for key in medium.remains():
             medium.delete(key)
         tally = Tally(layout.points, listener, sign=watch.sign if watch else 1.0)
@@ -156,6 +157,7 @@ def fill(
 
         def done(tile: Tile, record: Mapping[str, Any]) -> None:
             found.feasible.add(record)
+            zones.add(tile, record)
             if barred_in(layout, layout.parts[tile.part])(tile):
                 tally.bar(tile.points)
             tally.add(tile.points, watch.best(record) if watch else None)
@@ -165,7 +167,8 @@ def fill(
             for key in medium.remains():  # of workers that were lost
                 medium.delete(key)
         if not job.failures:
-            medium.put(ZONES, pack(layout, medium))
+            with medium.writing(ZONES) as write:  # its name is settled with the next
+                write(zones.packed())
             medium.put(FINISHED, sealed({"tiles": layout.count}))
     now = tally.now()
     failing = sum(failure.points for failure in job.failures)
@@ -203,7 +206,9 @@ class _State:
     best: float | None = None
 
 
-def _state(layout: Layout, medium: Medium, watch: Watch | None = None) -> _State:
+def _state(
+    layout: Layout, medium: Medium, watch: Watch | None = None, zones: Gathered | None = None
+) -> _State:
     state = _State(missing=[], points=0, feasible=_Feasible(layout))
     best = Tally(0, None, sign=watch.sign if watch else 1.0)
     failed = medium.sizes(FAILED)
@@ -213,5 +218,7 @@ def _state(layout: Layout, medium: Medium, watch: Watch | None = None) -> _State
         else:
             best.skip(tile.points, watch.best(record) if watch else None)
             state.feasible.add(record)
+            if zones is not None:
+                zones.add(tile, record)
     state.points, state.best = best.done, best.best
     return state

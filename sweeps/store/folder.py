@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from sweeps.store.direct import Appender
 from symbolic.errors import DseError
 
 __all__ = ["HIDDEN", "Folder", "exchanged"]
@@ -93,13 +94,9 @@ class Folder:
             path.parent.mkdir(parents=True)
         try:
             with beside.open("wb", buffering=0) as file:
-
-                def write(data: Any) -> None:
-                    rest = memoryview(data).cast("B")
-                    while rest:  # the system may take less than it is given
-                        rest = rest[file.write(rest) :]
-
-                yield write
+                appender = Appender(file.fileno())
+                yield appender.write
+                appender.finish()
                 if wait:
                     os.fsync(file.fileno())
             beside.replace(path)

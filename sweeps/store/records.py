@@ -48,6 +48,17 @@ def read_sealed(data: bytes) -> dict[str, Any] | None:
     return dict(tree) if sealed(tree) == data and seal else None
 
 
+_ALL = np.empty(0, dtype=bool)
+_ENDS = np.iinfo(np.int64)
+#: One zone, of which it is not known what it holds.
+_UNKNOWN = (
+    np.array([0, _ENDS.max]),
+    np.array([_ENDS.min]),
+    np.array([_ENDS.max]),
+    np.array([True]),
+)
+
+
 class Summary:
     """What one output of a tile holds, gathered piece by piece, in the order of the chunk.
 
@@ -64,16 +75,25 @@ class Summary:
             (np.full(EXTREMES, np.inf), np.full(EXTREMES, -1, dtype=np.int64)) for _ in range(2)
         ]
 
-    def add(self, values: NDArray[Any], origin: int, allowed: NDArray[np.bool_] | None) -> None:
-        """The values that follow those before; ``origin`` is the place of the first."""
+    def add(
+        self,
+        values: NDArray[Any],
+        origin: int,
+        allowed: NDArray[np.bool_] | None,
+        zones: Sequence[NDArray[Any]] = _UNKNOWN,
+    ) -> None:
+        """The values that follow those before; ``origin`` is the place of the first.
+
+        ``zones`` says where the zones of the chunk begin and what they hold, these values included.
+        """
         if self.kind == "b":
             self.count += int(np.count_nonzero(values))
         elif self.kind == "i":
             self.counts += np.bincount(values.view(np.uint8), minlength=256)
         elif self.compiled:
             (low, low_at), (high, high_at) = self.best
-            marked = np.ones(values.size, dtype=bool) if allowed is None else allowed
-            self.count += extremes()(values, marked, origin, low, low_at, high, high_at)
+            marked = _ALL if allowed is None else allowed
+            self.count += extremes()(values, marked, origin, low, low_at, high, high_at, *zones)
         else:
             counts = np.isfinite(values)
             if allowed is not None:

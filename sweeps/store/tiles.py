@@ -16,6 +16,7 @@ import sweeps.run
 from sweeps.emit import row_axes
 from sweeps.grid import FEASIBLE
 from sweeps.run import Prepared, prepare
+from sweeps.store.direct import room, within
 from sweeps.store.layout import Layout, Part, Tile, chunk_of
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, Summary, flat_places, sealed
@@ -87,7 +88,8 @@ class Source:
         self, recipe: Recipe, given: Given, barred: Callable[[Tile], bool] | None = None
     ) -> None:
         self.recipe, self.given, self.barred = recipe, given, barred
-        self._buffers = [np.empty(0, dtype=dtype) for dtype in recipe.dtypes]
+        self._buffers = [room(0, dtype) for dtype in recipe.dtypes]
+        self._longest = 0
 
     def ready(self, tile: Tile) -> Prepared | None:
         """The loop nest that computes a tile, with its data; None where NumPy does."""
@@ -111,8 +113,9 @@ class Source:
         sizes = [high - low for low, high in box]
         tiling = Tiling(sizes[:-1], sizes[-1], PIECE)
         longest = tiling.bounds(0)[2]
-        if self._buffers[0].size < longest:
-            self._buffers = [np.empty(longest, dtype=b.dtype) for b in self._buffers]
+        if self._longest < longest:
+            self._buffers = [room(longest, b.dtype) for b in self._buffers]
+            self._longest = longest
         known = self.barred is not None and self.barred(tile)
         if known:
             for buffer in self._buffers:
@@ -124,7 +127,7 @@ class Source:
             start = _flat(low[outer:], shape[outer:])
             ends = [bound for a, n in zip(low, extent, strict=True) for bound in (a, a + n)]
             ends = [*ends[: 2 * outer], start, start + math.prod(extent[outer:])]
-            arrays = [buffer[:points] for buffer in self._buffers]
+            arrays = [within(buffer, origin, points) for buffer in self._buffers]
             if not known:
                 ready.run(np.array(ends, dtype=np.int64), _flat(low, shape), *arrays)
             yield origin, arrays
@@ -227,8 +230,8 @@ def store_tile(
             for name in part.outputs:
                 files[name](values[name])
                 crc[name] = checksum(values[name], crc[name])
-                summaries[name].add(values[name], origin, allowed)
                 zones[name].add(values[name], origin, allowed)
+                summaries[name].add(values[name], origin, allowed, zones[name].held)
         missing = math.prod(part.chunk) - tile.points
         for name in part.outputs:
             dtype = types[name]

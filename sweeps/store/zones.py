@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,13 +22,25 @@ from numpy.typing import NDArray
 
 from sweeps.reduce import ranges
 from sweeps.store.folder import HIDDEN
-from sweeps.store.layout import Layout, Part, Tile
+from sweeps.store.layout import Layout, Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, read_sealed
 from sweeps.store.zarr_format import TRAILER, checksum, trailer
 from sweeps.tiling import Tiling
 
-__all__ = ["MOST", "ZONE", "ZONES", "Cut", "Ranges", "Zoned", "cut_of", "pack", "pieces", "unpack"]
+__all__ = [
+    "MOST",
+    "ZONE",
+    "ZONES",
+    "Cut",
+    "Gathered",
+    "Ranges",
+    "Zoned",
+    "cut_of",
+    "pack",
+    "pieces",
+    "unpack",
+]
 
 #: Points of a zone of a large output. Zones of small ones hold fewer, until there are FEW zones or
 #: they hold LEAST points; those of huge ones more, that there are hardly more than MOST zones.
@@ -145,14 +157,15 @@ class Ranges:
         kind, ends = (np.int64, _WHOLE) if self.compiled else (np.float64, (math.inf, -math.inf))
         self.low, self.high = (np.full(count, end, dtype=kind) for end in ends)
         self.undefined = np.zeros(count, dtype=bool)
+        #: Where each zone begins, and what is known of it by now.
+        self.held = cut.starts, self.low, self.high, self.undefined
 
     def add(self, values: NDArray[Any], origin: int, allowed: NDArray[np.bool_] | None) -> None:
         """The values that follow those before; ``origin`` is the place of the first."""
         starts = self.cut.starts
         if self.compiled:
-            marked = np.ones(values.size, dtype=bool) if allowed is None else allowed
-            found = (self.low, self.high, self.undefined)
-            ranges()(values.view(np.int64), marked, origin, starts, *found)
+            marked = _ALL if allowed is None else allowed
+            ranges()(values.view(np.int64), marked, origin, *self.held)
             return
         first, last = np.searchsorted(starts, [origin, origin + values.size - 1], "right") - 1
         at = np.maximum(starts[first : last + 1] - origin, 0)
@@ -181,6 +194,7 @@ class Ranges:
         return low + 0.0, high + 0.0, self.undefined  # there is no -0.0
 
 
+_ALL = np.empty(0, dtype=bool)
 _WHOLE = (np.iinfo(np.int64).max, np.iinfo(np.int64).min)
 
 
@@ -189,7 +203,7 @@ def _floats(keys: NDArray[Any], empty: float) -> NDArray[np.float64]:
     if keys.dtype.kind == "f":
         return keys
     bits = keys ^ ((keys >> 63) & _WHOLE[0])
-    return np.where(np.isin(keys, _WHOLE), empty, bits.view(np.float64))
+    return np.where((keys == _WHOLE[0]) | (keys == _WHOLE[1]), empty, bits.view(np.float64))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,57 +220,59 @@ class Zoned:
     undefined: NDArray[np.bool_]
 
 
+class Gathered:
+    """The zones of all tiles of a store, put together tile by tile, in any order."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.cuts = [cut_of(part.shape, part.chunk) for part in layout.parts]
+        pairs = list(zip(layout.parts, self.cuts, strict=True))
+        self._held = [{name: _nothing(cut.counts) for name in p.outputs} for p, cut in pairs]
+
+    def add(self, tile: Tile, record: Mapping[str, Any]) -> None:
+        """The zones of a tile, from its record."""
+        cells = self.cuts[tile.part].cells
+        here = tuple(slice(p * n, p * n + n) for p, n in zip(tile.place, cells, strict=True))
+        for name, arrays in self._held[tile.part].items():
+            data, at = base64.b64decode(record["zones"][name]), 0
+            for array in arrays:
+                piece = np.frombuffer(data, array.dtype, count=math.prod(cells), offset=at)
+                array[here] = piece.reshape(cells)
+                at += piece.nbytes
+
+    def packed(self) -> bytes:
+        """The file of all zones."""
+        head: dict[str, Any] = {}
+        parts, at = [], 0
+        for part, cut, held in zip(self.layout.parts, self.cuts, self._held, strict=True):
+            for name in part.outputs:
+                ends = {"shape": cut.shape, "chunk": cut.chunk, "zone": cut.zone}
+                head[name] = {"dims": part.dims, **ends, "at": at}
+                data = b"".join(array.tobytes() for array in held[name])
+                parts.append(data)
+                at += len(data)
+        text = json.dumps(head).encode()
+        body = len(text).to_bytes(_HEAD, "little") + text + b"".join(parts)
+        return body + trailer(checksum(body))
+
+
+def _nothing(counts: Sequence[int]) -> tuple[NDArray[Any], ...]:
+    """The least and largest values of zones, and where one is NaN, before any is known."""
+    ends = (np.full(counts, end, dtype="<f8") for end in (math.inf, -math.inf))
+    return (*ends, np.zeros(counts, dtype=bool))
+
+
 def pack(layout: Layout, medium: Medium) -> bytes:
     """The file of all zones, from the records of all tiles."""
-    head: dict[str, Any] = {}
-    parts, at = [], 0
-    for part in layout.parts:
-        cut = cut_of(part.shape, part.chunk)
-        arrays = _gathered(part, cut, medium)
-        for name in part.outputs:
-            head[name] = {
-                "dims": part.dims,
-                "shape": cut.shape,
-                "chunk": cut.chunk,
-                "zone": cut.zone,
-                "at": at,
-            }
-            data = b"".join(array.tobytes() for array in arrays[name])
-            parts.append(data)
-            at += len(data)
-    text = json.dumps(head).encode()
-    body = len(text).to_bytes(_HEAD, "little") + text + b"".join(parts)
-    return body + trailer(checksum(body))
+    found = Gathered(layout)
 
-
-def _gathered(part: Part, cut: Cut, medium: Medium) -> dict[str, tuple[NDArray[Any], ...]]:
-    """Of each output the least and largest values, and where one is NaN, over all zones."""
-    found: dict[str, tuple[NDArray[Any], ...]] = {
-        name: (
-            np.full(cut.counts, math.inf, dtype="<f8"),
-            np.full(cut.counts, -math.inf, dtype="<f8"),
-            np.zeros(cut.counts, dtype=bool),
-        )
-        for name in part.outputs
-    }
-    count = math.prod(cut.cells)
-
-    def look(tile: Tile) -> tuple[Tile, Any]:
-        record = read_sealed(medium.get(f"{RECORDS}/{tile.name}"))
-        return tile, None if record is None else record["zones"]
+    def look(tile: Tile) -> tuple[Tile, dict[str, Any] | None]:
+        return tile, read_sealed(medium.get(f"{RECORDS}/{tile.name}"))
 
     with ThreadPoolExecutor(_READERS) as pool:
-        tiles = (part.tile(number) for number in range(math.prod(part.counts)))
-        for tile, zones in pool.map(look, tiles):
-            ends = zip(tile.place, cut.cells, strict=True)
-            here = tuple(slice(place * n, place * n + n) for place, n in ends)
-            for name, arrays in found.items():
-                data, at = base64.b64decode(zones[name]), 0
-                for array in arrays:
-                    piece = np.frombuffer(data, dtype=array.dtype, count=count, offset=at)
-                    array[here] = piece.reshape(cut.cells)
-                    at += piece.nbytes
-    return found
+        for tile, record in pool.map(look, layout.tiles()):
+            found.add(tile, record or {})
+    return found.packed()
 
 
 def unpack(data: bytes) -> dict[str, Zoned] | None:

@@ -31,6 +31,7 @@ import zarr  # noqa: F401
 import dse.growth  # noqa: F401
 import sweeps.run
 import sweeps.store.crew
+import sweeps.store.direct
 import sweeps.store.layout
 import sweeps.stored.reader
 from dse import Study
@@ -53,8 +54,8 @@ STUDY: dict[str, Any] = {
 
 
 def cut_small(points: int = 1 << 12) -> None:
-    """Tiles of few points, computed by nests."""
-    sweeps.run.SMALL = 0
+    """Tiles of few points, computed by nests and written as large ones are."""
+    sweeps.run.SMALL, sweeps.store.direct.LEAST = 0, 1
     sweeps.run.SINGLE = sweeps.store.layout.TILE = points
 
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import math
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sweeps.run
+import sweeps.store.direct
 import sweeps.store.layout
 import sweeps.store.tiles
 from dse import Study
 from sweeps.grid import FEASIBLE
+from sweeps.store.direct import PAGE, Appender, room, within
 from sweeps.store.layout import Layout
 from sweeps.store.medium import medium_of
 from sweeps.store.records import EXTREMES, RECORDS, Summary, read_sealed, sealed
@@ -163,3 +167,52 @@ def test_a_seal_notices_every_flipped_bit() -> None:
 def test_the_checksum_is_crc32c() -> None:
     assert checksum(b"123456789") == 0xE3069283  # RFC 3720, appendix B.4: the check value
     assert checksum(b"456789", checksum(b"123")) == 0xE3069283
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    sizes=st.lists(st.integers(0, 9000) | st.integers(1, 5).map(lambda n: n * PAGE), max_size=8),
+    dtype=st.sampled_from(["f8", "i1", "?"]),
+    misplaced=st.integers(0, 8),
+)
+def test_what_is_appended_past_the_cache(
+    sizes: list[int], dtype: str, misplaced: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pieces of any length, of memory where it should be but for one: all that was appended."""
+    monkeypatch.setattr(sweeps.store.direct, "LEAST", 1)
+    values = np.random.default_rng(5).integers(0, 2, sum(sizes)).astype(dtype)
+    memory, origin = room(max(sizes, default=0), values.dtype), 0
+    with (tmp_path / "a").open("wb", buffering=0) as file:
+        appender = Appender(file.fileno())
+        for number, size in enumerate(sizes):
+            piece = within(memory, origin + (number == misplaced), size)
+            piece[:] = values[origin : origin + size]
+            appender.write(piece)
+            origin += size
+            piece[:] = 0  # the memory is used again
+        appender.write(b"end")
+        appender.finish()
+    assert (tmp_path / "a").read_bytes() == values.tobytes() + b"end"
+
+
+def test_what_the_system_does_not_take_past_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes nothing, or a part only: then the file is written as any other."""
+    values = room(1 << 15, np.dtype(float))[: 1 << 15]
+    values[:] = np.arange(values.size)
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EINVAL, "not so")
+
+    for instead in (refuse, lambda *_: PAGE):
+        with monkeypatch.context() as patch, (tmp_path / "a").open("wb", buffering=0) as file:
+            patch.setattr(os, "pwritev", instead)
+            appender = Appender(file.fileno())
+            appender.write(values)
+            appender.finish()
+        assert (tmp_path / "a").read_bytes() == values.tobytes()
