@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sweeps.answers import OBJECTIVE
 from sweeps.dataset import assemble
 from sweeps.streaming.kernels import bin_counter, digit_counter
-from sweeps.streaming.values import Floats, Truths, Values
-from symbolic.errors import DseError, InfeasibleError
+from sweeps.streaming.values import Floats, Truths, Values, nothing
+from symbolic.errors import DseError
 from symbolic.expression import parse_value
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def quantiles(source: Values, q: float | Sequence[float]) -> xr.Dataset:
         if first:
             rest = found.rest
             if not rest[0]:
-                raise InfeasibleError(_nothing(source))
+                raise nothing(source)
             skipped = source.skipped.attributes(source.weight)
             ranks = [max(math.ceil(share * int(rest[0])), 1) for share in shares]
         sums = np.cumsum(found.counts, axis=1)
@@ -248,11 +248,6 @@ def _units(source: Values) -> dict[str, Any]:
     return {k: v for k, v in source.attributes.items() if k in ("units", "long_name")}
 
 
-def _nothing(source: Values) -> str:
-    said = " and ".join(map(repr, source.conditions)) or "all conditions"
-    return f"{source.text} is a number at no configuration that satisfies {said}: relax them"
-
-
 def _shares(q: Any) -> list[Fraction]:
     """Shares as the decimals that they are written as: 0.1 is a tenth."""
     given = q[()] if isinstance(q, np.ndarray) else [q] if isinstance(q, str) else q
@@ -274,7 +269,7 @@ def _edges(source: Values, bins: Any) -> Floats:
             raise DseError(f"bins = {bins}: expected from 1 to {_BINS:,} bins, or their edges")
         found = source.gather(_Range)
         if found.low > found.high:
-            raise InfeasibleError(_nothing(source))
+            raise nothing(source)
         half = np.linspace(found.low / 2, found.high / 2, int(bins) + 1)  # the span may be infinite
         edges = np.linspace(found.low, found.high, int(bins) + 1)
         edges = edges if np.all(np.isfinite(edges)) else 2 * half

@@ -19,6 +19,7 @@ from sweeps.run import prepare
 from sweeps.streaming.enclosures import Enclosures
 from sweeps.streaming.tiles import PIECE, Skipped, streamed
 from sweeps.tiling import Tiling
+from symbolic.errors import InfeasibleError
 from symbolic.expression import parse
 from symbolic.ops import both, constant, interpret_all, references, substitute, where
 from symbolic.quantities import Quantity
@@ -35,6 +36,7 @@ __all__ = [
     "Truths",
     "Values",
     "conditions_of",
+    "nothing",
     "pieces",
 ]
 
@@ -180,6 +182,19 @@ def _fed(part: P, arrays: Sequence[Any]) -> P:
         *(np.require(a, requirements=["C", "W"]) for a in flat)
     )  # as compiled code takes them
     return part
+
+
+def nothing(source: Values) -> InfeasibleError:
+    """What to raise where a formula is a number at no configuration; which conditions exclude all.
+
+    Those of a grid are told apart by :func:`sweeps.check.check`, which raises where none is met.
+    """
+    if isinstance(source, GridValues):
+        check(source.grid)
+    said = " and ".join(map(repr, source.conditions)) or "all conditions"
+    return InfeasibleError(
+        f"{source.text} is a number at no configuration that satisfies {said}: relax them"
+    )
 
 
 def conditions_of(ds: xr.Dataset, further: Sequence[str]) -> tuple[str, ...]:

@@ -3,17 +3,21 @@
     python -m tests.sweeps.certifying 500
 
 Models, axes, constraints and objectives are drawn at random, with up to a million points each, ties
-included; the certified answer is asked of one thread and of two. It prints what it compared, and
-ends with status 1 where anything differs.
+included; the certified answer is asked of one thread and of two. A second number is that of the
+processes that share the studies. It prints what it compared, and ends with status 1 where anything
+differs.
 """
 
 from __future__ import annotations
 
+import itertools
+import multiprocessing
 import random
 import resource
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,7 +33,7 @@ from tests.one_source.points import point
 MODELS = {
     "transit": {"supply": ["sharp", "smooth"]},
     "transit_time + transit": {},
-    "mwp_cwp": {"waves": ["fluid", "whole"], "rounding": ["continuous", "whole"]},
+    "mwp_cwp": {"waves": ["fractional", "whole"], "rounding": ["continuous", "whole"]},
     "occupancy + mwp_cwp": {"granularity": ["none", "cuda"]},
     "ipp": {},
     "occupancy + ipp": {},
@@ -40,6 +44,9 @@ MODELS = {
     "heterogeneous": {},
     "temperature": {},
 }
+
+#: Studies that a process compares before another takes its place.
+_TASKS = 25
 
 
 def study(seed: int, most: int = 20_000) -> tuple[dse.Study, dict[str, Any]]:
@@ -136,26 +143,45 @@ def compared(seed: int, most: int = 20_000) -> tuple[int, bool] | None:
     return made.grid().points, expected is not None
 
 
-def main(count: int, most: int = 10**6) -> int:
-    """Compare so many studies; the exit status."""
-    began, points, feasible, wrong, seed, done = time.perf_counter(), 0, 0, 0, 0, 0
-    while done < count:
-        try:
-            one = compared(seed, most)
-        except AssertionError as error:
-            wrong += 1
-            one = (0, True)
-            print(error, file=sys.stderr)
-        if one is not None:
-            done, points, feasible = done + 1, points + one[0], feasible + one[1]
-        seed += 1
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def _told(seed: int, most: int) -> tuple[tuple[int, bool] | None, str, float]:
+    """What was compared, where it differs, and the memory that the process has taken [MB]."""
+    wrong, one = "", None
+    try:
+        one = compared(seed, most)
+    except AssertionError as error:
+        wrong, one = str(error), (0, True)
+    return one, wrong, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main(count: int, most: int = 10**6, jobs: int = 1) -> int:
+    """Compare so many studies in so many processes; the exit status.
+
+    A process is renewed after some studies: Numba does not give back the code it has compiled, here
+    a nest for each scan to compare with.
+    """
+    began, points, feasible, wrong, done, memory = time.perf_counter(), 0, 0, 0, 0, 0.0
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, max_tasks_per_child=_TASKS) as pool:
+        seeds = itertools.count()
+        while done < count:
+            some = list(itertools.islice(seeds, min(_TASKS * jobs, count - done)))
+            for one, error, taken in pool.map(_told, some, itertools.repeat(most)):
+                memory = max(memory, taken)
+                if error:
+                    wrong += 1
+                    print(error, file=sys.stderr)
+                if one is not None:
+                    done, points, feasible = done + 1, points + one[0], feasible + one[1]
+            spent = time.perf_counter() - began
+            print(f"{done} studies, {spent:.0f} s, {memory:.0f} MB", file=sys.stderr, flush=True)
     print(
         f"{done} studies, {feasible} of them feasible, {points:,} points: {wrong} differ from a "
-        f"scan of every point; {time.perf_counter() - began:.0f} s, {memory:.0f} MB"
+        f"scan of every point; {time.perf_counter() - began:.0f} s, at most {memory:.0f} MB a "
+        "process"
     )
     return int(wrong > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 500))
+    asked = [int(given) for given in sys.argv[1:]]
+    sys.exit(main(asked[0] if asked else 500, jobs=asked[1] if len(asked) > 1 else 1))
