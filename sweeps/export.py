@@ -274,8 +274,8 @@ def open_dataset(path: str | Path) -> xr.Dataset:
         known = ".zarr" if url else f"one of {', '.join(_WRITERS)}"
         raise DseError(f"{str(path)!r} ends in {suffix!r}: expected {known}")
     kind, reader = _READERS[suffix]
-    if url:
-        medium_of(str(path))  # whatever is missing to reach it is told
+    if url and not medium_of(str(path)).exists():  # or what is missing to reach it is told
+        raise DseError(f"{str(path)!r} does not exist: expected a store of a run")
     path = path if url else Path(path)
     try:
         return reader(path)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from sweeps.failing import reason_of
 from symbolic.errors import DseError
 
 __all__ = ["Objects"]
@@ -26,7 +27,7 @@ class Objects:
             raise DseError(f"{url!r} cannot be reached: {error}{way}") from error
         except ValueError as error:
             raise DseError(f"{url!r} cannot be reached: {error}") from error
-        self.fs: Any = fs
+        self.fs: Any = _Telling(fs)
         self._root = str(root)
 
     @property
@@ -37,19 +38,32 @@ class Objects:
     def _at(self, key: str) -> str:
         return f"{self._root}/{key}"
 
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            above = self._name.rpartition("/")[0]
+            raise DseError(f"{above} cannot be reached: {error}") from error
+
     def exists(self) -> bool:
         """Whether any object is there."""
-        self.fs.invalidate_cache()
-        return bool(self.fs.exists(self._root))
+        with self._reached():
+            self.fs.invalidate_cache()
+            return bool(self.fs.exists(self._root))
 
     def get(self, key: str) -> bytes:
         """An object."""
-        return bytes(self.fs.cat_file(self._at(key)))
+        with self._reached():
+            return bytes(self.fs.cat_file(self._at(key)))
 
     def stamp(self, key: str) -> Any:
         """What differs once an object is set anew."""
-        self.fs.invalidate_cache()
-        said = self.fs.info(self._at(key))
+        with self._reached():
+            self.fs.invalidate_cache()
+            said = self.fs.info(self._at(key))
         return tuple(str(said.get(k)) for k in ("size", "ETag", "etag", "created", "LastModified"))
 
     def put(self, key: str, data: bytes, *, wait: bool = True) -> None:
@@ -63,9 +77,10 @@ class Objects:
 
     def sizes(self, folder: str) -> dict[str, int]:
         """The objects of a folder, and the bytes of each."""
-        self.fs.invalidate_cache()
         try:
-            listed = self.fs.ls(self._at(folder), detail=True)
+            with self._reached():
+                self.fs.invalidate_cache()
+                listed = self.fs.ls(self._at(folder), detail=True)
         except FileNotFoundError:
             return {}
         files = (entry for entry in listed if entry["type"] == "file")
@@ -144,3 +159,23 @@ class Objects:
         self.fs.copy(here, [there._at(path[len(self._root) + 1 :]) for path in here])
         self.fs.rm(self._root, recursive=True)
         self.fs.invalidate_cache()
+
+
+class _Telling:
+    """A file system whose errors are all those of files, whatever speaks to the server."""
+
+    def __init__(self, fs: Any) -> None:
+        self._fs = fs
+
+    def __getattr__(self, name: str) -> Any:
+        inner = getattr(self._fs, name)
+
+        def call(*given: Any, **more: Any) -> Any:
+            try:
+                return inner(*given, **more)
+            except (OSError, NotImplementedError):
+                raise
+            except Exception as error:  # of credentials, addresses, protocols
+                raise ConnectionError(reason_of(error)) from error
+
+        return call

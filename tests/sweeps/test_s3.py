@@ -44,12 +44,17 @@ def server() -> Iterator[Any]:
             patch.setenv(name, value)
         s3fs.S3FileSystem.clear_instance_cache()
         yield s3fs.S3FileSystem()
-        s3fs.S3FileSystem.clear_instance_cache()
-        with warnings.catch_warnings():
-            # zarr's sessions belong to an event loop of its own and are ended with it
-            warnings.simplefilter("ignore", ResourceWarning)
-            gc.collect()
+        ended(s3fs.S3FileSystem)
         made.stop()
+
+
+def ended(kind: Any) -> None:
+    """Let go of what speaks to the server; what comes next reads the environment anew."""
+    kind.clear_instance_cache()
+    with warnings.catch_warnings():
+        # zarr's sessions belong to an event loop of its own and are ended with it
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture
@@ -146,6 +151,30 @@ def test_the_command(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     status, said = invoke("run", "study.toml", "--store", "s3://nowhere/a.zarr")
     assert (status, "Traceback" in said) == (1, False)
     assert "s3://nowhere/a.zarr cannot be made: " in said
+
+
+def test_a_place_that_cannot_be_reached(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Errors of the client library are told as any other; nothing of them is thrown at a person."""
+    ended(type(server))
+    with monkeypatch.context() as patch:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.delenv(name)
+        for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+            patch.setenv(name, str(tmp_path / "none"))
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        with pytest.raises(DseError, match="s3://sweeps/deep cannot be reached: NoCredentials"):
+            Study(**STUDY).run(store=URL)
+        patch.setenv("AWS_ENDPOINT_URL", "nonsense")
+        ended(type(server))
+        for ask in (dse.open, dse.verify, lambda url: dse.optimum(url, minimize="bound")):
+            with pytest.raises(DseError, match="s3://sweeps/deep cannot be reached: ValueError"):
+                ask(URL)
+    ended(type(server))
+    for ask in (dse.open, dse.verify):
+        with pytest.raises(DseError, match="does not exist: expected"):
+            ask("s3://nowhere/a.zarr")
 
 
 def test_without_s3fs(monkeypatch: pytest.MonkeyPatch) -> None:
