@@ -8,7 +8,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["count", "histogram", "quantiles"]
+    from dse.study import Study
+
+__all__ = ["count", "histogram", "identified", "quantiles"]
+
+#: What tells of which study an answer is.
+_IDENTITY = ("model", "study", "simt_dse_version")
+
+
+def identified(answer: xr.Dataset, source: xr.Dataset | Study) -> xr.Dataset:
+    """An answer that says of which study it is, as a Dataset of that study says of itself."""
+    from dse.study import Study
+
+    if isinstance(source, Study):
+        from dse.provenance import version
+
+        told = (source.model, source.text(), version())
+        return answer.assign_attrs(dict(zip(_IDENTITY, told, strict=True)))
+    return answer.assign_attrs({key: source.attrs[key] for key in _IDENTITY if key in source.attrs})
 
 
 def count(ds: xr.Dataset, *, where: str | Sequence[str] = ()) -> xr.Dataset:
@@ -26,7 +43,7 @@ def count(ds: xr.Dataset, *, where: str | Sequence[str] = ()) -> xr.Dataset:
     from sweeps.answers import texts_of
     from sweeps.streaming.counting import dataset_count
 
-    return dataset_count(ds, texts_of(where, "where"))
+    return identified(dataset_count(ds, texts_of(where, "where")), ds)
 
 
 def histogram(
@@ -41,7 +58,8 @@ def histogram(
     from sweeps.streaming.spread import histogram as histogram_of
     from sweeps.streaming.values import TableValues
 
-    return histogram_of(TableValues(ds, quantity, texts_of(where, "where")), bins)
+    values = TableValues(ds, quantity, texts_of(where, "where"))
+    return identified(histogram_of(values, bins), ds)
 
 
 def quantiles(
@@ -52,4 +70,4 @@ def quantiles(
     from sweeps.streaming.spread import quantiles as quantiles_of
     from sweeps.streaming.values import TableValues
 
-    return quantiles_of(TableValues(ds, quantity, texts_of(where, "where")), q)
+    return identified(quantiles_of(TableValues(ds, quantity, texts_of(where, "where")), q), ds)

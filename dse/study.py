@@ -347,9 +347,10 @@ class Study:
         >>> int(study.count(where=["threads <= 1024", "intensity > 1"]).feasible_points)
         1024
         """
+        from dse.distribution import identified
         from sweeps.streaming.counting import grid_count
 
-        return grid_count(self._question([], where))
+        return identified(grid_count(self._question([], where)), self)
 
     def histogram(
         self,
@@ -376,10 +377,12 @@ class Study:
             ``configurations`` along ``bin``, with the edges ``low`` and ``high``; its attributes
             say how many lie ``below`` and ``above``, and how many are no number (``undefined``).
         """
+        from dse.distribution import identified
         from sweeps.streaming.spread import histogram
         from sweeps.streaming.values import GridValues
 
-        return histogram(GridValues(self._question([quantity], where), quantity), bins)
+        values = GridValues(self._question([quantity], where), quantity)
+        return identified(histogram(values, bins), self)
 
     def quantiles(
         self, quantity: str, q: float | Sequence[float], *, where: str | Sequence[str] = ()
@@ -390,10 +393,12 @@ class Study:
         of the distribution function), so that it is the value of some configuration; q = 0 is the
         least of all. The result has the dimension ``quantile``.
         """
+        from dse.distribution import identified
         from sweeps.streaming.spread import quantiles
         from sweeps.streaming.values import GridValues
 
-        return quantiles(GridValues(self._question([quantity], where), quantity), q)
+        values = GridValues(self._question([quantity], where), quantity)
+        return identified(quantiles(values, q), self)
 
     def _question(self, texts: Sequence[str], where: str | Sequence[str]) -> Grid:
         from sweeps.failing import failures_of

@@ -45,6 +45,8 @@ def _asked(source: str, question: str, *given: Any, **options: Any) -> xr.Datase
 def _data(found: xr.Dataset) -> dict[str, Any]:
     """What the attributes of an answer tell, for JSON."""
     attributes = dict(found.attrs)
+    for identity in ("model", "study", "simt_dse_version"):
+        attributes.pop(identity, None)
     said = str(attributes.pop("conditions"))
     return attributes | {"conditions": said.split("; ") if said else []}
 

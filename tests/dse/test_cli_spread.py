@@ -89,4 +89,16 @@ def test_misuse_is_2(run: Run, command: str, told: str) -> None:
 
 def test_a_spread_of_nothing_is_1(run: Run) -> None:
     none = run("quantiles", "study.toml", "--output", "time", "--where", "active_sms>99", status=1)
-    assert "time is a number at no configuration" in none.stderr
+    assert "the constraint 'active_sms>99' is broken at every point" in none.stderr
+
+
+def test_answers_tell_of_which_study_they_are(stored: Run) -> None:
+    ds = dse.open("out.zarr")
+    study = dse.Study.from_toml("study.toml")
+    for asked, of in (
+        (study.count(), dse.count(ds)),
+        (study.histogram("time"), dse.histogram(ds, "time")),
+        (study.quantiles("time", 0.5), dse.quantiles(ds, "time", 0.5)),
+    ):
+        for attribute in ("model", "study", "simt_dse_version"):
+            assert asked.attrs[attribute] == of.attrs[attribute] == ds.attrs[attribute]
