@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from sweeps.reduce import beaten_by, front, smallest
 from sweeps.stored.blocks import points_cut
+from sweeps.stored.columns import offsets
 from sweeps.stored.question import Question
 
 __all__ = ["best", "best_front", "ties"]
 
 #: Strong points against which the points of a block are held first.
 _STRONG = 24
+#: Most winners that compiled code keeps in order, of one slot and of all; slots of the first goal
+#: of a front, and most points of a batch that may belong to it.
+_ORDERED, _WINNERS, _STAIRS, _ROOM = 64, 1 << 16, 1 << 12, 1 << 18
 
 
 def best(
@@ -30,21 +34,24 @@ def best(
     (lower,), cut = question.lower, points_cut(sizes)
 
     def still(order: NDArray[np.int64]) -> NDArray[np.bool_]:
-        limits = []
-        for array in (scores[:, -1], found[:, -1]):
+        limits: list[Any] = [scores[0, -1], found[0, -1]]
+        for k, array in enumerate((scores[:, -1], found[:, -1]) if per else ()):
             worst = array.reshape(sizes)
             worst = question.blocks.reduced(worst, per, cut, np.maximum, array.min())
-            limits.append(np.broadcast_to(worst, question.blocks.grid).reshape(-1)[order])
+            limits[k] = np.broadcast_to(worst, question.blocks.grid).reshape(-1)[order]
         value, place = limits
         equal = (lower[order] == value) & (question.origins[order] <= place)
         keep: NDArray[np.bool_] = (lower[order] < value) | equal
         return keep
 
     def work(numbers: NDArray[np.int64], length: int) -> Any:
+        if question.compiled:
+            return _kept(question, numbers, length, per, scores)
         (values,) = question.values(numbers, length)
         return _ranked(question, values, numbers, length, per, top)
 
-    for results in question.rounds(question.open, lower, still, work):
+    few = top <= _ORDERED and scores.size <= _WINNERS
+    for results in question.rounds(question.open, lower, still, work, compiles=few):
         slot, score, place = (np.concatenate(column) for column in zip(*results, strict=True))
         touched, slot = np.unique(slot, return_inverse=True)
         slot = np.concatenate([slot, np.repeat(np.arange(touched.size), top)])
@@ -107,6 +114,28 @@ def _ranked(
     return slot[counts], score[counts], places[counts]
 
 
+def _kept(
+    question: Question,
+    numbers: NDArray[np.int64],
+    length: int,
+    per: Sequence[str],
+    scores: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """As :func:`_ranked` by compiled code, of what is not worse than the best so far."""
+    from sweeps.stored.kernels import least
+
+    best = np.nextafter(scores, math.inf)
+    places = np.full(scores.shape, -1, dtype=np.int64)
+    columns = question.columns(numbers, length)
+    whole = question.shape(list(question.axes), length)
+    rows, step = offsets(question.shape(per, length), whole)
+    slots = (question.starts(per)[numbers], rows, step)
+    origins = question.origins[numbers]
+    least(*columns.all, question.signs[0], origins, *slots, best, places)
+    slot, rank = np.nonzero(places >= 0)
+    return slot, best[slot, rank], places[slot, rank]
+
+
 def best_front(question: Question) -> NDArray[np.int64]:
     """Flat indices of the points that no other dominates, ascending."""
     lower = np.stack(question.lower)
@@ -116,6 +145,10 @@ def best_front(question: Question) -> NDArray[np.int64]:
         return ~_dominated(lower[:, order], question.origins[order], known, places)
 
     def work(numbers: NDArray[np.int64], length: int) -> Any:
+        if question.compiled and places.size:
+            found = _outside(question, numbers, length, known)
+            if found is not None:
+                return found
         values = question.values(numbers, length)
         size = values[0].shape[1]
         flat = np.stack([value.reshape(-1) for value in values])
@@ -129,13 +162,41 @@ def best_front(question: Question) -> NDArray[np.int64]:
         left = left[front(np.ascontiguousarray(flat[:, left]))]
         return flat[:, left], origins[left // size] + left % size
 
-    for results in question.rounds(question.open, _promise(question, lower), still, work):
+    promise, two = _promise(question, lower), len(lower) == 2
+    for results in question.rounds(question.open, promise, still, work, compiles=two):
         joined = np.concatenate([known, *(values for values, _ in results)], axis=1)
         at = np.concatenate([places, *(found for _, found in results)])
         sort = np.argsort(at, kind="stable")
         left = sort[front(np.ascontiguousarray(joined[:, sort]))]
         known, places = np.ascontiguousarray(joined[:, left]), at[left]
     return np.sort(places)
+
+
+def _outside(
+    question: Question,
+    numbers: NDArray[np.int64],
+    length: int,
+    known: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+    """The front of the points of some blocks that known ones leave; None where there are many."""
+    from sweeps.stored.kernels import outside
+
+    begin = known[0].min()
+    with np.errstate(over="ignore", divide="ignore"):
+        scale = _STAIRS / (known[0].max() - begin)
+        scale = scale if 0 < scale < math.inf else 1.0
+        slot = np.minimum((known[0] - begin) * scale, _STAIRS).astype(np.int64)
+    stairs = np.full(_STAIRS + 2, math.inf)
+    np.minimum.at(stairs, slot + 1, known[1])
+    stairs = np.minimum.accumulate(stairs)[:-1]
+    columns, origins = question.columns(numbers, length), question.origins[numbers]
+    values, places = np.empty((2, _ROOM)), np.empty(_ROOM, dtype=np.int64)
+    called = (*columns.all, question.signs, origins, begin, scale, stairs, values, places)
+    count = outside(*called)
+    if count < 0:
+        return None
+    left = front(np.ascontiguousarray(values[:, :count]))
+    return values[:, left], places[left]
 
 
 def _promise(question: Question, lower: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from sweeps.answers import Goal
 from sweeps.grid import FEASIBLE
 from sweeps.run import workers
 from sweeps.stored.blocks import Blocks, points_cut
+from sweeps.stored.columns import Columns, Term, offsets, read_condition, read_goal
 from sweeps.stored.reader import Stored
 from symbolic.expression import parse_condition
 from symbolic.intervals import Decision, Interval, enclose
@@ -23,8 +24,9 @@ from symbolic.ops import Node, interpret_all, reference, references
 __all__ = ["Question"]
 
 #: Blocks read before the others are judged anew: few at first, which tell most. Points of those
-#: that are evaluated together.
-_FIRST, _ROUND, _BATCH = 4, 1024, 1 << 16
+#: that are evaluated together, and of those that are read where they lie. Blocks after which it
+#: pays to compile.
+_FIRST, _ROUND, _BATCH, _PASS, _MANY = 4, 4096, 1 << 16, 1 << 20, 300
 
 
 class Question:
@@ -42,14 +44,20 @@ class Question:
         used = {axis for name in names for axis in stored.dims(name)} | set(per)
         self.axes = {axis: n for axis, n in stored.axes.items() if axis in used}
         self.blocks = stored.once(("blocks", *self.axes), lambda: Blocks(self.axes))
-        self.origins = stored.once(
-            ("origins", *self.axes),
-            lambda: self.blocks.starts(np.arange(self.blocks.count), list(self.axes)),
-        )
+        self.origins = self.starts(list(self.axes))
         self.names = tuple(names)
         self.read = 0  # blocks
+        self._compiles = False
         self._bound()
+        self._per = per
         self._groups = self._merged()
+        self._goals = [read_goal(node) for node in self.nodes]
+        self._terms = [read_condition(node) for node in self.conditions]
+        coordinates = set(self.names) - set(stored.zones)
+        self._batch = _PASS
+        for term in (*self._goals, *self._terms):
+            if term.name is None or not (term.name in coordinates or stored.mapped(term.name)):
+                self._batch = _BATCH
 
     # --- bounds
     def _bound(self) -> None:
@@ -100,9 +108,9 @@ class Question:
 
     # --- values
     def _merged(self) -> list[list[str]]:
-        """Trailing axes that each array has, or lacks, together: fewer axes to loop over."""
+        """Trailing axes that each array, and ``per``, has or lacks together: fewer to loop over."""
         kinds = [
-            tuple(axis in self.stored.dims(name) for name in self.names)
+            (axis in self._per, *(axis in self.stored.dims(name) for name in self.names))
             for axis in self.blocks.trailing
         ]
         groups: list[list[str]] = []
@@ -134,12 +142,22 @@ class Question:
             extent = [sizes.get(axis, 1) for axis in dims]
             boxes = [self.stored.box(name, low, low + extent) for low in index]
             found = np.stack(boxes)
-        shape = [
+        rows: NDArray[Any] = found.reshape(numbers.size, *self.shape(dims, length))
+        return rows.astype(np.float64, copy=False)
+
+    def starts(self, dims: Sequence[str]) -> NDArray[np.int64]:
+        """The first flat index of every block in an array over some of the axes."""
+        every = np.arange(self.blocks.count)
+        key = ("starts", tuple(dims), *self.axes)
+        return self.stored.once(key, lambda: self.blocks.starts(every, dims))
+
+    def shape(self, dims: Sequence[str], length: int) -> list[int]:
+        """How many values an array over some axes has along each group of trailing axes."""
+        sizes = self.sizes(length)
+        return [
             math.prod(sizes[axis] for axis in group) if group[0] in dims else 1
             for group in self._groups
         ]
-        rows: NDArray[Any] = found.reshape(numbers.size, *shape)
-        return rows.astype(np.float64, copy=False)
 
     def values(self, numbers: NDArray[np.int64], length: int) -> list[NDArray[np.float64]]:
         """The signed goals over some blocks, a row each, infinite where a point does not count."""
@@ -150,8 +168,7 @@ class Question:
         ]
         names = references(*self.nodes, *undecided)
         arrays = {name: self._array(name, numbers, length) for name in names}
-        sizes = self.sizes(length)
-        merged = [math.prod(sizes[axis] for axis in group) for group in self._groups]
+        merged = self.shape(list(self.axes), length)
         with np.errstate(all="ignore"):
             results = interpret_all([*self.nodes, *undecided], arrays)
             holds: Any = True
@@ -165,14 +182,75 @@ class Question:
                 found.append(whole.reshape(numbers.size, -1))
         return found
 
+    @property
+    def compiled(self) -> bool:
+        """Whether compiled code is to go through the blocks: there are many."""
+        return self._compiles and self.read > _MANY and bool(self._groups)
+
+    @property
+    def signs(self) -> NDArray[np.float64]:
+        """By which the column of each goal is multiplied."""
+        return np.array([goal.sign for goal in self._goals])
+
+    def columns(self, numbers: NDArray[np.int64], length: int) -> Columns:
+        """The goals over some blocks, then the conditions that are not certain, for a kernel."""
+        pairs = [
+            (term, certain[numbers])
+            for term, certain in zip(self._terms, self.certain, strict=True)
+            if not np.all(certain[numbers])
+        ]
+        terms = [*self._goals, *(term for term, _ in pairs)]
+        whole = self.shape(list(self.axes), length)
+        located = [self._located(term, numbers, length) for term in terms]
+        placed = [offsets(shape, whole) for _, shape, _ in located]
+        addresses = np.stack([each for each, _, _ in located])
+        for row, (_, certain) in zip(addresses[len(self._goals) :], pairs, strict=True):
+            row[certain] = 0
+        return Columns(
+            addresses=addresses,
+            offsets=np.stack([rows for rows, _ in placed]),
+            steps=np.array([step for _, step in placed]),
+            low=np.array([term.low for term in terms]),
+            high=np.array([term.high for term in terms]),
+            run=whole[-1],
+            held=[held for _, _, held in located],
+        )
+
+    def _located(
+        self, term: Term, numbers: NDArray[np.int64], length: int
+    ) -> tuple[NDArray[np.int64], list[int], Any]:
+        """Where a term over some blocks lies, its shape in a block, what must outlive that."""
+        if term.name is not None and self.stored.mapped(term.name):
+            dims = self.stored.dims(term.name)
+            shape, cut = self.shape(dims, length), self.stored.zones[term.name].cut
+            starts = self.starts(dims)
+            found = self.stored.once(("found", cut, dims, *self.axes), lambda: cut.find(starts))
+            here = [each[numbers] for each in found]
+            count = math.prod(shape)
+            addresses, held = self.stored.addresses(term.name, starts[numbers], here, count)
+            return addresses, shape, held
+        arrays = {name: self._array(name, numbers, length) for name in references(term.node)}
+        with np.errstate(all="ignore"):
+            (value,) = interpret_all([term.node], arrays)
+        values = np.asarray(value, dtype=np.float64)
+        shape = list(values.shape[1:]) or [1] * len(self._groups)
+        values = np.ascontiguousarray(np.broadcast_to(values, (numbers.size, *shape)))
+        return values.ctypes.data + 8 * math.prod(shape) * np.arange(numbers.size), shape, values
+
     def rounds(
         self,
         numbers: NDArray[np.int64],
         key: NDArray[Any],
         still: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
         work: Callable[[NDArray[np.int64], int], Any],
+        *,
+        compiles: bool = False,
     ) -> Iterator[list[Any]]:
-        """The work on some blocks at a time, by their keys; each time those no longer needed go."""
+        """The work on some blocks at a time, by their keys; each time those no longer needed go.
+
+        ``compiles`` tells that the work knows what to do once it is ``compiled``.
+        """
+        self._compiles = compiles
         if not numbers.size:
             return
         first = numbers[key[numbers] == key[numbers].min()][:1]
@@ -197,7 +275,8 @@ class Question:
         batches: list[tuple[NDArray[np.int64], int]] = []
         for length in np.unique(lengths).tolist():
             alike = numbers[lengths == length]
-            step = max(1, _BATCH // max(math.prod(self.sizes(length).values()), 1))
+            most = self._batch if self.compiled else _BATCH
+            step = max(1, most // max(math.prod(self.sizes(length).values()), 1))
             batches += [(alike[k : k + step], length) for k in range(0, alike.size, step)]
         if len(batches) == 1 or workers() == 1:
             return [work(*batch) for batch in batches]

@@ -101,6 +101,7 @@ class Stored:
         self._chunks: dict[str, NDArray[Any]] = {}
         self._kept: dict[Any, Any] = {}
         self._rows: dict[tuple[str, int], NDArray[Any]] = {}
+        self._addresses: dict[str, NDArray[np.int64]] = {}
 
     def once(self, key: Any, make: Callable[[], Made]) -> Made:
         """What was made before, of the last few."""
@@ -190,6 +191,32 @@ class Stored:
                 filled += take
         return found
 
+    def mapped(self, name: str) -> bool:
+        """Whether pieces of an output lie in memory, as they are needed, at fixed addresses."""
+        zoned, folder = self.zones.get(name), isinstance(self.medium, Folder)
+        return zoned is not None and zoned.cut.flat and folder and self._types[name] == np.float64
+
+    def addresses(
+        self, name: str, starts: NDArray[np.int64], found: Sequence[NDArray[np.int64]], length: int
+    ) -> tuple[NDArray[np.int64], Any]:
+        """Where pieces of an output that is mapped lie, and what must outlive these addresses.
+
+        ``found`` is where its cut finds their first indices. Pieces that no chunk holds whole are
+        put together.
+        """
+        number, place, there = found
+        if name not in self._addresses:
+            count = math.prod(self.zones[name].cut.chunks)
+            self._addresses[name] = np.zeros(count, dtype=np.int64)
+        chunks = self._addresses[name]
+        for one in np.unique(number[chunks[number] == 0]).tolist():
+            chunks[one] = self._flat(name, one).ctypes.data
+        at = chunks[number] + 8 * place
+        parted = np.flatnonzero(there < length)
+        whole = self.pieces(name, starts[parted], length)
+        at[parted] = whole.ctypes.data + 8 * length * np.arange(parted.size)
+        return at, whole
+
     def _flat(self, name: str, number: int) -> NDArray[Any]:
         """A chunk by its number, as one row."""
         found = self._rows.get((name, number))
@@ -198,7 +225,7 @@ class Stored:
             place = [int(k) for k in np.unravel_index(number, chunks)] if chunks else []
             found = self.chunk(name, place).reshape(-1)
             if isinstance(self.medium, Folder):
-                self._rows[name, number] = found
+                found = self._rows.setdefault((name, number), found)  # others may do so too
         return found
 
     def at(self, name: str, places: Mapping[str, NDArray[np.int64]]) -> NDArray[Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from dse import DseError, Study
 from sweeps.dataset import opened_from
 from sweeps.store.zones import Cut, Ranges, cut_of
 from sweeps.stored.blocks import Blocks, points_cut
+from sweeps.stored.reader import Stored
 from symbolic.errors import InfeasibleError
 from tests.sweeps.test_run import STUDIES
 
@@ -109,6 +112,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr(sweeps.stored.question, "_FIRST", 1)
         patch.setattr(sweeps.stored.question, "_ROUND", 3)
         patch.setattr(sweeps.stored.question, "_BATCH", 25)
+        patch.setattr(sweeps.stored.question, "_PASS", 50)
+        patch.setattr(sweeps.stored.question, "_MANY", 1)
         FOLDER.append(tmp_path_factory.mktemp("stores"))
         yield
         FOLDER.clear()
@@ -164,7 +169,7 @@ def questions(draw: st.DrawFn) -> tuple[str, bool, dict[str, Any]]:
 
 
 SLOW = settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -191,7 +196,7 @@ def test_the_front_is_that_of_a_full_scan(data: st.DataObject) -> None:
     assert found == answered(lambda **q: dse.pareto(memory, **q), **question)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_zones_hold_what_they_say(data: st.DataObject) -> None:
     """Piece by piece, by either way, for any cut: the least and largest of each box."""
@@ -355,6 +360,22 @@ def test_a_url() -> None:
         assert found == answered(
             lambda **q: dse.optimum(memory, **q), maximize="cs_throughput", where=where
         )
+
+
+def test_a_chunk_stays_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code holds addresses: threads that map a chunk at once must agree on one."""
+    path, _ = made("ties everywhere", False)
+    store, both = Stored(str(path)), Barrier(2)
+    mapped = store._bytes
+
+    def together(key: str) -> Any:
+        both.wait(10)
+        return mapped(key)
+
+    monkeypatch.setattr(store, "_bytes", together)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: store._flat("ms_throughput", 0), range(2))
+    assert first is second is store._flat("ms_throughput", 0)
 
 
 def test_ties_are_listed_on_request() -> None:

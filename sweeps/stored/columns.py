@@ -1,0 +1,102 @@
+"""The goals and conditions of a question as columns for compiled code; see the kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symbolic.ops import Node
+
+__all__ = ["Columns", "Term", "offsets", "read_condition", "read_goal"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """A goal, or a condition: a formula, which has a sign, or must lie between two values.
+
+    ``name`` is that of a quantity, if the formula is nothing else.
+    """
+
+    node: Node
+    name: str | None = None
+    sign: float = 1.0
+    low: float = -math.inf
+    high: float = math.inf
+
+
+def read_goal(node: Node) -> Term:
+    """A goal: a quantity or its opposite, or else a formula."""
+    name = _name(node)
+    if name is None and node.op == "mul":
+        sign, other = node.args
+        if sign.op == "constant" and sign.args[0] == -1 and (name := _name(other)) is not None:
+            return Term(node=other, name=name, sign=-1.0)
+    return Term(node=node, name=name)
+
+
+def read_condition(node: Node) -> Term:
+    """A condition: a quantity between two values, or else a formula that must be true.
+
+    >>> from symbolic.node import reference
+    >>> term = read_condition(reference("time") < 1)
+    >>> term.name, term.low, term.high < 1
+    ('time', -inf, True)
+    """
+    if node.op in ("less", "less_equal", "equal"):
+        first, second = node.args
+        for held, other, above in ((first, second, False), (second, first, True)):
+            name, number = _name(held), other.args[0]
+            if name is None or other.op != "constant" or not math.isfinite(number):
+                continue
+            end = -math.inf if not above else math.inf
+            value = float(number) if node.op != "less" else math.nextafter(number, end)
+            low = value if above or node.op == "equal" else -math.inf
+            high = value if not above or node.op == "equal" else math.inf
+            return Term(node=held, name=name, low=low, high=high)
+    return Term(node=node, low=1.0, high=1.0)
+
+
+def _name(node: Node) -> str | None:
+    return str(node.args[0]) if node.op == "reference" else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """What the kernels take of some blocks; ``held`` is what must outlive the addresses."""
+
+    addresses: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    run: int
+    held: Sequence[Any]
+
+    @property
+    def all(self) -> tuple[Any, ...]:
+        """The arguments, in order."""
+        return self.addresses, self.offsets, self.steps, self.low, self.high, self.run
+
+
+def offsets(shape: Sequence[int], whole: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+    """Where each row of a block begins in an array that lacks some of its axes, and the step.
+
+    The last axis is the row.
+
+    >>> offsets((2, 1, 3), (2, 2, 3)), offsets((2, 1), (2, 5))
+    ((array([0, 0, 3, 3]), 1), (array([0, 1]), 0))
+    """
+    found, stride = np.zeros(1, dtype=np.int64), 1
+    steps = []
+    for own in reversed(shape):
+        steps.append(stride if own > 1 else 0)
+        stride *= own
+    steps.reverse()
+    for step, n in zip(steps[:-1], whole[:-1], strict=True):
+        found = (found[:, None] + step * np.arange(n, dtype=np.int64)).reshape(-1)
+    return found, steps[-1]
