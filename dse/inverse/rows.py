@@ -24,6 +24,9 @@ def words(array: xr.DataArray) -> dict[int, str]:
 def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
     """Along which quantity, at which values of the axes, from which case to which, rising.
 
+    Of whole numbers and tabulated values a border is the first beyond, which is one number seen
+    from below and another seen from above: the rows give the one beyond on the way up.
+
     >>> import dse
     >>> study = dse.Study(model="transit", axes={"threads": [256, 512, 1024], "intensity": [10]},
     ...                   set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
@@ -38,8 +41,8 @@ def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
         one = found.sel(along=along)
         dims = [str(dim) for dim in found[case].dims]
         others = [dim for dim in dims if dim != along]
-        found_rows = set()
-        for side in ("below", "above"):
+        known: dict[tuple[Any, ...], set[float]] = {}
+        for side in ("above", "below"):
             told = one.sel(side=side)
             places = np.argwhere(told.beyond.values != NONE)
             here = np.asarray(found[case].values)
@@ -47,8 +50,13 @@ def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
                 at = tuple(p for p, dim in zip(place, dims, strict=True) if dim != along)
                 ends = int(here[place]), int(told.beyond.values[place])
                 first, second = ends if side == "above" else ends[::-1]
-                found_rows.add((at, float(told.border.values[place]), first, second))
-        for at, border, first, second in sorted(found_rows):
+                border = float(told.border.values[place])
+                start = found[along].values[place[dims.index(along)]] if along in dims else border
+                same = known.setdefault((at, first, second), set())
+                if side == "above" or not any(border <= one <= start for one in same):
+                    same.add(border)
+        listed = sorted((at, b, *ends) for (at, *ends), borders in known.items() for b in borders)
+        for at, border, first, second in listed:
             point = {
                 dim: found[dim].values[place].item() for dim, place in zip(others, at, strict=True)
             }

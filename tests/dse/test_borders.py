@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 
 import dse
+from dse.inverse.rows import border_rows
 from symbolic.crossings import crossings, located
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.ops import reference, where
@@ -235,6 +236,27 @@ def test_brackets_are_neighbours() -> None:
     whole = crossings(X * 3 >= Y, "x", {"y": y}, np.tile([0.0, 20.0], (200, 1)), whole=True)
     np.testing.assert_array_equal(whole.high, np.ceil(y / 3))
     assert (whole.high - whole.low == 1).all()
+
+
+def test_each_border_of_whole_numbers_is_one_row() -> None:
+    """Seen from below it is the first number beyond, from above the last before: one border."""
+    study = dse.Study(
+        model="transit",
+        axes={"threads": [512, 32, 200], "intensity": [10]},
+        set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600},
+    )
+    held = dse.borders(study, "where(threads > 100, 1, 0) + 0 * intensity >= 1", along="threads")
+    assert [row["border"] for row in border_rows(held)] == [100]
+    blocks = dse.Study(
+        model="occupancy",
+        machine="gtx280",
+        workload="svm",
+        axes={"threads_per_block": [512, 32, 100, 64]},
+    )
+    found = dse.borders(blocks, "limiter")
+    assert [(row["border"], row["from"], row["to"]) for row in border_rows(found)] == [
+        (512, "blocks", "threads")
+    ]
 
 
 # --- misuse
