@@ -42,9 +42,8 @@ def widened(study: Study, medium: Medium, *, expand: bool) -> Study:
 
 def smaller(study: Study, medium: Medium, *, expand: bool) -> Study | None:
     """The study of a store whose axes a study extends, or to whose outputs it adds; else None."""
-    tree, _ = told(medium)
     with suppress(DseError, ValueError, KeyError, TypeError, OSError):
-        there = json.loads(tree["study"])
+        there = json.loads(told(medium)[0]["study"])
         axes = {name: axis_of(medium, name, spec) for name, spec in there["axes"].items()}
         if list(axes) != list(study.grid().axes):
             return None
