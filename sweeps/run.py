@@ -19,6 +19,7 @@ from sweeps.grid import FEASIBLE, Grid
 from sweeps.progress import Listener, Tally
 from sweeps.streaming.enclosures import Barred, Numbers, boxes
 from sweeps.tiling import Tiling
+from symbolic.errors import DseError
 from symbolic.ops import Node
 
 __all__ = [
@@ -199,7 +200,15 @@ def _fill(
     points = math.prod(shape)
     # switch axes lead in memory, so that each nest fills one contiguous piece
     inner = (*switched, *plain)
-    full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
+    try:
+        full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
+    except ValueError:  # more bytes than 64 bits address
+        count = math.prod(grid.shape(inner))
+        raise DseError(
+            f"{', '.join(part.outputs)} over {', '.join(inner)} have {count:.3g} values each, "
+            "more than memory holds: give run a store, or ask optimum, count or histogram, which "
+            "keep nothing"
+        ) from None
     barred = Barred(grid, part.outputs, part.dims)
     for index, key in grid.keys(part.dims):
         nodes = [grid.output_node(name, key, part.dims) for name in part.outputs]

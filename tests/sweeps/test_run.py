@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import sweeps.emit
 import sweeps.run
-from dse import Study
+from dse import DseError, Study
 from sweeps.progress import Progress
 from sweeps.run import compute, groups, in_threads, plan_rows
 from sweeps.tiling import Tiling
@@ -256,3 +256,11 @@ def test_groups_and_plan() -> None:
     for row in plan_rows(grid):
         dims, array = arrays[row["name"]]
         assert (row["axes"], row["points"], row["bytes"]) == (dims, array.size, array.nbytes)
+
+
+def test_more_than_memory_holds_is_told() -> None:
+    names = ("threads", "mem_latency", "intensity", "ms_peak")
+    axes = {name: {"linspace": [1, 2, 50_000]} for name in names}
+    study = Study(model="transit", axes=axes, set={"lanes_width": 32})
+    with pytest.raises(DseError, match="values each, more than memory holds: give run a store"):
+        study.run()
