@@ -42,10 +42,13 @@ def lowest(
 
     The index is at least ``low`` and below ``high``, where ``found`` lies if one is known.
     """
-    if found is None and low < high:
-        found, late = _found_within(space, axis, low, high - 1, target, tally)
-        if found is None or late:
-            return found, not late
+    if found is not None:
+        high = found[axis]
+    if low < high:  # most often nothing else is as low
+        earlier, late = _found_within(space, axis, low, high - 1, target, tally)
+        if earlier is None or late:
+            return found if earlier is None else earlier, not late
+        found = earlier
     while found is not None and low < found[axis]:  # the lower half of what is left, each time
         middle = (low + found[axis] - 1) // 2
         earlier, late = _found_within(space, axis, low, middle, target, tally)

@@ -64,10 +64,11 @@ def _order(
     problem: Problem, nodes: list[Node], ops: NDArray[np.int64], args: NDArray[np.int64]
 ) -> None:
     """``min(x, y) == y`` as ``y <= x``, which is the same where x is a number."""
-    trends = problem.trends(problem.whole)
-    for k, node in enumerate(nodes):
-        if node.op != "equal" or id(node) in problem.fixed:
-            continue
+    equal = [k for k, node in enumerate(nodes) if node.op == "equal"]
+    equal = [k for k in equal if id(nodes[k]) not in problem.fixed]
+    trends = problem.trends(problem.whole) if equal else {}
+    for k in equal:
+        node = nodes[k]
         for least, y in (node.args, node.args[::-1]):
             if least.op == "minimum" and any(arg is y for arg in least.args):
                 x = least.args[0] if least.args[1] is y else least.args[1]

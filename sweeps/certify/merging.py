@@ -102,12 +102,13 @@ def reduced(
 
 class _Merging:
     def __init__(self, root: Node, leaves: dict[str, Leaf], sizes: dict[str, int]) -> None:
-        self.root, self.leaves, self.sizes = root, leaves, sizes
+        self.root, self.leaves, self.sizes, self.order = root, leaves, sizes, tuple(sizes)
+        self.apart: str | None = None
+        self.failed: set[tuple[str, ...]] = set()
+        self.unlike: dict[str, bool] = {}
         self.rows: dict[str, tuple[tuple[str, ...], Indices]] = {
             axis: ((axis,), np.arange(size)[None]) for axis, size in sizes.items()
         }
-        self.apart: str | None = None
-        self.failed: set[tuple[str, ...]] = set()
         self.nodes, self.axes = self._walked()
 
     def step(self) -> bool:
@@ -156,10 +157,16 @@ class _Merging:
         """Whether every value of every axis is read as it is, so that none are alike."""
         left = set(some)
         for node in read:
-            array = self.leaves[node.args[0]].array if node.op == "reference" else None
-            if array is not None and array.ndim == 1 and np.unique(array).size == array.size:
+            if node.op == "reference" and self._unlike(node.args[0]):
                 left -= self.axes[id(node)]
         return not left
+
+    def _unlike(self, name: str) -> bool:
+        """Whether a leaf has another value at each index of its one axis."""
+        if name not in self.unlike:
+            array = self.leaves[name].array
+            self.unlike[name] = array.ndim == 1 and np.unique(array).size == array.size
+        return self.unlike[name]
 
     def _values(
         self, nodes: Sequence[Node], some: Sequence[str], index: Mapping[str, Indices]
@@ -203,13 +210,28 @@ class _Merging:
             kept &= condition != 0
         return kept, np.stack(values[: len(read)])
 
+    def _originals(self, some: Sequence[str], places: Indices) -> dict[str, Indices]:
+        """The indices along the axes of the grid of some combinations, by axis."""
+        split = np.unravel_index(places, tuple(self.sizes[axis] for axis in some))
+        return {
+            name: table[k][at]
+            for axis, at in zip(some, split, strict=True)
+            for (names, table) in (self.rows[axis],)
+            for k, name in enumerate(names)
+        }
+
+    def _order(self, some: Sequence[str], places: Indices) -> Indices:
+        """The order of the axes of the grid, in which the rows of merged axes do not stand."""
+        found = self._originals(some, places)
+        return np.lexsort([found[axis] for axis in reversed(self.order) if axis in found])
+
     def _merge(self, some: tuple[str, ...]) -> None:
         read, needed = self._read(some)
         index = {axis: np.arange(self.sizes[axis]) for axis in some}
-        shape = tuple(self.sizes[axis] for axis in some)
         if read:
             kept, rows = self._table(read, needed, some, index)
             places = np.flatnonzero(kept) if kept.any() else np.zeros(1, dtype=np.int64)
+            places = places[self._order(some, places)]
             code = np.zeros(places.size, dtype=np.int64)
             for values in rows:
                 row = np.unique(values[places].view(np.int64), return_inverse=True)[1]
@@ -220,14 +242,9 @@ class _Merging:
             order = alike(rows)
             places, rows = places[order], rows[:, order]
         else:
-            places, rows = np.zeros(1, dtype=np.int64), np.empty((0, 1))
-        split = np.unravel_index(places, shape)
-        originals = [
-            (name, table[k][at])
-            for axis, at in zip(some, split, strict=True)
-            for (names, table) in (self.rows[axis],)
-            for k, name in enumerate(names)
-        ]
+            places = np.arange(math.prod(self.sizes[axis] for axis in some))
+            places, rows = places[self._order(some, places)][:1], np.empty((0, 1))
+        originals = list(self._originals(some, places).items())
         merged = f"merged_{len(self.failed)}_{some[0]}"
         swap = {}
         for number, (node, row) in enumerate(zip(read, rows, strict=True)):

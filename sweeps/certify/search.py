@@ -28,7 +28,7 @@ POOL, DEEP = 1 << 17, 1 << 14
 #: Points told of one dig that the library's functions leave in doubt.
 _NEAR = 256
 #: Boxes bounded before a descent is thought worth its time.
-_QUICK = 200
+_QUICK = 1000
 
 
 @dataclass(slots=True, kw_only=True)

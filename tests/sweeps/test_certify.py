@@ -19,11 +19,14 @@ import sweeps.certify.search
 import sweeps.check
 from sweeps.answers import one_goal
 from sweeps.certify.boxes import Boxes, Extremes, Problem
+from sweeps.certify.earliest import first_place
 from sweeps.certify.merging import reduced
+from sweeps.certify.search import Tally
 from sweeps.grid import Leaf
 from sweeps.scan import dims_of, objective_node
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.monotone import trends
+from symbolic.ops import floor, interpret_all, reference
 from tests.sweeps.certifying import answer, compared, study
 
 
@@ -125,6 +128,31 @@ def flow(size: int) -> dse.Study:
     }
     axes = {name: {"linspace": [*map(float, pair), size]} for name, pair in ends.items()}
     return dse.Study(model=FLOW, axes=axes, outputs=["flow_energy"])
+
+
+def test_ties_among_axes_merged_more_than_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of merged axes stand in an order of likeness; the first of equal ones is kept still."""
+    monkeypatch.setattr(sweeps.certify.merging, "_WORTH", 0)
+    monkeypatch.setattr(sweeps.certify.merging, "_SHARE", 0.9)
+    merged = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        sizes = {name: int(rng.integers(2, 6)) for name in "abcd"}
+        leaves = {
+            name: Leaf(axes=(name,), array=rng.integers(0, 5, size).astype(np.float64))
+            for name, size in sizes.items()
+        }
+        a, b, c, d = (reference(name) for name in rng.permutation(list("abcd")).tolist())
+        root = floor((floor((a + 2 * b) * 0.5) + c) * 0.7) + floor(d * 0.6)
+        mesh = np.meshgrid(*(leaf.array for leaf in leaves.values()), indexing="ij")
+        values = interpret_all((root,), dict(zip(leaves, mesh, strict=True)))[0]
+        first = np.unravel_index(int(np.argmin(values)), values.shape)
+        merged += any(len(axes) > 2 for axes, _ in reduced(root, leaves, sizes, {}).rows)
+        least = float(values.min())
+        found, proven = first_place(root, leaves, sizes, None, least, Tally())
+        assert proven
+        assert found == dict(zip(sizes, map(int, first), strict=True))
+    assert merged > 10
 
 
 def test_large_spaces_are_certified() -> None:
