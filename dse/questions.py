@@ -79,7 +79,7 @@ def ask_pareto(
     except UnknownNameError as error:
         more, study = _missing(ds, goals, where, error)
     if store is not None:
-        by_sense = {
+        by_sense: dict[str, Any] = {
             sense: [goal.text for goal in goals if _sense(goal) == sense]
             for sense in ("minimize", "maximize")
         }

@@ -286,6 +286,7 @@ class Study:
         per: str | Sequence[str] | None = None,
         top: int = 1,
         ties: bool = False,
+        within: float | None = None,
         method: str = "auto",
         time_limit: float | None = None,
         gap: float | None = None,
@@ -304,6 +305,9 @@ class Study:
             How many, best first (dimension ``rank``); ties go to the lowest index in axis order.
         ties : bool
             Give all configurations that are as good as the best one (dimension ``tie``).
+        within : float, optional
+            Give all configurations that are off the best by at most this share of it, best first
+            (dimension ``rank``): 0.01 for 1 %. The attribute ``configurations`` counts them.
         method : {"auto", "scan", "certified"}
             A scan of the whole grid, or a search with a proof that nothing is better; "auto" scans
             small grids. The attribute ``method`` says which, and a certified answer's attributes
@@ -316,6 +320,11 @@ class Study:
 
         goal = one_goal(minimize, maximize)
         grid = self._question([goal.text], where)
+        if within is not None:
+            from sweeps.inverse.near import check_alone, near_best
+
+            check_alone(top=top != 1, per=bool(per), ties=ties, gap=gap is not None)
+            return near_best(grid, goal, within, method=method, time_limit=time_limit)
         if ties:
             from sweeps.ties import check_ties, grid_ties
 
@@ -329,13 +338,30 @@ class Study:
         minimize: str | Sequence[str] | None = None,
         maximize: str | Sequence[str] | None = None,
         where: str | Sequence[str] = (),
+        method: str = "auto",
+        time_limit: float | None = None,
     ) -> xr.Dataset:
-        """The configurations that no other beats in every objective (dimension ``point``)."""
+        """The configurations that no other beats in every objective (dimension ``point``).
+
+        Parameters
+        ----------
+        minimize, maximize : str or list of str
+            Quantities or formulas.
+        where : str or list of str
+            Constraints besides those of the study.
+        method : {"auto", "scan", "certified"}
+            A scan of the whole grid, or, of two objectives, certified optima one after the other:
+            "auto" takes these where there are too many points to scan.
+        time_limit : float, optional
+            Of a certified front: seconds after which the points proven so far are given; the
+            attribute ``complete`` is 0 then.
+        """
         from sweeps.answers import read_goals
-        from sweeps.pareto import grid_pareto
+        from sweeps.certify.front import front_of_grid
 
         goals = read_goals(minimize, maximize)
-        return grid_pareto(self._question([goal.text for goal in goals], where), goals)
+        grid = self._question([goal.text for goal in goals], where)
+        return front_of_grid(grid, goals, method=method, time_limit=time_limit)
 
     def count(self, *, where: str | Sequence[str] = ()) -> xr.Dataset:
         """How many configurations are feasible, of how many; no grid is stored.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from symbolic.errors import InfeasibleError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["grid_pareto"]
+__all__ = ["answer_front", "grid_pareto"]
 
 #: Most points of a front that tell whether a tile is worth looking at.
 _JUDGES = 256
@@ -107,8 +107,14 @@ def grid_pareto(grid: Grid, goals: Sequence[Goal]) -> xr.Dataset:
     if not best.size:
         raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
     sizes = {axis: grid.axes[axis].size for axis in grid.axes}
-    places_of = spread(best, dims, (), sizes)
+    told = skipped.attributes(grid.points // math.prod(grid.shape(dims)))
+    return answer_front(grid, spread(best, dims, (), sizes), goals).assign_attrs(told)
+
+
+def answer_front(
+    grid: Grid, places_of: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]
+) -> xr.Dataset:
+    """The Dataset of the points of a front, given as indices along every axis."""
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
     found = {n: (a, describe(grid, n)) for n, a in grid.at_points(places_of, names).items()}
-    told = skipped.attributes(grid.points // math.prod(grid.shape(dims)))
-    return answer_points(coordinates_by_axis(grid), found, places_of, goals).assign_attrs(told)
+    return answer_points(coordinates_by_axis(grid), found, places_of, goals)

@@ -20,7 +20,7 @@ from symbolic.errors import DseError, InfeasibleError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["MOST_TIES", "all_tied", "answer_ties", "check_ties", "grid_ties"]
+__all__ = ["MOST_TIES", "all_tied", "answer_ties", "check_ties", "grid_ties", "values_of"]
 
 #: Most configurations that are listed as ties.
 MOST_TIES = 1 << 20
@@ -86,7 +86,7 @@ def grid_ties(grid: Grid, goal: Goal) -> xr.Dataset:
     best, held = math.inf, [np.empty(0, dtype=np.int64)]
     for index, key in grid.keys(dims):
         at = dict(zip(switched, index, strict=True))
-        for values, origin in _values(grid, key, goal, plain):
+        for values, origin in values_of(grid, key, goal, plain):
             least = float(values.min())
             if least < best:
                 best, held = least, []
@@ -104,7 +104,7 @@ def grid_ties(grid: Grid, goal: Goal) -> xr.Dataset:
     return _as_ties(answer_grid(grid, goal, chosen, 2))
 
 
-def _values(
+def values_of(
     grid: Grid, key: tuple[str, ...], goal: Goal, dims: Sequence[str]
 ) -> Iterator[tuple[NDArray[np.float64], int]]:
     """The signed goal over the switch-free axes, some values at a time, with the first place."""

@@ -7,54 +7,29 @@ import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sweeps.answers import Chosen, Goal, check_top, per_axes
 from sweeps.certify.certificate import Certificate
-from sweeps.certify.descent import descend
-from sweeps.certify.earliest import first_place
-from sweeps.certify.merging import reduced
+from sweeps.certify.parts import NOTHING, Part, Winner, asked_of, best_within, parts_of
 from sweeps.certify.ranking import ranked
-from sweeps.certify.search import Least, Tally, ready, search
+from sweeps.certify.search import Tally, ready
 from sweeps.check import check, enclosed
-from sweeps.grid import Grid, Leaf
+from sweeps.grid import Grid
 from sweeps.scan import answer_grid, dims_of, grid_optimum, objective_node
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
-from symbolic.ops import Node
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["METHODS", "best_of", "certified_optimum"]
+__all__ = ["METHODS", "SCANNABLE", "SCANNED", "best_of", "certified_optimum", "check_limits"]
 
 METHODS = ("auto", "scan", "certified")
 #: Up to so many points a scan takes no longer than a proof; up to so many it is what remains where
 #: no proof is found in the time of a scan, at so many points a second.
-_SCANNED, _SCANNABLE, _RATE = 1 << 27, 1 << 37, 1e9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """The grid under one label of each switch axis: an objective over the other axes."""
-
-    labels: Mapping[str, int]
-    root: Node
-    leaves: Mapping[str, Leaf]
-    sizes: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Winner:
-    """The best of a part of the grid: an index along every axis, and what is proven of it."""
-
-    place: Mapping[str, int] | None
-    value: float
-    bound: float
-    settled: bool
+SCANNED, SCANNABLE, _RATE = 1 << 27, 1 << 37, 1e9
 
 
 def certified_optimum(
@@ -91,7 +66,7 @@ def certified_optimum(
         No point satisfies the conditions, or none was found in time.
     """
     check_top(top)
-    _check_limits(time_limit, gap)
+    check_limits(time_limit, gap)
     if top != 1 and gap:
         raise DseError(f"top = {top} with gap = {gap:g}: the best is one; leave out gap, or top")
     ready()  # once a process, and no part of the time that is limited
@@ -106,7 +81,7 @@ def certified_optimum(
     places = {axis: np.full((*shape, top), -1) for axis in grid.axes}
     winners = []
     # several winners may be equal along axes on which nothing depends
-    parts = _parts(grid, goal, kept if top == 1 else tuple(grid.axes))
+    parts = parts_of(grid, [goal], kept if top == 1 else tuple(grid.axes))
     cells = math.prod(shape)
     for number, cell in enumerate(np.ndindex(*shape)):
         if math.isfinite(deadline):  # the time left is shared by the cells left
@@ -114,11 +89,11 @@ def certified_optimum(
             tally.deadline = now + max(deadline - now, 0.0) / (cells - number)
         here = dict(zip(kept, cell, strict=True))
         if top == 1:
-            some = [_best(grid, parts, here, gap, tally)]
+            some = [best_within(grid, parts, here, gap, tally)]
         else:
             with np.errstate(all="ignore"):
                 some = list(itertools.islice(_ranked(grid, parts, here, tally), top))
-            some = some or [_NOTHING]
+            some = some or [NOTHING]
         winners.append(some[0])
         for rank, found in enumerate(some):
             for axis in grid.axes:
@@ -167,9 +142,9 @@ def best_of(
         return certified_optimum(grid, goal, per=per, top=top, time_limit=time_limit, gap=within)
     dims = {*dims_of(grid, [goal]), *per_axes(per, tuple(grid.axes))}
     points = math.prod(grid.shape(dims))
-    if method == "auto" and points > _SCANNABLE:
+    if method == "auto" and points > SCANNABLE:
         return certified_optimum(grid, goal, per=per, top=top)
-    if method == "auto" and top == 1 and points > _SCANNED:
+    if method == "auto" and top == 1 and points > SCANNED:
         try:
             found = certified_optimum(grid, goal, per=per, time_limit=points / _RATE)
         except OutOfTimeError:
@@ -179,82 +154,30 @@ def best_of(
     return grid_optimum(grid, goal, per=per, top=top)
 
 
-def _check_limits(time_limit: Any, gap: Any) -> None:
+def check_limits(time_limit: Any, gap: Any = None) -> None:
+    """Refuse limits that are no numbers, or below 0."""
     for name, value in (("time_limit", time_limit), ("gap", gap)):
         wrong = isinstance(value, bool) or not isinstance(value, (int, float))
         if value is not None and (wrong or not 0 <= value < math.inf):
             raise DseError(f"{name} = {value!r}: expected a number that is not below 0")
 
 
-def _parts(grid: Grid, goal: Goal, kept: Sequence[str]) -> list[_Part]:
-    """The objective under each label of the switch axes."""
-    dims = grid.ordered({*dims_of(grid, [goal]), *kept})
-    sizes = {axis: grid.axes[axis].size for axis in dims if axis not in grid.switch_axes}
-    switched = [axis for axis in dims if axis in grid.switch_axes]
-    return [
-        _Part(
-            labels=dict(zip(switched, index, strict=True)),
-            root=objective_node(grid, key, goal),
-            leaves=grid.leaves[key],
-            sizes=sizes,
-        )
-        for index, key in grid.keys(dims)
-    ]
-
-
-def _best(
-    grid: Grid, parts: Sequence[_Part], cell: Mapping[str, int], gap: float, tally: Tally
-) -> _Winner:
-    """The best of the grid at some indices of the ``per`` axes."""
-    asked = [p for p in parts if all(cell.get(a, index) == index for a, index in p.labels.items())]
-    with np.errstate(all="ignore"):
-        spaces = [reduced(part.root, part.leaves, part.sizes, cell) for part in asked]
-        goals = [Least(gap=gap) for _ in asked]
-        least = bound = math.inf
-        for goal, space in zip(goals, spaces, strict=True):
-            goal.heed(least)
-            improve = partial(descend, space.problem, goal, tally)
-            bound = min(bound, search(space.problem, goal, tally, improve), goal.aside)
-            least = goal.value
-        bound = min(bound, least)
-        firsts: list[tuple[tuple[int, ...], dict[str, int]]] = []
-        settled = bound == least
-        for part, goal, space in zip(asked, goals, spaces, strict=True):
-            goal.heed(least)
-            place = None if goal.place is None else space.original(goal.place)
-            if bound == least < math.inf:
-                place, proven = first_place(
-                    part.root, part.leaves, part.sizes, place, least, tally, cell
-                )
-                settled &= proven
-            if place is not None:
-                index = {**place, **part.labels}
-                whole = {axis: int(index.get(axis, 0)) for axis in grid.axes}
-                firsts.append((tuple(whole.values()), whole))
-    first = min(firsts, default=((), None))[1]
-    return _Winner(place=first, value=least, bound=bound, settled=settled)
-
-
-_NOTHING = _Winner(place=None, value=math.inf, bound=math.inf, settled=True)
-
-
 def _ranked(
-    grid: Grid, parts: Sequence[_Part], cell: Mapping[str, int], tally: Tally
-) -> Iterator[_Winner]:
+    grid: Grid, parts: Sequence[Part], cell: Mapping[str, int], tally: Tally
+) -> Iterator[Winner]:
     """The configurations at some indices of the ``per`` axes, the best first."""
 
-    def of(part: _Part) -> Iterator[tuple[float, tuple[int, ...]]]:
+    def of(part: Part) -> Iterator[tuple[float, tuple[int, ...]]]:
         for value, place in ranked(part.root, part.leaves, part.sizes, cell, tally):
             index = {**place, **part.labels}
             yield value, tuple(int(index.get(axis, 0)) for axis in grid.axes)
 
-    asked = [p for p in parts if all(cell.get(a, index) == index for a, index in p.labels.items())]
-    for value, index in heapq.merge(*map(of, asked)):
+    for value, index in heapq.merge(*map(of, asked_of(parts, cell))):
         place = dict(zip(grid.axes, index, strict=True))
-        yield _Winner(place=place, value=value, bound=value, settled=True)
+        yield Winner(place=place, value=value, bound=value, settled=True)
 
 
-def _certificate(grid: Grid, goal: Goal, winners: Sequence[_Winner], tally: Tally) -> Certificate:
+def _certificate(grid: Grid, goal: Goal, winners: Sequence[Winner], tally: Tally) -> Certificate:
     found = [winner for winner in winners if winner.place is not None]
     gaps = [_gap(winner) for winner in winners]
     worst = found[int(np.argmax([_gap(winner) for winner in found]))]
@@ -268,7 +191,7 @@ def _certificate(grid: Grid, goal: Goal, winners: Sequence[_Winner], tally: Tall
     )
 
 
-def _gap(winner: _Winner) -> float:
+def _gap(winner: Winner) -> float:
     if winner.bound == winner.value:
         return 0.0
     below = winner.value - winner.bound
