@@ -245,7 +245,8 @@ def _ordered(ds: xr.Dataset) -> xr.Dataset:
         return ds
     first = [name for name in listed if name in ds.data_vars]
     ordered = ds[[*first, *(name for name in ds.data_vars if name not in first)]]
-    return ordered.assign_coords(ds.coords)  # those of axes along which nothing varies too
+    # those of axes along which nothing varies too
+    return ordered.assign_coords({n: c for n, c in ds.coords.items() if n not in ordered.coords})
 
 
 _READERS: dict[str, tuple[str, Callable[[Any], xr.Dataset]]] = {
