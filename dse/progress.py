@@ -41,6 +41,8 @@ class Meter:
             text += f", about {progress.remaining:,.0f} s left"
         if progress.skipped:
             text += f"; {progress.skipped:,} were stored before"
+        if progress.barred:
+            text += f"; {progress.barred:,} needed no computing"
         if progress.failed:
             text += f"; {progress.failed:,} failed"
         if progress.best is not None and self.looked_for is not None:
@@ -93,6 +95,7 @@ class Lines:
             "done": progress.done,
             "total": progress.total,
             "skipped": progress.skipped,
+            "barred": progress.barred,
             "failed": progress.failed,
             "seconds": round(progress.elapsed, 3),
             "values_per_second": round(progress.rate),

@@ -110,7 +110,8 @@ def attributes(model: str, text: str, grid: Grid, parts: Parts) -> dict[str, Any
     assumptions = [t for t in parts.assumptions if t.split(" of ", 1)[0] in used]
     values = [parts.values, parts.tables, parts.labels, parts.switches]
     values += [parts.laws] if parts.laws else []
-    said = "\n".join([version(), text, *digests, *map(_canonical, values)])
+    rules = [condition.text for condition in grid.conditions]
+    said = "\n".join([version(), text, *digests, *map(_canonical, [*values, defaults]), *rules])
     identity = hashlib.sha256(said.encode()).hexdigest()
     return {
         "Conventions": "CF-1.11",
@@ -128,7 +129,7 @@ def attributes(model: str, text: str, grid: Grid, parts: Parts) -> dict[str, Any
 
 
 def fingerprints(study: Study) -> dict[str, dict[str, str]]:
-    """A hash of each equation and each value that a study uses, so that a change has a name.
+    """A hash of each equation, value and rule that a study uses, so that a change has a name.
 
     Raises
     ------
@@ -150,7 +151,10 @@ def fingerprints(study: Study) -> dict[str, dict[str, str]]:
     values: dict[str, str] = {}
     for given in (parts.values, parts.tables, parts.labels, parts.switches, parts.laws or {}):
         values |= {name: _digest(_plain(value)) for name, value in given.items()}
-    return {"equations": equations, "values": values}
+    defaults = json.loads(study.attributes()["defaults"])
+    values |= {name: _digest(_plain(value)) for name, value in defaults.items()}
+    rules = {condition.text: _digest(condition.text) for condition in grid.conditions}
+    return {"equations": equations, "values": values, "rules": rules}
 
 
 def _digest(text: str) -> str:

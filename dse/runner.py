@@ -121,7 +121,7 @@ def _difference(theirs: Any, ours: dict[str, Any]) -> str:
     if str(theirs["identity"]).removesuffix(_EXPANDED) == ours["identity"].removesuffix(_EXPANDED):
         expanded = theirs["identity"].endswith(_EXPANDED)
         return f"its outputs are {'' if expanded else 'not '}expanded over all axes"
-    for key, name in (("equations", "equation of"), ("values", "value of")):
+    for key, name in (("equations", "equation of"), ("values", "value of"), ("rules", "rule")):
         a, b = theirs.get(key, {}), ours[key]
         for what in dict.fromkeys([*b, *a]):
             if a.get(what) != b.get(what):

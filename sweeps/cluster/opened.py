@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from numbers import Integral
 from typing import Any
 
 from sweeps.cluster.crew import Workers
@@ -46,8 +47,9 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | No
             "client is a cluster that is there, and workers a number of processes to start: give "
             "one of them"
         )
-    if workers is not None and (
-        isinstance(workers, bool) or int(workers) != workers or workers < 1
+    count: Any = workers
+    if count is not None and (
+        isinstance(count, bool) or not isinstance(count, Integral) or count < 1
     ):
         raise DseError(f"workers = {workers!r}: expected how many processes, at least 1")
     try:

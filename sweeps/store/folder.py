@@ -46,6 +46,11 @@ class Folder:
         """The path."""
         return str(self.path)
 
+    @property
+    def _itself(self) -> Path:
+        """The folder, where the path is a link to it."""
+        return self.path.resolve() if self.path.is_symlink() else self.path
+
     def exists(self) -> bool:
         """Whether anything is there."""
         return self.path.exists() or self.path.is_symlink()
@@ -177,18 +182,19 @@ class Folder:
 
     def beside(self) -> str:
         """The name under which what shall take this place is built."""
-        return str(self.path.with_name(f".{self.path.name}.next"))
+        return str(self._itself.with_name(f".{self._itself.name}.next"))
 
     def swap(self, other: Folder) -> None:
         """Exchange what is here with what another folder holds, at once where the system can."""
-        last = self.path.with_name(f".{self.path.name}.last")
-        if self.path.exists() and not exchanged(self.path, other.path):
-            self.path.rename(last)
-        if not self.path.exists():  # a process may have been killed here
-            other.path.rename(self.path)
+        path = self._itself
+        last = path.with_name(f".{path.name}.last")
+        if path.exists() and not exchanged(path, other.path):
+            path.rename(last)
+        if not path.exists():  # a process may have been killed here
+            other.path.rename(path)
         if last.exists():
             shutil.rmtree(last)
-        _durable(self.path.parent)
+        _durable(path.parent)
 
     def remove(self) -> None:
         """Remove all that is here."""

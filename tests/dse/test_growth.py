@@ -193,6 +193,19 @@ def test_adding_keeps_what_is_there(tmp_path: Path) -> None:
         dse.add(path, "no_such")
 
 
+def test_a_link_stays_one(tmp_path: Path) -> None:
+    """What grows is the store that a link names."""
+    path, link = tmp_path / "far" / "a.zarr", tmp_path / "link.zarr"
+    path.parent.mkdir()
+    Study(**{**SPECS["machines"], "outputs": ["time"]}).run(store=path)
+    link.symlink_to(path)
+    dse.add(link, "occupancy")
+    assert list(dse.open(path).data_vars) == ["time", "occupancy", "feasible"]
+    assert link.is_symlink()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["far", "link.zarr"]
+    assert [each.name for each in path.parent.iterdir()] == ["a.zarr"]
+
+
 def test_the_way_out_is_offered(tmp_path: Path) -> None:
     spec, path = SPECS["machines"], tmp_path / "a.zarr"
     axes = {**spec["axes"], "active_sms": [3, 10]}

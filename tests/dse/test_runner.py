@@ -85,10 +85,10 @@ def test_the_best_so_far_and_what_was_there(monkeypatch: pytest.MonkeyPatch, clo
     monkeypatch.setattr(sys, "stderr", Stream(terminal=False))
     meter = Meter(("time", "s"))
     clock.now = 110.0
-    meter(Progress(done=600, total=1000, elapsed=10.0, skipped=500, best=0.0125))
+    meter(Progress(done=600, total=1000, elapsed=10.0, skipped=500, best=0.0125, barred=60))
     assert sys.stderr.getvalue() == (  # type: ignore[attr-defined]
         " 60.0%  600 of 1,000 values, 1e-05 million a second, about 40 s left; "
-        "500 were stored before; best time 12.5 ms\n"
+        "500 were stored before; 60 needed no computing; best time 12.5 ms\n"
     )
 
 
@@ -105,6 +105,8 @@ def test_lines_for_logs(monkeypatch: pytest.MonkeyPatch) -> None:
         "done": 60,
         "total": 100,
         "skipped": 10,
+        "barred": 0,
+        "failed": 0,
         "seconds": 1.2,
         "values_per_second": 42,
         "seconds_left": 0.96,

@@ -364,12 +364,14 @@ OWN = '''"""A model."""
 import dse
 from symbolic.ops import minimum
 OUTPUTS = ("reach", "steps")
+RULES = ("width <= 9",)
 width = dse.quantity("width", domain="[0, inf)")
+each = dse.quantity("each", domain="[0, inf)", default=1)
 FACTOR = 2
 @dse.equation(source="here")
-def reach(width):
+def reach(width, each):
     """How far."""
-    return width * 3
+    return width * 3 * each
 def helper(width):
     return width * FACTOR
 @dse.equation(source="here", table=True)
@@ -385,11 +387,15 @@ def steps(width):
         ("width * 3", "width * 4", "its equation of reach is another one"),
         ("FACTOR = 2", "FACTOR = 5", "its equation of steps is another one"),
         ("width * FACTOR", "width + FACTOR", "its equation of steps is another one"),
+        ("width <= 9", "width <= 2", "its rule width <= 2 is another one"),
+        ("default=1", "default=4", "its value of each is another one"),
         ("# how many", "# how many of them", None),
         ('"""How far."""', '"""How far it is."""', None),
     ],
 )
-def test_a_changed_equation_is_named(old: str, new: str, said: str | None, tmp_path: Path) -> None:
+def test_what_has_changed_in_a_model_is_named(
+    old: str, new: str, said: str | None, tmp_path: Path
+) -> None:
     def own(text: str) -> Study:
         (tmp_path / "own.py").write_text(text)
         return Study(model="own.py", axes={"width": [1, 2, 3]}, folder=tmp_path)
