@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from dse.cli.best import checked, optimum, pareto
 from dse.cli.checking import verify
 from dse.cli.compare import disagreement
 from dse.cli.effects import sensitivity
@@ -21,15 +21,11 @@ from dse.cli.frame import (
     expanding,
     from_store,
     from_study,
-    from_study_or_store,
     goals,
     in_json,
     kinds,
-    listed,
     listening,
     put,
-    question,
-    read_source,
     read_study,
     telling,
 )
@@ -39,12 +35,7 @@ from dse.cli.law import imbalance
 from dse.cli.listing import machines, models, workloads
 from dse.cli.measured import import_measured
 from dse.cli.point import advise, explain
-from dse.cli.proof import limited, proof_data, proof_text
 from dse.cli.spread import count, histogram, quantiles
-
-if TYPE_CHECKING:
-    from dse.best import Best
-    from dse.study import Study
 
 __all__ = ["main"]
 
@@ -130,7 +121,7 @@ def run(
     from dse.runner import run as run_study
 
     read = read_study(study)
-    best = _checked(read, asked(**options))
+    best = checked(read, asked(**options))
     began = time.monotonic()
     with listening(progress, best.looked_for(read) if best is not None else None) as listener:
         done = run_study(
@@ -156,13 +147,6 @@ def run(
         ctx.exit(1)
 
 
-def _checked(study: Study, given: Mapping[str, Any]) -> Best | None:
-    best = question(given, study.best)
-    if best is not None:
-        best.check(study)
-    return best
-
-
 @main.command(epilog=example("dse plan examples/merge-four-gpus.toml"))
 @from_study
 @expanding
@@ -176,96 +160,6 @@ def plan(study: str, expand: bool, as_json: bool) -> None:
 
     planned = make_plan(read_study(study), expand=expand)
     put(as_json, planned.to_dict(), lambda: str(planned))
-
-
-@main.command(
-    epilog=example(
-        'dse optimum merge.zarr --minimize time --where "active_sms <= 8" --per workload',
-        "dse optimum examples/merge-four-gpus.toml --minimize time --top 5",
-        "dse optimum examples/energy-gtx280.toml --minimize edp --method certified",
-        'dse optimum tuner.json --minimize time --top 10 --where "block_size_x <= 64"',
-    )
-)
-@from_study_or_store
-@goals(several=False)
-@kinds
-@click.option("--ties", is_flag=True, help="All that are as good as the best.")
-@limited
-@in_json
-def optimum(
-    source: str,
-    as_json: bool,
-    ties: bool,
-    method: str | None,
-    time_limit: float | None,
-    gap: float | None,
-    **options: Any,
-) -> None:
-    """The best configurations of a study, a stored dataset, or measurements.
-
-    Of a study nothing is stored, and where no objective is given its [best] is asked. Of equally
-    good configurations the one with the lowest index wins, in the order of the axes. Spaces too
-    large to scan are searched by bounds over boxes, which prove that none is better. Measurements
-    are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
-    """
-    from dse.api import optimum as best_of
-    from dse.cli.text import answer, order_of
-    from dse.progress import ticking
-    from dse.study import Study
-
-    read = read_source(source)
-    given = asked(**options)
-    best = _checked(read, given) if isinstance(read, Study) else question(given, None)
-    if best is None:
-        raise click.UsageError("give --minimize or --maximize a quantity")
-    limits: dict[str, Any] = {"method": method, "time_limit": time_limit, "gap": gap}
-    limits = {name: value for name, value in limits.items() if value is not None}
-    if limits and not isinstance(read, Study):
-        raise click.UsageError("--method, --time-limit and --gap are of a study: name its file")
-    with ticking("searching"):
-        if isinstance(read, Study):
-            asking = {key: getattr(best, key) for key in ("minimize", "maximize", "per", "where")}
-            found = read.optimum(**asking, top=best.top, ties=ties, **limits)
-        else:
-            found = best_of(read, **given, ties=ties)
-    told = answer(found, order_of(read))
-    data = told.data() | proof_data(found.attrs)
-    put(as_json, data, lambda: f"{told.question}\n\n{told}{proof_text(found.attrs)}")
-
-
-@main.command(
-    epilog=example("dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'")
-)
-@from_study_or_store
-@goals(several=True)
-@in_json
-def pareto(
-    source: str,
-    minimize: Sequence[str],
-    maximize: Sequence[str],
-    where: Sequence[str],
-    as_json: bool,
-) -> None:
-    """The configurations no other beats in every objective.
-
-    Of configurations equal in every objective the first in the order of the axes stands for all.
-    """
-    from dse.api import pareto as front_of
-    from dse.cli.text import answer, order_of
-    from dse.progress import ticking
-    from dse.study import Study
-
-    given: dict[str, Any] = {"minimize": listed(minimize), "maximize": listed(maximize)}
-    if not any(given.values()):
-        raise click.UsageError("give --minimize or --maximize quantities, with commas between")
-    read = read_source(source)
-    given["where"] = list(where)
-    with ticking("searching"):
-        found = read.pareto(**given) if isinstance(read, Study) else front_of(read, **given)
-    told = answer(found, order_of(read))
-    counted = f"{len(told.rows):,} configurations"
-    data = told.data() | proof_data(found.attrs)
-    put(as_json, data, lambda: f"{told.question}: {counted}\n\n{told}{proof_text(found.attrs)}")
 
 
 @main.command(epilog=example("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv"))
@@ -295,6 +189,7 @@ def export(store: str, out: str, as_json: bool) -> None:
 
 for command in (
     *(add, advise, borders, count, disagreement, explain, fit, histogram, imbalance, verify),
-    *(import_measured, machines, meets, models, plot, quantiles, ranges, sensitivity, workloads),
+    *(import_measured, machines, meets, models, optimum, pareto, plot, quantiles, ranges),
+    *(sensitivity, workloads),
 ):
     main.add_command(command)

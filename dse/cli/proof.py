@@ -7,10 +7,23 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["limited", "proof_data", "proof_text"]
+__all__ = ["limited", "proof_data", "proof_text", "share"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _TOLD = ("bound", "gap", "settled", "boxes", "points_visited", "points_excluded")
+
+
+def share(_: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """A share of a value, as a number: 0.01, or 1%."""
+    if value is None:
+        return None
+    try:
+        found = float(value.strip().removesuffix("%")) / (100 if value.strip()[-1:] == "%" else 1)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < float("inf"):
+        raise click.BadParameter(f"{value!r} is no share such as 1% or 0.01", param=param)
+    return found
 
 
 def limited(function: _F) -> _F:
@@ -38,6 +51,9 @@ def limited(function: _F) -> _F:
 def proof_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """For JSON: the method, what a scan left out, and the certificate of a certified answer."""
     found: dict[str, Any] = {"method": attributes.get("method", "scan")}
+    for name in ("within", "configurations", "complete"):
+        if name in attributes:
+            found[name] = attributes[name]
     if attributes.get("points_skipped"):
         found["points_skipped"] = attributes["points_skipped"]
     if "bound" in attributes:
@@ -62,6 +78,13 @@ def proof_text(attributes: Mapping[str, Any]) -> str:
             f"\n\nscanned, but for {many} configurations: bounds over whole tiles told enough of "
             "them"
         )
+    if "configurations" in attributes:
+        many, how = attributes["configurations"], attributes["method"]
+        return f"\n\n{how}: {many:,} within {attributes['within']:.4g} of the best, and no others"
+    if "complete" in attributes:
+        told = "each is proven to be on the front"
+        told += ", and no others" if attributes["complete"] else "; others may be: the time was up"
+        return f"\n\ncertified: {told} ({attributes['boxes']:,} boxes bounded)"
     if "bound" not in attributes:
         return ""
     gap, excluded = float(attributes["gap"]), attributes["points_excluded"]

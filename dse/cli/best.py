@@ -1,0 +1,154 @@
+"""The commands for the best configurations: ``dse optimum`` and ``dse pareto``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dse.cli.frame import (
+    asked,
+    example,
+    from_study_or_store,
+    goals,
+    in_json,
+    kinds,
+    listed,
+    put,
+    question,
+    read_source,
+)
+from dse.cli.proof import limited, proof_data, proof_text, share
+
+if TYPE_CHECKING:
+    from dse.best import Best
+    from dse.study import Study
+
+__all__ = ["checked", "optimum", "pareto"]
+
+
+def checked(study: Study, given: Mapping[str, Any]) -> Best | None:
+    """The question of the options, or of the study file, if the study can answer it."""
+    best = question(given, study.best)
+    if best is not None:
+        best.check(study)
+    return best
+
+
+@click.command(
+    epilog=example(
+        'dse optimum merge.zarr --minimize time --where "active_sms <= 8" --per workload',
+        "dse optimum examples/merge-four-gpus.toml --minimize time --top 5",
+        "dse optimum examples/energy-gtx280.toml --minimize edp --method certified",
+        "dse optimum examples/energy-gtx280.toml --minimize edp --within 1%",
+        'dse optimum tuner.json --minimize time --top 10 --where "block_size_x <= 64"',
+    )
+)
+@from_study_or_store
+@goals(several=False)
+@kinds
+@click.option("--ties", is_flag=True, help="All that are as good as the best.")
+@click.option(
+    "--within",
+    callback=share,
+    metavar="X%",
+    help="All that are worse than the best by at most this.",
+)
+@limited
+@in_json
+def optimum(
+    source: str,
+    as_json: bool,
+    ties: bool,
+    within: float | None,
+    method: str | None,
+    time_limit: float | None,
+    gap: float | None,
+    **options: Any,
+) -> None:
+    """The best configurations of a study, a stored dataset, or measurements.
+
+    Of a study nothing is stored, and where no objective is given its [best] is asked. Of equally
+    good configurations the one with the lowest index wins, in the order of the axes. Spaces too
+    large to scan are searched by bounds over boxes, which prove that none is better. Measurements
+    are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
+    """
+    from dse.api import optimum as best_of
+    from dse.cli.text import answer, order_of
+    from dse.progress import ticking
+    from dse.study import Study
+
+    read = read_source(source)
+    given = asked(**options)
+    best = checked(read, given) if isinstance(read, Study) else question(given, None)
+    if best is None:
+        raise click.UsageError("give --minimize or --maximize a quantity")
+    limits: dict[str, Any] = {"method": method, "time_limit": time_limit, "gap": gap}
+    limits["within"] = within
+    limits = {name: value for name, value in limits.items() if value is not None}
+    if limits and not isinstance(read, Study):
+        raise click.UsageError(
+            "--method, --time-limit, --gap and --within are of a study: name its file"
+        )
+    with ticking("searching"):
+        if isinstance(read, Study):
+            asking = {key: getattr(best, key) for key in ("minimize", "maximize", "per", "where")}
+            found = read.optimum(**asking, top=best.top, ties=ties, **limits)
+        else:
+            found = best_of(read, **given, ties=ties)
+    told = answer(found, order_of(read))
+    data = told.data() | proof_data(found.attrs)
+    put(as_json, data, lambda: f"{told.question}\n\n{told}{proof_text(found.attrs)}")
+
+
+@click.command(
+    epilog=example("dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'")
+)
+@from_study_or_store
+@goals(several=True)
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "scan", "certified"]),
+    help="Look at every point, or prove each of the front; auto scans what it can. [auto]",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0),
+    metavar="S",
+    help="Seconds after which the points proven so far are told.",
+)
+@in_json
+def pareto(
+    source: str,
+    minimize: Sequence[str],
+    maximize: Sequence[str],
+    where: Sequence[str],
+    method: str | None,
+    time_limit: float | None,
+    as_json: bool,
+) -> None:
+    """The configurations no other beats in every objective.
+
+    Of configurations equal in every objective the first in the order of the axes stands for all.
+    """
+    from dse.api import pareto as front_of
+    from dse.cli.text import answer, order_of
+    from dse.progress import ticking
+    from dse.study import Study
+
+    given: dict[str, Any] = {"minimize": listed(minimize), "maximize": listed(maximize)}
+    if not any(given.values()):
+        raise click.UsageError("give --minimize or --maximize quantities, with commas between")
+    read = read_source(source)
+    given["where"] = list(where)
+    limits = {"method": method, "time_limit": time_limit}
+    given |= {name: value for name, value in limits.items() if value is not None}
+    if (method or time_limit is not None) and not isinstance(read, Study):
+        raise click.UsageError("--method and --time-limit are of a study: name its file")
+    with ticking("searching"):
+        found = read.pareto(**given) if isinstance(read, Study) else front_of(read, **given)
+    told = answer(found, order_of(read))
+    counted = f"{len(told.rows):,} configurations"
+    data = told.data() | proof_data(found.attrs)
+    put(as_json, data, lambda: f"{told.question}: {counted}\n\n{told}{proof_text(found.attrs)}")

@@ -1,0 +1,39 @@
+"""The commands for what is near the best, and for certified fronts."""
+
+from __future__ import annotations
+
+import json
+
+import dse
+from tests.dse.conftest import Run
+
+
+def test_what_is_near_the_best(run: Run) -> None:
+    asked = ("optimum", "study.toml", "--minimize", "time")
+    told = json.loads(run(*asked, "--within", "10%", "--json").stdout)
+    best = json.loads(run(*asked, "--json").stdout)
+    assert (told["method"], told["within"]) == ("scan", 0.1)
+    every = dse.Study.from_toml("study.toml").run()
+    time = every.time.where(every.feasible) if "feasible" in every else every.time
+    assert told["configurations"] == int((time <= 1.1 * time.min()).sum()) > 1
+    again = json.loads(run(*asked, "--within", "0.1", "--method", "certified", "--json").stdout)
+    assert again == told | {"method": "certified"}
+    assert best["method"] == "scan"
+    assert (
+        f"scan: {told['configurations']} within 0.1 of the best, and no others"
+        in run(*asked, "--within", "10%").stdout
+    )
+    wrong = run(*asked, "--within", "much", status=2)
+    assert "'much' is no share such as 1% or 0.01" in wrong.stderr
+
+
+def test_a_certified_front(run: Run) -> None:
+    asked = ("pareto", "study.toml", "--minimize", "time,active_sms")
+    scan = json.loads(run(*asked, "--json").stdout)
+    front = json.loads(run(*asked, "--method", "certified", "--json").stdout)
+    assert front == scan | {"method": "certified", "complete": 1}
+    told = run(*asked, "--method", "certified").stdout
+    assert "certified: each is proven to be on the front, and no others" in told
+    run("run", "study.toml", "--store", "out.zarr")
+    of_store = run("pareto", "out.zarr", "--minimize", "time", "--method", "scan", status=2)
+    assert "are of a study" in of_store.stderr
