@@ -176,3 +176,19 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps.certify.front, "MOST_POINTS", 3)
     with pytest.raises(DseError, match="more than 3 points"):
         made.pareto(minimize="threads", maximize="cs_throughput", method="certified")
+
+
+@pytest.mark.parametrize("method", ["scan", "certified"])
+def test_where_a_quantity_is_undefined_along_an_axis(method: str) -> None:
+    """What is no number at some values of an axis is chosen among the others, if there are any."""
+    made = dse.Study(model="transit", axes={"intensity": [1, 2, 4], "threads": [1, 2]}, set=SETS)
+    for formula in ("1 / (intensity - 1)", "log(intensity - 1)", "sqrt(intensity - 1.5)"):
+        assert made.optimum(maximize=formula, method=method).intensity > 1
+        near = made.optimum(minimize=formula, within=100, method=method)
+        assert 1 not in near.intensity
+        assert np.all(np.isfinite(near.objective))
+        assert 1 not in made.pareto(minimize=[formula, "intensity"], method=method).intensity
+    with pytest.raises(InfeasibleError, match="finite at no feasible point"):
+        made.optimum(maximize="log(intensity - 4)", method=method)
+    with pytest.raises(DseError, match=r"the axis intensity\) is outside its domain"):
+        dse.Study(model="transit", axes={"intensity": [0, 1], "threads": [1]}, set=SETS)
