@@ -175,6 +175,7 @@ class _Leaves:
 
     def __init__(self, problem: Problem, number: dict[int, int], steps: int) -> None:
         self.rows: list[list[int]] = []
+        self.tables: list[tuple[list[int], tuple[Any, ...]]] = []
         self.facts: list[list[float]] = []
         self.trends: list[list[Any]] = []
         self.numbers: list[NDArray[np.float64]] = [np.zeros(1)]
@@ -184,6 +185,9 @@ class _Leaves:
         for node in problem.steps:
             if node.op == "reference":
                 self._add(problem.extremes[node.args[0]], number[id(node)])
+        self.values = self.size  # what follows are extremes of ranges of them
+        for row, tables in self.tables:
+            row[3:6] = [-1 if table is None else self._put(table) for table in tables]
 
     def _put(self, array: NDArray[Any]) -> int:
         begin = self.size
@@ -195,8 +199,7 @@ class _Leaves:
         form = (1 if leaf.rising else 2) if leaf.sorted else 3 if leaf.tables else 4
         row = [form, leaf.dims, self._put(leaf.array), -1, -1, -1, step]
         if leaf.tables is not None and not leaf.sorted:
-            least, most, holes = leaf.tables
-            row[3:6] = self._put(least), self._put(most), -1 if holes is None else self._put(holes)
+            self.tables.append((row, leaf.tables))
         for axis in range(leaf.dims):
             row += [leaf.places[axis], leaf.array.shape[axis], leaf.levels[axis]]
         self.leaf_of[step] = len(self.rows)
@@ -220,7 +223,7 @@ class _Leaves:
             axis_leaves[k, : len(own)] = own
         numbers = np.concatenate(self.numbers)
         with np.errstate(all="ignore"):
-            logs = np.log(np.abs(numbers))
+            logs = np.log(np.abs(numbers[: self.values]))
         return {
             "leaf_of": self.leaf_of,
             "leaves": leaves,
