@@ -25,7 +25,7 @@ Indices = NDArray[np.int64]
 #: Halves of boxes bounded at once; of more, only what depends on the axis is computed anew.
 _TOGETHER = 1 << 11
 #: Most numbers in the table of extremes of one leaf; beyond it only single values are told apart.
-_TABLE = 1 << 25
+_TABLE = 1 << 24
 
 
 class Boxes(NamedTuple):
