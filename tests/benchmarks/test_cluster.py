@@ -42,13 +42,27 @@ def folder():
     shutil.rmtree(made)
 
 
-def study(tiles, width=4000):
+MANY = [
+    "time",
+    "power",
+    "energy",
+    "edp",
+    "perf_per_watt",
+    "mwp",
+    "cwp",
+    "total_cycles",
+    "runtime_power",
+    "exec_cycles",
+]
+
+
+def study(tiles, width=4000, outputs=("time", "power", "energy")):
     """A tile for each of so many clocks, each of 480 points times the width."""
     return Study(
         model="ipp",
         machine="gtx280",
         workload="svm",
-        outputs=["time", "power", "energy"],
+        outputs=outputs,
         axes={
             "core_clock": np.linspace(1e9, 1.5e9, tiles),
             "mem_bandwidth": np.linspace(1e11, 2e11, width),
@@ -78,9 +92,9 @@ from pathlib import Path
 from sweeps.store.layout import Layout
 from sweeps.store.medium import medium_of
 from sweeps.store.tiles import source_of, store_tile
-from tests.benchmarks.test_cluster import study
+from tests.benchmarks.test_cluster import MANY, study
 path, tiles = Path(sys.argv[1]), int(sys.argv[2])
-layout = Layout(study(tiles).grid())
+layout = Layout(study(tiles, outputs=MANY).grid())
 part = max(layout.parts, key=lambda part: part.points)
 source = source_of(layout, part)
 store_tile(source, part.tile(0), medium_of(path))
@@ -99,7 +113,7 @@ def test_weak_scaling(folder):
     with local(1) as (_, one), local(2) as (_, two), contextlib.ExitStack() as stack:
         clients = {1: one, 2: two}
         for client in clients.values():  # compiles
-            study(8).run(store=folder / f"warm-{id(client)}.zarr", client=client)
+            study(8, outputs=MANY).run(store=folder / f"warm-{id(client)}.zarr", client=client)
         bare = []
         for number in range(2):
             path = folder / f"bare-{number}.zarr"
@@ -109,7 +123,7 @@ def test_weak_scaling(folder):
         for turn in range(ROUNDS + 1):
             spent = {}
             for count, client in clients.items():
-                swept = study(each * count)
+                swept = study(each * count, outputs=MANY)
                 swept.grid()
                 path = folder / f"{count}.zarr"
                 began, busy = time.perf_counter(), time.process_time()
