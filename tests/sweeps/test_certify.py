@@ -6,7 +6,6 @@ More random studies, and larger, by ``python -m tests.sweeps.certifying 500``.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +26,7 @@ from sweeps.scan import dims_of, objective_node
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.monotone import trends
 from symbolic.ops import floor, interpret_all, reference
+from tests.benchmarks.test_certify import FLOW, FLOW_ENDS
 from tests.sweeps.certifying import answer, compared, study
 
 
@@ -109,24 +109,11 @@ def test_axes_are_merged() -> None:
 
 
 # --- larger spaces, against a scan or by hand
-FLOW = str(Path(__file__).parents[1] / "benchmarks" / "flow_energy.py")
 
 
 def flow(size: int) -> dse.Study:
     """Ten axes of so many values."""
-    ends = {
-        "threads": (64, 2048),
-        "mem_latency": (200, 800),
-        "intensity": (1, 100),
-        "ms_peak": (0.1, 4),
-        "lanes_width": (8, 128),
-        "energy_per_request": (1, 5),
-        "energy_per_operation": (0.01, 0.04),
-        "base_power": (10, 50),
-        "operations": (1e9, 1e10),
-        "core_clock": (5e8, 1.5e9),
-    }
-    axes = {name: {"linspace": [*map(float, pair), size]} for name, pair in ends.items()}
+    axes = {name: {"linspace": [*map(float, pair), size]} for name, pair in FLOW_ENDS.items()}
     return dse.Study(model=FLOW, axes=axes, outputs=["flow_energy"])
 
 
