@@ -21,6 +21,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 TOUR = ROOT / "docs" / "tour.md"
+GUIDE = ROOT / "docs" / "guide.md"
 QUESTIONS = ROOT / "docs" / "questions.md"
 SPACES = ROOT / "docs" / "large-spaces.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -45,7 +46,7 @@ def read_blocks(page: Path) -> list[Block]:
     return found
 
 
-BLOCKS = {page: read_blocks(page) for page in (README, TOUR, QUESTIONS, SPACES)}
+BLOCKS = {page: read_blocks(page) for page in (README, TOUR, GUIDE, QUESTIONS, SPACES)}
 FILES = [block for blocks in BLOCKS.values() for block in blocks if block.file]
 each_page = pytest.mark.parametrize("page", BLOCKS, ids=lambda page: page.name)
 
@@ -99,10 +100,10 @@ def test_what_is_left_out_may_be_nothing_and_the_rest_may_not() -> None:
 def test_every_block_is_of_a_kind_that_is_checked(page: Path) -> None:
     shown = {"cuda"} if page == TOUR else set()  # the kernel that the tour is about
     assert {block.language for block in BLOCKS[page]} - shown <= {
-        *("sh", "console", "python", "toml", "csv"),
+        *("sh", "console", "python", "toml", "text"),
     }
     for block in BLOCKS[page]:
-        if block.language in ("toml", "csv"):  # used by a command
+        if block.language in ("toml", "text"):  # used by a command
             assert block.file, f"line {block.line}: name the file after the fence"
         if block.language == "python":
             assert block.file or ">>>" in block.text, f"line {block.line}: a prompt or a file"
@@ -167,7 +168,7 @@ def test_the_two_commands_are_single_lines_with_pip_alone() -> None:
 @each_page
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    targets = re.findall(r"\]\(([^)#:]+)\)", text)
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
     assert page == SPACES or any(target.endswith(".png") for target in targets)
     kept = [target for target in targets if not target.startswith("generated/")]  # Sphinx looks
     assert [target for target in kept if not (page.parent / target).is_file()] == []
