@@ -132,8 +132,8 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
 def optimum(
     ds: xr.Dataset | str | Path,
     *,
-    minimize: str | None = None,
-    maximize: str | None = None,
+    minimize: str | Sequence[str] | None = None,
+    maximize: str | Sequence[str] | None = None,
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
     top: int = 1,
@@ -154,11 +154,12 @@ def optimum(
     1024
     """
     from dse.questions import ask_optimum
-    from sweeps.answers import one_goal, texts_of
+    from sweeps.answers import texts_of
+    from sweeps.goals import goals_in_order
 
     return ask_optimum(
         ds,
-        one_goal(minimize, maximize),
+        goals_in_order(minimize, maximize),
         where=texts_of(where, "where"),
         per=texts_of(per, "per"),
         top=top,

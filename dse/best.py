@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sweeps.answers import Goal
+from sweeps.goals import check_single, goals_in_order
 from symbolic.errors import DseError, UnknownNameError, nearest
 
 if TYPE_CHECKING:
@@ -25,11 +27,16 @@ _KEYS = ("minimize", "maximize", "per", "where", "top")
 class Best:
     """What :meth:`dse.Study.optimum` is asked; ``where`` adds to the constraints of the study."""
 
-    minimize: str | None = None
-    maximize: str | None = None
+    minimize: str | tuple[str, ...] | None = None
+    maximize: str | tuple[str, ...] | None = None
     per: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     top: int = 1
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """The objectives, the first in priority first."""
+        return goals_in_order(self.minimize, self.maximize)
 
     def check(self, study: Study) -> None:
         """Raise where the study has no such quantity or axis; nothing is computed."""
@@ -40,7 +47,7 @@ class Best:
                     f"per names {name!r}, which is no axis of the study{nearest(name, axes)}; "
                     f"its axes are: {', '.join(axes) or 'none'}"
                 )
-        study._question([self.minimize or self.maximize or ""], self.where)
+        study._question([goal.text for goal in self.goals], self.where)
 
     def looked_for(self, study: Study) -> tuple[str, str] | None:
         """The name and unit of the objective where it is an output, whose best a run can tell."""
@@ -53,23 +60,22 @@ class Best:
         """What a run watches, where the objective is an output and nothing else constrains it."""
         from sweeps.store.fill import Watch
 
-        goal, grid = self.minimize or self.maximize or "", study.grid()
-        if self.where or goal not in grid.outputs or grid.kind(goal) != "float":
+        (goal, *later), grid = self.goals, study.grid()
+        if later or self.where or goal.text not in grid.outputs or grid.kind(goal.text) != "float":
             return None
-        return Watch(output=goal, sign=1.0 if self.minimize else -1.0)
+        return Watch(output=goal.text, sign=goal.sign)
 
     def ask(self, study: Study, ds: xr.Dataset | None = None) -> xr.Dataset:
         """The winners; looked up in the store or Dataset of a run where that is quicker."""
         from dse.questions import at_hand
 
-        goal = self.minimize or self.maximize or ""
         if ds is not None and at_hand(ds, study.grid().points <= _LOOKED_UP):
             from dse.api import optimum
             from symbolic.expression import parse, parse_condition
             from symbolic.ops import references
 
             quantities = study.grid().model.quantities
-            nodes = [parse(goal, quantities)]
+            nodes = [parse(goal.text, quantities) for goal in self.goals]
             nodes += [parse_condition(text, quantities) for text in self.where]
             if all(name in ds.variables for name in references(*nodes)):
                 return optimum(
@@ -110,14 +116,21 @@ def read_best(tree: Any, *, origin: str = "best") -> Best:
             "give one of minimize and maximize a quantity"
         )
     goal = tree[goals[0]]
-    if not isinstance(goal, str) or not goal.strip():
-        raise DseError(f"{origin}: {goals[0]} = {goal!r}, expected a quantity or formula as text")
+    several = goal if isinstance(goal, (list, tuple)) and goal else [goal]
+    if not all(isinstance(text, str) and text.strip() for text in several):
+        raise DseError(
+            f"{origin}: {goals[0]} = {goal!r}, expected a quantity or formula as text, or a list "
+            "in order of priority"
+        )
+    given = {goals[0]: goal if isinstance(goal, str) else tuple(goal)}
+    if len(goals_in_order(given.get("minimize"), given.get("maximize"))) > 1:
+        check_single(top=tree.get("top", 1) != 1, per=bool(tree.get("per")))
     top = tree.get("top", 1)
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise DseError(f"{origin}: top = {top!r}, expected a whole number of at least 1")
     return Best(
-        minimize=tree.get("minimize"),
-        maximize=tree.get("maximize"),
+        minimize=given.get("minimize"),
+        maximize=given.get("maximize"),
         per=_texts(tree.get("per"), f"{origin}: per"),
         where=_texts(tree.get("where"), f"{origin}: where"),
         top=top,

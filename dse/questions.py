@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeps.answers import Goal
+import numpy as np
+
+from sweeps.answers import OBJECTIVE, Goal
+from sweeps.goals import check_single, in_words
 from symbolic.errors import DseError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -17,10 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ask_optimum", "ask_pareto", "at_hand"]
 
+_ROWS = ("configuration",)
+
 
 def ask_optimum(
-    ds: xr.Dataset | str | Path,
-    goal: Goal,
+    source: xr.Dataset | str | Path,
+    goals: Sequence[Goal],
     *,
     where: Sequence[str],
     per: Sequence[str],
@@ -31,24 +36,65 @@ def ask_optimum(
     from sweeps.questions import dataset_optimum
     from sweeps.stored.asked import stored_optimum
 
-    asked: dict[str, Any] = {"where": where, "per": per, "top": top, "ties": ties}
-    ds, store = _source(ds)
-    try:
+    if len(goals) > 1:
+        check_single(top=top != 1, per=bool(per))
+    ds, store = _source(source)
+
+    def ask(where: Sequence[str], goal: Goal, ties: bool) -> xr.Dataset:
+        asked: dict[str, Any] = {"where": where, "per": per, "top": top, "ties": ties}
         if store is not None:
             return stored_optimum(store, goal, **asked, outputs=_outputs(ds))
-        for name in per:
-            if name in ds.coords and name not in ds.dims and ds[name].dims == ("configuration",):
-                raise DseError(
-                    f"per = {name!r} lies along configuration and is no axis: make a grid of the "
-                    "measurements (dse.open(..., shape='grid'), dse import --shape grid)"
-                )
         return dataset_optimum(ds, goal, **asked)
+
+    try:
+        if store is None:
+            for name in per:
+                if name in ds.coords and name not in ds.dims and ds[name].dims == _ROWS:
+                    raise DseError(
+                        f"per = {name!r} lies along configuration and is no axis: make a grid of "
+                        "the measurements (dse.open(..., shape='grid'), dse import --shape grid)"
+                    )
+        return _in_order(ask, goals, where, ties)
     except UnknownNameError as error:
-        more, study = _missing(ds, [goal], where, error)
+        more, study = _missing(ds, goals, where, error)
     if store is not None:
-        asked[_sense(goal)] = goal.text
-        return study.optimum(**asked)
-    return dataset_optimum(_with(ds, more), goal, **asked)
+        sense = _sense(goals[0])
+        texts = [goal.text if goal.sign == goals[0].sign else f"-{goal.text}" for goal in goals]
+        objective: dict[str, Any] = {sense: texts if len(texts) > 1 else texts[0]}
+        return study.optimum(**objective, where=where, per=per, top=top, ties=ties)
+    ds = _with(ds, more)
+    return _in_order(ask, goals, where, ties)
+
+
+def _in_order(
+    ask: Callable[[Sequence[str], Goal, bool], xr.Dataset],
+    goals: Sequence[Goal],
+    where: Sequence[str],
+    ties: bool,
+) -> xr.Dataset:
+    """The best by several objectives: each is asked where those before are as good as was found."""
+    *before, last = goals
+    formulas: dict[str, Any] = {}
+    read = 0
+    for number, goal in enumerate(before):
+        found = ask(where, goal, False)
+        read += found.attrs.get("blocks_read", 0)
+        name = goal.text if goal.text in found.variables else OBJECTIVE
+        if name == OBJECTIVE:
+            formulas[f"{OBJECTIVE}_{number + 1}"] = found[name].variable
+        value = float(found[name])
+        where = (*where, f"({goal.text}) {'<=' if goal.sign > 0 else '>='} {value!r}")
+    found = ask(where, last, ties)
+    if not before:
+        return found
+    if last.text not in found.variables:
+        found = found.rename({OBJECTIVE: f"{OBJECTIVE}_{len(goals)}"})
+    for name, value in formulas.items():
+        shape = tuple(found.sizes.values())
+        found[name] = (tuple(found.dims), np.full(shape, float(value)), value.attrs)
+    if "blocks_read" in found.attrs:
+        found.attrs["blocks_read"] += read
+    return found.assign_attrs(question=in_words(goals))
 
 
 def at_hand(ds: xr.Dataset, small: bool) -> bool:

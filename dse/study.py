@@ -280,8 +280,8 @@ class Study:
     def optimum(
         self,
         *,
-        minimize: str | None = None,
-        maximize: str | None = None,
+        minimize: str | Sequence[str] | None = None,
+        maximize: str | Sequence[str] | None = None,
         where: str | Sequence[str] = (),
         per: str | Sequence[str] | None = None,
         top: int = 1,
@@ -295,8 +295,9 @@ class Study:
 
         Parameters
         ----------
-        minimize, maximize : str
-            One quantity or formula.
+        minimize, maximize : str or list of str
+            A quantity or formula; or several in one list, in order of priority: each decides among
+            what is best by those before. A minus turns the direction of one (``"-throughput"``).
         where : str or list of str
             Constraints besides those of the study.
         per : str or list of str, optional
@@ -315,11 +316,19 @@ class Study:
         time_limit, gap : float, optional
             Of a certified optimum: seconds, and the share by which the answer may miss the best.
         """
-        from sweeps.answers import one_goal
         from sweeps.certify.optimum import best_of
+        from sweeps.goals import goals_in_order
 
-        goal = one_goal(minimize, maximize)
-        grid = self._question([goal.text], where)
+        goal, *later = goals = goals_in_order(minimize, maximize)
+        grid = self._question([goal.text for goal in goals], where)
+        if later:
+            from sweeps.certify.priority import best_in_order
+            from sweeps.goals import check_single
+
+            check_single(top=top != 1, per=bool(per), within=within is not None)
+            return best_in_order(
+                grid, goals, ties=ties, method=method, time_limit=time_limit, gap=gap
+            )
         if within is not None:
             from sweeps.inverse.near import check_alone, near_best
 

@@ -37,7 +37,15 @@ from symbolic.ops import Node, both, constant, interpret_all, references, substi
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["SMALL", "answer_grid", "dims_of", "grid_optimum", "objective_node", "to_rest"]
+__all__ = [
+    "SMALL",
+    "answer_grid",
+    "dims_of",
+    "grid_optimum",
+    "objective_node",
+    "scanned",
+    "to_rest",
+]
 
 #: Points of a tile that is only reduced, and below which NumPy does it.
 REDUCED_TILE, SMALL = 1 << 21, 1 << 16
@@ -78,15 +86,8 @@ def grid_optimum(
     objectives = {key: objective_node(grid, key, goal) for key in grid.graphs}
     dims = grid.ordered({*dims_of(grid, [goal]), *kept})
     sizes = {axis: grid.axes[axis].size for axis in grid.axes}
-    points = math.prod(grid.shape(dims))
-    rows = points // math.prod(grid.shape(kept))
     skipped = Skipped()
-    if points <= SMALL:
-        flat, scores, rest = choose(_over(grid, objectives, dims), dims, kept, top)
-    elif kept and kept[0] not in grid.switch_axes and rows <= SMALL:
-        flat, scores, rest = _in_blocks(grid, objectives, dims, kept, top)
-    else:
-        flat, scores, rest = _fused(grid, objectives, dims, kept, top, skipped)
+    flat, scores, rest = scanned(grid, objectives, dims, kept, top, skipped)
     flat, rest = with_idle_axes(flat, scores, rest, kept, sizes)
     chosen = Chosen(per=kept, places=spread(trimmed(flat, kept), rest, kept, sizes))
     if np.all(flat < 0):
@@ -94,8 +95,25 @@ def grid_optimum(
             f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints "
             "or change the axes"
         )
-    told = skipped.attributes(grid.points // points)
+    told = skipped.attributes(grid.points // math.prod(grid.shape(dims)))
     return answer_grid(grid, goal, chosen, top).assign_attrs(told)
+
+
+def scanned(
+    grid: Grid,
+    objectives: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    per: Sequence[str],
+    top: int,
+    skipped: Skipped,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    """As :func:`choose`, of a node of each graph over some axes."""
+    points = math.prod(grid.shape(dims))
+    if points <= SMALL:
+        return choose(_over(grid, objectives, dims), dims, per, top)
+    if per and per[0] not in grid.switch_axes and points // math.prod(grid.shape(per)) <= SMALL:
+        return _in_blocks(grid, objectives, dims, per, top)
+    return _fused(grid, objectives, dims, per, top, skipped)
 
 
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:

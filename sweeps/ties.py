@@ -16,11 +16,21 @@ from sweeps.grid import Grid
 from sweeps.run import prepare
 from sweeps.scan import SMALL, answer_grid, dims_of, objective_node, to_rest
 from symbolic.errors import DseError, InfeasibleError
+from symbolic.ops import Node
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["MOST_TIES", "all_tied", "answer_ties", "check_ties", "grid_ties", "values_of"]
+__all__ = [
+    "MOST_TIES",
+    "all_tied",
+    "answer_ties",
+    "as_ties",
+    "check_ties",
+    "grid_ties",
+    "tied_places",
+    "values_of",
+]
 
 #: Most configurations that are listed as ties.
 MOST_TIES = 1 << 20
@@ -69,10 +79,10 @@ def answer_ties(
     goal: Goal,
 ) -> xr.Dataset:
     """The Dataset of all configurations that are as good as the best, along ``tie``."""
-    return _as_ties(answer(coordinates, found, chosen, 2, goal))
+    return as_ties(answer(coordinates, found, chosen, 2, goal))
 
 
-def _as_ties(ds: xr.Dataset) -> xr.Dataset:
+def as_ties(ds: xr.Dataset) -> xr.Dataset:
     """An answer whose ranks are all the first."""
     return ds.drop_vars("rank").rename_dims(rank="tie")
 
@@ -80,13 +90,26 @@ def _as_ties(ds: xr.Dataset) -> xr.Dataset:
 def grid_ties(grid: Grid, goal: Goal) -> xr.Dataset:
     """All configurations of a grid that are as good as the best, by a scan that stores nothing."""
     check(grid)
-    dims = grid.ordered(dims_of(grid, [goal]))
+    objectives = {key: objective_node(grid, key, goal) for key in grid.graphs}
+    places = tied_places(grid, objectives, grid.ordered(dims_of(grid, [goal])))
+    if places is None:
+        raise InfeasibleError(
+            f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints "
+            "or change the axes"
+        )
+    return as_ties(answer_grid(grid, goal, Chosen(per=(), places=places), 2))
+
+
+def tied_places(
+    grid: Grid, objectives: Mapping[tuple[str, ...], Node], dims: Sequence[str]
+) -> dict[str, NDArray[np.int64]] | None:
+    """The places that are as good as the best, of a node of each graph over some axes."""
     plain = [d for d in dims if d not in grid.switch_axes]
     switched = [d for d in dims if d in grid.switch_axes]
     best, held = math.inf, [np.empty(0, dtype=np.int64)]
     for index, key in grid.keys(dims):
         at = dict(zip(switched, index, strict=True))
-        for values, origin in values_of(grid, key, goal, plain):
+        for values, origin in node_values(grid, key, objectives[key], plain):
             least = float(values.min())
             if least < best:
                 best, held = least, []
@@ -94,21 +117,23 @@ def grid_ties(grid: Grid, goal: Goal) -> xr.Dataset:
                 flat = np.flatnonzero(values == best) + origin
                 held.append(to_rest(flat, plain, at, dims, grid))
     if not math.isfinite(best):
-        raise InfeasibleError(
-            f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints "
-            "or change the axes"
-        )
+        return None
     sizes = {axis: grid.axes[axis].size for axis in grid.axes}
     places = all_tied(np.sort(np.concatenate(held)), dims, sizes)
-    chosen = Chosen(per=(), places=spread(places, tuple(sizes), (), sizes))
-    return _as_ties(answer_grid(grid, goal, chosen, 2))
+    return spread(places, tuple(sizes), (), sizes)
 
 
 def values_of(
     grid: Grid, key: tuple[str, ...], goal: Goal, dims: Sequence[str]
 ) -> Iterator[tuple[NDArray[np.float64], int]]:
     """The signed goal over the switch-free axes, some values at a time, with the first place."""
-    node = objective_node(grid, key, goal)
+    return node_values(grid, key, objective_node(grid, key, goal), dims)
+
+
+def node_values(
+    grid: Grid, key: tuple[str, ...], node: Node, dims: Sequence[str]
+) -> Iterator[tuple[NDArray[np.float64], int]]:
+    """As :func:`values_of`, of a node over the leaves."""
     if math.prod(grid.shape(dims)) <= SMALL:
         yield np.asarray(grid.evaluate([node], key, dims)[0], dtype=np.float64).reshape(-1), 0
         return

@@ -42,6 +42,7 @@ def checked(study: Study, given: Mapping[str, Any]) -> Best | None:
         "dse optimum examples/merge-four-gpus.toml --minimize time --top 5",
         "dse optimum examples/energy-gtx280.toml --minimize edp --method certified",
         "dse optimum examples/energy-gtx280.toml --minimize edp --within 1%",
+        "dse optimum examples/energy-gtx280.toml --minimize time,energy",
         'dse optimum tuner.json --minimize time --top 10 --where "block_size_x <= 64"',
     )
 )
@@ -71,8 +72,9 @@ def optimum(
 
     Of a study nothing is stored, and where no objective is given its [best] is asked. Of equally
     good configurations the one with the lowest index wins, in the order of the axes. Spaces too
-    large to scan are searched by bounds over boxes, which prove that none is better. Measurements
-    are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
+    large to scan are searched by bounds over boxes, which prove that none is better. Of several
+    objectives each decides among what is best by those before it; a minus turns one around.
+    Measurements are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
     """
     from dse.api import optimum as best_of
     from dse.cli.text import answer, order_of

@@ -174,7 +174,8 @@ def goals(several: bool) -> Callable[[_F], _F]:
     """The options --minimize, --maximize and --where."""
 
     def add(function: _F) -> _F:
-        what = "Quantities or formulas, with commas between" if several else "Quantity or formula"
+        what = "Quantities or formulas, with commas between"
+        what = what if several else "Quantity or formula, or several, the most important first"
         for name in ("maximize", "minimize"):
             text = f"{what}, to make as {'small' if name == 'minimize' else 'large'} as can be."
             function = click.option(f"--{name}", multiple=True, metavar="Q", help=text)(function)
@@ -206,11 +207,8 @@ def asked(
     """The question of the options, in the form of a study's ``[best]``."""
     found: dict[str, Any] = {}
     for name, texts in (("minimize", minimize), ("maximize", maximize)):
-        if len(texts) > 1:
-            raise click.UsageError(
-                f"--{name} is given twice: for several objectives ask dse pareto"
-            )
-        found |= {name: texts[0]} if texts else {}
+        parts = listed(texts)
+        found |= {name: parts if len(parts) > 1 else parts[0]} if parts else {}
     given = {"per": listed(per), "where": list(where), "top": top}
     return found | {key: value for key, value in given.items() if value}
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
+import numpy as np
 
 __all__ = ["limited", "proof_data", "proof_text", "share"]
 
@@ -62,6 +64,24 @@ def proof_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _of_each(gaps: Any, bounds: Any, settled: bool) -> str:
+    """What is proven of objectives in order of priority."""
+    if not gaps.any():
+        told = "none is better in the order of the objectives"
+        return told if settled else f"{told}, though an earlier one may be as good"
+    parts = []
+    for number, (gap, bound) in enumerate(zip(gaps.tolist(), bounds.tolist(), strict=True)):
+        among = " among those as good before" if number else ""
+        if gap == 0:
+            parts.append(f"({number + 1}) none is better{among}")
+        elif math.isfinite(bound):
+            off = f"{bound:.6g}, {gap:.2%} from the best found"
+            parts.append(f"({number + 1}) none{among} is better than {off}")
+        else:
+            parts.append(f"({number + 1}) nothing is proven: the time was up")
+    return "; ".join(parts)
+
+
 def proof_text(attributes: Mapping[str, Any]) -> str:
     """What is proven, or what a scan could leave out, in a line of its own; else nothing.
 
@@ -87,8 +107,11 @@ def proof_text(attributes: Mapping[str, Any]) -> str:
         return f"\n\ncertified: {told} ({attributes['boxes']:,} boxes bounded)"
     if "bound" not in attributes:
         return ""
-    gap, excluded = float(attributes["gap"]), attributes["points_excluded"]
-    if gap == 0:
+    excluded = attributes["points_excluded"]
+    gaps = np.atleast_1d(attributes["gap"])
+    if gaps.size > 1:
+        told = _of_each(gaps, np.atleast_1d(attributes["bound"]), bool(attributes["settled"]))
+    elif (gap := float(gaps[0])) == 0:
         told = "none is better"
         told += "" if attributes["settled"] else ", though an earlier one may be as good"
     else:

@@ -24,12 +24,21 @@ from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["METHODS", "SCANNABLE", "SCANNED", "best_of", "certified_optimum", "check_limits"]
+__all__ = [
+    "METHODS",
+    "SCANNABLE",
+    "SCANNED",
+    "SCANNED_A_SECOND",
+    "best_of",
+    "certified_optimum",
+    "check_limits",
+    "check_method",
+]
 
 METHODS = ("auto", "scan", "certified")
 #: Up to so many points a scan takes no longer than a proof; up to so many it is what remains where
 #: no proof is found in the time of a scan, at so many points a second.
-SCANNED, SCANNABLE, _RATE = 1 << 27, 1 << 37, 1e9
+SCANNED, SCANNABLE, SCANNED_A_SECOND = 1 << 27, 1 << 37, 1e9
 
 
 def certified_optimum(
@@ -132,11 +141,7 @@ def best_of(
     ``"auto"`` scans small grids, for several winners larger ones, too. Otherwise it looks for a
     proof, and scans where none is found in the time that a scan takes, if that is reasonable.
     """
-    if method not in METHODS:
-        raise DseError(f"method = {method!r}: expected one of {', '.join(METHODS)}")
-    limited = time_limit is not None or gap is not None
-    if method == "scan" and limited:
-        raise DseError("a scan looks at every point: time_limit and gap need method='certified'")
+    limited = check_method(method, time_limit, gap)
     if method == "certified" or (method == "auto" and limited):
         within = 0.0 if gap is None else gap
         return certified_optimum(grid, goal, per=per, top=top, time_limit=time_limit, gap=within)
@@ -146,12 +151,23 @@ def best_of(
         return certified_optimum(grid, goal, per=per, top=top)
     if method == "auto" and top == 1 and points > SCANNED:
         try:
-            found = certified_optimum(grid, goal, per=per, time_limit=points / _RATE)
+            found = certified_optimum(grid, goal, per=per, time_limit=points / SCANNED_A_SECOND)
         except OutOfTimeError:
             return grid_optimum(grid, goal, per=per)
         if found.attrs["gap"] == 0 and found.attrs["settled"]:
             return found
     return grid_optimum(grid, goal, per=per, top=top)
+
+
+def check_method(method: str, time_limit: Any, gap: Any) -> bool:
+    """Refuse what is no method, or limits of a scan; whether there are limits."""
+    if method not in METHODS:
+        raise DseError(f"method = {method!r}: expected one of {', '.join(METHODS)}")
+    limited = time_limit is not None or gap is not None
+    if method == "scan" and limited:
+        raise DseError("a scan looks at every point: time_limit and gap need method='certified'")
+    check_limits(time_limit, gap)
+    return limited
 
 
 def check_limits(time_limit: Any, gap: Any = None) -> None:
