@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-__all__ = ["Node", "constant", "reference", "references", "substitute", "walk"]
+__all__ = ["Node", "conjuncts", "constant", "reference", "references", "substitute", "walk"]
 
 BOOLEAN = frozenset({"less", "less_equal", "equal", "both", "either", "negate"})
 
@@ -171,6 +171,24 @@ def walk(roots: Iterable[Node]) -> list[Node]:
             stack.append((node, True))
             stack.extend((arg, False) for arg in reversed(node.args))
     return list(done.values())
+
+
+def conjuncts(conditions: Iterable[Node]) -> list[Node]:
+    """The conditions, in order, each of those joined by "and" for itself.
+
+    >>> a, b, c = (reference(name) > 0 for name in "abc")
+    >>> conjuncts([Node("both", (a, Node("both", (b, c))))]) == [a, b, c]
+    True
+    """
+    found: list[Node] = []
+    stack = list(reversed(list(conditions)))
+    while stack:
+        node = stack.pop()
+        if node.op == "both":
+            stack.extend(reversed(node.args))
+        else:
+            found.append(node)
+    return found
 
 
 def references(*roots: Node) -> tuple[str, ...]:

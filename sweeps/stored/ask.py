@@ -145,8 +145,8 @@ def best_front(question: Question) -> NDArray[np.int64]:
         return ~_dominated(lower[:, order], question.origins[order], known, places)
 
     def work(numbers: NDArray[np.int64], length: int) -> Any:
-        if question.compiled and places.size:
-            found = _outside(question, numbers, length, known)
+        if question.compiled:
+            found = _outside(question, numbers, length, known, *ends)
             if found is not None:
                 return found
         values = question.values(numbers, length)
@@ -162,6 +162,8 @@ def best_front(question: Question) -> NDArray[np.int64]:
         left = left[front(np.ascontiguousarray(flat[:, left]))]
         return flat[:, left], origins[left // size] + left % size
 
+    corners = lower[0, question.open]
+    ends = corners.min(initial=math.inf), corners.max(initial=-math.inf)
     promise, two = _promise(question, lower), len(lower) == 2
     for results in question.rounds(question.open, promise, still, work, compiles=two):
         joined = np.concatenate([known, *(values for values, _ in results)], axis=1)
@@ -177,21 +179,29 @@ def _outside(
     numbers: NDArray[np.int64],
     length: int,
     known: NDArray[np.float64],
+    begin: float,
+    end: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
-    """The front of the points of some blocks that known ones leave; None where there are many."""
+    """The front of the points of some blocks that known ones leave; None where there are many.
+
+    The first goal is held in slots: those of the known points, or from ``begin`` to ``end``.
+    """
     from sweeps.stored.kernels import outside
 
-    begin = known[0].min()
+    if known.size:
+        begin, end = float(known[0].min()), float(known[0].max())
+    if not math.isfinite(begin):
+        return None
     with np.errstate(over="ignore", divide="ignore"):
-        scale = _STAIRS / (known[0].max() - begin)
+        scale = float(_STAIRS / np.float64(end - begin))
         scale = scale if 0 < scale < math.inf else 1.0
-        slot = np.minimum((known[0] - begin) * scale, _STAIRS).astype(np.int64)
-    stairs = np.full(_STAIRS + 2, math.inf)
+        slot = np.minimum((known[0] - begin) * scale, _STAIRS - 1).astype(np.int64)
+    stairs = np.full(_STAIRS + 1, math.inf)
     np.minimum.at(stairs, slot + 1, known[1])
-    stairs = np.minimum.accumulate(stairs)[:-1]
+    stairs = np.minimum.accumulate(stairs)
     columns, origins = question.columns(numbers, length), question.origins[numbers]
     values, places = np.empty((2, _ROOM)), np.empty(_ROOM, dtype=np.int64)
-    called = (*columns.all, question.signs, origins, begin, scale, stairs, values, places)
+    called = (*columns.all, question.signs, origins, begin, end, scale, stairs, values, places)
     count = outside(*called)
     if count < 0:
         return None

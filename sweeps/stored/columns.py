@@ -40,7 +40,7 @@ def read_goal(node: Node) -> Term:
 
 
 def read_condition(node: Node) -> Term:
-    """A condition: a quantity between two values, or else a formula that must be true.
+    """A condition: a quantity or formula between two values, or else one that must be true.
 
     >>> from symbolic.node import reference
     >>> term = read_condition(reference("time") < 1)
@@ -50,14 +50,14 @@ def read_condition(node: Node) -> Term:
     if node.op in ("less", "less_equal", "equal"):
         first, second = node.args
         for held, other, above in ((first, second, False), (second, first, True)):
-            name, number = _name(held), other.args[0]
-            if name is None or other.op != "constant" or not math.isfinite(number):
+            number = other.args[0]
+            if other.op != "constant" or not math.isfinite(number):
                 continue
             end = -math.inf if not above else math.inf
             value = float(number) if node.op != "less" else math.nextafter(number, end)
             low = value if above or node.op == "equal" else -math.inf
             high = value if not above or node.op == "equal" else math.inf
-            return Term(node=held, name=name, low=low, high=high)
+            return Term(node=held, name=_name(held), low=low, high=high)
     return Term(node=node, low=1.0, high=1.0)
 
 

@@ -2,7 +2,8 @@
 
 A column is a goal, or a quantity that must lie between two values. Of each block it has an address,
 0 where it is certain to hold there; of each row an offset, in values; and a step along the row, 0
-where the row has one value. Columns of goals come first.
+where the row has one value. Columns of goals come first. Few rows of a block may pass and these lie
+apart: what they hold is brought near before it is looked at, which is most of the time otherwise.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.extending import intrinsic
 
-__all__ = ["least", "outside"]
+__all__ = ["gather", "least", "outside"]
 
-_NONE, _SOME, _ALL = 0, 1, 2
+_SOME, _ALL = 1, 2
+#: Most values of a short row; values of a line of the cache.
+_SHORT, _LINE = 64, 8
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _REAL, _WHOLE = numba.float64, numba.int64
 _COLUMNS = (_WHOLE[:, ::1], _WHOLE[:, ::1], _WHOLE[::1], _REAL[::1], _REAL[::1], _WHOLE)
@@ -51,8 +55,22 @@ def _values(address: Any, offset: Any, count: Any) -> Any:
     return numba.carray(_pointer(address + 8 * offset), count)
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def _fetch(context: Any, address: Any) -> Any:
+    """Have the memory at an address brought near; nothing waits for it."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [byte], form)
+        builder.call(call, [builder.inttoptr(args[0], byte), *map(number, (0, 2, 1))])
+        return context.get_dummy_value()
+
+    return numba.void(_WHOLE), build
+
+
 @_inline
-def _ruled(
+def _passing(
     first: Any,
     addresses: Any,
     offsets: Any,
@@ -60,21 +78,77 @@ def _ruled(
     low: Any,
     high: Any,
     block: Any,
-    row: Any,
-) -> int:
-    """Whether points of a row may count, by the columns that are one value there."""
-    state = _ALL
+    rows: Any,
+) -> Any:
+    """How many rows may hold points that count, by the columns that are one value there; which."""
+    count = rows.size
+    for row in range(count):
+        rows[row] = row
     for k in range(first, addresses.shape[0]):
         address = addresses[k, block]
-        if address == 0:
+        if address == 0 or steps[k]:
             continue
-        if steps[k]:
-            state = _SOME
+        held, count = count, 0
+        for place in range(held):
+            row = rows[place]
+            value = _values(address, offsets[k, row], 1)[0]
+            rows[count] = row
+            count += 1 if (value >= low[k]) & (value <= high[k]) else 0
+    return count
+
+
+@_inline
+def _alike(first: Any, offsets: Any, steps: Any) -> bool:
+    """Whether the same points of each row of a block count."""
+    for k in range(first, steps.size):
+        for row in range(offsets.shape[1]):
+            if steps[k] and offsets[k, row] != offsets[k, 0]:
+                return False
+    return True
+
+
+@_inline
+def _near(addresses: Any, offsets: Any, steps: Any, run: Any, block: Any, rows: Any) -> None:
+    """Have what short rows hold brought near: they lie apart, so that nothing foresees them."""
+    if run > _SHORT:
+        return
+    for k in range(addresses.shape[0]):
+        if addresses[k, block] == 0 or steps[k] == 0:
             continue
-        value = _values(address, offsets[k, row], 1)[0]
-        if not ((value >= low[k]) and (value <= high[k])):
-            return _NONE
-    return state
+        last = -1
+        for place in range(rows.size):
+            offset = offsets[k, rows[place]]
+            if offset != last:
+                for line in range(0, run, _LINE):
+                    _fetch(addresses[k, block] + 8 * (offset + line))
+            last = offset
+
+
+@_inline
+def _least(part: Any, sign: Any) -> Any:
+    """The least of some values, once they have a sign."""
+    found = np.inf
+    for j in range(part.size):
+        value = sign * part[j]
+        found = value if value < found else found
+    return found
+
+
+@_inline
+def _slot(value: Any, begin: Any, end: Any, scale: Any, slots: Any) -> Any:
+    """The slot of a value; the last one is beyond the end."""
+    if not value <= end:
+        return slots
+    return int(min(max((value - begin) * scale, 0.0), slots - 1))
+
+
+@_inline
+def _state(first: Any, addresses: Any, steps: Any, block: Any) -> int:
+    """Whether all points of the rows that pass count, or some."""
+    for k in range(first, addresses.shape[0]):
+        if addresses[k, block] and steps[k]:
+            return _SOME
+    return _ALL
 
 
 @_inline
@@ -100,6 +174,7 @@ def _marked(
         seen[k] = place
     if not fresh:  # as in the row before
         return seen[0]
+    count = 0
     for k in range(first, addresses.shape[0]):
         address, least, most = addresses[k, block], low[k], high[k]
         if address == 0 or steps[k] == 0:
@@ -111,10 +186,11 @@ def _marked(
         else:
             for j in range(ok.size):
                 ok[j] = np.inf if (part[j] >= least) & (part[j] <= most) else -np.inf
-        begun = True
-    count = 0
-    for j in range(ok.size):
-        count += 1 if ok[j] > 0 else 0
+        begun, count = True, 0
+        for j in range(ok.size):
+            count += 1 if ok[j] > 0 else 0
+        if count == 0:
+            break
     seen[0] = count
     return count
 
@@ -148,16 +224,20 @@ def least(
     """
     last, step = best.shape[1] - 1, steps[0]
     ok, seen = np.full(run, np.inf), np.zeros(steps.size, dtype=np.int64)
+    rows, alike = np.empty(offsets.shape[1], dtype=np.int64), _alike(1, offsets, steps)
     for block in range(addresses.shape[1]):
-        for row in range(offsets.shape[1]):
-            state = _ruled(1, addresses, offsets, steps, low, high, block, row)
-            if state == _NONE:
-                continue
-            marks = run
-            if state == _SOME:
+        passing = _passing(1, addresses, offsets, steps, low, high, block, rows)
+        state, marks = _state(1, addresses, steps, block), run
+        if state == _SOME and alike and passing:
+            marks = _marked(1, addresses, offsets, steps, low, high, block, rows[0], ok, seen)
+        if not passing or not marks:
+            continue
+        _near(addresses, offsets, steps, run, block, rows[:passing])
+        for row in rows[:passing]:
+            if state == _SOME and not alike:
                 marks = _marked(1, addresses, offsets, steps, low, high, block, row, ok, seen)
-            if not marks:
-                continue
+                if not marks:
+                    continue
             part = _values(addresses[0, block], offsets[0, row], run if step else 1)
             first = slot_blocks[block] + slot_rows[row]
             if slot_step == 0:
@@ -185,7 +265,7 @@ def least(
                     places[slot, at] = origins[block] + row * run + j
 
 
-@_kept(_WHOLE(*_COLUMNS, _REAL[::1], _WHOLE[::1], _REAL, _REAL, _REAL[::1], *_FOUND))
+@_kept(_WHOLE(*_COLUMNS, _REAL[::1], _WHOLE[::1], _REAL, _REAL, _REAL, _REAL[::1], *_FOUND))
 def outside(
     addresses: Any,
     offsets: Any,
@@ -196,6 +276,7 @@ def outside(
     signs: Any,
     origins: Any,
     begin: Any,
+    end: Any,
     scale: Any,
     stairs: Any,
     found: Any,
@@ -204,30 +285,38 @@ def outside(
     """Find the points of two goals that few known ones do not dominate.
 
     After the columns come the length of a row, the signs of the goals, the place at which each
-    block begins; where the slots of the first goal begin, and how many there are to one; of each
-    slot the least second goal of known points in slots before; values and places to be filled.
-    It gives the number found, or -1 where there is no room for them.
+    block begins; where the slots of the first goal begin and end, and how many there are to one;
+    of each slot, and of what lies beyond them, the least second goal of known points in slots
+    before, to which those found are added; values and places to be filled. It gives the number
+    found, or -1 where there is no room.
     """
     count, slots = 0, stairs.size - 1
     one, two = steps[0], steps[1]
     ok, seen = np.full(run, np.inf), np.zeros(steps.size, dtype=np.int64)
+    rows, alike = np.empty(offsets.shape[1], dtype=np.int64), _alike(2, offsets, steps)
     for block in range(addresses.shape[1]):
-        for row in range(offsets.shape[1]):
-            state = _ruled(2, addresses, offsets, steps, low, high, block, row)
-            if state == _NONE:
-                continue
-            marks = run
-            if state == _SOME:
-                marks = _marked(2, addresses, offsets, steps, low, high, block, row, ok, seen)
-            if not marks:
-                continue
+        passing = _passing(2, addresses, offsets, steps, low, high, block, rows)
+        state, marks = _state(2, addresses, steps, block), run
+        if state == _SOME and alike and passing:
+            marks = _marked(2, addresses, offsets, steps, low, high, block, rows[0], ok, seen)
+        if not passing or not marks:
+            continue
+        _near(addresses, offsets, steps, run, block, rows[:passing])
+        for row in rows[:passing]:
             a = _values(addresses[0, block], offsets[0, row], run if one else 1)
             b = _values(addresses[1, block], offsets[1, row], run if two else 1)
+            slot = _slot(_least(a, signs[0]), begin, end, scale, slots)
+            if stairs[slot] <= _least(b, signs[1]):
+                continue
+            if state == _SOME and not alike:
+                marks = _marked(2, addresses, offsets, steps, low, high, block, row, ok, seen)
+                if not marks:
+                    continue
             for j in range(run):
                 x, y = signs[0] * a[j * one], signs[1] * b[j * two]
                 if not ((x > -np.inf) & (x < np.inf) & (y > -np.inf) & (y < np.inf)):
                     continue
-                slot = int(min(max((x - begin) * scale, 0.0), slots))
+                slot = _slot(x, begin, end, scale, slots)
                 if stairs[slot] <= y or not (state == _ALL or ok[j] > 0):
                     continue
                 if count == places.size:
@@ -235,4 +324,17 @@ def outside(
                 found[0, count], found[1, count] = x, y
                 places[count] = origins[block] + row * run + j
                 count += 1
+                slot += 1
+                while slot <= slots and stairs[slot] > y:
+                    stairs[slot] = y
+                    slot += 1
     return count
+
+
+@_kept(numba.void(_WHOLE[::1], _REAL[:, ::1]))
+def gather(addresses: Any, found: Any) -> None:
+    """Put the values at some addresses together, a row each."""
+    for row in range(addresses.size):
+        part = _values(addresses[row], 0, found.shape[1])
+        for j in range(found.shape[1]):
+            found[row, j] = part[j]

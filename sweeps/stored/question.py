@@ -19,14 +19,17 @@ from sweeps.stored.columns import Columns, Term, offsets, read_condition, read_g
 from sweeps.stored.reader import Stored
 from symbolic.expression import parse_condition
 from symbolic.intervals import Decision, Interval, enclose
-from symbolic.ops import Node, interpret_all, reference, references
+from symbolic.node import conjuncts
+from symbolic.ops import interpret_all, reference, references
 
 __all__ = ["Question"]
 
-#: Blocks read before the others are judged anew: few at first, which tell most. Points of those
-#: that are evaluated together, and of those that are read where they lie. Blocks after which it
-#: pays to compile.
-_FIRST, _ROUND, _BATCH, _PASS, _MANY = 4, 4096, 1 << 16, 1 << 20, 300
+#: Blocks read before the others are judged anew: few at first, which tell most. Blocks after which
+#: it pays to compile.
+_FIRST, _ROUND, _MANY = 4, 4096, 300
+#: Points of blocks that are evaluated together: with their values at hand, by compiled code where
+#: some are put together before, and where all are read where they lie.
+_BATCH, _BUILT, _PASS = 1 << 16, 1 << 19, 1 << 20
 
 
 class Question:
@@ -37,7 +40,7 @@ class Question:
     ) -> None:
         self.stored = stored
         self.nodes = [goal.node(stored.quantities) for goal in goals]
-        self.conditions: list[Node] = [parse_condition(text, stored.quantities) for text in where]
+        self.conditions = conjuncts([parse_condition(text, stored.quantities) for text in where])
         if FEASIBLE in stored.zones:
             self.conditions.append(reference(FEASIBLE) > 0)
         names = references(*self.nodes, *self.conditions)
@@ -57,7 +60,7 @@ class Question:
         self._batch = _PASS
         for term in (*self._goals, *self._terms):
             if term.name is None or not (term.name in coordinates or stored.mapped(term.name)):
-                self._batch = _BATCH
+                self._batch = _BUILT
 
     # --- bounds
     def _bound(self) -> None:
@@ -135,6 +138,8 @@ class Question:
         if zoned is None:
             _, column, _ = self.stored.coordinates[name]
             found = column[starts[:, None] + np.arange(count)]
+        elif self.compiled and self.stored.mapped(name):
+            found = self._gathered(name, numbers, count)
         elif zoned.cut.flat:
             found = self.stored.pieces(name, starts, count)
         else:
@@ -145,11 +150,27 @@ class Question:
         rows: NDArray[Any] = found.reshape(numbers.size, *self.shape(dims, length))
         return rows.astype(np.float64, copy=False)
 
+    def _gathered(self, name: str, numbers: NDArray[np.int64], count: int) -> NDArray[Any]:
+        """An output that is mapped over some blocks, a row each."""
+        from sweeps.stored.kernels import gather
+
+        located, found = self._addresses(name, numbers, count), np.empty((numbers.size, count))
+        gather(located[0], found)
+        return found
+
+    def _addresses(
+        self, name: str, numbers: NDArray[np.int64], count: int
+    ) -> tuple[NDArray[np.int64], Any]:
+        """Where an output that is mapped lies over some blocks; what must outlive that."""
+        dims, cut = self.stored.dims(name), self.stored.zones[name].cut
+        starts = self.starts(dims)
+        found = self.stored.once(("found", cut, dims, *self.axes), lambda: cut.find(starts))
+        return self.stored.addresses(name, starts[numbers], [k[numbers] for k in found], count)
+
     def starts(self, dims: Sequence[str]) -> NDArray[np.int64]:
         """The first flat index of every block in an array over some of the axes."""
-        every = np.arange(self.blocks.count)
         key = ("starts", tuple(dims), *self.axes)
-        return self.stored.once(key, lambda: self.blocks.starts(every, dims))
+        return self.stored.once(key, lambda: self.blocks.starts(np.arange(self.blocks.count), dims))
 
     def shape(self, dims: Sequence[str], length: int) -> list[int]:
         """How many values an array over some axes has along each group of trailing axes."""
@@ -221,13 +242,8 @@ class Question:
     ) -> tuple[NDArray[np.int64], list[int], Any]:
         """Where a term over some blocks lies, its shape in a block, what must outlive that."""
         if term.name is not None and self.stored.mapped(term.name):
-            dims = self.stored.dims(term.name)
-            shape, cut = self.shape(dims, length), self.stored.zones[term.name].cut
-            starts = self.starts(dims)
-            found = self.stored.once(("found", cut, dims, *self.axes), lambda: cut.find(starts))
-            here = [each[numbers] for each in found]
-            count = math.prod(shape)
-            addresses, held = self.stored.addresses(term.name, starts[numbers], here, count)
+            shape = self.shape(self.stored.dims(term.name), length)
+            addresses, held = self._addresses(term.name, numbers, math.prod(shape))
             return addresses, shape, held
         arrays = {name: self._array(name, numbers, length) for name in references(term.node)}
         with np.errstate(all="ignore"):

@@ -23,6 +23,7 @@ from sweeps.run import prepare
 from sweeps.streaming.enclosures import Enclosures
 from sweeps.streaming.tiles import Skipped, streamed
 from sweeps.streaming.values import SMALL, conditions_of, pieces
+from symbolic.node import conjuncts
 from symbolic.ops import Node, both, constant, reference, references
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def grid_count(grid: Grid) -> xr.Dataset:
     for _, key in grid.keys(dims):
         graph = grid.graphs[key]
         conditions = [graph.flat_condition(condition) for condition in graph.conditions]
-        known = [(node, grid.node_dims(node, key) & set(plain)) for node in _split(conditions)]
+        known = [(node, grid.node_dims(node, key) & set(plain)) for node in conjuncts(conditions)]
 
         def count(node: Node, own: Sequence[str], key: tuple[str, ...] = key) -> int:
             return _count(grid, key, node, own, skipped)
@@ -62,7 +63,7 @@ def grid_count(grid: Grid) -> xr.Dataset:
 def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
     """As :func:`grid_count`, of a Dataset: what it marks as feasible, and ``where`` allows."""
     table = Table(ds, where)
-    nodes = _split([*table.conditions, *([reference(FEASIBLE)] if FEASIBLE in ds else [])])
+    nodes = conjuncts([*table.conditions, *([reference(FEASIBLE)] if FEASIBLE in ds else [])])
     known = [(n, {str(d) for name in references(n) for d in ds[name].dims}) for n in nodes]
 
     def count(node: Node, own: Sequence[str]) -> int:
@@ -87,19 +88,6 @@ def _true(node: Node, arrays: Mapping[str, NDArray[Any]]) -> int:
 
     with np.errstate(all="ignore"):
         return int(np.count_nonzero(interpret_all((node,), arrays)[0]))
-
-
-def _split(conditions: Sequence[Node]) -> list[Node]:
-    """The conditions, each of those joined by "and" for itself."""
-    found: list[Node] = []
-    stack = list(reversed(conditions))
-    while stack:
-        node = stack.pop()
-        if node.op == "both":
-            stack.extend(reversed(node.args))
-        else:
-            found.append(node)
-    return found
 
 
 def _product(

@@ -45,6 +45,7 @@ LONGER = {
     "dse/study.py": "one class: all that a study is asked, each with its parameters",
     "sweeps/certify/machine/enclose.py": "the primitives over boxes, side by side",
     "sweeps/certify/machine/relax.py": "the primitives as planes, side by side",
+    "sweeps/stored/kernels.py": "machine code that is kept by its file: what it calls stands in it",
     "sweeps/emit.py": "one emitter: where each step of a nest stands",
     "stochastic/work/pmf.py": "one class: how a law is built, what it tells, what becomes of it",
 }
