@@ -13,7 +13,7 @@ from sweeps.certify.earliest import first_place
 from sweeps.certify.search import Tally
 from sweeps.grid import FEASIBLE, Grid
 from sweeps.tiling import Tiling
-from symbolic.errors import DomainError, DseError, InfeasibleError
+from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError
 from symbolic.graph import Condition
 from symbolic.monotone import trends
 from symbolic.ops import (
@@ -41,16 +41,23 @@ _MANY = 1 << 26
 _SAMPLE = 1 << 12
 
 
-def first(grid: Grid, condition: Any, dims: Sequence[str]) -> dict[str, int] | None:
+def first(
+    grid: Grid, condition: Any, dims: Sequence[str], tally: Tally | None = None
+) -> dict[str, int] | None:
     """The lowest point of the axes ``dims`` where a condition holds; None where nowhere.
 
     ``condition`` maps the labels of the switch axes to a node over the leaves.
+
+    Raises
+    ------
+    OutOfTimeError
+        The time of the tally was up before that was known.
     """
     plain = [d for d in dims if d not in grid.switch_axes]
     best: tuple[int, ...] | None = None
     for index, key in grid.keys(dims):
         at_switches = dict(zip([a for a in grid.switch_axes if a in dims], index, strict=True))
-        found = _first_in(grid, condition(key), key, plain)
+        found = _first_in(grid, condition(key), key, plain, tally or Tally())
         if found is not None:
             point = {**at_switches, **found}
             place = tuple(point[d] for d in dims)
@@ -59,7 +66,7 @@ def first(grid: Grid, condition: Any, dims: Sequence[str]) -> dict[str, int] | N
 
 
 def _first_in(
-    grid: Grid, node: Node, key: tuple[str, ...], dims: Sequence[str]
+    grid: Grid, node: Node, key: tuple[str, ...], dims: Sequence[str], tally: Tally
 ) -> dict[str, int] | None:
     own = grid.ordered(grid.node_dims(node, key) & set(dims))
     shape = grid.shape(own) or (1,)
@@ -71,18 +78,29 @@ def _first_in(
             place = _first_within(grid, node, key, own, bounds)
             if place is not None:
                 return {**dict.fromkeys(dims, 0), **dict(zip(own, place, strict=False))}
-    found = _first_of_many(grid, node, key, own) if many else None
+            if tally.late and number + 1 < tiling.count:
+                raise _in_doubt()
+    found = _first_of_many(grid, node, key, own, tally) if many else None
     return None if found is None else {**dict.fromkeys(dims, 0), **found}
 
 
+def _in_doubt() -> OutOfTimeError:
+    return OutOfTimeError(
+        "whether all formulas stay in their domains was not known in time: give more time"
+    )
+
+
 def _first_of_many(
-    grid: Grid, node: Node, key: tuple[str, ...], own: Sequence[str]
+    grid: Grid, node: Node, key: tuple[str, ...], own: Sequence[str], tally: Tally
 ) -> dict[str, int] | None:
     """The lowest point where a condition holds, by bounds over boxes."""
     root = constant(where(node, 0.0, math.inf))
     sizes = {axis: grid.axes[axis].size for axis in own}
     with np.errstate(all="ignore"):
-        return first_place(root, grid.leaves[key], sizes, None, 0.0, Tally())[0]
+        place, proven = first_place(root, grid.leaves[key], sizes, None, 0.0, tally)
+    if place is None and not proven:
+        raise _in_doubt()
+    return place
 
 
 def _first_within(
@@ -104,11 +122,14 @@ def _first_within(
     return [int(low + step) for low, step in zip(bounds[:, 0], place, strict=True)]
 
 
-def check(grid: Grid, *, counted: bool = True, possible: bool = True) -> None:
+def check(
+    grid: Grid, *, counted: bool = True, possible: bool = True, tally: Tally | None = None
+) -> None:
     """Raise where a given formula leaves its domain, or no point is feasible; once a grid.
 
     ``counted``: the points will be counted, so that there must be less than 2**63 of them.
-    ``possible``: some point must be feasible.
+    ``possible``: some point must be feasible, unless the time of a tally is up before that is known
+    (what is asked of the grid then tells). Formulas must be checked in time.
     """
     if counted and grid.points >= 2**63:
         raise DseError(
@@ -116,15 +137,19 @@ def check(grid: Grid, *, counted: bool = True, possible: bool = True) -> None:
             "axis (optimum with method='certified' counts no points)"
         )
     if not grid.kept.get("formulas"):
-        _check_formulas(grid)
+        _check_formulas(grid, tally)
         grid.kept["formulas"] = True
     if possible and not grid.kept.get("checked"):
-        if grid.conditions and first(grid, grid.feasible_node, grid.dims(FEASIBLE)) is None:
-            raise InfeasibleError(_why_infeasible(grid))
+        try:
+            dims = grid.dims(FEASIBLE)
+            if grid.conditions and first(grid, grid.feasible_node, dims, tally) is None:
+                raise InfeasibleError(_why_infeasible(grid, tally))
+        except OutOfTimeError:
+            return
         grid.kept["checked"] = True
 
 
-def _check_formulas(grid: Grid) -> None:
+def _check_formulas(grid: Grid, tally: Tally | None) -> None:
     formulas = (
         name
         for graph in grid.graphs.values()
@@ -132,10 +157,10 @@ def _check_formulas(grid: Grid) -> None:
         if definition.kind == "formula"
     )
     for name in dict.fromkeys(formulas):
-        _check_formula(grid, name)
+        _check_formula(grid, name, tally)
 
 
-def _check_formula(grid: Grid, name: str) -> None:
+def _check_formula(grid: Grid, name: str, tally: Tally | None) -> None:
     row = grid.model.quantity(name)
     everywhere = all(name in graph.definitions for graph in grid.graphs.values())
     dims = grid.ordered({*grid.dims(name), *(() if everywhere else grid.switch_axes)})
@@ -146,7 +171,7 @@ def _check_formula(grid: Grid, name: str) -> None:
             return constant(False)
         return _outside(graph.flat(name), row.domain)
 
-    point = first(grid, outside, dims)
+    point = first(grid, outside, dims, tally)
     if point is not None:
         value = float(grid.at({**dict.fromkeys(grid.axes, 0), **point}, [name])[name])
         raise DomainError(
@@ -155,7 +180,7 @@ def _check_formula(grid: Grid, name: str) -> None:
         )
 
 
-def _why_infeasible(grid: Grid) -> str:
+def _why_infeasible(grid: Grid, tally: Tally | None) -> str:
     lines = []
     for condition in grid.conditions:
         dims = grid.condition_dims(condition)
@@ -165,7 +190,11 @@ def _why_infeasible(grid: Grid) -> str:
             applies = any(c.text == condition.text for c in graph.conditions)
             return graph.flat_condition(condition) if applies else constant(True)
 
-        if first(grid, holds, dims) is None:
+        try:
+            broken = first(grid, holds, dims, tally) is None
+        except OutOfTimeError:
+            broken = False
+        if broken:
             names = references(condition.node)
             values = grid.at(dict.fromkeys(grid.axes, 0), names)
             shown = ", ".join(f"{n} = {float(v):g}" for n, v in values.items())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,8 +15,11 @@ __all__ = ["alike"]
 _ORDERED, _PIECE = 1 << 17, 2
 
 
-def alike(rows: NDArray[np.float64]) -> Indices:
-    """An order in which each half of each half ... holds rows that are alike."""
+def alike(rows: NDArray[np.float64], late: Callable[[], bool] = bool) -> Indices:
+    """An order in which each half of each half ... holds rows that are alike.
+
+    Once it is ``late``, the pieces left stay as they are.
+    """
     count = rows.shape[1]
     # what is above zero by its share, anything else by its share of the range
     positive = (rows > 0).all(axis=1, keepdims=True)
@@ -27,7 +32,7 @@ def alike(rows: NDArray[np.float64]) -> Indices:
     if count > _ORDERED:
         return order
     stack = [(0, count)]
-    while stack:
+    while stack and not late():
         low, high = stack.pop()
         if high - low <= _PIECE:
             continue

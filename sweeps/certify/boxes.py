@@ -154,12 +154,18 @@ def _table(array: NDArray[Any], join: Any) -> NDArray[Any]:
 
 
 class Problem:
-    """One signed objective (smaller is better) over axes of so many values each."""
+    """A signed objective (smaller is better), or several, over axes of so many values each."""
 
-    def __init__(self, root: Node, leaves: Mapping[str, Leaf], sizes: Mapping[str, int]) -> None:
-        self.root, self.dims = root, tuple(sizes)
+    def __init__(
+        self,
+        root: Node,
+        leaves: Mapping[str, Leaf],
+        sizes: Mapping[str, int],
+        more: Sequence[Node] = (),
+    ) -> None:
+        self.root, self.roots, self.dims = root, (root, *more), tuple(sizes)
         self.sizes = np.array(list(sizes.values()), dtype=np.int64)
-        self.used = {name: leaves[name] for name in references(root)}
+        self.used = {name: leaves[name] for name in references(*self.roots)}
         self.algebra = trends()
         self.bits: dict[int, int] = {}
         self.fixed: dict[int, Trend] = {}
@@ -167,7 +173,7 @@ class Problem:
         self.steps: list[Node] = []
         place = {axis: k for k, axis in enumerate(self.dims)}
         with np.errstate(all="ignore"):
-            for node in walk((root,)):
+            for node in walk(self.roots):
                 if node.op == "constant":
                     bits = 0
                 elif node.op == "reference":

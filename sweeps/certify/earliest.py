@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sweeps.certify.merging import Space, reduced
+from sweeps.certify.merging import reduced
 from sweeps.certify.search import Least, Tally, search
+from sweeps.certify.spaces import Space
 from sweeps.grid import Leaf
 from symbolic.ops import Node
 
@@ -69,8 +70,12 @@ def first_place(
     target: float,
     tally: Tally,
     fixed: Mapping[str, int] | None = None,
+    space: Space | None = None,
 ) -> tuple[dict[str, int] | None, bool]:
     """The first configuration at which an objective is as low as a target; whether that is proven.
+
+    Each row of a merged axis stands for the first of its combinations, so that the first of all is
+    found among them: those with the lowest index along one axis, then along the next.
 
     Parameters
     ----------
@@ -80,10 +85,13 @@ def first_place(
         One such configuration, if one is known.
     fixed : mapping of str to int
         The axes that stay where they are.
+    space : Space
+        All this, where its axes are merged already.
     """
-    fixed = dict(fixed or {})
+    fixed = fixed or {}
+    if space is None:
+        space = reduced(root, leaves, sizes, fixed, late=lambda: tally.late)
     if place is None:
-        space = reduced(root, leaves, sizes, fixed)
         goal = Least(value=float(np.nextafter(target, math.inf)), enough=target)
         late = search(space.problem, goal, tally) < math.inf
         if goal.place is None:
@@ -91,11 +99,14 @@ def first_place(
         place = space.original(goal.place)
     found = dict(place)
     for axis in sizes:
-        if axis not in fixed and found[axis]:
-            space = reduced(root, leaves, sizes, fixed)
-            earlier, proven = lowest(space, axis, 0, found[axis], dict(found), target, tally)
-            found = earlier or found
-            if not proven:
-                return found, False
-        fixed[axis] = found[axis]
+        if axis in fixed:
+            continue
+        earlier, proven = lowest(space, axis, 0, found[axis], dict(found), target, tally)
+        found = earlier or found
+        if not proven:
+            return found, False
+        number, along = space.along(axis)
+        rows = np.flatnonzero(along == found[axis])
+        if rows.size < along.size:
+            space = space.only(number, rows)
     return found, True

@@ -68,7 +68,7 @@ def certified_front(
         tally.deadline = time.monotonic() + time_limit
     for goal in goals:
         enclosed(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
-    check(grid, counted=False)
+    check(grid, counted=False, tally=tally)
     parts = parts_of(grid, goals, ())
     others = [objective_node(grid, part.key, goals[1]) for part in parts]
     found: list[Mapping[str, int]] = []

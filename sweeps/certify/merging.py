@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,58 +19,16 @@ from numpy.typing import NDArray
 
 from sweeps.certify.alike import alike
 from sweeps.certify.boxes import Indices, Problem
+from sweeps.certify.spaces import Space
 from sweeps.fold import folded
 from sweeps.grid import Leaf
 from symbolic.ops import Node, constant, interpret_all, reference, references, walk
 
-__all__ = ["Space", "reduced"]
+__all__ = ["reduced"]
 
 #: Combinations that are evaluated to merge axes; values of each axis tried first; the share of
 #: combinations that may be left; points below which nothing is merged.
 _MOST, _TRIED, _SHARE, _WORTH = 1 << 21, 48, 0.5, 1 << 28
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
-    """A problem over some axes, each one of the grid or several merged."""
-
-    problem: Problem
-    #: For each axis of the problem the axes of the grid, and their indices row by row.
-    rows: tuple[tuple[tuple[str, ...], Indices], ...]
-    fixed: Mapping[str, int]
-
-    def original(self, place: Indices) -> dict[str, int]:
-        """The index along each axis of the grid."""
-        found = dict(self.fixed)
-        for (axes, table), index in zip(self.rows, place.tolist(), strict=True):
-            found.update(zip(axes, table[:, index].tolist(), strict=True))
-        return found
-
-    def along(self, axis: str) -> tuple[int, Indices]:
-        """The axis of the problem in which one of the grid lies, and its index row by row."""
-        for number, (axes, table) in enumerate(self.rows):
-            if axis in axes:
-                return number, table[axes.index(axis)]
-        raise KeyError(axis)
-
-    def only(self, number: int, chosen: Indices) -> Space:
-        """The part with some rows of one axis."""
-        problem = self.problem
-        name = problem.dims[number]
-        if len(self.rows[number][0]) > 1:  # halves of what is left should be alike, too
-            own = [leaf.array for leaf in problem.used.values() if leaf.axes == (name,)]
-            chosen = chosen[alike(np.stack(own)[:, chosen].astype(np.float64))]
-        leaves = {
-            key: Leaf(axes=leaf.axes, array=leaf.array.take(chosen, axis=leaf.axes.index(name)))
-            if name in leaf.axes
-            else leaf
-            for key, leaf in problem.used.items()
-        }
-        sizes = dict(zip(problem.dims, problem.sizes.tolist(), strict=True))
-        rows = list(self.rows)
-        rows[number] = rows[number][0], rows[number][1][:, chosen]
-        part = Problem(problem.root, leaves, {**sizes, name: chosen.size})
-        return Space(problem=part, rows=tuple(rows), fixed=self.fixed)
 
 
 def reduced(
@@ -80,29 +37,44 @@ def reduced(
     sizes: Mapping[str, int],
     fixed: Mapping[str, int],
     apart: str | None = None,
+    *,
+    more: Sequence[Node] = (),
+    late: Callable[[], bool] = bool,
 ) -> Space:
-    """The objective with some axes fixed, others but ``apart`` merged, ready to be searched."""
+    """The objective with some axes fixed, others but ``apart`` merged, ready to be searched.
+
+    ``more`` are objectives that are infinite where the first is; once it is ``late``, no more axes
+    are merged.
+    """
     used = {}
-    for name in references(root):
+    for name in references(root, *more):
         leaf = leaves[name]
         index = tuple(fixed.get(axis, slice(None)) for axis in leaf.axes)
         axes = tuple(axis for axis in leaf.axes if axis not in fixed)
         used[name] = Leaf(axes=axes, array=np.asarray(leaf.array[index]))
     plain = {name: float(leaf.array) for name, leaf in used.items() if not leaf.axes}
-    root = folded([root], plain, {})[0][0]
+    roots = folded([root, *more], plain, {})[0]
     known = {axis: index for axis, index in fixed.items() if axis in sizes}
     left = {axis: size for axis, size in sizes.items() if axis not in fixed}
-    merging = _Merging(root, used, left)
+    merging = _Merging(roots, used, left, late)
     merging.apart = apart
     while math.prod(merging.sizes.values()) > _WORTH and merging.step():
         pass
-    problem = Problem(merging.root, merging.leaves, merging.sizes)
+    first, *others = merging.roots
+    problem = Problem(first, merging.leaves, merging.sizes, others)
     return Space(problem=problem, rows=tuple(merging.rows.values()), fixed=known)
 
 
 class _Merging:
-    def __init__(self, root: Node, leaves: dict[str, Leaf], sizes: dict[str, int]) -> None:
-        self.root, self.leaves, self.sizes, self.order = root, leaves, sizes, tuple(sizes)
+    def __init__(
+        self,
+        roots: Sequence[Node],
+        leaves: dict[str, Leaf],
+        sizes: dict[str, int],
+        late: Callable[[], bool],
+    ) -> None:
+        self.roots, self.leaves, self.sizes, self.order = roots, leaves, sizes, tuple(sizes)
+        self.late = late
         self.apart: str | None = None
         self.failed: set[tuple[str, ...]] = set()
         self.unlike: dict[str, bool] = {}
@@ -117,6 +89,8 @@ class _Merging:
         pairs = [*((axis,) for axis in axes), *itertools.combinations(axes, 2)]
         best: tuple[float, tuple[str, ...]] | None = None
         for some in pairs:
+            if self.late():
+                return False
             count = math.prod(self.sizes[axis] for axis in some)
             if some in self.failed or self.apart in some or not 1 < count <= _MOST:
                 continue
@@ -128,12 +102,11 @@ class _Merging:
                 best = share, some
         if best is None:
             return False
-        self._merge(best[1])
-        return True
+        return self._merge(best[1])
 
     def _walked(self) -> tuple[list[Node], dict[int, frozenset[str]]]:
         """Every step, and the axes on which each depends."""
-        nodes, found = walk((self.root,)), dict[int, frozenset[str]]()
+        nodes, found = walk(self.roots), dict[int, frozenset[str]]()
         for node in nodes:
             if node.op == "reference":
                 found[id(node)] = frozenset(self.leaves[node.args[0]].axes)
@@ -147,11 +120,11 @@ class _Merging:
         """What depends on some axes alone and is read elsewhere; conditions that must hold."""
         inside = set(some)
         own = {key for key, axes in self.axes.items() if axes and axes <= inside}
-        read = {id(self.root): self.root} if id(self.root) in own else {}
+        read = {id(root): root for root in self.roots if id(root) in own}
         for node in self.nodes:
             if node.op not in ("constant", "reference") and id(node) not in own:
                 read.update({id(arg): arg for arg in node.args if id(arg) in own})
-        return list(read.values()), [node for node in _needed(self.root) if id(node) in own]
+        return list(read.values()), [node for node in _needed(self.roots) if id(node) in own]
 
     def _apart(self, read: Sequence[Node], some: Iterable[str]) -> bool:
         """Whether every value of every axis is read as it is, so that none are alike."""
@@ -225,7 +198,8 @@ class _Merging:
         found = self._originals(some, places)
         return np.lexsort([found[axis] for axis in reversed(self.order) if axis in found])
 
-    def _merge(self, some: tuple[str, ...]) -> None:
+    def _merge(self, some: tuple[str, ...]) -> bool:
+        """Replace some axes by one; whether there was time for it."""
         read, needed = self._read(some)
         index = {axis: np.arange(self.sizes[axis]) for axis in some}
         if read:
@@ -234,12 +208,14 @@ class _Merging:
             places = places[self._order(some, places)]
             code = np.zeros(places.size, dtype=np.int64)
             for values in rows:
+                if self.late():
+                    return False
                 row = np.unique(values[places].view(np.int64), return_inverse=True)[1]
                 code = code * (int(row.max()) + 1) + row
                 code = np.unique(code, return_inverse=True)[1]
             places = places[np.sort(np.unique(code, return_index=True)[1])]
             rows = rows[:, places]
-            order = alike(rows)
+            order = alike(rows, self.late)
             places, rows = places[order], rows[:, order]
         else:
             places = np.arange(math.prod(self.sizes[axis] for axis in some))
@@ -252,8 +228,8 @@ class _Merging:
             self.leaves[name] = Leaf(axes=(merged,), array=row)
             new = reference(name)
             swap[id(node)] = constant(new > 0.5) if node.is_boolean else new
-        self.root = _replaced(self.root, swap)
-        names = references(self.root)
+        self.roots = _replaced(self.roots, swap)
+        names = references(*self.roots)
         self.leaves = {name: self.leaves[name] for name in names}
         order_of = [merged if axis == some[0] else axis for axis in self.sizes]
         order_of = [axis for axis in order_of if axis == merged or axis not in some]
@@ -263,6 +239,7 @@ class _Merging:
         self.rows = {axis: self.rows[axis] for axis in order_of}
         self.failed.add((merged,))
         self.nodes, self.axes = self._walked()
+        return True
 
 
 def _thinned(size: int) -> Indices:
@@ -271,27 +248,28 @@ def _thinned(size: int) -> Indices:
     return np.unique(np.linspace(0, size - 1, _TRIED).astype(np.int64))
 
 
-def _needed(root: Node) -> list[Node]:
-    """Conditions without which the objective is infinite: those joined in its choice."""
-    if root.op != "where" or repr(root.args[2]) != "inf":
-        return []
-    found, stack = [], [root.args[0]]
-    while stack:
-        node = stack.pop()
-        if node.op == "both":
-            stack.extend(node.args)
-        else:
-            found.append(node)
-    return found
+def _needed(roots: Sequence[Node]) -> list[Node]:
+    """Conditions without which the objectives are infinite: those joined in the choice of each."""
+    found: list[dict[int, Node]] = []
+    for root in roots:
+        found.append({})
+        stack = [root.args[0]] if root.op == "where" and repr(root.args[2]) == "inf" else []
+        while stack:
+            node = stack.pop()
+            if node.op == "both":
+                stack.extend(node.args)
+            else:
+                found[-1][id(node)] = node
+    return [node for key, node in found[0].items() if all(key in other for other in found)]
 
 
-def _replaced(root: Node, swap: Mapping[int, Node]) -> Node:
+def _replaced(roots: Sequence[Node], swap: Mapping[int, Node]) -> list[Node]:
     done: dict[int, Node] = {}
-    for node in walk((root,)):
+    for node in walk(roots):
         if id(node) in swap:
             done[id(node)] = swap[id(node)]
         elif node.op in ("constant", "reference"):
             done[id(node)] = node
         else:
             done[id(node)] = Node(node.op, tuple(done[id(arg)] for arg in node.args))
-    return done[id(root)]
+    return [done[id(root)] for root in roots]

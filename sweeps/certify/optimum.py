@@ -83,10 +83,10 @@ def certified_optimum(
     deadline = math.inf if time_limit is None else began + time_limit
     roots = {key: objective_node(grid, key, goal) for key in grid.graphs}
     enclosed(grid, roots)
-    check(grid, counted=False)
+    tally = Tally(deadline=deadline)
+    check(grid, counted=False, tally=tally)
     kept = per_axes(per, tuple(grid.axes))
     shape = grid.shape(kept)
-    tally = Tally()
     places = {axis: np.full((*shape, top), -1) for axis in grid.axes}
     winners = []
     # several winners may be equal along axes on which nothing depends

@@ -82,7 +82,10 @@ def best_within(
     """
     asked = asked_of(parts, cell)
     with np.errstate(all="ignore"):
-        spaces = [reduced(part.root, part.leaves, part.sizes, cell) for part in asked]
+        spaces = [
+            reduced(part.root, part.leaves, part.sizes, cell, late=lambda: tally.late)
+            for part in asked
+        ]
         goals = [Least(gap=gap) for _ in asked]
         least = bound = math.inf
         for goal, space in zip(goals, spaces, strict=True):
@@ -97,9 +100,8 @@ def best_within(
             goal.heed(least)
             place = None if goal.place is None else space.original(goal.place)
             if settle and bound == least < math.inf:
-                place, proven = first_place(
-                    part.root, part.leaves, part.sizes, place, least, tally, cell
-                )
+                given = part.root, part.leaves, part.sizes
+                place, proven = first_place(*given, place, least, tally, cell, space)
                 settled &= proven
             if place is not None:
                 index = {**place, **part.labels}

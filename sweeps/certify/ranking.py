@@ -36,14 +36,14 @@ def ranked(
     value = -math.inf
     while True:
         rest = _above(root, value)
-        space = reduced(rest, leaves, sizes, fixed)
+        space = reduced(rest, leaves, sizes, fixed, late=lambda: tally.late)
         goal = Least()
         _in_time(search(space.problem, goal, tally, partial(descend, space.problem, goal, tally)))
         if goal.place is None:
             return
         value, given = goal.value, (rest, leaves, sizes)
         place: dict[str, int] | None = space.original(goal.place)
-        place, proven = first_place(*given, place, value, tally, fixed)
+        place, proven = first_place(*given, place, value, tally, fixed, space)
         while place is not None:
             _in_time(math.inf if proven else value)
             yield value, place
@@ -81,7 +81,7 @@ def _next(
     for number in reversed(range(len(free))):
         axis = free[number]
         before = {**fixed, **{name: place[name] for name in free[:number]}}
-        space = reduced(root, leaves, sizes, before, apart=axis)
+        space = reduced(root, leaves, sizes, before, axis, late=lambda: tally.late)
         low = place[axis] + 1
         found, proven = lowest(space, axis, low, sizes[axis], None, target, tally)
         if not proven:

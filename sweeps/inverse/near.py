@@ -163,7 +163,7 @@ def _certified(
         tally.deadline = time.monotonic() + time_limit
     roots = {key: objective_node(grid, key, goal) for key in grid.graphs}
     enclosed(grid, roots)
-    check(grid, counted=False)
+    check(grid, counted=False, tally=tally)
     best = best_within(grid, parts_of(grid, [goal], ()), {}, 0.0, tally, settle=False)
     if best.bound < best.value:
         raise OutOfTimeError(f"the best was not proven in {time_limit:g} s: give more time")
