@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from typing import Any
 
 from sweeps.cluster.order import Order, versions
+from sweeps.store.layout import Tile
 from sweeps.store.medium import medium_of
+from sweeps.store.records import RECORDS, read_sealed
 from sweeps.store.tiles import Source, store_tile
 from symbolic.errors import DseError
 
-__all__ = ["Bench", "clear", "take", "tile"]
+__all__ = ["Bench", "HaltedError", "clear", "take", "tiles"]
 
 _benches: dict[str, Bench] = {}
+
+
+class HaltedError(RuntimeError):
+    """Of several tiles, one failed; ``args`` tells how many before it are stored."""
 
 
 class Bench:
@@ -29,8 +34,8 @@ class Bench:
             f"{n} {v}, not {order.versions[n]}" for n, v in here if v != order.versions[n]
         ]
 
-    def tile(self, part: int, number: int, barred: bool) -> tuple[str, dict[str, Any]]:
-        """Compute and store a tile, or fill it; the name of the worker, and the record."""
+    def tiles(self, part: int, first: int, count: int, barred: bool) -> None:
+        """Compute and store some tiles, or fill them; those before the first that fails stay."""
         if self._other:
             raise DseError(
                 f"the worker {self.name} has {', '.join(self._other)}: its tiles would differ; "
@@ -41,10 +46,27 @@ class Bench:
             free = self._free[part]
             source = free.pop() if free else Source(recipe, lambda at: self.order.nests[part, at])
         source.barred = (lambda _: True) if barred else None
-        record = store_tile(source, recipe.part.tile(number), self.medium)
+        begun = True  # perhaps by a worker that was lost; what it has stored is as good
+        for number in range(count):
+            tile = recipe.part.tile(first + number)
+            begun = begun and self._stored(tile)
+            if begun:
+                continue
+            try:
+                store_tile(source, tile, self.medium)
+            except Exception as error:
+                if count == 1:
+                    raise
+                raise HaltedError(number) from error
         with self._lock:
             self._free[part].append(source)
-        return self.name, record
+
+    def _stored(self, tile: Tile) -> bool:
+        try:
+            record = read_sealed(self.medium.get(f"{RECORDS}/{tile.name}"))
+        except FileNotFoundError:
+            return False
+        return record is not None and record["tile"] == tile.name
 
 
 def take(token: str, order: Order, name: str) -> None:
@@ -57,6 +79,9 @@ def clear(token: str) -> None:
     _benches.pop(token, None)
 
 
-def tile(token: str, part: int, number: int, barred: bool = False) -> tuple[str, dict[str, Any]]:
-    """A task: one tile of a part of an order, by its number; ``barred`` if no point is feasible."""
-    return _benches[token].tile(part, number, barred)
+def tiles(token: str, part: int, first: int, count: int = 1, barred: bool = False) -> None:
+    """A task: tiles of a part of an order, by their numbers; ``barred`` if no point is feasible.
+
+    It gives nothing: who handed it out reads the records from the store.
+    """
+    _benches[token].tiles(part, first, count, barred)

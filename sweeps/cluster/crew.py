@@ -1,29 +1,35 @@
 """Tiles handed out to the workers of a cluster, a few at a time, by their numbers.
 
 A tile is tried again where a worker was lost or the tile failed; what a lost worker has stored
-stays. How many tasks there are at a time depends on the workers alone.
+stays. How many tasks there are at a time depends on the workers alone. Nothing comes back through
+the scheduler: the records of tiles are read from the store.
 """
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from sweeps.cluster import bench
+from sweeps.cluster.errands import Errand, Errands, Pace
 from sweeps.cluster.order import order_of
 from sweeps.store.crew import RETRIES, Job, Threads
 from sweeps.store.layout import Tile
 from sweeps.store.records import RECORDS
-from sweeps.store.tiles import Recipe, barred_in
+from sweeps.store.tiles import Recipe
 from symbolic.errors import DseError
 
 __all__ = ["Workers"]
 
-#: Tiles a thread of a worker has before it, its own included, and those for workers that come.
+#: Errands a thread of a worker has before it, its own included, and those for workers that come.
 _AHEAD, _LEAST = 2, 2
+#: Threads that read the records of tiles.
+_READERS = 8
 #: Seconds between two looks at how many workers there are.
 _LOOK = 1.0
 #: Seconds until what a worker on another host has written must be seen here.
@@ -52,6 +58,10 @@ class Workers:
         if here:
             Threads().work(job, here)
         if there:
+            known = job.medium.sizes(RECORDS)
+            for tile in there:  # else a worker would take it for one that a lost worker has stored
+                if tile.name in known:
+                    job.medium.delete(f"{RECORDS}/{tile.name}")
             with self._delivered(job, there) as token:
                 _Flow(self.client, job, token).run(there)
 
@@ -85,96 +95,103 @@ class Workers:
 
 
 class _Flow:
-    """Tiles under way."""
+    """Errands under way."""
 
     def __init__(self, client: Any, job: Job, token: str) -> None:
         from distributed import as_completed
 
         self.client, self.job, self.token = client, job, token
-        self.under_way: dict[str, tuple[Tile, int, Any]] = {}
-        self.ended = as_completed([], loop=client.loop, with_results=True, raise_errors=False)
-        self.seen: set[str] = set()
-        self.room, self.looked = _LEAST, -_LOOK
-        self.handed = 0
+        self.under_way: dict[str, tuple[Errand, Any]] = {}
+        self.ended = as_completed([], loop=client.loop)
+        self.threads, self.looked = 0, -_LOOK
+        self.pace, self.handed = Pace(), 0
 
     def run(self, tiles: Sequence[Tile]) -> None:
         """Hand out tiles until all are stored, or have failed."""
-        queue = iter(tiles)
-        try:
-            tile = next(queue, None)
-            while tile is not None or self.under_way:
-                while tile is not None and len(self.under_way) < self._room():
-                    self._hand_out(tile, 0)
-                    tile = next(queue, None)
-                self._take_back()
-        except BaseException:
-            with suppress(Exception):
-                while self.under_way and self.client.nthreads():
-                    self._take_back(again=False)
-            raise
-        finally:
-            if self.under_way:
+        left = Errands(self.job.layout, tiles)
+        with ThreadPoolExecutor(_READERS) as pool:
+            try:
+                while left or self.under_way:
+                    while left and len(self.under_way) < self._room():
+                        self._hand_out(left.take(self.pace.most(self.threads, left.left)))
+                    left.again += self._take_back(pool)
+            except BaseException:
                 with suppress(Exception):
-                    self.client.cancel([future for *_, future in self.under_way.values()])
+                    while self.under_way and self.client.nthreads():
+                        self._take_back(pool, again=False)
+                raise
+            finally:
+                if self.under_way:
+                    with suppress(Exception):
+                        self.client.cancel([future for _, future in self.under_way.values()])
 
     def _room(self) -> int:
         now = time.monotonic()
         if now - self.looked > _LOOK:
             self.looked = now
-            self.room = _LEAST + _AHEAD * sum(self.client.nthreads().values())
-        return self.room
+            self.threads = sum(self.client.nthreads().values())
+        return _LEAST + _AHEAD * self.threads
 
-    def _hand_out(self, tile: Tile, attempt: int) -> None:
-        number, part = 0, self.job.layout.parts[tile.part]
-        for place, count in zip(tile.place, part.counts, strict=True):
-            number = number * count + place
-        barred = (True,) if barred_in(self.job.layout, part)(tile) else ()
+    def _hand_out(self, errand: Errand) -> None:
         key = f"{self.token}-{self.handed}"
         self.handed += 1
+        more = (len(errand.tiles), True) if errand.barred else (len(errand.tiles),)
         future = self.client.submit(
-            bench.tile, self.token, tile.part, number, *barred, key=key, pure=False
+            bench.tiles, self.token, errand.part, errand.first, *more, key=key, pure=False
         )
-        self.under_way[key] = (tile, attempt, future)
+        self.under_way[key] = errand, future
         self.ended.add(future)
 
-    def _take_back(self, *, again: bool = True) -> None:
-        """Wait for a tile; one that failed is handed out again, some times."""
-        future, result = next(self.ended)
-        tile, attempt, _ = self.under_way.pop(future.key)
-        if future.status == "finished":
-            name, record = result
-            self._see(tile, name)
+    def _take_back(self, pool: ThreadPoolExecutor, *, again: bool = True) -> list[Errand]:
+        """Wait for errands; gives what is to be handed out again."""
+        stored: list[tuple[Tile, Any]] = []
+        failed: list[tuple[Errand, BaseException]] = []
+        for future in self.ended.next_batch():
+            errand, _ = self.under_way.pop(future.key)
+            count = len(errand.tiles)
+            if future.status == "error":
+                error = future.exception()
+                count = error.args[0] if isinstance(error, bench.HaltedError) else 0
+                failed.append((errand, error))
+            elif future.status != "finished":
+                raise DseError("the scheduler of the cluster was lost, or gave up its tasks")
+            stored += [(tile, future) for tile in errand.tiles[:count]]
+        self.pace.come(len(stored))
+        for (tile, _), record in zip(stored, pool.map(self._record, stored), strict=True):
             self.job.finish(tile, record)
-            return
-        if future.status != "error":
-            raise DseError("the scheduler of the cluster was lost, or gave up its tasks")
-        error = future.exception()
+        return [more for errand, error in failed for more in self._failed(errand, error, again)]
+
+    def _failed(self, errand: Errand, error: BaseException, again: bool) -> list[Errand]:
+        """What becomes of an errand that failed: the tile to blame is tried again, some times."""
         if isinstance(error, DseError):
             raise error
-        if again and attempt < RETRIES:
-            self._hand_out(tile, attempt + 1)
-        elif isinstance(error, OSError):
+        if isinstance(error, bench.HaltedError):
+            done = error.args[0]
+            rest = [errand.cut(done + 1)] if done + 1 < len(errand.tiles) else []
+            return [*rest, errand.cut(done, done + 1, attempt=1)] if again else []
+        if again and errand.attempt < RETRIES:
+            return errand.alone()
+        if isinstance(error, OSError):
             raise error
-        elif again:
+        if again:
             lost = type(error).__name__ == "KilledWorker"  # it tells hosts, which no store does
-            self.job.fail(tile, _LostWorkersError(_LOST) if lost else error)
+            for tile in errand.tiles:
+                self.job.fail(tile, _LostWorkersError(_LOST) if lost else error)
+        return []
 
-    def _see(self, tile: Tile, name: str) -> None:
-        """The first tile of each worker must have come to the place that is seen here."""
-        if name in self.seen:
-            return
+    def _record(self, stored: tuple[Tile, Any]) -> dict[str, Any]:
+        """The record of a tile, which must have come to the place that is seen here."""
+        tile, future = stored
         limit = time.monotonic() + _SEEN
         while True:
-            try:
-                self.job.medium.get(f"{RECORDS}/{tile.name}")
-            except FileNotFoundError:
-                if time.monotonic() > limit:
-                    raise DseError(
-                        f"the worker {name} has stored a tile where this process does not see it: "
-                        f"{self.job.medium.name} must be a folder that all share, or a place in an "
-                        "object store (s3://)"
-                    ) from None
-                time.sleep(0.1)
-            else:
-                self.seen.add(name)
-                return
+            with suppress(FileNotFoundError, ValueError):
+                record = json.loads(self.job.medium.get(f"{RECORDS}/{tile.name}"))
+                return dict(record)
+            if time.monotonic() > limit:
+                (names,) = self.client.who_has([future]).values()
+                raise DseError(
+                    f"the worker {', '.join(names)} has stored a tile where this process does not "
+                    f"see it: {self.job.medium.name} must be a folder that all share, or a place "
+                    "in an object store (s3://)"
+                )
+            time.sleep(0.1)

@@ -20,6 +20,16 @@ _PATIENCE = 10
 _ENDED = ("closed", "failed")
 #: Seconds between two looks at whether all processes are there.
 _LOOK = 1.0
+#: What the processes of this machine do besides computing, which takes a tenth of its time: samples
+#: of what they are at, and looks at how they are, many times a second. Nobody asks for these here.
+_QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.scheduler.work-stealing": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+}
 
 
 @contextmanager
@@ -53,6 +63,7 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | No
     ):
         raise DseError(f"workers = {workers!r}: expected how many processes, at least 1")
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise DseError(
@@ -62,13 +73,15 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | No
     if workers is not None:
         from sweeps.cluster.delivery import Unmoved
 
-        cluster = LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,
-        )
+        with dask.config.set(_QUIET):
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=":0",
+                silence_logs=logging.CRITICAL,
+                config=_QUIET,  # of processes that take the place of lost ones, too
+            )
         with (
             cluster,
             Client(cluster, set_as_default=False) as made,

@@ -10,6 +10,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,9 +27,14 @@ import sweeps.store.crew
 import sweeps.store.layout
 from dse import DseError, Study
 from dse.cli import main
+from sweeps.cluster.errands import Errands, Pace
+from sweeps.cluster.order import order_of
 from sweeps.compile import _compiled
+from sweeps.progress import Tally
 from sweeps.store.failures import noted
+from sweeps.store.layout import Layout
 from sweeps.store.medium import medium_of
+from sweeps.store.records import RECORDS
 from tests.dse.killing import STUDY, files
 
 TILES = 22
@@ -124,14 +130,18 @@ def test_an_address_and_a_run_that_is_continued(
     assert files(path) == calm
 
 
-@pytest.mark.parametrize("kind", [ArithmeticError, OSError])
+@pytest.mark.parametrize(
+    ("kind", "most"), [(ArithmeticError, 1), (ArithmeticError, 4), (OSError, 4)]
+)
 def test_what_fails_at_a_worker(
     client: Client,
     calm: dict[str, bytes],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     kind: type[Exception],
+    most: int,
 ) -> None:
+    monkeypatch.setattr(Pace, "most", lambda *_: most)
     tried, inner = Counter[str](), sweeps.cluster.bench.store_tile
 
     def store_tile(source: Any, tile: Any, medium: Any) -> Any:
@@ -154,6 +164,67 @@ def test_what_fails_at_a_worker(
     assert tried["0.3.1.0"] == 1 + sweeps.store.crew.RETRIES
     study.run(store=path, client=client)
     assert files(path) == calm
+
+
+def test_what_a_lost_worker_has_stored_is_not_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An errand that is begun anew goes on with the tile that the lost worker was at."""
+    path, study, bench = tmp_path / "a.zarr", Study(**STUDY), sweeps.cluster.bench
+    study.run(store=path)
+    layout, medium = Layout(study.grid()), medium_of(path)
+    part = next(part for part in layout.parts if len(part.outputs) > 1)
+    tiles = [part.tile(number) for number in range(3, 7)]
+    for tile in tiles:
+        medium.delete(f"{RECORDS}/{tile.name}")
+    job = sweeps.store.crew.Job(layout, medium, Tally(layout.points, None), lambda *_: None)
+    order, inner, tried = order_of(job, tiles), bench.store_tile, list[str]()
+
+    def store_tile(source: Any, tile: Any, medium: Any) -> Any:
+        tried.append(tile.name)
+        if len(tried) == 3:
+            raise SystemExit
+        return inner(source, tile, medium)
+
+    monkeypatch.setattr(bench, "store_tile", store_tile)
+    for _ in range(2):
+        bench.take("token", order, "worker")
+        with suppress(SystemExit):
+            bench.tiles("token", part.number, 3, 4)
+        bench.clear("token")
+    names = [tile.name for tile in tiles]
+    assert tried == [*names[:3], *names[2:]]
+
+
+def test_errands_are_tiles_whose_numbers_follow_each_other() -> None:
+    layout = Layout(Study(**STUDY).grid())
+    tiles = list(layout.tiles())
+    missing = [*tiles[:3], *tiles[5:]]
+    left, found = Errands(layout, missing), list[Any]()
+    while left:
+        found.append(left.take(4))
+    assert [tile for errand in found for tile in errand.tiles] == missing
+    assert max(len(errand.tiles) for errand in found) == 4
+    for errand in found:
+        part = layout.parts[errand.part]
+        numbers = range(errand.first, errand.first + len(errand.tiles))
+        assert tuple(map(part.tile, numbers)) == errand.tiles
+    first = found[-1].cut(0, 1)
+    assert [errand.attempt for errand in first.alone()] == [1]
+
+
+def test_errands_take_about_as_long_as_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("sweeps.cluster.errands.time", SimpleNamespace(monotonic=lambda: now[0]))
+    pace = Pace()
+    assert pace.most(2, 1000) == 1  # nothing is known
+    for _ in range(17):
+        pace.come(1)
+        now[0] += 1 / 16
+    assert pace.most(2, 1000) == 4  # 16 tiles a second by two threads: each takes 1/8 s
+    assert pace.most(2, 12) == 3  # towards the end all threads have some
+    assert pace.most(2, 1) == 1
+    assert pace.most(0, 1000) == 1
 
 
 def test_an_interrupt_waits_for_the_tiles_under_way(
