@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study import Study
+    from sweeps.streaming.values import Values
 
 __all__ = ["count", "histogram", "identified", "quantiles"]
 
@@ -28,10 +30,25 @@ def identified(answer: xr.Dataset, source: xr.Dataset | Study) -> xr.Dataset:
     return answer.assign_attrs({key: source.attrs[key] for key in _IDENTITY if key in source.attrs})
 
 
-def count(ds: xr.Dataset, *, where: str | Sequence[str] = ()) -> xr.Dataset:
+def _values(ds: xr.Dataset | str | Path, quantity: str, where: Any) -> tuple[xr.Dataset, Values]:
+    """The Dataset of a question, and the formula over it: of a finished store by its zones."""
+    from dse.questions import source_of
+    from sweeps.answers import texts_of
+    from sweeps.stored.spread import StoredValues
+    from sweeps.streaming.values import TableValues
+
+    found, store = source_of(ds)
+    conditions = texts_of(where, "where")
+    if store is not None:
+        return found, StoredValues(store, quantity, conditions)
+    return found, TableValues(found, quantity, conditions)
+
+
+def count(ds: xr.Dataset | str | Path, *, where: str | Sequence[str] = ()) -> xr.Dataset:
     """How many configurations of a Dataset are feasible, of how many; see :meth:`Study.count`.
 
-    A Dataset of a store is read chunk by chunk.
+    Of a finished store, given by its path or as it was opened, only that is read of which its
+    summaries do not tell enough.
 
     >>> from dse import Study
     >>> ds = Study(model="transit", axes={"threads": [256, 512, 1024]},
@@ -40,34 +57,40 @@ def count(ds: xr.Dataset, *, where: str | Sequence[str] = ()) -> xr.Dataset:
     >>> int(found.feasible_points), int(found.points)
     (2, 3)
     """
+    from dse.questions import source_of
     from sweeps.answers import texts_of
+    from sweeps.stored.spread import stored_count
     from sweeps.streaming.counting import dataset_count
 
-    return identified(dataset_count(ds, texts_of(where, "where")), ds)
+    found, store = source_of(ds)
+    texts = texts_of(where, "where")
+    answer = dataset_count(found, texts) if store is None else stored_count(store, texts)
+    return identified(answer, found)
 
 
 def histogram(
-    ds: xr.Dataset,
+    ds: xr.Dataset | str | Path,
     quantity: str,
     *,
     bins: int | Sequence[float | str] = 10,
     where: str | Sequence[str] = (),
 ) -> xr.Dataset:
     """How many feasible configurations have a value in each bin; see :meth:`Study.histogram`."""
-    from sweeps.answers import texts_of
     from sweeps.streaming.spread import histogram as histogram_of
-    from sweeps.streaming.values import TableValues
 
-    values = TableValues(ds, quantity, texts_of(where, "where"))
-    return identified(histogram_of(values, bins), ds)
+    found, values = _values(ds, quantity, where)
+    return identified(histogram_of(values, bins), found)
 
 
 def quantiles(
-    ds: xr.Dataset, quantity: str, q: float | Sequence[float], *, where: str | Sequence[str] = ()
+    ds: xr.Dataset | str | Path,
+    quantity: str,
+    q: float | Sequence[float],
+    *,
+    where: str | Sequence[str] = (),
 ) -> xr.Dataset:
     """The least values that given shares do not exceed, exactly; see :meth:`Study.quantiles`."""
-    from sweeps.answers import texts_of
     from sweeps.streaming.spread import quantiles as quantiles_of
-    from sweeps.streaming.values import TableValues
 
-    return identified(quantiles_of(TableValues(ds, quantity, texts_of(where, "where")), q), ds)
+    found, values = _values(ds, quantity, where)
+    return identified(quantiles_of(values, q), found)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dse.study import Study
     from sweeps.stored.reader import Stored
 
-__all__ = ["ask_optimum", "ask_pareto", "at_hand"]
+__all__ = ["ask_optimum", "ask_pareto", "at_hand", "source_of"]
 
 _ROWS = ("configuration",)
 
@@ -38,7 +38,7 @@ def ask_optimum(
 
     if len(goals) > 1:
         check_single(top=top != 1, per=bool(per))
-    ds, store = _source(source)
+    ds, store = source_of(source)
 
     def ask(where: Sequence[str], goal: Goal, ties: bool) -> xr.Dataset:
         asked: dict[str, Any] = {"where": where, "per": per, "top": top, "ties": ties}
@@ -117,7 +117,7 @@ def ask_pareto(
     from sweeps.questions import dataset_pareto
     from sweeps.stored.asked import stored_pareto
 
-    ds, store = _source(ds)
+    ds, store = source_of(ds)
     try:
         if store is not None:
             return stored_pareto(store, goals, where=where, outputs=_outputs(ds))
@@ -173,7 +173,7 @@ def _with(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     return derive(ds, names)
 
 
-def _source(ds: xr.Dataset | str | Path) -> tuple[xr.Dataset, Stored | None]:
+def source_of(ds: xr.Dataset | str | Path) -> tuple[xr.Dataset, Stored | None]:
     """The Dataset, and the finished store in which it lies, as it was opened."""
     from sweeps.stored.reader import origin, stored
 

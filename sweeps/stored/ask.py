@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sweeps.reduce import beaten_by, front, smallest
 from sweeps.stored.blocks import points_cut
-from sweeps.stored.columns import offsets
+from sweeps.stored.columns import columns_of, offsets
 from sweeps.stored.question import Question
 
 __all__ = ["best", "best_front", "ties"]
@@ -126,7 +126,7 @@ def _kept(
 
     best = np.nextafter(scores, math.inf)
     places = np.full(scores.shape, -1, dtype=np.int64)
-    columns = question.columns(numbers, length)
+    columns = columns_of(question, numbers, length)
     whole = question.shape(list(question.axes), length)
     rows, step = offsets(question.shape(per, length), whole)
     slots = (question.starts(per)[numbers], rows, step)
@@ -199,7 +199,7 @@ def _outside(
     stairs = np.full(_STAIRS + 1, math.inf)
     np.minimum.at(stairs, slot + 1, known[1])
     stairs = np.minimum.accumulate(stairs)
-    columns, origins = question.columns(numbers, length), question.origins[numbers]
+    columns, origins = columns_of(question, numbers, length), question.origins[numbers]
     values, places = np.empty((2, _ROOM)), np.empty(_ROOM, dtype=np.int64)
     called = (*columns.all, question.signs, origins, begin, end, scale, stairs, values, places)
     count = outside(*called)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.ops import Node
+from symbolic.ops import Node, interpret_all, references
 
-__all__ = ["Columns", "Term", "offsets", "read_condition", "read_goal"]
+if TYPE_CHECKING:
+    from sweeps.stored.question import Question
+
+__all__ = ["Columns", "Term", "columns_of", "offsets", "read_condition", "read_goal"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,49 @@ class Columns:
     def all(self) -> tuple[Any, ...]:
         """The arguments, in order."""
         return self.addresses, self.offsets, self.steps, self.low, self.high, self.run
+
+
+def columns_of(question: Question, numbers: NDArray[np.int64], length: int) -> Columns:
+    """The goals over some blocks, then the conditions that are not certain, for a kernel."""
+    pairs = [
+        (term, certain[numbers])
+        for term, certain in zip(question.terms, question.certain, strict=True)
+        if not np.all(certain[numbers])
+    ]
+    terms = [*question.goals, *(term for term, _ in pairs)]
+    whole = question.shape(list(question.axes), length)
+    located = [_located(question, term, numbers, length) for term in terms]
+    placed = [offsets(shape, whole) for _, shape, _ in located]
+    addresses = np.stack([each for each, _, _ in located])
+    for row, (_, certain) in zip(addresses[len(question.goals) :], pairs, strict=True):
+        row[certain] = 0
+    return Columns(
+        addresses=addresses,
+        offsets=np.stack([rows for rows, _ in placed]),
+        steps=np.array([step for _, step in placed]),
+        low=np.array([term.low for term in terms]),
+        high=np.array([term.high for term in terms]),
+        run=whole[-1],
+        held=[held for _, _, held in located],
+    )
+
+
+def _located(
+    question: Question, term: Term, numbers: NDArray[np.int64], length: int
+) -> tuple[NDArray[np.int64], list[int], Any]:
+    """Where a term over some blocks lies, its shape in a block, what must outlive that."""
+    if term.name is not None and question.stored.mapped(term.name):
+        shape = question.shape(question.stored.dims(term.name), length)
+        addresses, held = question.addresses(term.name, numbers, math.prod(shape))
+        return addresses, shape, held
+    arrays = {name: question.array(name, numbers, length) for name in references(term.node)}
+    with np.errstate(all="ignore"):
+        (value,) = interpret_all([term.node], arrays)
+    values = np.asarray(value, dtype=np.float64)
+    axes = len(question.shape((), length))
+    shape = list(values.shape[1:]) or [1] * axes
+    values = np.ascontiguousarray(np.broadcast_to(values, (numbers.size, *shape)))
+    return values.ctypes.data + 8 * math.prod(shape) * np.arange(numbers.size), shape, values
 
 
 def offsets(shape: Sequence[int], whole: Sequence[int]) -> tuple[NDArray[np.int64], int]:

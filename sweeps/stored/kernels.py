@@ -16,7 +16,7 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.extending import intrinsic
 
-__all__ = ["gather", "least", "outside"]
+__all__ = ["gather", "least", "outside", "tally"]
 
 _SOME, _ALL = 1, 2
 #: Most values of a short row; values of a line of the cache.
@@ -39,6 +39,7 @@ def _kept(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 _inline: Callable[[Callable[..., Any]], Any] = numba.njit(forceinline=True, **_OPTIONS)
+_called: Callable[[Callable[..., Any]], Any] = numba.njit(**_OPTIONS)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -69,7 +70,7 @@ def _fetch(context: Any, address: Any) -> Any:
     return numba.void(_WHOLE), build
 
 
-@_inline
+@_called
 def _passing(
     first: Any,
     addresses: Any,
@@ -97,7 +98,7 @@ def _passing(
     return count
 
 
-@_inline
+@_called
 def _alike(first: Any, offsets: Any, steps: Any) -> bool:
     """Whether the same points of each row of a block count."""
     for k in range(first, steps.size):
@@ -107,7 +108,7 @@ def _alike(first: Any, offsets: Any, steps: Any) -> bool:
     return True
 
 
-@_inline
+@_called
 def _near(addresses: Any, offsets: Any, steps: Any, run: Any, block: Any, rows: Any) -> None:
     """Have what short rows hold brought near: they lie apart, so that nothing foresees them."""
     if run > _SHORT:
@@ -142,7 +143,7 @@ def _slot(value: Any, begin: Any, end: Any, scale: Any, slots: Any) -> Any:
     return int(min(max((value - begin) * scale, 0.0), slots - 1))
 
 
-@_inline
+@_called
 def _state(first: Any, addresses: Any, steps: Any, block: Any) -> int:
     """Whether all points of the rows that pass count, or some."""
     for k in range(first, addresses.shape[0]):
@@ -151,7 +152,7 @@ def _state(first: Any, addresses: Any, steps: Any, block: Any) -> int:
     return _ALL
 
 
-@_inline
+@_called
 def _marked(
     first: Any,
     addresses: Any,
@@ -338,3 +339,22 @@ def gather(addresses: Any, found: Any) -> None:
         part = _values(addresses[row], 0, found.shape[1])
         for j in range(found.shape[1]):
             found[row, j] = part[j]
+
+
+@_kept(_WHOLE(*_COLUMNS))
+def tally(addresses: Any, offsets: Any, steps: Any, low: Any, high: Any, run: Any) -> int:
+    """Count the points that no column excludes."""
+    found = 0
+    ok, seen = np.full(run, np.inf), np.zeros(steps.size, dtype=np.int64)
+    rows, alike = np.empty(offsets.shape[1], dtype=np.int64), _alike(0, offsets, steps)
+    for block in range(addresses.shape[1]):
+        passing = _passing(0, addresses, offsets, steps, low, high, block, rows)
+        state, marks = _state(0, addresses, steps, block), run
+        if state == _SOME and alike and passing:
+            marks = _marked(0, addresses, offsets, steps, low, high, block, rows[0], ok, seen)
+        if state == _ALL or alike:
+            found += passing * marks
+            continue
+        for row in rows[:passing]:
+            found += _marked(0, addresses, offsets, steps, low, high, block, row, ok, seen)
+    return found

@@ -15,12 +15,12 @@ from sweeps.answers import Goal
 from sweeps.grid import FEASIBLE
 from sweeps.run import workers
 from sweeps.stored.blocks import Blocks, points_cut
-from sweeps.stored.columns import Columns, Term, offsets, read_condition, read_goal
+from sweeps.stored.columns import read_condition, read_goal
 from sweeps.stored.reader import Stored
 from symbolic.expression import parse_condition
 from symbolic.intervals import Decision, Interval, enclose
 from symbolic.node import conjuncts
-from symbolic.ops import interpret_all, reference, references
+from symbolic.ops import Node, interpret_all, reference, references
 
 __all__ = ["Question"]
 
@@ -36,12 +36,19 @@ class Question:
     """Some goals under some conditions, over the axes on which they depend, in order."""
 
     def __init__(
-        self, stored: Stored, goals: Sequence[Goal], where: Sequence[str], per: Sequence[str] = ()
+        self,
+        stored: Stored,
+        goals: Sequence[Goal],
+        where: Sequence[str | Node],
+        per: Sequence[str] = (),
     ) -> None:
         self.stored = stored
         self.nodes = [goal.node(stored.quantities) for goal in goals]
-        self.conditions = conjuncts([parse_condition(text, stored.quantities) for text in where])
-        if FEASIBLE in stored.zones:
+        self.conditions = conjuncts(
+            text if isinstance(text, Node) else parse_condition(text, stored.quantities)
+            for text in where
+        )
+        if goals and FEASIBLE in stored.zones:
             self.conditions.append(reference(FEASIBLE) > 0)
         names = references(*self.nodes, *self.conditions)
         used = {axis for name in names for axis in stored.dims(name)} | set(per)
@@ -54,11 +61,11 @@ class Question:
         self._bound()
         self._per = per
         self._groups = self._merged()
-        self._goals = [read_goal(node) for node in self.nodes]
-        self._terms = [read_condition(node) for node in self.conditions]
+        self.goals = [read_goal(node) for node in self.nodes]
+        self.terms = [read_condition(node) for node in self.conditions]
         coordinates = set(self.names) - set(stored.zones)
         self._batch = _PASS
-        for term in (*self._goals, *self._terms):
+        for term in (*self.goals, *self.terms):
             if term.name is None or not (term.name in coordinates or stored.mapped(term.name)):
                 self._batch = _BUILT
 
@@ -74,12 +81,14 @@ class Question:
             low, high = np.where(wild, -math.inf, low), np.where(wild, math.inf, high)
             boxes[name] = Interval(low, high, undefined if np.any(undefined) else False)
         found = enclose([*self.nodes, *self.conditions], boxes, outward=False)
-        self.lower, self.finite = [], []
+        self.lower, self.upper, self.finite, defined = [], [], [], np.ones_like(there)
         for interval in found[: len(self.nodes)]:
             assert isinstance(interval, Interval)
             low = np.where(np.isnan(interval.lo), -math.inf, interval.lo)
             self.lower.append(np.broadcast_to(low, self.blocks.grid).reshape(-1))
-            there = there & (low < math.inf)
+            high = np.where(np.isnan(interval.hi), math.inf, interval.hi)
+            self.upper.append(np.broadcast_to(high, self.blocks.grid).reshape(-1))
+            defined = defined & np.logical_not(interval.undefined)
             finite = np.isfinite(interval.lo) & np.isfinite(interval.hi)
             finite = finite & np.logical_not(interval.undefined)
             self.finite.append(np.broadcast_to(finite, self.blocks.grid).reshape(-1))
@@ -89,7 +98,13 @@ class Question:
             there = there & decision.possible
             certain = np.broadcast_to(decision.certain, self.blocks.grid)
             self.certain.append(certain.reshape(-1))
-        self.open = np.flatnonzero(there)
+        #: Blocks that may hold points that count; those of which a point may be among the best.
+        self.possible = np.flatnonzero(there)
+        self.open = self.possible[
+            np.all([low[self.possible] < math.inf for low in self.lower], axis=0)
+        ]
+        #: Whether all points of a block count, and all goals are numbers there.
+        self.sure = np.all([defined.reshape(-1), *self.certain], axis=0)
 
     def _range(self, name: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Of each block the least and the largest value, and whether one is NaN."""
@@ -129,7 +144,7 @@ class Question:
         """The trailing axes of blocks, of which the first is cut."""
         return {a: self.axes[a] if k else length for k, a in enumerate(self.blocks.trailing)}
 
-    def _array(self, name: str, numbers: NDArray[np.int64], length: int) -> NDArray[Any]:
+    def array(self, name: str, numbers: NDArray[np.int64], length: int) -> NDArray[Any]:
         """An array over some blocks, shaped for broadcasting: a row each, then merged axes."""
         dims, sizes = self.stored.dims(name), self.sizes(length)
         count = math.prod(n for axis, n in sizes.items() if axis in dims)
@@ -154,11 +169,11 @@ class Question:
         """An output that is mapped over some blocks, a row each."""
         from sweeps.stored.kernels import gather
 
-        located, found = self._addresses(name, numbers, count), np.empty((numbers.size, count))
+        located, found = self.addresses(name, numbers, count), np.empty((numbers.size, count))
         gather(located[0], found)
         return found
 
-    def _addresses(
+    def addresses(
         self, name: str, numbers: NDArray[np.int64], count: int
     ) -> tuple[NDArray[np.int64], Any]:
         """Where an output that is mapped lies over some blocks; what must outlive that."""
@@ -182,26 +197,34 @@ class Question:
 
     def values(self, numbers: NDArray[np.int64], length: int) -> list[NDArray[np.float64]]:
         """The signed goals over some blocks, a row each, infinite where a point does not count."""
+        found, (results, holds) = [], self.looked(numbers, length)
+        for value, finite in zip(results, self.finite, strict=True):
+            counts = holds if np.all(finite[numbers]) else holds & np.isfinite(value)
+            counted = np.where(counts, value, math.inf)
+            whole = np.broadcast_to(counted, (numbers.size, *self.shape(list(self.axes), length)))
+            found.append(whole.reshape(numbers.size, -1))
+        return found
+
+    def looked(self, numbers: NDArray[np.int64], length: int) -> tuple[Sequence[Any], Any]:
+        """The signed goals over some blocks and which points count, shaped for broadcasting."""
         undecided = [
             condition
             for condition, certain in zip(self.conditions, self.certain, strict=True)
             if not np.all(certain[numbers])
         ]
         names = references(*self.nodes, *undecided)
-        arrays = {name: self._array(name, numbers, length) for name in names}
-        merged = self.shape(list(self.axes), length)
+        arrays = {name: self.array(name, numbers, length) for name in names}
         with np.errstate(all="ignore"):
             results = interpret_all([*self.nodes, *undecided], arrays)
             holds: Any = True
             for condition in results[len(self.nodes) :]:
                 holds = holds & condition
-            found = []
-            for value, finite in zip(results, self.finite, strict=False):
-                counts = holds if np.all(finite[numbers]) else holds & np.isfinite(value)
-                counted = np.where(counts, value, math.inf)
-                whole = np.broadcast_to(counted, (numbers.size, *merged))
-                found.append(whole.reshape(numbers.size, -1))
-        return found
+        return results[: len(self.nodes)], holds
+
+    def points(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many points some blocks have."""
+        inner = math.prod(list(self.sizes(1).values()))
+        return np.asarray(self.blocks.length(numbers) * inner)
 
     @property
     def compiled(self) -> bool:
@@ -211,47 +234,24 @@ class Question:
     @property
     def signs(self) -> NDArray[np.float64]:
         """By which the column of each goal is multiplied."""
-        return np.array([goal.sign for goal in self._goals])
+        return np.array([goal.sign for goal in self.goals])
 
-    def columns(self, numbers: NDArray[np.int64], length: int) -> Columns:
-        """The goals over some blocks, then the conditions that are not certain, for a kernel."""
-        pairs = [
-            (term, certain[numbers])
-            for term, certain in zip(self._terms, self.certain, strict=True)
-            if not np.all(certain[numbers])
-        ]
-        terms = [*self._goals, *(term for term, _ in pairs)]
-        whole = self.shape(list(self.axes), length)
-        located = [self._located(term, numbers, length) for term in terms]
-        placed = [offsets(shape, whole) for _, shape, _ in located]
-        addresses = np.stack([each for each, _, _ in located])
-        for row, (_, certain) in zip(addresses[len(self._goals) :], pairs, strict=True):
-            row[certain] = 0
-        return Columns(
-            addresses=addresses,
-            offsets=np.stack([rows for rows, _ in placed]),
-            steps=np.array([step for _, step in placed]),
-            low=np.array([term.low for term in terms]),
-            high=np.array([term.high for term in terms]),
-            run=whole[-1],
-            held=[held for _, _, held in located],
-        )
+    def through(
+        self,
+        numbers: NDArray[np.int64],
+        work: Callable[[NDArray[np.int64], int], Any],
+        *,
+        built: bool = False,
+    ) -> Iterator[Any]:
+        """The work on some blocks, all of them; it knows what to do once it is ``compiled``.
 
-    def _located(
-        self, term: Term, numbers: NDArray[np.int64], length: int
-    ) -> tuple[NDArray[np.int64], list[int], Any]:
-        """Where a term over some blocks lies, its shape in a block, what must outlive that."""
-        if term.name is not None and self.stored.mapped(term.name):
-            shape = self.shape(self.stored.dims(term.name), length)
-            addresses, held = self._addresses(term.name, numbers, math.prod(shape))
-            return addresses, shape, held
-        arrays = {name: self._array(name, numbers, length) for name in references(term.node)}
-        with np.errstate(all="ignore"):
-            (value,) = interpret_all([term.node], arrays)
-        values = np.asarray(value, dtype=np.float64)
-        shape = list(values.shape[1:]) or [1] * len(self._groups)
-        values = np.ascontiguousarray(np.broadcast_to(values, (numbers.size, *shape)))
-        return values.ctypes.data + 8 * math.prod(shape) * np.arange(numbers.size), shape, values
+        ``built`` tells that it puts all values together.
+        """
+        self._compiles, self._batch = True, _BUILT if built else self._batch
+        for start in range(0, numbers.size, _ROUND):
+            now = numbers[start : start + _ROUND]
+            self.read += int(now.size)
+            yield from self._worked(now, work)
 
     def rounds(
         self,

@@ -29,7 +29,7 @@ from symbolic.ops import Node, both, constant, reference, references
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["dataset_count", "grid_count"]
+__all__ = ["dataset_count", "grid_count", "product_of", "told"]
 
 #: Points of a tile of which only a truth is kept.
 _TILE = 1 << 20
@@ -53,11 +53,11 @@ def grid_count(grid: Grid) -> xr.Dataset:
         def count(node: Node, own: Sequence[str], key: tuple[str, ...] = key) -> int:
             return _count(grid, key, node, own, skipped)
 
-        total += _product(known, plain, count)
+        total += product_of(known, plain, count)
     others = [axis for axis in grid.switch_axes if axis not in dims]
     total *= math.prod(grid.shape(others))
     texts = [condition.text for condition in grid.conditions]
-    return _told(total, grid.points, texts, skipped.attributes())
+    return told(total, grid.points, texts, skipped.attributes())
 
 
 def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
@@ -74,9 +74,9 @@ def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
             total += _true(node, {n: a.astype(_kind(ds, n)) for n, a in arrays.items()})
         return total
 
-    total = _product(known, table.axes, count)
+    total = product_of(known, table.axes, count)
     points = math.prod(table.axes.values())
-    return _told(total, points, conditions_of(ds, where), Skipped().attributes())
+    return told(total, points, conditions_of(ds, where), Skipped().attributes())
 
 
 def _kind(ds: xr.Dataset, name: str) -> type:
@@ -90,7 +90,7 @@ def _true(node: Node, arrays: Mapping[str, NDArray[Any]]) -> int:
         return int(np.count_nonzero(interpret_all((node,), arrays)[0]))
 
 
-def _product(
+def product_of(
     conditions: Sequence[tuple[Node, set[str]]],
     sizes: Mapping[str, int],
     count: Callable[[Node, Sequence[str]], int],
@@ -137,9 +137,10 @@ def _count(
     return sum(streamed(tiling, ready.row, known, keep, work, skipped)) + certain
 
 
-def _told(
+def told(
     feasible: int, points: int, conditions: Sequence[str], skipped: Mapping[str, int]
 ) -> xr.Dataset:
+    """The answer: how many points are feasible, of how many, under which conditions."""
     variables = {
         "feasible_points": ((), np.int64(feasible), {"long_name": "feasible configurations"}),
         "points": ((), np.int64(points), {"long_name": "configurations in all"}),

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from sweeps.answers import OBJECTIVE
 from sweeps.dataset import assemble
-from sweeps.streaming.kernels import bin_counter, digit_counter
-from sweeps.streaming.values import Floats, Truths, Values, nothing
+from sweeps.streaming.parts import WIDTH, Bins, Digits, Range, key_of, value_of
+from sweeps.streaming.values import Floats, Values, nothing
 from symbolic.errors import DseError
 from symbolic.expression import parse_value
 
@@ -26,108 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["histogram", "quantiles"]
 
-#: From so many values on they are counted by compiled code.
-_MANY = 1 << 15
-#: Fewest slots of the whole range of a histogram; most bins.
-_SLOTS, _BINS = 1 << 12, 1 << 20
-#: Bits of a digit; a number has 64.
-_WIDTH = 16
-
-
-class _Range:
-    """The least and the largest finite value."""
-
-    def __init__(self) -> None:
-        self.low, self.high = math.inf, -math.inf
-
-    def feed(self, values: Floats, allowed: Truths) -> None:
-        """Some values, and which of them count."""
-        counts = np.isfinite(values) & allowed
-        self.low = min(self.low, float(np.min(values, where=counts, initial=math.inf)))
-        self.high = max(self.high, float(np.max(values, where=counts, initial=-math.inf)))
-
-    def add(self, other: _Range) -> None:
-        """What another part keeps."""
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-
-
-class Bins:
-    """Counts of values between edges, and of those ``below``, ``above`` and ``undefined``."""
-
-    def __init__(self, edges: Floats) -> None:
-        self.edges, bins = edges, len(edges) - 1
-        self.counts, self.rest = np.zeros(bins, dtype=np.int64), np.zeros(3, dtype=np.int64)
-        slots, span = max(2 * bins, _SLOTS), float(edges[-1]) - float(edges[0])
-        self.scale = slots / span if 0 < span < math.inf and slots / span < math.inf else 0.0
-        starts = edges[0] + np.arange(slots) / self.scale if self.scale else edges[:1]
-        self.first = np.clip(np.searchsorted(edges, starts, side="right") - 1, 0, bins - 1)
-        self.first = np.append(self.first, bins - 1)
-
-    def feed(self, values: Floats, allowed: Truths) -> None:
-        """Some values, and which of them count."""
-        edges, rest = self.edges, self.rest
-        if values.size >= _MANY:
-            given = (edges, self.first, self.scale, self.counts, rest)
-            bin_counter()(values, allowed, *given)
-            return
-        known = values[allowed]
-        inside = known[(known >= edges[0]) & (known <= edges[-1])]
-        place = np.minimum(np.searchsorted(edges, inside, side="right") - 1, len(self.counts) - 1)
-        self.counts += np.bincount(place, minlength=len(self.counts))
-        outside = (known < edges[0], known > edges[-1], np.isnan(known))
-        rest += [np.count_nonzero(chosen) for chosen in outside]
-
-    def add(self, other: Bins) -> None:
-        """What another part keeps."""
-        self.counts += other.counts
-        self.rest += other.rest
-
-
-class Digits:
-    """Counts of the next digit of those values whose order begins with one of some numbers.
-
-    Floats are ordered as whole numbers are, once their bits are turned: see :func:`_key`.
-    """
-
-    def __init__(self, begins: NDArray[np.uint64], shift: int) -> None:
-        self.begins, self.shift = begins, shift
-        self.first = np.full(1 << _WIDTH if shift + _WIDTH < 64 else 0, -1)
-        for k in range(len(begins) - 1 if self.first.size else -1, -1, -1):
-            self.first[(int(begins[k]) << (shift + _WIDTH)) >> (64 - _WIDTH)] = k
-        self.counts = np.zeros((len(begins), 1 << _WIDTH), dtype=np.int64)
-        self.rest = np.zeros(2, dtype=np.int64)  # numbers, and what is none
-
-    def feed(self, values: Floats, allowed: Truths) -> None:
-        """Some values, and which of them count."""
-        if values.size >= _MANY:
-            given = (self.begins, self.first, self.shift, _WIDTH)
-            digit_counter()(values, allowed, *given, self.counts, self.rest)
-            return
-        known = values[allowed & ~np.isnan(values)]
-        self.rest += np.array([known.size, np.count_nonzero(allowed) - known.size])
-        begin = _key(known) >> np.uint64(self.shift)
-        digit = (begin & np.uint64((1 << _WIDTH) - 1)).astype(np.int64)
-        begin >>= np.uint64(_WIDTH)
-        for row, wanted in zip(self.counts, self.begins, strict=True):
-            row += np.bincount(digit[begin == wanted], minlength=row.size)
-
-    def add(self, other: Digits) -> None:
-        """What another part keeps."""
-        self.counts += other.counts
-        self.rest += other.rest
-
-
-def _key(values: Floats) -> NDArray[np.uint64]:
-    """Whole numbers in the order of some floats; both zeros are the same one."""
-    bits = (values + 0.0).view(np.uint64)
-    sign = np.uint64(1 << 63)
-    return np.where(bits & sign, ~bits, bits | sign)
-
-
-def _value(key: int) -> float:
-    """The float of a key."""
-    bits = key ^ (1 << 63) if key >> 63 else key ^ ((1 << 64) - 1)
-    return float(np.uint64(bits).view(np.float64))
+#: Most bins.
+_BINS = 1 << 20
 
 
 def quantiles(source: Values, q: float | Sequence[float]) -> xr.Dataset:
@@ -153,13 +53,13 @@ def quantiles(source: Values, q: float | Sequence[float]) -> xr.Dataset:
     begins, before = [0] * len(shares), [0] * len(shares)
     ranks: list[int] = []
     rest = np.zeros(2, dtype=np.int64)
-    lowest, highest = _key(np.array([-math.inf, math.inf])).tolist()  # beyond them lies NaN
-    for shift in range(64 - _WIDTH, -1, -_WIDTH):
+    lowest, highest = key_of(np.array([-math.inf, math.inf])).tolist()  # beyond them lies NaN
+    for shift in range(64 - WIDTH, -1, -WIDTH):
         distinct = sorted(set(begins))
         wanted = np.array(distinct, dtype=np.uint64)
-        open_ = 1 << (shift + _WIDTH)
+        open_ = 1 << (shift + WIDTH)
         ends = [(max(b * open_, lowest), min((b + 1) * open_ - 1, highest)) for b in distinct]
-        within = [(_value(low), _value(high)) for low, high in ends]
+        within = [(value_of(low), value_of(high)) for low, high in ends]
         first = not ranks
 
         def make(wanted: NDArray[np.uint64] = wanted, shift: int = shift) -> Digits:
@@ -177,8 +77,8 @@ def quantiles(source: Values, q: float | Sequence[float]) -> xr.Dataset:
             row = sums[distinct.index(begins[k])]
             digit = int(np.searchsorted(row, rank - before[k]))
             before[k] += int(row[digit - 1]) if digit else 0
-            begins[k] = (begins[k] << _WIDTH) + digit
-    values = np.array([_value(key) for key in begins])
+            begins[k] = (begins[k] << WIDTH) + digit
+    values = np.array([value_of(key) for key in begins])
     name = source.text if source.row is not None else OBJECTIVE
     attributes = {"definition": "inverse of the distribution function", **_told(source, rest)}
     return assemble(
@@ -267,7 +167,7 @@ def _edges(source: Values, bins: Any) -> Floats:
     if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
         if not 1 <= bins <= _BINS:
             raise DseError(f"bins = {bins}: expected from 1 to {_BINS:,} bins, or their edges")
-        found = source.gather(_Range)
+        found = source.gather(Range)
         if found.low > found.high:
             raise nothing(source)
         half = np.linspace(found.low / 2, found.high / 2, int(bins) + 1)  # the span may be infinite

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = [
+    "P",
     "SMALL",
+    "Bounds",
     "Floats",
     "GridValues",
     "Part",
@@ -36,6 +38,7 @@ __all__ = [
     "Truths",
     "Values",
     "conditions_of",
+    "fed",
     "nothing",
     "pieces",
 ]
@@ -56,6 +59,12 @@ class Part(Protocol):
 
     def add(self, other: Self) -> None:
         """What another part keeps."""
+
+    def take(self, low: Floats, high: Floats, points: NDArray[np.int64]) -> Truths:
+        """Of which blocks it needs no values, only between which numbers they lie; these it takes.
+
+        ``points`` says how many points of a block count, 0 where that is not known.
+        """
 
 
 P = TypeVar("P", bound=Part)
@@ -112,7 +121,7 @@ class GridValues:
             value = constant(where(both(*failed), value, math.nan))
         nodes = [value, grid.feasible_node(key)] if grid.conditions else [value]
         if math.prod(grid.shape(dims)) <= SMALL:
-            yield _fed(make(), grid.evaluate(nodes, key, dims))
+            yield fed(make(), grid.evaluate(nodes, key, dims))
             return
         kinds = ["float", "bool"][: len(nodes)]
         ready = prepare(grid, key, dims, list(zip(nodes, kinds, strict=True)))
@@ -168,20 +177,23 @@ class TableValues:
             arrays = {name: table.over(name, self.dims) for name in references(self.node)}
             with np.errstate(all="ignore"):
                 values = interpret_all((self.node,), arrays)[0]
-            _fed(whole, [values, table.holds(self.dims)])
+            fed(whole, [values, table.holds(self.dims)])
         return whole
 
 
-def _fed(part: P, arrays: Sequence[Any]) -> P:
+def fed(part: P, arrays: Sequence[Any]) -> P:
     """A part that knows the values of the first array where the second, if any, is true."""
     values, allowed = arrays[0], arrays[1] if len(arrays) > 1 else True
     shape = np.broadcast_shapes(np.shape(values), np.shape(allowed))
-    given = ((values, np.float64), (allowed, np.bool_))
-    flat = (np.broadcast_to(np.asarray(a, dtype=kind), shape).reshape(-1) for a, kind in given)
-    part.feed(
-        *(np.require(a, requirements=["C", "W"]) for a in flat)
-    )  # as compiled code takes them
+    part.feed(_flat(values, np.float64, shape), _flat(allowed, np.bool_, shape))
     return part
+
+
+def _flat(array: Any, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array of some shape as one row, as compiled code takes it; no copy where it is one."""
+    given: NDArray[Any] = np.asarray(array, dtype=kind)
+    whole = given if given.shape == shape else np.broadcast_to(given, shape)
+    return np.require(whole.reshape(-1), requirements=["C", "W"])
 
 
 def nothing(source: Values) -> InfeasibleError:

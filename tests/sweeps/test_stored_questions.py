@@ -79,6 +79,7 @@ WHERE: dict[str, list[str]] = {
         "cs_throughput * 2 > intensity",
         "threads != 32",
         "ms_throughput > 9",
+        "ms_throughput / intensity < 0.03 and 400 <= mem_latency",
     ],
     "machines, rules broken in parts": [
         "time <= 20 ms",
@@ -86,6 +87,7 @@ WHERE: dict[str, list[str]] = {
         "active_sms <= 12",
         "case == 1",
         "mwp * 2 > occupancy",
+        "4 <= active_sms and time * occupancy <= 5 ms",
     ],
     "ties everywhere": [
         "ms_throughput >= 0.25",
@@ -168,6 +170,8 @@ def questions(draw: st.DrawFn) -> tuple[str, bool, dict[str, Any]]:
     return name, draw(st.booleans()), question
 
 
+SHARES: list[Any] = [0, 0.5, [0.1, 0.5, 0.9, 1], [0.25, 0.25]]
+
 SLOW = settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -194,6 +198,38 @@ def test_the_front_is_that_of_a_full_scan(data: st.DataObject) -> None:
     question["where"] = data.draw(st.lists(st.sampled_from(WHERE[name]), max_size=1))
     found = answered(lambda **q: dse.pareto(path, **q), **question)
     assert found == answered(lambda **q: dse.pareto(memory, **q), **question)
+
+
+@SLOW
+@given(st.data())
+def test_counts_are_those_of_a_full_scan(data: st.DataObject) -> None:
+    """How many, in which bins, and quantiles: with fewer blocks read than there are."""
+    name = data.draw(st.sampled_from(sorted(SPECS)))
+    path, memory = made(name, data.draw(st.booleans()))
+    quantity = data.draw(st.sampled_from(GOALS[name]))
+    where = data.draw(st.lists(st.sampled_from(WHERE[name]), max_size=2, unique=True))
+    asks: list[tuple[Any, dict[str, Any]]] = [
+        (dse.count, {}),
+        (dse.histogram, {"quantity": quantity, "bins": data.draw(st.integers(1, 30))}),
+        (dse.histogram, {"quantity": quantity, "bins": [-1, 0, 0.3, 1, 20, 700]}),
+        (dse.quantiles, {"quantity": quantity, "q": data.draw(st.sampled_from(SHARES))}),
+    ]
+    for ask, given_ in asks:
+        question = {**given_, "where": where}
+        found = answered(lambda ask=ask, **q: ask(path, **q), **question)
+        assert found == answered(lambda ask=ask, **q: ask(memory, **q), **question), question
+
+
+def test_counts_read_little() -> None:
+    path, memory = made("machines, rules broken in parts", True)
+    sizes = memory.sizes
+    for ask, given_ in (
+        (dse.histogram, {"quantity": "active_sms", "bins": [0, 6.5, 40]}),
+        (dse.quantiles, {"quantity": "time", "q": 0.01}),
+    ):
+        found = ask(path, **given_)
+        assert 0 < found.attrs["points_skipped"] <= np.prod(list(sizes.values())), ask
+    assert int(dse.count(str(path)).points) == np.prod(list(sizes.values()))
 
 
 @settings(max_examples=30, deadline=None)

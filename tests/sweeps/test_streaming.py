@@ -22,12 +22,13 @@ import sweeps.run
 import sweeps.scan
 import sweeps.store.layout
 import sweeps.streaming.counting
+import sweeps.streaming.parts
 import sweeps.streaming.spread
 import sweeps.streaming.tiles
 import sweeps.streaming.values
 from dse import DseError, Study
 from sweeps.streaming.enclosures import Enclosures, boxes
-from sweeps.streaming.spread import Bins, Digits
+from sweeps.streaming.parts import Bins, Digits
 from sweeps.tiling import Tiling
 from symbolic.errors import InfeasibleError
 from symbolic.ops import reference
@@ -117,7 +118,7 @@ def tiled() -> Iterator[None]:
         patch.setattr(sweeps.streaming.counting, "SMALL", 0)
         patch.setattr(sweeps.streaming.counting, "_TILE", 3)
         patch.setattr(sweeps.streaming.tiles, "_WORTH", 1)
-        patch.setattr(sweeps.streaming.spread, "_MANY", 2)
+        patch.setattr(sweeps.streaming.parts, "_MANY", 2)
         patch.setattr(sweeps.emit, "_BEARABLE", 2)
         yield
 
@@ -339,7 +340,7 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
         parts = [Bins(limits), Bins(limits)]
         for many, part in zip((0, 10**9), parts, strict=True):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(sweeps.streaming.spread, "_MANY", many)
+                patch.setattr(sweeps.streaming.parts, "_MANY", many)
                 part.feed(
                     np.array(values, dtype=float), np.array(allowed[: len(values)], dtype=bool)
                 )
@@ -355,14 +356,14 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
 def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[int]) -> None:
     array = np.array(values, dtype=float)
     allowed = np.arange(array.size) % 3 != 0
-    keys = sweeps.streaming.spread._key(array[allowed])[:2].tolist()
+    keys = sweeps.streaming.parts.key_of(array[allowed])[:2].tolist()
     known = np.array(sorted({key >> (shift + 16) for key in keys} | {*begins}), dtype=np.uint64)
     if shift == 48:
         known = np.zeros(1, dtype=np.uint64)
     parts = [Digits(known, shift), Digits(known, shift)]
     for many, part in zip((0, 10**9), parts, strict=True):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sweeps.streaming.spread, "_MANY", many)
+            patch.setattr(sweeps.streaming.parts, "_MANY", many)
             part.feed(array, allowed)
     assert np.array_equal(parts[0].counts, parts[1].counts)
     assert parts[0].rest.tolist() == parts[1].rest.tolist()
@@ -370,8 +371,8 @@ def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[i
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1))
 def test_keys_are_in_the_order_of_floats(values: list[float]) -> None:
-    keys = sweeps.streaming.spread._key(np.array(values))
-    assert [sweeps.streaming.spread._value(int(key)) for key in keys] == values
+    keys = sweeps.streaming.parts.key_of(np.array(values))
+    assert [sweeps.streaming.parts.value_of(int(key)) for key in keys] == values
     for a, b in itertools.pairwise(range(len(values))):
         assert (keys[a] < keys[b]) == (values[a] < values[b])
 
