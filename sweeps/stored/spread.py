@@ -16,7 +16,7 @@ from sweeps.stored.question import Question
 from sweeps.stored.reader import Stored
 from sweeps.streaming.counting import product_of, told
 from sweeps.streaming.tiles import Skipped
-from sweeps.streaming.values import Bounds, P, conditions_of, fed
+from sweeps.streaming.values import AnyPart, Bounds, conditions_of, fed
 from symbolic.expression import parse_condition
 from symbolic.node import conjuncts
 from symbolic.ops import Node, reference, references
@@ -40,7 +40,7 @@ class StoredValues:
         self.attributes = dict(ds[text].attrs) if self.row is not None else {"long_name": text}
         self.skipped = Skipped()
 
-    def gather(self, make: Callable[[], P], within: Bounds | None = None) -> P:
+    def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
         """See :class:`sweeps.streaming.values.Values`."""
         question, whole, before = self.question, make(), self.question.read
         (low,), (high,) = question.lower, question.upper
@@ -53,7 +53,7 @@ class StoredValues:
         first = np.unique(np.array(ends, dtype=np.int64))
         seen = 0
 
-        def work(numbers: NDArray[np.int64], length: int) -> P:
+        def work(numbers: NDArray[np.int64], length: int) -> AnyPart:
             part, (values, holds) = make(), question.looked(numbers, length)
             whole = (numbers.size, *question.shape(list(question.axes), length))
             alike = np.shape(values[0]) == whole

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = [
-    "P",
     "SMALL",
+    "AnyPart",
     "Bounds",
     "Floats",
     "GridValues",
@@ -67,7 +67,7 @@ class Part(Protocol):
         """
 
 
-P = TypeVar("P", bound=Part)
+AnyPart = TypeVar("AnyPart", bound=Part)
 
 
 class Values(Protocol):
@@ -81,7 +81,7 @@ class Values(Protocol):
     attributes: dict[str, Any]
     skipped: Skipped
 
-    def gather(self, make: Callable[[], P], within: Bounds | None = None) -> P:
+    def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
         """What a part keeps of all values; it may be spared those outside of some bounds."""
 
 
@@ -102,7 +102,7 @@ class GridValues:
         self.attributes = describe(grid, text) if self.row is not None else {"long_name": text}
         self.skipped = Skipped()
 
-    def gather(self, make: Callable[[], P], within: Bounds | None = None) -> P:
+    def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
         """See :class:`Values`."""
         plain = [dim for dim in self.dims if dim not in self.grid.switch_axes]
         whole, self.skipped = make(), Skipped()
@@ -112,8 +112,8 @@ class GridValues:
         return whole
 
     def _parts(
-        self, key: tuple[str, ...], dims: Sequence[str], make: Callable[[], P], within: Any
-    ) -> Iterator[P]:
+        self, key: tuple[str, ...], dims: Sequence[str], make: Callable[[], AnyPart], within: Any
+    ) -> Iterator[AnyPart]:
         grid = self.grid
         graph = grid.graphs[key]
         value = substitute(self.node, {name: graph.flat(name) for name in references(self.node)})
@@ -128,7 +128,7 @@ class GridValues:
         compiled(ready.nest)
         tiling = ready.tiling(PIECE)
 
-        def work(numbers: NDArray[np.int64]) -> P:
+        def work(numbers: NDArray[np.int64]) -> AnyPart:
             part, most = make(), tiling.bounds(0)[2]
             values, allowed = np.empty(most), np.ones(most, dtype=bool)
             for number in numbers.tolist():
@@ -169,7 +169,7 @@ class TableValues:
         self.attributes = dict(ds[text].attrs) if self.row is not None else {"long_name": text}
         self.skipped = Skipped()
 
-    def gather(self, make: Callable[[], P], within: Bounds | None = None) -> P:
+    def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
         """See :class:`Values`; everything is read."""
         whole = make()
         for part in pieces(self.ds[self.names], self.dims):
@@ -181,7 +181,7 @@ class TableValues:
         return whole
 
 
-def fed(part: P, arrays: Sequence[Any]) -> P:
+def fed(part: AnyPart, arrays: Sequence[Any]) -> AnyPart:
     """A part that knows the values of the first array where the second, if any, is true."""
     values, allowed = arrays[0], arrays[1] if len(arrays) > 1 else True
     shape = np.broadcast_shapes(np.shape(values), np.shape(allowed))
