@@ -124,9 +124,10 @@ def open(  # noqa: A001
 
 def export(ds: xr.Dataset, path: str | Path) -> Path:
     """Write a Dataset as ``.zarr``, ``.nc``, ``.csv`` or ``.parquet``; see :func:`open`."""
+    from dse.given import a_dataset, a_place
     from sweeps.export import export as write
 
-    return write(ds, path)
+    return write(a_dataset(ds), a_place(path, "path"))
 
 
 def optimum(
@@ -228,9 +229,11 @@ def disagreement(
     >>> found.best_active_sms.values.tolist(), float(found.regret.max())
     ([30, 30], 1.0)
     """
+    from dse.given import a_dataset
     from sweeps.answers import one_goal, texts_of
     from sweeps.differences import dataset_disagreement, flag_names
 
+    ds = a_dataset(ds)
     named = minimize is not None or maximize is not None
     if not named and "time" in ds:
         minimize, named = "time", True
@@ -247,7 +250,9 @@ def best_config(best: xr.Dataset) -> dict[str, Any]:
 
     A winner of rank 1 is taken where the Dataset ranks several.
     """
-    if "rank" in best.sizes:
+    from dse.given import a_dataset
+
+    if "rank" in a_dataset(best, "best").sizes:
         best = best.isel(rank=0)
     if best.sizes:
         from symbolic.errors import DseError

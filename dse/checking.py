@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.given import a_place
 from dse.runner import attributes_of, belongs, stored_identity
 from dse.study import Study
 from symbolic.errors import DseError
@@ -59,7 +60,7 @@ def verify(
     from sweeps.store.swap import settle
     from sweeps.store.verify import verify as compare
 
-    medium = medium_of(store)
+    medium = medium_of(a_place(store))
     settle(medium)
     study, expand = rebuilt(store, study=study)
     layout = Layout(study.grid(), expand=expand)

@@ -44,11 +44,11 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     """
     from dataclasses import replace
 
-    from sweeps.answers import texts_of
+    from dse.given import a_dataset, some_outputs
     from sweeps.derived import with_derived
 
-    study = study_of(ds)
-    names = tuple(n for n in texts_of(outputs, "outputs") if n not in ds.variables)
+    study = study_of(a_dataset(ds))
+    names = tuple(n for n in some_outputs(outputs) if n not in ds.variables)
     if not names:
         return ds
     grid = replace(study, outputs=names, best=None).grid()

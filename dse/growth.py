@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dse.checking import axis_of, rebuilt, told
+from dse.given import a_place, some_outputs
 from dse.runner import attributes_of, belongs, stored_identity
 from dse.study import Study
 from symbolic.errors import DseError
@@ -177,15 +178,14 @@ def add(
     DseError
         The store is not finished, its model or values have changed since, or no such quantity.
     """
-    from sweeps.answers import texts_of
     from sweeps.export import open_dataset
     from sweeps.store.medium import medium_of
     from sweeps.store.swap import settle
 
-    medium = medium_of(store)
+    medium = medium_of(a_place(store))
     settle(medium)
     whole, expand = rebuilt(store, study=study)
-    names = texts_of(outputs, "outputs")
+    names = some_outputs(outputs)
     more = tuple(name for name in names if name not in whole.grid().outputs)
     if more:
         larger = replace(whole, outputs=(*whole.grid().outputs, *more), best=None)

@@ -175,6 +175,7 @@ def _with(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 
 def source_of(ds: xr.Dataset | str | Path) -> tuple[xr.Dataset, Stored | None]:
     """The Dataset, and the finished store in which it lies, as it was opened."""
+    from dse.given import a_dataset
     from sweeps.stored.reader import origin, stored
 
     if isinstance(ds, (str, Path)):
@@ -182,7 +183,7 @@ def source_of(ds: xr.Dataset | str | Path) -> tuple[xr.Dataset, Stored | None]:
 
         store = stored(ds) if str(ds).rstrip("/").endswith(".zarr") else None
         return (opened(ds), None) if store is None else (store.ds, store)
-    place = origin(ds)
+    place = origin(a_dataset(ds))
     return ds, None if place is None else stored(place)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dse.given import of_a_store
 from sweeps.progress import Progress
 from sweeps.run import compute
 from symbolic.errors import DseError
@@ -154,11 +155,8 @@ def run(
     watch: Watch | None = None,
 ) -> Outcome:
     """See :meth:`dse.Study.run`; ``watch`` is whose best value the progress tells."""
-    if store is None and (client is not None or workers is not None):
-        raise DseError(
-            "workers write their tiles into a store, and none is given: give store='OUT.zarr' "
-            "(--store)"
-        )
+    flags = {"expand": expand, "fresh": fresh, "extend": extend}
+    of_a_store(store, client=client, workers=workers, **flags)
     from dse.progress import Meter
 
     meter = Meter() if progress is True else None
@@ -169,8 +167,7 @@ def run(
         from sweeps.cluster.opened import opened
 
         with opened(client, workers) as crew:
-            asked = {"expand": expand, "fresh": fresh, "extend": extend}
-            return _stored(study, _ending(store), listener, watch, crew, **asked)
+            return _stored(study, _ending(store), listener, watch, crew, **flags)
     finally:
         if meter is not None:
             meter.close()

@@ -16,6 +16,7 @@ __all__ = [
     "UnitError",
     "UnknownEntryError",
     "UnknownNameError",
+    "UnreachableError",
     "nearest",
 ]
 
@@ -66,6 +67,10 @@ class InfeasibleError(DseError):
 
 class OutOfTimeError(InfeasibleError):
     """No point that satisfies them was found in the time given."""
+
+
+class UnreachableError(DseError):
+    """A URL that does not answer, or may not be used."""
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

@@ -46,7 +46,8 @@ __all__ = ["main"]
     epilog="""\b
 Exit status:
   0    done (also: nothing to do, the store of this study is finished)
-  1    failed: no point is feasible, a file cannot be written, memory does not suffice
+  1    failed: no point is feasible, a file cannot be written, a URL does not answer, memory
+       does not suffice, a store is damaged
   2    misused: a wrong option, study, name, unit or input file; a store of another study
   130  interrupted (143: terminated); no unfinished file stands under the name of a result
 

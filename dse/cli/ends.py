@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from stochastic.errors import LawError
-from symbolic.errors import DseError, InfeasibleError
+from symbolic.errors import DseError, InfeasibleError, UnreachableError
 
 __all__ = ["Commands", "Misused", "reading"]
 
@@ -83,7 +83,8 @@ class Commands(click.Group):
             click.echo(f"{said}: {told}", err=True)
             ctx.exit(128 + number)
         except (DseError, LawError) as error:
-            failed = isinstance(error, InfeasibleError) or isinstance(error.__cause__, OSError)
+            failed = isinstance(error, (InfeasibleError, UnreachableError))
+            failed = failed or isinstance(error.__cause__, OSError)
             raise (_Failed if failed else Misused)(str(error)) from error
         except ValueError as error:
             if "checksum do not match" not in str(error):  # by zarr, of a chunk it reads
@@ -104,8 +105,10 @@ class Commands(click.Group):
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """What is wrong with an input is misuse, whatever its cause."""
+    """What is wrong with an input is misuse, whatever its cause, if it can be reached."""
     try:
         yield
+    except UnreachableError:
+        raise
     except (DseError, LawError) as error:
         raise Misused(str(error)) from error

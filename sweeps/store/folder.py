@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -59,7 +60,7 @@ class Folder:
         """What stands under a key."""
         try:
             return (self._place / key).read_bytes()
-        except NotADirectoryError as error:
+        except (NotADirectoryError, IsADirectoryError) as error:
             raise FileNotFoundError(*error.args) from None
 
     def stamp(self, key: str) -> Any:
@@ -68,6 +69,8 @@ class Folder:
             found = os.stat(self._place / key)
         except NotADirectoryError as error:
             raise FileNotFoundError(*error.args) from None
+        if stat.S_ISDIR(found.st_mode):
+            raise FileNotFoundError(f"{key} is a folder")
         return found.st_ino, found.st_mtime_ns, found.st_size
 
     def put(self, key: str, data: bytes, *, wait: bool = True) -> None:
@@ -104,6 +107,8 @@ class Folder:
                 appender.finish()
                 if wait:
                     os.fsync(file.fileno())
+            if path.is_dir() and not path.is_symlink():  # no file of a store is one
+                shutil.rmtree(path)
             beside.replace(path)
         except BaseException:
             with suppress(OSError):

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from sweeps.failing import reason_of
-from symbolic.errors import DseError
+from symbolic.errors import DseError, UnreachableError
 
 __all__ = ["Objects"]
 
@@ -46,13 +46,15 @@ class Objects:
             raise
         except OSError as error:
             above = self._name.rpartition("/")[0]
-            raise DseError(f"{above} cannot be reached: {error}") from error
+            raise UnreachableError(f"{above} cannot be reached: {error}") from error
 
     def exists(self) -> bool:
         """Whether any object is there."""
         with self._reached():
             self.fs.invalidate_cache()
-            return bool(self.fs.exists(self._root))
+            if self.fs.exists(self._root):
+                return True
+        return bool(self.sizes(""))  # what does not answer may be said not to exist
 
     def get(self, key: str) -> bytes:
         """An object."""

@@ -1,0 +1,84 @@
+"""What is given to the public functions: of the kind they expect, or one clear error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["a_dataset", "a_place", "of_a_store", "some_outputs"]
+
+
+def a_dataset(given: Any, what: str = "ds") -> xr.Dataset:
+    """What was given, which must be a Dataset.
+
+    >>> a_dataset(None)
+    Traceback (most recent call last):
+    symbolic.errors.DseError: ds = None: expected a Dataset, as dse.open and Study.run give it
+    """
+    import xarray as xr
+
+    if isinstance(given, xr.Dataset):
+        return given
+    from dse.study import Study
+
+    shown = f"a {type(given).__name__}" if isinstance(given, Study) else _shown(given)
+    raise DseError(f"{what} = {shown}: expected a Dataset, as dse.open and Study.run give it")
+
+
+def a_place(given: Any, what: str = "store") -> str | Path:
+    """What was given, which must be a path or URL with a name.
+
+    >>> a_place(".")
+    Traceback (most recent call last):
+    symbolic.errors.DseError: store = '.': expected a path or URL, such as 'out.zarr'
+    """
+    if isinstance(given, (str, Path)) and ("://" in str(given) or Path(given).name):
+        return given
+    raise DseError(f"{what} = {_shown(given)}: expected a path or URL, such as 'out.zarr'")
+
+
+def of_a_store(store: Any, *, client: Any, workers: Any, **asked: bool) -> None:
+    """Raise where a run is asked what only that of a store can do, or neither True nor False."""
+    for what, value in asked.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise DseError(f"{what} = {_shown(value)}: expected True or False")
+    if store is not None:
+        return
+    if client is not None or workers is not None:
+        raise DseError(
+            "workers write their tiles into a store, and none is given: give store='OUT.zarr' "
+            "(--store)"
+        )
+    for what in ("fresh", "extend"):
+        if asked[what]:
+            raise DseError(
+                f"{what} (--{what}) is of a store, and none is given: give store='OUT.zarr' "
+                "(--store)"
+            )
+
+
+def some_outputs(given: Any) -> tuple[str, ...]:
+    """The names that were given, one at least.
+
+    >>> some_outputs("time"), some_outputs(["time", "power"])
+    (('time',), ('time', 'power'))
+    """
+    from sweeps.answers import texts_of
+
+    names = texts_of(given, "outputs")
+    if not names:
+        raise DseError(f"outputs = {_shown(given)}: name at least one quantity of the model")
+    return names
+
+
+def _shown(given: Any) -> str:
+    """A value in few words."""
+    text = " ".join(repr(given).split())
+    return text if len(text) <= 60 else f"{text[:40]} ... (a {type(given).__name__})"
