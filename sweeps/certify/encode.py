@@ -40,7 +40,7 @@ def encoded(problem: Problem) -> Tape:
     _order(problem, nodes, ops, args)
     _twins(problem, number, args)
     value, musts = _conditions(problem, number)
-    atoms, choices = _choices(problem, number, set(musts), number[id(problem.root)])
+    atoms, choices = _choices(problem, number, ops, set(musts))
     leaves = _Leaves(problem, number, len(nodes))
     return Tape(
         ops=ops,
@@ -113,17 +113,18 @@ def _conditions(problem: Problem, number: dict[int, int]) -> tuple[int, list[int
 
 
 def _choices(
-    problem: Problem, number: dict[int, int], musts: set[int], root: int
+    problem: Problem, number: dict[int, int], ops: NDArray[np.int64], musts: set[int]
 ) -> tuple[list[int], NDArray[np.int64]]:
     """The comparisons, minima and maxima that may be supposed, and the choices they decide."""
     supposed: set[int] = set()
     under: dict[int, set[int]] = {}
+    root = number[id(problem.root)]
     for node in problem.steps:
         k = number[id(node)]
         if node.op in ("minimum", "maximum"):
             supposed.add(k)
         elif node.op == "where" and k != root:
-            under[k] = _tests(problem, number, node)
+            under[k] = _tests(problem, number, ops, node)
             supposed |= under[k]
     atoms = sorted(supposed - musts)
     place = {k: m for m, k in enumerate(atoms)}
@@ -135,7 +136,9 @@ def _choices(
     return atoms, choices
 
 
-def _tests(problem: Problem, number: dict[int, int], node: Node) -> set[int]:
+def _tests(
+    problem: Problem, number: dict[int, int], ops: NDArray[np.int64], node: Node
+) -> set[int]:
     """The comparisons on which a choice depends, those of the cases it asks for included."""
     found: set[int] = set()
     seen: set[int] = set()
@@ -147,8 +150,8 @@ def _tests(problem: Problem, number: dict[int, int], node: Node) -> set[int]:
         seen.add(id(test))
         if test.op in _JOINS:
             stack.extend(test.args)
-        elif test.op in ("less", "less_equal"):
-            found.add(number[id(test)])
+        elif ops[number[id(test)]] in (CODES["less"], CODES["less_equal"]):
+            found.add(number[id(test)])  # one that was an equality included
         elif test.op == "equal":
             stack.extend(w.args[0] for w in walk(test.args) if w.op == "where")
     return found

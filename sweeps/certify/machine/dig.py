@@ -56,7 +56,11 @@ def dig(
     weights, low = np.zeros((3, 2, leaves)), np.zeros(dims)
     at = np.zeros((2, dims), dtype=np.int64)
     loss, other = np.zeros(steps), np.zeros(steps)
-    plane = (wide, deep, ends, weights, low, at, loss, other)
+    spot = (
+        *(lo.copy(), hi.copy(), und.copy(), up.copy(), dn.copy(), loose.copy(), alias.copy()),
+        *(ranks.copy(), np.zeros(steps, dtype=np.int8)),
+    )
+    plane = (wide, deep, ends, weights, low, at, loss, other, spot)
     first, last = np.zeros(dims, dtype=np.int64), np.zeros(dims, dtype=np.int64)
     one, two = np.zeros(dims, dtype=np.int64), np.zeros(dims, dtype=np.int64)
     forced = np.zeros(steps, dtype=np.int8)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sweeps.certify.machine.along import along, cut, least
-from sweeps.certify.machine.enclose import MAXIMUM, ONE, enclose
+from sweeps.certify.machine.enclose import MAXIMUM, ONE, SUB, enclose
 from sweeps.certify.machine.jit import jitted
 from sweeps.certify.machine.relax import relax, signed
 
@@ -31,7 +31,7 @@ def _bounded(
     first breaks it.
     """
     lo, hi, und = state[0], state[1], state[2]
-    wide, deep, ends, weights, low, at, loss, other = plane
+    wide, deep, ends, weights, low, at, loss, other, spot = plane
     v, root = tape.value[0], tape.value[1]
     table = (tape.axis_leaves, tape.leaves, tape.numbers, tape.logs)
     steps_of, args, musts_of, atoms_of = tape.leaves, tape.args, tape.musts, tape.atoms
@@ -67,6 +67,12 @@ def _bounded(
                     a, b = b, a
             if und[a] or und[b] or hi[a] <= lo[b]:
                 continue
+            if lo[b] == 0 == hi[b] and ops[a] == SUB:  # x - y against 0 is x against y
+                a, b = args[a, 0], args[a, 1]
+            elif lo[a] == 0 == hi[a] and ops[b] == SUB:
+                a, b = args[b, 1], args[b, 0]
+            if und[a] or und[b]:
+                continue
             row, top = 1, max(a, b)
             if signed(lo[a], hi[a], False) > 0 and signed(lo[b], hi[b], False) > 0:
                 deep[a] += 1.0
@@ -76,7 +82,9 @@ def _bounded(
                 wide[b] -= 1.0
         if c < 0:
             loss[:] = 0.0
-        over, size = relax(tape, top, lo, hi, und, forced, wide, deep, loss if c < 0 else other)
+        over, size = relax(
+            tape, top, lo, hi, und, forced, wide, deep, loss if c < 0 else other, spot[0]
+        )
         if not over > -INF:
             continue
         for k in range(leaves):
@@ -153,6 +161,15 @@ def _bounded(
 
 
 @jitted
+def _middle(tape: Any, first: Any, last: Any, at: Any, spot: Any) -> Any:
+    """The steps at the middle of a box, where curves are touched."""
+    for axis in range(first.size):
+        at[1, axis] = (first[axis] + last[axis]) // 2
+    lo, hi, und, up, dn, loose, alias, ranks, nothing = spot
+    enclose(tape, at[1], at[1], nothing, lo, hi, und, up, dn, loose, alias, ranks)
+
+
+@jitted
 def look(
     tape: Any, first: Any, last: Any, forced: Any, limit: Any, state: Any, plane: Any, turns: Any
 ) -> Any:
@@ -182,6 +199,7 @@ def look(
                 points *= last[axis] - first[axis] + 1
             if points < before and turn < turns - 1:
                 continue
+        _middle(tape, first, last, plane[5], plane[8])
         bound = max(bound, _bounded(tape, first, last, forced, limit, state, plane, turns > 0))
         points = 1.0
         for axis in range(dims):

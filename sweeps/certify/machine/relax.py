@@ -38,6 +38,8 @@ __all__ = ["relax", "signed"]
 INF = math.inf
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 _SMALL, _LARGE = 1e-280, 1e280
+#: Up to what ratio a difference is too near to 0 for its logarithm to be told from both.
+_NEAR = 1.0001
 
 
 @jitted
@@ -58,16 +60,23 @@ def _softplus(t: Any) -> Any:
 
 
 @jitted
-def _least_of(tl: Any, th: Any, weight: Any, least: Any) -> Any:
-    """For the lesser (or greater) of two steps that differ by t: share of the first, constant."""
-    if not least:  # the greater of a and b is b - the lesser of (b - a, 0) ... mirrored
-        share, rest = _least_of_pair(-th, -tl, -weight)
-        return share, -rest
-    return _least_of_pair(tl, th, weight)
+def _gap(t: Any) -> Any:
+    return math.log(-math.expm1(-t))
 
 
 @jitted
-def _least_of_pair(tl: Any, th: Any, weight: Any) -> Any:
+def _least_of(tl: Any, th: Any, weight: Any, least: Any, about: Any) -> Any:
+    """For the lesser (or greater) of two steps that differ by t: share of the first, constant."""
+    if about != about:
+        about = tl + th
+    if not least:  # the greater of a and b is b - the lesser of (b - a, 0) ... mirrored
+        share, rest = _least_of_pair(-th, -tl, -weight, -about)
+        return share, -rest
+    return _least_of_pair(tl, th, weight, about)
+
+
+@jitted
+def _least_of_pair(tl: Any, th: Any, weight: Any, about: Any) -> Any:
     """min(t, 0) against share * t + rest: below it for weights above zero, above it for others."""
     if th <= 0:
         return 1.0, 0.0
@@ -76,28 +85,43 @@ def _least_of_pair(tl: Any, th: Any, weight: Any) -> Any:
     if weight > 0:
         share = -tl / (th - tl)
         return share, tl * (1.0 - share)
-    return (1.0, 0.0) if -tl > th else (0.0, 0.0)
+    return (1.0, 0.0) if about < 0 else (0.0, 0.0)
 
 
 @jitted
-def _product(al: Any, ah: Any, bl: Any, bh: Any, weight: Any) -> Any:
+def _product(al: Any, ah: Any, bl: Any, bh: Any, weight: Any, x: Any, y: Any) -> Any:
     """Weights on a and b, and a constant, that lie below weight * a * b (McCormick's planes)."""
     if weight > 0:
-        one = al * (bl + bh) * 0.5 + bl * (al + ah) * 0.5 - al * bl
-        two = ah * (bl + bh) * 0.5 + bh * (al + ah) * 0.5 - ah * bh
+        one = al * y + bl * x - al * bl
+        two = ah * y + bh * x - ah * bh
         if one >= two:
             return weight * bl, weight * al, -weight * al * bl
         return weight * bh, weight * ah, -weight * ah * bh
-    one = al * (bl + bh) * 0.5 + bh * (al + ah) * 0.5 - al * bh
-    two = ah * (bl + bh) * 0.5 + bl * (al + ah) * 0.5 - ah * bl
+    one = al * y + bh * x - al * bh
+    two = ah * y + bl * x - ah * bl
     if one <= two:
         return weight * bh, weight * al, -weight * al * bh
     return weight * bl, weight * ah, -weight * ah * bl
 
 
 @jitted
+def _near(x: Any, low: Any, high: Any) -> Any:
+    """The magnitude of a value, drawn into a range above 0; about its middle for no number."""
+    return min(max(abs(x), low), high) if x == x else math.sqrt(low * high)
+
+
+@jitted
 def relax(
-    tape: Any, top: Any, lo: Any, hi: Any, und: Any, forced: Any, wide: Any, deep: Any, loss: Any
+    tape: Any,
+    top: Any,
+    lo: Any,
+    hi: Any,
+    und: Any,
+    forced: Any,
+    wide: Any,
+    deep: Any,
+    loss: Any,
+    ref: Any,
 ) -> Any:
     """Move the weights of the steps up to ``top`` down to the leaves; the constant, and its size.
 
@@ -118,7 +142,7 @@ def relax(
         flat = op <= REFERENCE or low == high or und[n]
         a, b, told = 0, 0, n
         al, ah, bl, bh, sa, sb = 0.0, 0.0, 0.0, 0.0, 0, 0
-        to_wide, to_deep, alike, pair = False, False, False, False
+        to_wide, to_deep, alike, apart, pair = False, False, False, False, False
         found = 0.0
         if not flat:
             a, b = args[n, 0], args[n, 1]
@@ -131,12 +155,20 @@ def relax(
                     wide[a] += w
                     deep[a] += d
                     continue
-            elif forced[n] > 0 and MINIMUM <= op <= MAXIMUM:
-                a = a if forced[n] == 1 else b
-                if not und[a]:
-                    wide[a] += w
-                    deep[a] += d
-                    continue
+            elif MINIMUM <= op <= MAXIMUM:
+                pick = forced[n]
+                if not und[a] and not und[b]:
+                    if hi[a] <= lo[b]:
+                        pick = 1 if op == MINIMUM else 2
+                    elif hi[b] <= lo[a]:
+                        pick = 2 if op == MINIMUM else 1
+                if pick > 0:
+                    a = a if pick == 1 else b
+                    if not und[a]:
+                        wide[a] += w
+                        deep[a] += d
+                        continue
+                    a = args[n, 0]
             elif op == ADD and args[n, 2] >= 0:  # x + max(y - x, 0) is the larger of x and y
                 op, told, b = MAXIMUM, b, args[n, 2]
                 if forced[told] > 0:
@@ -165,7 +197,11 @@ def relax(
                     deep[b] += d
                     continue
                 alike = sa != 0 and sa == (-sb if op == SUB else sb) and not plain[n]
-                to_wide = d != 0 and not alike
+                if op == SUB and sign != 0 and sa == sign and sb == sign and not plain[n]:
+                    xl, xh = (al, ah) if sa > 0 else (-ah, -al)
+                    yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
+                    apart = xl > _NEAR * yh and yh * xl <= xh * yl
+                to_wide = d != 0 and not alike and not apart
             elif op <= DIVIDE:
                 if op != MUL and bl <= 0 <= bh:
                     flat = True
@@ -182,6 +218,7 @@ def relax(
             elif WHERE <= op <= MAXIMUM:
                 pair = True
                 to_wide = d != 0 and not (sa != 0 and sa == sb)
+                to_deep = d != 0 and not to_wide and w * sign * d < 0
             elif LOG <= op <= LOG10:
                 flat = sa <= 0
                 to_wide = d != 0
@@ -214,27 +251,41 @@ def relax(
                     slope = (highest - lowest) / (large - small)
                     found += d * min(lowest - slope * small, highest - slope * large)
                 else:
-                    slope = 2.0 / (small + large)
+                    slope = 1.0 / _near(ref[n], small, large)
                     found += d * (-math.log(slope) - 1.0)
                 w += d * slope * sign
                 d = 0.0
             else:  # the value of a logarithm: a tangent below, a chord above
                 part = w * sign
                 if part > 0:
-                    middle = 0.5 * (lowest + highest)
-                    slope = math.exp(middle)
-                    found += part * slope * (1.0 - middle)
+                    slope = _near(ref[n], small, large)
+                    found += part * slope * (1.0 - math.log(slope))
                 else:
                     slope = (large - small) / (highest - lowest) if highest > lowest else small
                     found += part * max(small - slope * lowest, large - slope * highest)
                 d += part * slope
                 w = 0.0
         if op <= SUB:
-            if d != 0:  # |a| + |b|: a weighted mean below, a chord above
+            if d != 0 and apart:  # |a| - |b|: a chord below, a tangent above
+                xl, xh = (al, ah) if sa > 0 else (-ah, -al)
+                yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
+                tl, th = math.log(xl / yh), math.log(xh / yl)
+                sl, sh = _gap(tl), _gap(th)
+                if d > 0:
+                    share = (sh - sl) / (th - tl) if th > tl else 0.0
+                    rest = min(sl - share * tl, sh - share * th)
+                else:
+                    t = math.log(_near(ref[a] / ref[b], xl / yh, xh / yl))
+                    share = 1.0 / math.expm1(t)
+                    rest = _gap(t) - share * t
+                found += d * rest
+                deep[a] += d * (1 + share)
+                deep[b] -= d * share
+            elif d != 0:  # |a| + |b|: a weighted mean below, a chord above
                 xl, xh = (al, ah) if sa > 0 else (-ah, -al)
                 yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
                 if d > 0:
-                    p, q = math.sqrt(xl * xh), math.sqrt(yl * yh)
+                    p, q = _near(ref[a], xl, xh), _near(ref[b], yl, yh)
                     share = min(max(p / (p + q), 1e-15), 1.0 - 1e-15)
                     rest = -(share * math.log(share) + (1 - share) * math.log(1 - share))
                 else:
@@ -255,7 +306,10 @@ def relax(
             else:
                 if op != MUL:
                     bl, bh = 1.0 / bh, 1.0 / bl
-                wa, wb, rest = _product(al, ah, bl, bh, w)
+                x, y = ref[a], ref[b] if op == MUL else 1.0 / ref[b]
+                x = min(max(x, al), ah) if x == x else 0.5 * (al + ah)
+                y = min(max(y, bl), bh) if y == y else 0.5 * (bl + bh)
+                wa, wb, rest = _product(al, ah, bl, bh, w, x, y)
                 wide[a] += wa
                 found += rest
                 if op == MUL:
@@ -265,9 +319,8 @@ def relax(
                     small, large = (bl, bh) if sb > 0 else (-bh, -bl)
                     lowest, highest = math.log(small), math.log(large)
                     if part > 0:
-                        middle = 0.5 * (lowest + highest)
-                        slope = math.exp(middle)
-                        found += part * slope * (1.0 - middle)
+                        slope = _near(1.0 / ref[b], small, large)
+                        found += part * slope * (1.0 - math.log(slope))
                     else:
                         slope = (large - small) / (highest - lowest) if highest > lowest else small
                         found += part * max(small - slope * lowest, large - slope * highest)
@@ -276,7 +329,10 @@ def relax(
             view = d if d != 0 else w
             least = op == MINIMUM
             tl, th = al - bh, ah - bl
+            about = ref[a] - ref[b]
             if d != 0:
+                if sa < 0:
+                    about = -about
                 if sa > 0:
                     tl, th = math.log(al / bh), math.log(ah / bl)
                 else:
@@ -289,9 +345,10 @@ def relax(
                     if d == 0 or w == 0:
                         break
                     view, least, tl, th = w, op == MINIMUM, al - bh, ah - bl
+                    about = ref[a] - ref[b]
                     if op == WHERE:
                         least = w > 0
-                share, rest = _least_of(tl, th, view, least)
+                share, rest = _least_of(tl, th, view, least, about)
                 found += view * rest
                 if tl < 0 < th:
                     loss[told] += abs(view) * (-tl * th / (th - tl))
