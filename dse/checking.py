@@ -56,14 +56,14 @@ def verify(
     """
     from sweeps.store.layout import Layout
     from sweeps.store.medium import medium_of
-    from sweeps.store.skeleton import skeleton
+    from sweeps.store.skeleton import compression_of, skeleton
     from sweeps.store.swap import settle
     from sweeps.store.verify import verify as compare
 
     medium = medium_of(a_place(store))
     settle(medium)
     study, expand = rebuilt(store, study=study)
-    layout = Layout(study.grid(), expand=expand)
+    layout = Layout(study.grid(), expand=expand, compression=compression_of(medium))
     identity = stored_identity(study, layout)
     files = skeleton(layout, attributes_of(study, expand=expand), identity)
     return compare(layout, medium, files, repair=repair, listener=listener)

@@ -100,11 +100,11 @@ def grow(
     from sweeps.store.growth import Growing, Growth
     from sweeps.store.layout import Layout
     from sweeps.store.medium import medium_of
-    from sweeps.store.skeleton import skeleton
+    from sweeps.store.skeleton import compression_of, skeleton
     from sweeps.store.swap import take_place
     from sweeps.stored.reader import Stored, stored
 
-    layout = Layout(study.grid(), expand=expand)
+    layout = Layout(study.grid(), expand=expand, compression=compression_of(medium))
     identity = stored_identity(study, layout)
     before = smaller(study, medium, expand=expand)
     if before is None:

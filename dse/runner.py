@@ -73,7 +73,8 @@ def stored_identity(study: Study, layout: Layout) -> dict[str, Any]:
     ours = attributes_of(study, expand=layout.expand)
     kept = {key: ours[key] for key in ("identity", "study", "model", "simt_dse_version")}
     chunks = {name: list(part.chunk) for part in layout.parts for name in part.outputs}
-    return kept | fingerprints(study) | {"chunks": chunks}
+    packed = {"compression": layout.compression} if layout.packed else {}
+    return kept | fingerprints(study) | {"chunks": chunks} | packed
 
 
 def belongs(medium: Medium, ours: dict[str, Any]) -> None:
@@ -152,6 +153,7 @@ def run(
     client: Any = None,
     workers: int | None = None,
     extend: bool = False,
+    compression: str | None = None,
     watch: Watch | None = None,
 ) -> Outcome:
     """See :meth:`dse.Study.run`; ``watch`` is whose best value the progress tells."""
@@ -159,6 +161,7 @@ def run(
     of_a_store(store, client=client, workers=workers, **flags)
     from dse.progress import Meter
 
+    _compressible(compression, store)
     meter = Meter() if progress is True else None
     listener = meter or (progress if callable(progress) else None)
     try:
@@ -167,10 +170,22 @@ def run(
         from sweeps.cluster.opened import opened
 
         with opened(client, workers) as crew:
-            return _stored(study, _ending(store), listener, watch, crew, **flags)
+            return _stored(study, _ending(store), listener, watch, crew, compression, **flags)
     finally:
         if meter is not None:
             meter.close()
+
+
+def _compressible(compression: str | None, store: str | Path | None) -> None:
+    from sweeps.store.layout import COMPRESSIONS
+
+    if compression is not None and compression not in COMPRESSIONS:
+        known = " or ".join(map(repr, COMPRESSIONS))
+        raise DseError(f"compression = {compression!r}: expected {known}")
+    if compression is not None and store is None:
+        raise DseError(
+            "only a store is compressed, and none is given: give store='OUT.zarr' (--store)"
+        )
 
 
 def _in_memory(study: Study, expand: bool, listener: Callable[[Progress], None] | None) -> Outcome:
@@ -203,6 +218,7 @@ def _stored(
     listener: Callable[[Progress], None] | None,
     watch: Watch | None,
     crew: Crew | None,
+    compression: str | None,
     *,
     expand: bool,
     fresh: bool,
@@ -212,16 +228,23 @@ def _stored(
     from sweeps.export import open_dataset
     from sweeps.grid import FEASIBLE
     from sweeps.store.fill import fill
-    from sweeps.store.layout import Layout
+    from sweeps.store.layout import COMPRESSIONS, Layout
     from sweeps.store.medium import medium_of
-    from sweeps.store.skeleton import skeleton
+    from sweeps.store.skeleton import compression_of, skeleton
     from sweeps.store.swap import settle
 
     medium, names = medium_of(store), study.grid().outputs
     settle(medium)
     if medium.exists() and not fresh:
         study = widened(study, medium, expand=expand)
-    layout = Layout(study.grid(), expand=expand)
+        there = compression_of(medium)
+        if compression not in (None, there):
+            raise DseError(
+                f"the chunks of {medium.name} are compressed by {there!r}, not {compression!r}: "
+                f"give no compression to continue it, or {_WAY_OUT}"
+            )
+        compression = there
+    layout = Layout(study.grid(), expand=expand, compression=compression or COMPRESSIONS[0])
     identity = stored_identity(study, layout)
     filled: Filled | None = None
     with _kept_aside(medium, fresh) as kept:

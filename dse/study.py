@@ -229,6 +229,7 @@ class Study:
         client: Any = None,
         workers: int | None = None,
         extend: bool = False,
+        compression: str | None = None,
     ) -> xr.Dataset:
         """Compute every output over the axes on which it depends.
 
@@ -254,6 +255,8 @@ class Study:
         extend : bool
             With ``store``: where it is the finished store of this study with fewer values along its
             axes, or fewer outputs, take over what it holds and compute only what is new.
+        compression : str, optional
+            With ``store``: ``"lz4"``, that of a new store, or ``"none"``; where one is, it stays.
 
         Returns
         -------
@@ -272,6 +275,7 @@ class Study:
             client=client,
             workers=workers,
             extend=extend,
+            compression=compression,
         )
         if done.failed:
             _warn(done.failed)

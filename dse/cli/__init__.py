@@ -74,6 +74,9 @@ def main() -> None:
     "--store", metavar="OUT.zarr", help="Write the dataset here; the same command continues."
 )
 @expanding
+@click.option(
+    "--compression", metavar="KIND", help="lz4 or none, of a new store; of another it stays. [lz4]"
+)
 @click.option("--fresh", is_flag=True, help="Keep what is at OUT.zarr aside and compute anew.")
 @click.option(
     "--extend", is_flag=True, help="Compute only what a smaller study at OUT.zarr does not hold."
@@ -97,6 +100,7 @@ def run(
     study: str,
     store: str | None,
     expand: bool,
+    compression: str | None,
     fresh: bool,
     extend: bool,
     workers: int | None,
@@ -132,6 +136,7 @@ def run(
             progress=listener,
             fresh=fresh,
             extend=extend,
+            compression=compression,
             client=scheduler,
             workers=workers,
             watch=best.watch(read) if best is not None else None,

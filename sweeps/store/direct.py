@@ -43,10 +43,19 @@ class Appender:
         self._page = np.empty(0, dtype=np.uint8)  # what follows the last whole page, and its place
         self._held = 0
 
-    def write(self, data: Any) -> None:
-        """Append; what follows the last whole page may be kept until :meth:`finish`."""
+    def write(self, data: Any, first: bool = False) -> None:
+        """Append; what follows the last whole page may be kept until :meth:`finish`.
+
+        What is ``first`` takes the place of as many bytes at the beginning.
+        """
         view = memoryview(data).cast("B")
-        if not (self._direct and self._past(view)):
+        if first:
+            self.finish()
+            place = 0
+            while view:
+                done = os.pwrite(self._handle, view, place)
+                place, view = place + done, view[done:]
+        elif not (self._direct and self._past(view)):
             self.finish()
             self._append(view)
 

@@ -83,16 +83,15 @@ def recorded(layout: Layout, medium: Medium) -> Iterator[tuple[Tile, dict[str, A
     sizes = {name: medium.sizes(name) for part in layout.parts for name in part.outputs}
 
     def look(tile: Tile) -> tuple[Tile, dict[str, Any] | None]:
-        part = layout.parts[tile.part]
-        for name in part.outputs:
-            held = sizes[name].get(layout.key(name, tile).rpartition("/")[2])
-            if held != layout.chunk_bytes(name, part):
-                return tile, None
+        part, record = layout.parts[tile.part], None
+        held = {n: sizes[n].get(layout.key(n, tile).rpartition("/")[2]) for n in part.outputs}
         with suppress(FileNotFoundError):
-            record = read_sealed(medium.get(f"{RECORDS}/{tile.name}"))
-            if record is not None and record["tile"] == tile.name:
-                return tile, record
-        return tile, None
+            if tile.name in there and None not in held.values():
+                record = read_sealed(medium.get(f"{RECORDS}/{tile.name}"))
+        whole = record is not None and record["tile"] == tile.name
+        for name in part.outputs:
+            whole = whole and held[name] == layout.chunk_bytes(name, part, record)
+        return tile, record if whole else None
 
     if not there:
         yield from ((tile, None) for tile in layout.tiles())

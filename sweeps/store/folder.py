@@ -23,7 +23,7 @@ _LOCK = f"{HIDDEN}/lock"
 #: The ending of what is not whole yet.
 _PART = ".part"
 
-Write = Callable[[Any], None]
+Write = Callable[..., None]
 
 
 def _durable(path: Path) -> None:
@@ -94,7 +94,10 @@ class Folder:
 
     @contextmanager
     def writing(self, key: str, *, wait: bool = True) -> Iterator[Write]:
-        """Appends to a file under a name of its own, which becomes the key."""
+        """Appends to a file under a name of its own, which becomes the key; or sets its beginning.
+
+        What is written with ``True`` takes the place of what was written first.
+        """
         path = self._place / key
         # another worker, taken for lost, may still be writing the same
         beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{_PART}")

@@ -275,7 +275,8 @@ class Growing(Threads):
     def store(self, source: Any, tile: Tile, medium: Medium) -> dict[str, Any]:
         """Store a tile; gives its record."""
         before = self.growth.stored.medium
-        known: dict[str, dict[str, Any]] = {"chunks": {}, "outputs": {}, "zones": {}}
+        kinds = ["chunks", "outputs", "zones", *(["bytes"] if self.growth.layout.packed else [])]
+        known: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
         record: dict[str, Any] = {}
         for name, old in source.linked.items():
             was = replace(tile, part=old.number)
@@ -292,7 +293,7 @@ class Growing(Threads):
         if source.recipe.part.outputs:
             return store_tile(source, tile, medium, known)
         record |= {"tile": tile.name, **known}
-        medium.put(f"{RECORDS}/{tile.name}", sealed(record), wait=False)
+        medium.put(f"{RECORDS}/{tile.name}", sealed(record, lines=False), wait=False)
         return record
 
     def prepare(self, job: Job, tiles: Sequence[Tile]) -> None:

@@ -8,7 +8,7 @@ alone. A switch axis is cut at each label, wherever it stands.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,10 @@ from sweeps.run import groups
 from sweeps.store.zarr_format import TRAILER, chunk_key
 from sweeps.tiling import Tiling
 
-__all__ = ["TILE", "Layout", "Part", "Tile", "chunk_of"]
+__all__ = ["COMPRESSIONS", "TILE", "Layout", "Part", "Tile", "chunk_of"]
+
+#: How chunks can be compressed; the first is that of a new store.
+COMPRESSIONS = ("lz4", "none")
 
 #: Most points of a tile: 16 MiB of float64.
 TILE = 1 << 21
@@ -96,8 +99,10 @@ def chunk_of(output: str, tile: Tile) -> str:
 class Layout:
     """Which tiles a grid is stored in."""
 
-    def __init__(self, grid: Grid, *, expand: bool = False) -> None:
-        self.grid, self.expand = grid, expand
+    def __init__(
+        self, grid: Grid, *, expand: bool = False, compression: str = COMPRESSIONS[1]
+    ) -> None:
+        self.grid, self.expand, self.compression = grid, expand, compression
         self.parts = tuple(
             Part(
                 number=number,
@@ -130,8 +135,23 @@ class Layout:
         found: np.dtype[Any] = np.dtype(self.grid.dtype(output)).newbyteorder("<")
         return found
 
-    def chunk_bytes(self, output: str, part: Part) -> int:
-        """The bytes of a chunk; those at the far edge of an axis are as long as the others."""
+    @property
+    def packed(self) -> bool:
+        """Whether chunks are compressed."""
+        return self.compression != "none"
+
+    def shuffled(self, output: str, part: Part) -> bool:
+        """Whether the bytes of compressed values are sorted; not where many are equal."""
+        return len(self.grid.dims(output)) == len(part.dims)
+
+    def chunk_bytes(self, output: str, part: Part, record: Mapping[str, Any] | None) -> int | None:
+        """The bytes of a chunk; None where only the record of its tile tells, and there is none.
+
+        Those at the far edge of an axis are as long as the others, before they are compressed.
+        """
+        if self.packed:
+            found: int | None = ((record or {}).get("bytes") or {}).get(output)
+            return found
         return math.prod(part.chunk) * self.dtype(output).itemsize + TRAILER
 
     def key(self, output: str, tile: Tile) -> str:

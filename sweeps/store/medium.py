@@ -42,7 +42,10 @@ class Medium(Protocol):
         """The names in a folder, and the bytes of each; empty where there is no such folder."""
 
     def writing(self, key: str) -> Any:
-        """A context with a function that appends; at its end the key is set, durably."""
+        """A context with a function that appends; at its end the key is set, durably.
+
+        What is given with ``True`` is not appended, and takes the place of what was written first.
+        """
 
     def settle(self, folder: str, names: Sequence[str] = ()) -> None:
         """Make what stands under some names of a folder durable, and the names themselves."""

@@ -89,10 +89,15 @@ class Objects:
         return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in files}
 
     @contextmanager
-    def writing(self, key: str) -> Iterator[Callable[[Any], None]]:
+    def writing(self, key: str) -> Iterator[Callable[..., None]]:
         """Collects the object, then sets it."""
         data = bytearray()
-        yield data.extend
+
+        def write(more: Any, first: bool = False) -> None:
+            view = memoryview(more).cast("B")
+            data[0 if first else len(data) : len(view) if first else len(data)] = view
+
+        yield write
         self.put(key, bytes(data))
 
     def settle(self, folder: str, names: Sequence[str] = ()) -> None:

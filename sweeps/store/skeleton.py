@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from sweeps.dataset import axis_coordinates, describe
 from sweeps.store.folder import HIDDEN
-from sweeps.store.layout import Layout
-from sweeps.store.records import sealed
+from sweeps.store.layout import COMPRESSIONS, Layout
+from sweeps.store.medium import Medium
+from sweeps.store.packing import codec
+from sweeps.store.records import read_sealed, sealed
 from sweeps.store.zarr_format import (
     array_metadata,
     chunk_key,
@@ -17,7 +21,7 @@ from sweeps.store.zarr_format import (
     to_json,
 )
 
-__all__ = ["IDENTITY", "ROOT", "skeleton"]
+__all__ = ["IDENTITY", "ROOT", "compression_of", "skeleton"]
 
 #: What tells whose store it is, and the file without which it is none.
 IDENTITY, ROOT = f"{HIDDEN}/identity", "zarr.json"
@@ -39,11 +43,27 @@ def skeleton(
         beside += [name] if name not in grid.axes else []
     for name in (*grid.outputs, *(n for n in of if n not in grid.outputs)):
         part, dtype = of[name], layout.dtype(name)
+        shuffled = layout.shuffled(name, part)
+        codecs = [codec(dtype.itemsize, shuffled=shuffled)] if layout.packed else []
         arrays[name] = array_metadata(
-            part.shape, part.chunk, part.dims, dtype, describe(grid, name)
+            part.shape, part.chunk, part.dims, dtype, describe(grid, name), codecs
         )
     files |= {f"{name}/{ROOT}": to_json(tree) for name, tree in arrays.items()}
     # by this xarray knows which arrays besides the axes are coordinates
     said = {**attributes, **({"coordinates": " ".join(beside)} if beside else {})}
     files[ROOT] = to_json(group_metadata(said, arrays))
     return files
+
+
+def compression_of(medium: Medium) -> str:
+    """How the chunks of a store are compressed, by what of it is whole."""
+    lz4, none = COMPRESSIONS
+    with suppress(FileNotFoundError):
+        tree = read_sealed(medium.get(IDENTITY))
+        if tree is not None:
+            return str(tree.get("compression", none))
+    with suppress(FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        arrays = json.loads(medium.get(ROOT))["consolidated_metadata"]["metadata"].values()
+        names = {codec["name"] for array in arrays for codec in array["codecs"]}
+        return lz4 if "blosc" in names else none
+    return none

@@ -16,11 +16,12 @@ import sweeps.run
 from sweeps.emit import row_axes
 from sweeps.grid import FEASIBLE
 from sweeps.run import Prepared, prepare
+from sweeps.store.chunks import Chunk, PackedChunk
 from sweeps.store.direct import room, within
 from sweeps.store.layout import Layout, Part, Tile, chunk_of
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, Summary, flat_places, sealed
-from sweeps.store.zarr_format import FILL, checksum, trailer
+from sweeps.store.zarr_format import FILL
 from sweeps.store.zones import Ranges, cut_of
 from sweeps.streaming.enclosures import Barred
 from sweeps.tiling import Tiling
@@ -39,7 +40,8 @@ class Recipe:
 
     ``names`` are the outputs, and ``feasible`` where the axes of the part tell it; ``switched`` the
     places of the switch axes among those of the part; ``ruled`` whether points can be infeasible;
-    ``small`` whether NumPy computes it, and no loop nest.
+    ``small`` whether NumPy computes it, and no loop nest; ``packed`` whether chunks are compressed,
+    and ``shuffled`` of which outputs their bytes are sorted then.
     """
 
     part: Part
@@ -48,6 +50,8 @@ class Recipe:
     switched: tuple[int, ...]
     ruled: bool
     small: bool
+    packed: bool
+    shuffled: frozenset[str]
 
     @classmethod
     def of(cls, layout: Layout, part: Part, *, small: bool | None = None) -> Recipe:
@@ -65,6 +69,8 @@ class Recipe:
             switched=tuple(k for k, axis in enumerate(part.dims) if axis in grid.switch_axes),
             ruled=bool(grid.conditions),
             small=small,
+            packed=layout.packed,
+            shuffled=frozenset(n for n in part.outputs if layout.shuffled(n, part)),
         )
 
     @property
@@ -219,38 +225,40 @@ def store_tile(
     summaries = {name: Summary(types[name], compiled=fast) for name in part.outputs}
     cut = cut_of(part.shape, part.chunk)
     zones = {name: Ranges(cut, types[name], compiled=fast) for name in part.outputs}
-    crc = dict.fromkeys(part.outputs, 0)
-    feasible = 0
+    count, feasible = math.prod(part.chunk), 0
     with ExitStack() as stack:
         files = {n: stack.enter_context(medium.writing(chunk_of(n, tile))) for n in part.outputs}
+        chunks: dict[str, Chunk] = {
+            name: PackedChunk(write, count, types[name], shuffled=name in recipe.shuffled)
+            if recipe.packed
+            else Chunk(write, count, types[name])
+            for name, write in files.items()
+        }
         for origin, arrays in source.pieces(tile):
             values = dict(zip(recipe.names, arrays, strict=True))
             allowed = values[FEASIBLE] if inside else None
             feasible += int(np.count_nonzero(allowed)) if allowed is not None else 0
             for name in part.outputs:
-                files[name](values[name])
-                crc[name] = checksum(values[name], crc[name])
+                chunks[name].add(values[name])
                 zones[name].add(values[name], origin, allowed)
                 summaries[name].add(values[name], origin, allowed, zones[name].held)
-        missing = math.prod(part.chunk) - tile.points
-        for name in part.outputs:
-            dtype = types[name]
-            if missing:
-                rest = np.full(missing, FILL[dtype.kind], dtype=dtype)
-                files[name](rest)
-                crc[name] = checksum(rest, crc[name])
-            files[name](trailer(crc[name]))
+        for name, chunk in chunks.items():
+            if missing := count - tile.points:
+                chunk.add(np.full(missing, FILL[types[name].kind], dtype=types[name]))
+            chunk.finish()
     places = partial(flat_places, box=tile.shape, low=tile.low, shape=part.shape)
     record: dict[str, Any] = {
         "tile": tile.name,
-        "chunks": {name: f"{value:08x}" for name, value in crc.items()},
+        "chunks": {name: f"{chunk.crc:08x}" for name, chunk in chunks.items()},
         "outputs": {name: summary.tree(places) for name, summary in summaries.items()},
         "zones": {name: found.text() for name, found in zones.items()},
         "points": tile.points,
         "feasible": feasible if inside else None if recipe.ruled else tile.points,
     }
+    if recipe.packed:
+        record["bytes"] = {name: chunk.length for name, chunk in chunks.items()}
     for key, held in (known or {}).items():
         record[key] |= held
     # a record that a power failure tears, or without its chunks, counts for nothing: none waits
-    medium.put(f"{RECORDS}/{tile.name}", sealed(record), wait=False)
+    medium.put(f"{RECORDS}/{tile.name}", sealed(record, lines=False), wait=False)
     return record

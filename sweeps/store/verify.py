@@ -155,18 +155,18 @@ def _look(layout: Layout, medium: Medium, tile: Tile) -> tuple[list[Damage], boo
         key = layout.key(output, tile)
         chunk = _get(medium, key)
         there = there or chunk is not None
-        problem = _problem(chunk, layout.chunk_bytes(output, part), record, output)
+        problem = _problem(chunk, layout.chunk_bytes(output, part, record), record, output)
         if problem:
             damages.append(Damage(file=key, problem=problem, **said))
     return damages, not there
 
 
 def _problem(
-    chunk: bytes | None, size: int, record: Mapping[str, Any] | None, output: str
+    chunk: bytes | None, size: int | None, record: Mapping[str, Any] | None, output: str
 ) -> str | None:
     if chunk is None:
         return "missing"
-    if len(chunk) != size:
+    if size is not None and len(chunk) != size:
         return f"{len(chunk):,} bytes, not {size:,}"
     crc = checksum(np.frombuffer(chunk, dtype=np.uint8)[:-TRAILER])
     if trailer(crc) != chunk[-TRAILER:]:

@@ -1,7 +1,7 @@
 """The zarr (v3) format, as much of it as a store needs: metadata, and chunks with a checksum.
 
-A chunk is its values, little-endian, in the order of the dimensions, then the CRC-32C of these
-bytes. Nothing is compressed: what is stored costs no more than writing it.
+A chunk is its values, little-endian, in the order of the dimensions, compressed or as they are,
+then the CRC-32C of these bytes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = [
     "chunk_key",
     "coordinate",
     "group_metadata",
+    "joined",
     "to_json",
     "trailer",
 ]
@@ -30,6 +31,7 @@ __all__ = [
 FILL: dict[str, Any] = {"f": "NaN", "i": -1, "b": False}
 #: Bytes of the checksum at the end of a chunk.
 TRAILER = 4
+_ZEROS = bytes(1 << 16)
 
 
 def checksum(data: Any, before: int = 0) -> int:
@@ -37,6 +39,20 @@ def checksum(data: Any, before: int = 0) -> int:
     import google_crc32c
 
     return int(google_crc32c.extend(before, data))
+
+
+def joined(first: int, second: int, length: int) -> int:
+    """The CRC-32C of bytes and others after them, of the checksums of both and how many follow.
+
+    >>> joined(checksum(b"123"), checksum(b"456789"), 6) == checksum(b"123456789")
+    True
+    """
+    alone = 0
+    while length:  # zeros instead of the others tell how far the first are moved
+        zeros = _ZEROS[:length]
+        first, alone = checksum(zeros, first), checksum(zeros, alone)
+        length -= len(zeros)
+    return first ^ alone ^ second
 
 
 def trailer(crc: int) -> bytes:
@@ -68,8 +84,12 @@ def array_metadata(
     dims: Sequence[str],
     dtype: Any,
     attributes: Mapping[str, Any],
+    codecs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """What is in the ``zarr.json`` of an array; a ``dtype`` of None is text."""
+    """What is in the ``zarr.json`` of an array; a ``dtype`` of None is text.
+
+    ``codecs`` are those that compress its chunks.
+    """
     kind = None if dtype is None else np.dtype(dtype)
     if kind is None:
         serializer: dict[str, Any] = {"name": "vlen-utf8", "configuration": {}}
@@ -83,7 +103,7 @@ def array_metadata(
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunk)}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
         "fill_value": "" if kind is None else FILL[kind.kind],
-        "codecs": [serializer, {"name": "crc32c"}],
+        "codecs": [serializer, *codecs, {"name": "crc32c"}],
         "attributes": {key: _plain(value) for key, value in attributes.items()},
         "dimension_names": list(dims),
         "zarr_format": 3,

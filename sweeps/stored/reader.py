@@ -19,9 +19,9 @@ from sweeps.store.fill import FINISHED
 from sweeps.store.folder import Folder
 from sweeps.store.medium import medium_of
 from sweeps.store.records import RECORDS
-from sweeps.store.skeleton import IDENTITY
-from sweeps.store.zarr_format import TRAILER, checksum, chunk_key, trailer
+from sweeps.store.skeleton import IDENTITY, compression_of
 from sweeps.store.zones import ZONES, Zoned, unpack
+from sweeps.stored.chunks import Chunk, Chunks
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Stored", "origin", "stored"]
 
-#: How many chunks are kept at hand: of a folder nothing but their places, of a URL their bytes.
-_MAPPED, _HELD = 1 << 14, 16
 #: How many things that follow from the zones are kept for the next question.
 _KEPT = 64
 
@@ -98,10 +96,10 @@ class Stored:
             for name, c in self.ds.coords.items()
         }
         self._types = {name: np.dtype(self.ds[name].dtype) for name in zones}
-        self._chunks: dict[str, NDArray[Any]] = {}
+        packed = compression_of(self.medium) != "none"
+        self._chunks = Chunks(self.medium, zones, self._types, packed=packed)
         self._kept: dict[Any, Any] = {}
-        self._rows: dict[tuple[str, int], NDArray[Any]] = {}
-        self._addresses: dict[str, NDArray[np.int64]] = {}
+        self._addresses: dict[str, tuple[NDArray[np.int64], dict[int, Chunk]]] = {}
 
     def once(self, key: Any, make: Callable[[], Made]) -> Made:
         """What was made before, of the last few."""
@@ -116,41 +114,6 @@ class Stored:
         """The axes of an output or coordinate."""
         return self.zones[name].dims if name in self.zones else (self.coordinates[name][0],)
 
-    def chunk(self, name: str, place: Sequence[int]) -> NDArray[Any]:
-        """A chunk of an output; it is checked when it is looked at first."""
-        key = f"{name}/{chunk_key(place)}"
-        found = self._chunks.get(key)
-        if found is None:
-            shape = self.zones[name].cut.chunk
-            data = self._bytes(key)
-            body = data[:-TRAILER]
-            kind = self._types[name]
-            whole = data.size == math.prod(shape) * kind.itemsize + TRAILER
-            if not whole or trailer(checksum(body)) != data[-TRAILER:].tobytes():
-                raise DseError(
-                    f"{self.medium.name} is damaged: the checksum of {key} is another one; repair "
-                    "it with dse verify --repair"
-                )
-            found = body.view(kind).reshape(shape)
-            limit = _MAPPED if isinstance(self.medium, Folder) else _HELD
-            while len(self._chunks) >= limit:
-                with suppress(KeyError, StopIteration, RuntimeError):  # others do so too
-                    del self._chunks[next(iter(self._chunks))]
-            self._chunks[key] = found
-        return found
-
-    def _bytes(self, key: str) -> NDArray[np.uint8]:
-        try:
-            if isinstance(self.medium, Folder):
-                mapped = np.memmap(self.medium.path / key, dtype=np.uint8, mode="r")
-                return mapped.view(np.ndarray)
-            return np.frombuffer(self.medium.get(key), dtype=np.uint8)
-        except (OSError, ValueError) as error:
-            raise DseError(
-                f"{self.medium.name} is damaged: {key} cannot be read ({error}); repair it with "
-                "dse verify --repair"
-            ) from error
-
     def box(self, name: str, low: Sequence[int], high: Sequence[int]) -> NDArray[Any]:
         """An output over a box of its axes."""
         chunk = self.zones[name].cut.chunk
@@ -158,8 +121,7 @@ class Stored:
         last = [(b - 1) // n for b, n in zip(high, chunk, strict=True)]
         if first == last:
             ends = zip(low, high, first, chunk, strict=True)
-            cut = tuple(slice(a - p * n, b - p * n) for a, b, p, n in ends)
-            return self.chunk(name, first)[cut]
+            return self._within(name, first, [(a - p * n, b - p * n) for a, b, p, n in ends])
         shape = [b - a for a, b in zip(low, high, strict=True)]
         found = np.empty(shape, dtype=self._types[name])
         for place in itertools.product(
@@ -169,9 +131,26 @@ class Stored:
             for a, b, p, n in zip(low, high, place, chunk, strict=True):
                 start, stop = max(a, p * n), min(b, p * n + n)
                 here.append(slice(start - a, stop - a))
-                there.append(slice(start - p * n, stop - p * n))
-            found[tuple(here)] = self.chunk(name, place)[tuple(there)]
+                there.append((start - p * n, stop - p * n))
+            found[tuple(here)] = self._within(name, place, there)
         return found
+
+    def _within(
+        self, name: str, place: Sequence[int], box: Sequence[tuple[int, int]]
+    ) -> NDArray[Any]:
+        """A box of a chunk."""
+        cut = self.zones[name].cut
+        shape = cut.chunk
+        number, first, last = (
+            int(np.ravel_multi_index(index, sizes)) if shape else 0
+            for index, sizes in (
+                (list(place), cut.chunks),
+                ([low for low, _ in box], shape),
+                ([high - 1 for _, high in box], shape),
+            )
+        )
+        row = self._chunks.get(name, number).need(first, last + 1)
+        return row.reshape(shape)[tuple(slice(*ends) for ends in box)]
 
     def pieces(self, name: str, starts: NDArray[np.int64], length: int) -> NDArray[Any]:
         """Pieces of an output, each in a row, by their first flat indices.
@@ -183,11 +162,14 @@ class Stored:
         located = (each.tolist() for each in (starts, *cut.find(starts)))
         for row, start, number, place, there in zip(found, *located, strict=True):
             filled = min(length, there)
-            row[:filled] = self._flat(name, number)[place : place + filled]
+            row[:filled] = self._chunks.get(name, number).need(place, place + filled)[
+                place : place + filled
+            ]
             while filled < length:
                 number, place, there = (int(k) for k in cut.find(start + filled))
                 take = min(length - filled, there)
-                row[filled : filled + take] = self._flat(name, number)[place : place + take]
+                held = self._chunks.get(name, number).need(place, place + take)
+                row[filled : filled + take] = held[place : place + take]
                 filled += take
         return found
 
@@ -205,45 +187,55 @@ class Stored:
         put together.
         """
         number, place, there = found
-        if name not in self._addresses:
-            count = math.prod(self.zones[name].cut.chunks)
-            self._addresses[name] = np.zeros(count, dtype=np.int64)
-        chunks = self._addresses[name]
-        for one in np.unique(number[chunks[number] == 0]).tolist():
-            chunks[one] = self._flat(name, one).ctypes.data
-        at = chunks[number] + 8 * place
+        if self._chunks.packed:
+            at, held = self._unpacked(name, number, place, np.minimum(there, length))
+        else:
+            if name not in self._addresses:
+                count = math.prod(self.zones[name].cut.chunks)
+                self._addresses[name] = np.zeros(count, dtype=np.int64), {}
+            chunks, held = self._addresses[name]
+            for one in np.unique(number[chunks[number] == 0]).tolist():
+                # others may do so too, and it must stay
+                chunks[one] = held.setdefault(one, self._chunks.get(name, one)).address
+            at = chunks[number] + 8 * place
         parted = np.flatnonzero(there < length)
         whole = self.pieces(name, starts[parted], length)
         at[parted] = whole.ctypes.data + 8 * length * np.arange(parted.size)
-        return at, whole
+        return at, (held, whole)
 
-    def _flat(self, name: str, number: int) -> NDArray[Any]:
-        """A chunk by its number, as one row."""
-        found = self._rows.get((name, number))
-        if found is None:
-            chunks = self.zones[name].cut.chunks
-            place = [int(k) for k in np.unravel_index(number, chunks)] if chunks else []
-            found = self.chunk(name, place).reshape(-1)
-            if isinstance(self.medium, Folder):
-                found = self._rows.setdefault((name, number), found)  # others may do so too
-        return found
+    def _unpacked(
+        self,
+        name: str,
+        number: NDArray[np.int64],
+        place: NDArray[np.int64],
+        length: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], dict[int, Chunk]]:
+        """Where pieces of chunks lie once they are unpacked."""
+        at, held = 8 * place, {}
+        for one in np.unique(number).tolist():
+            here = number == one
+            held[one] = self._chunks.get(name, one)
+            held[one].need(place[here], place[here] + length[here])
+            at[here] += held[one].address
+        return at, held
 
     def at(self, name: str, places: Mapping[str, NDArray[np.int64]]) -> NDArray[Any]:
         """An output at single configurations, given as indices along each axis."""
         zoned = self.zones[name]
         index = [np.maximum(places[axis], 0) for axis in zoned.dims]
         if not index:
-            return np.asarray(self.chunk(name, ())[()])
+            return np.asarray(self._within(name, (), ())[()])
         shape = index[0].shape
         flat = [i.reshape(-1) for i in index]
         parts = [i // n for i, n in zip(flat, zoned.cut.chunk, strict=True)]
         within = [i % n for i, n in zip(flat, zoned.cut.chunk, strict=True)]
         number = np.ravel_multi_index(parts, zoned.cut.chunks)
         found = np.empty(number.size, dtype=self._types[name])
-        for one in np.unique(number):
+        place = np.ravel_multi_index(within, zoned.cut.chunk)
+        for one in np.unique(number).tolist():
             here = np.flatnonzero(number == one)
-            place = [int(p[here[0]]) for p in parts]
-            found[here] = self.chunk(name, place)[tuple(w[here] for w in within)]
+            held = self._chunks.get(name, one).need(place[here], place[here] + 1)
+            found[here] = held[place[here]]
         return found.reshape(shape)
 
     def pick(

@@ -211,11 +211,11 @@ def test_a_full_disk(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def quota(self: Folder, key: str, **more: bool) -> Iterator[Callable[[Any], None]]:
         with inner(self, key, **more) as write:
 
-            def counted(data: Any) -> None:
+            def counted(data: Any, *first: bool) -> None:
                 nonlocal left
                 size = memoryview(data).nbytes
-                write(memoryview(data).cast("B")[: max(left, 0)])
-                left -= size
+                write(memoryview(data).cast("B")[: max(left, 0)], *first)
+                left -= 0 if first else size
                 if left < 0:
                     raise OSError(errno.ENOSPC, "No space left on device")
 

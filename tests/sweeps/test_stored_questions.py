@@ -401,7 +401,7 @@ def test_a_url() -> None:
 def test_a_chunk_stays_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled code holds addresses: threads that map a chunk at once must agree on one."""
     path, _ = made("ties everywhere", False)
-    store, both = Stored(str(path)), Barrier(2)
+    store, both = Stored(str(path))._chunks, Barrier(2)
     mapped = store._bytes
 
     def together(key: str) -> Any:
@@ -410,8 +410,8 @@ def test_a_chunk_stays_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(store, "_bytes", together)
     with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(lambda _: store._flat("ms_throughput", 0), range(2))
-    assert first is second is store._flat("ms_throughput", 0)
+        first, second = pool.map(lambda _: store.get("ms_throughput", 0), range(2))
+    assert first is second is store.get("ms_throughput", 0)
 
 
 def test_ties_are_listed_on_request() -> None:

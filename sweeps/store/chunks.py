@@ -1,0 +1,58 @@
+"""A chunk that is being written: its values as they are, or compressed, then their checksum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.store.packing import Packer
+from sweeps.store.zarr_format import TRAILER, checksum, joined, trailer
+
+__all__ = ["Chunk", "PackedChunk"]
+
+
+class Chunk:
+    """A chunk that is being written; ``write`` appends to its file."""
+
+    def __init__(self, write: Callable[..., None], count: int, dtype: np.dtype[Any]) -> None:
+        self.write, self.crc, self.length = write, 0, count * dtype.itemsize + TRAILER
+
+    def add(self, values: NDArray[Any]) -> None:
+        """The values that follow those before."""
+        self._append(values)
+
+    def _append(self, data: NDArray[Any] | bytes) -> None:
+        self.write(data)
+        self.crc = checksum(data, self.crc)
+
+    def finish(self) -> None:
+        """All values have been added."""
+        self.write(trailer(self.crc))
+
+
+class PackedChunk(Chunk):
+    """A chunk that is compressed; what stands before its blocks is written last."""
+
+    def __init__(
+        self, write: Callable[..., None], count: int, dtype: np.dtype[Any], *, shuffled: bool
+    ) -> None:
+        super().__init__(write, count, dtype)
+        self.packer = Packer(count, dtype, shuffled=shuffled)
+        self.write(bytes(self.packer.ahead))
+
+    def add(self, values: NDArray[Any]) -> None:
+        """The values that follow those before, of which blocks may be held back."""
+        packed = self.packer.add(values)
+        if packed:
+            self._append(packed)
+
+    def finish(self) -> None:
+        """All values have been added: it is known what stands before them."""
+        head = self.packer.head()
+        self.crc = joined(checksum(head), self.crc, self.packer.length - len(head))
+        self.length = self.packer.length + TRAILER
+        self.write(head, True)
+        super().finish()

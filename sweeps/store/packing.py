@@ -1,0 +1,168 @@
+"""Compressed chunks, made piece by piece and read block by block.
+
+A chunk is one buffer of Blosc: a header, where each block begins, then the blocks, each some values
+that LZ4 compressed, with their bytes sorted by significance (shuffled) where values seldom repeat.
+Every block is compressed alone, so the bytes follow from the values, however these come and whoever
+computes them.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BLOCK", "Packed", "Packer", "codec"]
+
+#: Bytes of a block: some zones of float64, so that a question unpacks little besides.
+BLOCK = 1 << 19
+_LEVEL = 5
+#: Versions of the format and of that of LZ4, flags, bytes of a value; bytes of all values, of a
+#: block of them, and of what they are packed into.
+_HEAD, _START = struct.Struct("<BBBBIII"), 4
+#: Flags: stored as it is; a block is one stream, and not one for each byte of a value.
+_PLAIN, _ONE = 0x02, 0x10
+
+
+def codec(itemsize: int, *, shuffled: bool) -> dict[str, Any]:
+    """The codec of chunks, as the metadata of an array name it."""
+    sorts = "shuffle" if shuffled else "noshuffle"
+    said = {"typesize": itemsize, "cname": "lz4", "clevel": _LEVEL, "shuffle": sorts}
+    return {"name": "blosc", "configuration": {**said, "blocksize": BLOCK}}
+
+
+@cache
+def _flags(itemsize: int, shuffled: bool) -> int:
+    """The flags of a buffer of several blocks."""
+    from numcodecs import blosc  # type: ignore[import-untyped]
+
+    zeros = np.zeros(BLOCK // itemsize, dtype=f"V{itemsize}")
+    flags: int = blosc.compress(zeros, b"lz4", _LEVEL, int(shuffled), BLOCK)[2]
+    return flags
+
+
+class Packer:
+    """Packs the values of a chunk of known length, which may come in any pieces."""
+
+    def __init__(self, count: int, dtype: np.dtype[Any], *, shuffled: bool) -> None:
+        from numcodecs import blosc
+
+        self._dtype, self._size = dtype, count * dtype.itemsize
+        self._flags, self._shuffled = _flags(dtype.itemsize, shuffled), int(shuffled)
+        self._compress = blosc.compress
+        # where a block is split into streams, what is asked for are the bytes of one of them
+        self._asked = BLOCK // (1 if self._flags & _ONE else dtype.itemsize)
+        self._each = BLOCK // dtype.itemsize
+        self._starts: list[int] = []
+        #: How many bytes stand before the blocks; they are known at last.
+        self.ahead = _HEAD.size + _START * -(-self._size // BLOCK) if self._size > BLOCK else 0
+        self.length = self.ahead
+        self._rest = np.empty(self._each, dtype=dtype)
+        self._held = self._seen = 0
+
+    def add(self, values: NDArray[Any]) -> bytes:
+        """What the values that follow those before add to the chunk."""
+        found, start = [], 0
+        self._seen += values.nbytes
+        while start < values.size:
+            if not self._held and values.size - start >= self._each:
+                found.append(self._block(values[start : start + self._each]))
+                start += self._each
+                continue
+            take = min(self._each - self._held, values.size - start)
+            self._rest[self._held : self._held + take] = values[start : start + take]
+            self._held, start = self._held + take, start + take
+            if self._held == self._each:
+                self._held = 0
+                found.append(self._block(self._rest))
+        if self._held and self._seen == self._size:
+            found.append(self._block(self._rest[: self._held]))
+            self._held = 0
+        packed = b"".join(found)
+        self.length += len(packed)
+        return packed
+
+    def head(self) -> bytes:
+        """The bytes before the blocks, once all values have been added."""
+        if not self.ahead:
+            return b""
+        item = self._dtype.itemsize
+        said = _HEAD.pack(2, 1, self._flags, item, self._size, BLOCK, self.length)
+        lengths = np.array([self.ahead, *self._starts])
+        return said + np.cumsum(lengths)[:-1].astype("<i4").tobytes()
+
+    def _buffer(self, values: NDArray[Any]) -> bytes:
+        found: bytes = self._compress(values, b"lz4", _LEVEL, self._shuffled, self._asked)
+        return found
+
+    def _block(self, values: NDArray[Any]) -> bytes:
+        if not self.ahead:
+            return self._buffer(values)
+        found = self._buffer(values) if values.size == self._each else b""
+        start, end = _HEAD.size + _START, len(found)
+        if not found or found[2] & _PLAIN:  # as it is after another: the last is not split
+            zeros = np.zeros(self._each, dtype=self._dtype)
+            found = self._buffer(np.concatenate([zeros, values]))
+            other, start = struct.unpack_from("<II", found, _HEAD.size)
+            end = other if other > start else len(found)  # threads may have put it first
+        self._starts.append(end - start)
+        return found[start:end]
+
+
+class Packed:
+    """The values of a chunk, unpacked where they are asked for."""
+
+    def __init__(self, data: NDArray[np.uint8], dtype: np.dtype[Any]) -> None:
+        self._data = data
+        said = _HEAD.unpack(data[: _HEAD.size].tobytes())
+        _, _, self._flags, _, size, self._step, _ = said
+        #: All values; what was not asked for is anything.
+        self.values: NDArray[Any] = np.empty(size // dtype.itemsize, dtype=dtype)
+        self._raw, self._bytes = self.values.view(np.uint8), dtype.itemsize
+        blocks = -(-size // self._step) if size > self._step else 1
+        self._ends = np.array([0, data.size], dtype=np.int64)
+        if blocks > 1:
+            starts = data[_HEAD.size : _HEAD.size + _START * blocks].view("<i4")
+            self._ends = np.append(starts, data.size).astype(np.int64)
+        self._there, self._all, self._lock = np.zeros(blocks, dtype=bool), False, threading.Lock()
+
+    def need(self, low: NDArray[np.int64] | int, high: NDArray[np.int64] | int) -> None:
+        """Unpack what values from ``low`` to before ``high`` need; or of several such pieces."""
+        if self._all:
+            return
+        step = self._step // self._bytes
+        if isinstance(low, int) and isinstance(high, int):
+            wanted = range(low // step, (high - 1) // step + 1)
+            missing = [number for number in wanted if not self._there[number]]
+        else:
+            begun = np.zeros(self._there.size + 1, dtype=np.int64)
+            np.add.at(begun, low // step, 1)
+            np.add.at(begun, (high - 1) // step + 1, -1)
+            held = np.cumsum(begun[:-1]) > 0
+            missing = np.flatnonzero(held & ~self._there).tolist()
+        if missing:
+            with self._lock:  # what another reads must not change meanwhile
+                for number in missing:
+                    if not self._there[number]:
+                        self._unpack(number)
+                        self._there[number] = True
+                self._all = bool(self._there.all())
+
+    def _unpack(self, number: int) -> None:
+        from numcodecs import blosc
+
+        into = self._raw[number * self._step : (number + 1) * self._step]
+        packed = self._data[self._ends[number] : self._ends[number + 1]]
+        if self._there.size > 1:
+            ahead, size = _HEAD.size + _START, into.size
+            flags = self._flags if size == self._step else self._flags | _ONE
+            alone = np.empty(ahead + packed.size, dtype=np.uint8)
+            said = _HEAD.pack(2, 1, flags, self._bytes, size, size, alone.size)
+            alone[:ahead] = np.frombuffer(said + struct.pack("<I", ahead), dtype=np.uint8)
+            alone[ahead:] = packed
+            packed = alone
+        blosc.decompress(packed, into)
