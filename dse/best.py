@@ -40,14 +40,14 @@ class Best:
 
     def check(self, study: Study) -> None:
         """Raise where the study has no such quantity or axis; nothing is computed."""
-        axes = study.grid().axes
+        axes = study.space().axes
         for name in self.per:
             if name not in axes:
                 raise UnknownNameError(
                     f"per names {name!r}, which is no axis of the study{nearest(name, axes)}; "
                     f"its axes are: {', '.join(axes) or 'none'}"
                 )
-        study._question([goal.text for goal in self.goals], self.where)
+        study.space(study._needed([goal.text for goal in self.goals]), self.where)
 
     def looked_for(self, study: Study) -> tuple[str, str] | None:
         """The name and unit of the objective where it is an output, whose best a run can tell."""

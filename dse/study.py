@@ -108,7 +108,7 @@ class Study:
         for key in ("axes", "set"):  # what was given may change later
             object.__setattr__(self, key, own_copy(getattr(self, key)))
         self._read()
-        self.grid()  # everything that can be wrong is found here, before any work
+        self.space()  # everything that can be wrong is found here, before any work
         if self.best is not None:
             from dse.best import read_best
 
@@ -171,22 +171,48 @@ class Study:
         )
 
     def grid(self, outputs: Iterable[str] = (), where: Iterable[str] = ()) -> Grid:
-        """The study's grid, with further outputs and constraints for a question."""
+        """The study's grid, with further outputs and constraints for a question.
+
+        Raises
+        ------
+        DseError
+            An axis is a real interval, of which a grid has no points.
+        """
+        for axis in self._parts.axes:
+            if axis.real:
+                low, high = axis.values.tolist()
+                raise DseError(
+                    f"{axis.name} lies between two numbers, {low:g} and {high:g}: optimum answers "
+                    "for every real between them; for anything else give it values, such as "
+                    f"{axis.name} = {{ linspace = [{low:g}, {high:g}, 101] }}"
+                )
+        return self.space(outputs, where)
+
+    def space(
+        self,
+        outputs: Iterable[str] = (),
+        where: Iterable[str] = (),
+        at: Mapping[str, float] | None = None,
+    ) -> Grid:
+        """As :meth:`grid`; real axes hold their two ends, or one value each, given by ``at``."""
         key = (tuple(outputs), tuple(where))
-        if key not in self._kept:
-            parts = self._parts
-            wanted = parts.model.outputs if self.outputs is None else tuple(self.outputs)
-            self._kept[key] = build_grid(
-                parts.model,
-                axes=parts.axes,
-                values=parts.values,
-                labels=parts.labels,
-                switches=parts.switches,
-                tables=parts.tables,
-                outputs=tuple(dict.fromkeys([*wanted, *key[0]])),
-                constraints=tuple(dict.fromkeys([*self.where, *key[1]])),
-            )
-        grid: Grid = self._kept[key]
+        if at is None and key in self._kept:
+            known: Grid = self._kept[key]
+            return known
+        parts = self._parts
+        wanted = parts.model.outputs if self.outputs is None else tuple(self.outputs)
+        grid = build_grid(
+            parts.model,
+            axes=parts.axes if at is None else [axis.held(at) for axis in parts.axes],
+            values=parts.values,
+            labels=parts.labels,
+            switches=parts.switches,
+            tables=parts.tables,
+            outputs=tuple(dict.fromkeys([*wanted, *key[0]])),
+            constraints=tuple(dict.fromkeys([*self.where, *key[1]])),
+        )
+        if at is None:
+            self._kept[key] = grid
         return grid
 
     def text(self) -> str:
@@ -318,12 +344,29 @@ class Study:
             small grids. The attribute ``method`` says which, and a certified answer's attributes
             ``bound`` and ``gap`` what is proven (``sweeps.certify.certificate.Certificate``).
         time_limit, gap : float, optional
-            Of a certified optimum: seconds, and the share by which the answer may miss the best.
+            Of a certified optimum: seconds, and the share by which the answer may miss the best: 0,
+            or 1e-6 where an axis is a real interval (``{"between": [low, high]}``), which is always
+            certified: the attribute ``bound`` holds for every real.
         """
         from sweeps.certify.optimum import best_of
         from sweeps.goals import goals_in_order
 
         goal, *later = goals = goals_in_order(minimize, maximize)
+        if real := [axis.name for axis in self._parts.axes if axis.real]:
+            from sweeps.certify.reals.optimum import check_asked, real_optimum
+
+            asked = {"top": top != 1, "per": bool(per), "ties": ties, "within": within is not None}
+            check_asked(real[0], **asked, **{"several objectives": bool(later)})
+            needed = self._needed([goal.text])
+            grid = self.space(needed, texts_of(where, "where"))
+            return real_optimum(
+                grid,
+                goal,
+                lambda at: self.space(needed, texts_of(where, "where"), at),
+                method=method,
+                time_limit=time_limit,
+                gap=gap,
+            )
         grid = self._question([goal.text for goal in goals], where)
         if later:
             from sweeps.certify.priority import best_in_order
@@ -441,14 +484,19 @@ class Study:
 
     def _question(self, texts: Sequence[str], where: str | Sequence[str]) -> Grid:
         from sweeps.failing import failures_of
-        from symbolic.expression import parse
 
-        quantities = self._parts.model.quantities
-        needed = [name for text in texts for name in references(parse(text, quantities))]
+        needed = self._needed(texts)
         grid = self.grid(needed, texts_of(where, "where"))
         if failed := failures_of(grid, needed):
             _warn(failed)
         return grid
+
+    def _needed(self, texts: Sequence[str]) -> list[str]:
+        """The quantities of some formulas."""
+        from symbolic.expression import parse
+
+        quantities = self._parts.model.quantities
+        return [name for text in texts for name in references(parse(text, quantities))]
 
     def explain(self, **point: Any) -> Explanation:
         """Every intermediate at one configuration: value, unit, equation, source.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.forms import numbers
+from sweeps.forms import interval, numbers
 from sweeps.laws import read_label
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_value
@@ -29,7 +29,7 @@ class Axis:
     ``kind`` is ``"number"``, ``"label"`` (categories, as an integer index), ``"switch"`` (each
     label has a nest of its own) or ``"zip"`` (several quantities vary together). ``values`` are the
     stored numbers (the index for categories); ``labels`` the categories; ``columns`` the quantities
-    of a zip. ``coordinate`` is what the dataset shows.
+    of a zip. ``coordinate`` is what the dataset shows. Of a ``real`` axis both hold its two ends.
     """
 
     name: str
@@ -38,11 +38,19 @@ class Axis:
     values: NDArray[np.float64]
     labels: tuple[str, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    real: bool = False
 
     @property
     def size(self) -> int:
         """How many values it has."""
         return len(self.coordinate)
+
+    def held(self, at: Mapping[str, float]) -> Axis:
+        """The axis at one value, if one is given for it."""
+        if self.name not in at:
+            return self
+        value = np.array([at[self.name]])
+        return replace(self, coordinate=value, values=value, real=False)
 
     def position(self, value: Any, quantities: Mapping[str, Quantity]) -> int:
         """The index of a value or label, or an error that names the nearest."""
@@ -114,7 +122,8 @@ def parse_axis(
     spec : object
         A list (numbers, numbers with units, labels), range or one-dimensional array; a mapping
         ``start``/``stop``/``step`` (stop inclusive), ``linspace``, ``geomspace``,
-        ``powers_of_two``, or ``zip`` (a mapping from quantities to lists of one length).
+        ``powers_of_two``, ``zip`` (a mapping from quantities to lists of one length), or
+        ``between``, the two ends of an interval of which every real counts.
     quantities : mapping of str to Quantity
         The rows that may be named.
     folder : Path, optional
@@ -144,6 +153,10 @@ def parse_axis(
     if row is None:
         known = [*quantities, "machine", "workload"]
         raise UnknownNameError(f"{where} is no known quantity{nearest(name, known)}")
+    if isinstance(spec, Mapping) and "between" in spec:
+        ends = interval(spec, row, where)
+        row.check(ends, where)
+        return Axis(name=name, kind="number", coordinate=ends, values=ends, real=True)
     if row.labels is not None:
         kind = "switch" if row.is_switch else "label"
         return _categories(name, kind, _labels(spec, row, where, folder), where)

@@ -213,9 +213,12 @@ def _traced(
     return traced
 
 
-@lru_cache(maxsize=1)
-def trends() -> Mapping[str, Callable[..., Trend]]:
-    """The primitives over trends, for :func:`symbolic.ops.interpret_all`; as floats compute."""
-    enclosed = algebra(outward=False)
+@lru_cache(maxsize=2)
+def trends(outward: bool = False) -> Mapping[str, Callable[..., Trend]]:
+    """The primitives over trends, for :func:`symbolic.ops.interpret_all`; as floats compute.
+
+    ``outward``: the enclosures hold the values in real numbers, too.
+    """
+    enclosed = algebra(outward)
     table = {name: _traced(enclosed[name], rule) for name, rule in _RULES.items()}
     return MappingProxyType({**table, "where": _where})

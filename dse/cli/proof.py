@@ -12,7 +12,16 @@ import numpy as np
 __all__ = ["limited", "proof_data", "proof_text", "share"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_TOLD = ("bound", "gap", "settled", "boxes", "points_visited", "points_excluded")
+_TOLD = (
+    "bound",
+    "gap",
+    "tolerance",
+    "real_axes",
+    "settled",
+    "boxes",
+    "points_visited",
+    "points_excluded",
+)
 
 
 def share(_: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -59,7 +68,8 @@ def proof_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
     if attributes.get("points_skipped"):
         found["points_skipped"] = attributes["points_skipped"]
     if "bound" in attributes:
-        found["certificate"] = {key: attributes[key] for key in _TOLD}
+        found["certificate"] = {key: attributes[key] for key in _TOLD if key in attributes}
+    if "settled" in attributes:
         found["certificate"]["settled"] = bool(attributes["settled"])
     return found
 
@@ -107,6 +117,15 @@ def proof_text(attributes: Mapping[str, Any]) -> str:
         return f"\n\ncertified: {told} ({attributes['boxes']:,} boxes bounded)"
     if "bound" not in attributes:
         return ""
+    if "tolerance" in attributes:
+        late = (
+            "" if attributes["gap"] <= attributes["tolerance"] else ", not to the tolerance asked"
+        )
+        return (
+            f"\n\ncertified: for no real {attributes['real_axes'].replace(' ', ', ')} is it better "
+            f"than {attributes['bound']:.9g}, {attributes['gap']:.2g} of the value found from "
+            f"it{late} ({attributes['boxes']:,} boxes bounded)"
+        )
     excluded = attributes["points_excluded"]
     gaps = np.atleast_1d(attributes["gap"])
     if gaps.size > 1:

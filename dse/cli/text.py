@@ -140,8 +140,8 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
 
 def order_of(source: Any) -> list[str]:
     """The axes and outputs in the order of the study, from a Study or from a Dataset of one."""
-    if hasattr(source, "grid"):
-        grid = source.grid()
+    if hasattr(source, "space"):
+        grid = source.space()
         return [*grid.axes, *grid.outputs]
     try:
         outputs = json.loads(source.attrs["study"])["outputs"]
