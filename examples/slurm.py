@@ -1,6 +1,6 @@
 """A sweep on a cluster that SLURM manages: workers are jobs, and write their tiles themselves.
 
-    pip install "simt-dse[cluster]" dask-jobqueue
+    pip install "simt-dse[slurm]"
     python examples/slurm.py study.toml /shared/out.zarr
 
 Run it where jobs may be submitted, such as the login node, in a terminal that lasts (tmux). It only
@@ -30,8 +30,9 @@ def main(study: str, store: str) -> None:
         # S3 takes its endpoint and credentials from the environment of each worker, or its role
         job_script_prologue=["source ~/venv/bin/activate"],
     )
-    # jobs come and go with the work: none while there is nothing to do, at most 20
-    cluster.adapt(minimum_jobs=0, maximum_jobs=20)
+    # 20 jobs until the run ends, and a new one for each that ends before; not fewer by what dask
+    # thinks is to do: it sees only the few tiles that are handed out at a time
+    cluster.adapt(minimum_jobs=20, maximum_jobs=20)
     with cluster, Client(cluster) as client:
         ds = dse.Study.from_toml(study).run(store=store, client=client, progress=True)
         print(dse.optimum(ds, minimize="time"))

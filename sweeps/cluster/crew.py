@@ -22,7 +22,7 @@ from sweeps.store.crew import RETRIES, Job, Threads
 from sweeps.store.layout import Tile
 from sweeps.store.records import RECORDS
 from sweeps.store.tiles import Recipe
-from symbolic.errors import DseError
+from symbolic.errors import DseError, UnreachableError
 
 __all__ = ["Workers"]
 
@@ -154,7 +154,7 @@ class _Flow:
                 count = error.args[0] if isinstance(error, bench.HaltedError) else 0
                 failed.append((errand, error))
             elif future.status != "finished":
-                raise DseError("the scheduler of the cluster was lost, or gave up its tasks")
+                raise UnreachableError("the scheduler of the cluster was lost, or its tasks were")
             stored += [(tile, future) for tile in errand.tiles[:count]]
         self.pace.come(len(stored))
         for (tile, _), record in zip(stored, pool.map(self._record, stored), strict=True):

@@ -90,8 +90,14 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | No
             made.register_plugin(Unmoved())
             yield Workers(made)
     elif isinstance(client, str):
-        with _joined(client) as made:
-            yield Workers(made)
+        log = logging.getLogger("distributed.client")
+        level = log.level
+        try:
+            with _joined(client) as made:
+                log.setLevel(logging.CRITICAL)  # what it would tell is told as an error
+                yield Workers(made)
+        finally:
+            log.setLevel(level)
     elif isinstance(client, Client) and not client.asynchronous:
         yield Workers(client)
     else:

@@ -20,7 +20,7 @@ from sweeps.store.layout import Layout, Part, Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS
 from sweeps.store.tiles import Source, source_of, store_tile
-from symbolic.errors import DseError
+from symbolic.errors import DseError, UnreachableError
 
 __all__ = ["RETRIES", "Crew", "Job", "Threads", "compute_tiles", "threads"]
 
@@ -120,6 +120,8 @@ def compute_tiles(
             f"{missing:,} of {layout.count:,} tiles are stored in {medium.name}; the same command "
             "continues"
         )
+        if isinstance(error, UnreachableError):
+            raise UnreachableError(f"{error}; {said}") from error
         if isinstance(error, OSError):
             raise DseError(
                 f"{medium.name} cannot be written: {error.strerror or error}; {said}"

@@ -6,7 +6,6 @@
 """
 
 import contextlib
-import logging
 import os
 import random
 import shutil
@@ -25,6 +24,7 @@ from distributed import Client, LocalCluster, SchedulerPlugin
 
 import sweeps.store.layout
 from dse import Study
+from sweeps.cluster.opened import opened
 from tests.benchmarks.test_ratios import ROUNDS, show
 from tests.dse.killing import files
 
@@ -72,65 +72,115 @@ def study(tiles, width=4000, outputs=("time", "power", "energy")):
     )
 
 
-@contextlib.contextmanager
-def local(workers):
-    cluster = LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        dashboard_address=":0",
-        silence_logs=logging.CRITICAL,
+def leakage(tiles):
+    """A tile for each of so many swings: two exponentials for each value, and no more to write."""
+    return Study(
+        model="leakage",
+        outputs=["static_power"],
+        axes={
+            "subthreshold_swing": np.linspace(1.2, 1.8, tiles),
+            "threshold_voltage": np.linspace(0.25, 0.4, 64),
+            "supply_voltage": np.linspace(0.8, 1.2, 64),
+            "temperature": np.linspace(30, 110, 2048),
+        },
+        set={
+            "leakage_scale": 1e-4,
+            "voltage_leakage_slope": 2.0,
+            "nominal_supply_voltage": 1.0,
+            "offset_voltage": 0.0,
+            "transistors": 1e9,
+            "design_factor": 0.1,
+        },
     )
-    with cluster, Client(cluster, set_as_default=False) as client:
-        yield cluster, client
 
 
 # --- weak scaling
 
+
+def much_written(tiles):
+    return study(tiles, outputs=MANY)
+
+
+#: What limits them: nine outputs of few operations each, or one of many.
+STUDIES = {"memory": much_written, "computing": leakage}
+
 ALONE = """
 import sys, time
 from pathlib import Path
+import sweeps.store.layout
 from sweeps.store.layout import Layout
 from sweeps.store.medium import medium_of
 from sweeps.store.tiles import source_of, store_tile
-from tests.benchmarks.test_cluster import MANY, study
-path, tiles = Path(sys.argv[1]), int(sys.argv[2])
-layout = Layout(study(tiles, outputs=MANY).grid())
+from tests.benchmarks.test_cluster import STUDIES
+path, tiles, points = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[4])
+sweeps.store.layout.TILE = points
+layout = Layout(STUDIES[sys.argv[3]](tiles).grid())
 part = max(layout.parts, key=lambda part: part.points)
 source = source_of(layout, part)
 store_tile(source, part.tile(0), medium_of(path))
+print(part.points // part.tile(0).points, flush=True)
 for line in sys.stdin:
     began = time.perf_counter()
-    for number in range(tiles):
+    for number in range(part.points // part.tile(0).points):
         store_tile(source, part.tile(number), medium_of(path))
     print(time.perf_counter() - began, flush=True)
 """
 
 
-def test_weak_scaling(folder):
+def busy(number):
+    """Seconds that the threads of a process have had a processor, by thread."""
+    found = {}
+    for thread in Path("/proc", str(number), "task").iterdir():
+        with contextlib.suppress(OSError):
+            found[thread.name] = int((thread / "schedstat").read_text().split()[0]) / 1e9
+    return found
+
+
+def directing(before, after):
+    """Of workers' processes the seconds of all threads but the one that computes; and of it."""
+    other = computing = 0.0
+    for number, threads in after.items():
+        spent = sorted(s - before[number].get(name, 0.0) for name, s in threads.items())
+        computing += spent[-1]
+        other += sum(spent[:-1])
+    return other, computing
+
+
+@pytest.mark.parametrize("limit", STUDIES)
+def test_weak_scaling(folder, limit, monkeypatch):
     """Twice the tiles by two workers; and by two processes that nobody directs, the limit."""
-    each = 12
-    times, directing = {1: [], 2: [], "alone": [], "both": []}, {1: [], 2: []}
-    with local(1) as (_, one), local(2) as (_, two), contextlib.ExitStack() as stack:
-        clients = {1: one, 2: two}
+    points = sweeps.store.layout.TILE * (1 if limit == "memory" else 4)
+    monkeypatch.setattr(sweeps.store.layout, "TILE", points)
+    each, made = 24, STUDIES[limit]
+    times, shares, costs = {1: [], 2: [], "alone": [], "both": []}, [], []
+    with contextlib.ExitStack() as stack:
+        clients = {n: stack.enter_context(opened(workers=n)).client for n in (1, 2)}
         for client in clients.values():  # compiles
-            study(8, outputs=MANY).run(store=folder / f"warm-{id(client)}.zarr", client=client)
+            path = folder / "warm.zarr"
+            made(8).run(store=path, client=client)
+            shutil.rmtree(path)
         bare = []
         for number in range(2):
             path = folder / f"bare-{number}.zarr"
-            command = [sys.executable, "-c", ALONE, path, str(each)]
+            command = [sys.executable, "-c", ALONE, path, str(each), limit, str(points)]
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
             bare.append(stack.enter_context(subprocess.Popen(command, cwd=ROOT, **pipes)))
+        tiles, _ = (int(process.stdout.readline()) for process in bare)
         for turn in range(ROUNDS + 1):
             spent = {}
             for count, client in clients.items():
-                swept = study(each * count, outputs=MANY)
+                swept = made(each * count)
                 swept.grid()
-                path = folder / f"{count}.zarr"
-                began, busy = time.perf_counter(), time.process_time()
+                path, workers = folder / f"{count}.zarr", client.run(os.getpid).values()
+                threads = {number: busy(number) for number in workers}
+                began, here = time.perf_counter(), time.process_time()
                 swept.run(store=path, client=client)
                 spent[count] = time.perf_counter() - began
-                directing[count].append(time.process_time() - busy)
+                here = time.process_time() - here
+                there, computing = directing(threads, {number: busy(number) for number in workers})
                 shutil.rmtree(path)
+            shares.append((here + there) / computing)
+            costs.append((here / tiles / 2, there / tiles / 2))
             for name, group in (("alone", bare[:1]), ("both", bare)):
                 for process in group:
                     process.stdin.write("go\n")
@@ -142,18 +192,18 @@ def test_weak_scaling(folder):
         for process in bare:
             process.stdin.close()
     share = statistics.median(a / b for a, b in zip(times[1], times[2], strict=True))
-    limit = statistics.median(a / b for a, b in zip(times["alone"], times["both"], strict=True))
-    task = statistics.median(times["alone"]) / each
-    spent = {count: statistics.median(seconds[1:]) for count, seconds in directing.items()}
-    more = (spent[2] - spent[1]) / each
+    free = statistics.median(a / b for a, b in zip(times["alone"], times["both"], strict=True))
+    task = statistics.median(times["alone"]) / tiles
+    here, there = (1e3 * statistics.median(cost) for cost in zip(*costs[1:], strict=True))
     cost = statistics.median(times[1]) / statistics.median(times["alone"])
     show(
-        "weak scaling, one worker to two",
+        f"weak scaling, one worker to two, limited by {limit}",
         [
-            f"tasks of {1e3 * task:.0f} ms, {each} a worker",
-            f"efficiency {share:.1%}; of processes that nobody directs {limit:.1%}",
-            f"the client and the scheduler take {1e3 * more:.1f} ms of a processor for each "
-            "task more",
+            f"tiles of {1e3 * task:.0f} ms, {tiles} a worker",
+            f"efficiency {share:.1%}; of processes that nobody directs {free:.1%}; "
+            f"one over the other {share / free:.1%}",
+            f"of a processor, a tile: the client and the scheduler take {here:.1f} ms, the loop of "
+            f"its worker {there:.1f} ms, together {statistics.median(shares[1:]):.1%} of computing",
             f"a worker takes {cost:.3f} times as long as such a process, study and store included",
         ],
     )
@@ -186,7 +236,7 @@ def test_a_worker_killed_every_few_seconds(folder):
     ended = Ended()
 
     def kill():
-        while not over.wait(5 + 4 * draw.random()):
+        while not over.wait(2 + 3 * draw.random()):
             for cluster in list(LocalCluster._instances):
                 if ended.name not in cluster.scheduler.plugins:
                     cluster.scheduler.add_plugin(ended)
@@ -206,7 +256,7 @@ def test_a_worker_killed_every_few_seconds(folder):
         killer.join()
     took = time.perf_counter() - began
     show(
-        "a worker of two killed every 5 to 9 seconds",
+        "a worker of two killed every 2 to 5 seconds",
         [
             f"{tiles} tiles in {took:.0f} s, {len(kills)} kills",
             f"{ended.count} tiles ended after the first kill",
