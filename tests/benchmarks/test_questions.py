@@ -38,6 +38,14 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "best, time <= 50 ms": {"minimize": "flow_energy", "where": "time <= 50 ms"},
     "fastest, power <= 20 W": {"minimize": "time", "where": "flow_power <= 20"},
     "best, power >= 40 W": {"minimize": "flow_energy", "where": "flow_power >= 40"},
+    "best, two bounds": {"minimize": "flow_energy", "where": ["flow_power >= 40", "time >= 0.1"]},
+    "fastest, two bounds": {"minimize": "time", "where": ["flow_power <= 30", "flow_energy >= 5"]},
+    "best, of a product": {"minimize": "flow_energy", "where": "time * flow_power >= 2"},
+    "front, power >= 40 W": {"front": ["time", "flow_energy"], "where": "flow_power >= 40"},
+    "front, two bounds": {
+        "front": ["time", "flow_energy"],
+        "where": ["flow_power >= 40", "time >= 0.05"],
+    },
     "front of time and energy": {"front": ["time", "flow_energy"]},
     "front of power and time": {"front": ["flow_power", "time"]},
     "front of energy and power": {"front": ["flow_energy", "flow_power"]},
@@ -53,11 +61,21 @@ def folder():
 
 def condition(question, columns):
     """The points that count."""
-    text = question.get("where")
-    if not text:
-        return None
-    name, sign, value = text.replace("50 ms", "0.05").split()
-    return columns[name] <= float(value) if sign == "<=" else columns[name] >= float(value)
+    found = None
+    for text in conditions(question):
+        *names, sign, value = text.split()
+        left = columns[names[0]]
+        for name in names[2::2]:  # a product
+            left = left * columns[name]
+        holds = left <= float(value) if sign == "<=" else left >= float(value)
+        found = holds if found is None else found & holds
+    return found
+
+
+def conditions(question):
+    where = question.get("where", [])
+    texts = [where] if isinstance(where, str) else where
+    return [text.replace("50 ms", "0.05") for text in texts]
 
 
 def scanned(question, columns):
@@ -73,7 +91,8 @@ def scanned(question, columns):
 
 def ours(path, question):
     if "front" in question:
-        return dse.pareto(path, minimize=question["front"])
+        where = question.get("where", ())
+        return dse.pareto(path, minimize=question["front"], where=where)
     return dse.optimum(path, **question)
 
 
@@ -93,15 +112,16 @@ def by_dask(lazy, question):
 def by_duckdb(connection, question):
     if "front" in question:
         first, second = question["front"]
+        only = f"where {' and '.join(conditions(question))}" if question.get("where") else ""
         text = (
             f"select a, b from (select a, b, min(b) over (order by a rows between unbounded "
             f"preceding and 1 preceding) as least from (select {first} as a, min({second}) as b "
-            f"from t group by {first})) where least is null or b < least"
+            f"from t {only} group by {first})) where least is null or b < least"
         )
         return sorted(asked_for(connection, text))
     text = f"select {question['minimize']} from t"
-    if where := question.get("where"):
-        text += f" where {where.replace('50 ms', '0.05')}"
+    if where := conditions(question):
+        text += f" where {' and '.join(where)}"
     top = question.get("top", 1)
     text += f" order by {question['minimize']} limit {top}"
     if top == 1:
@@ -153,7 +173,7 @@ def expected(columns):
     found = {}
     for title, question in QUESTIONS.items():
         if "front" in question:
-            ds = dse.pareto(memory, minimize=question["front"])
+            ds = ours(memory, question)
             found[title] = places_of(ds)
         else:
             found[title] = scanned(question, arrays)
