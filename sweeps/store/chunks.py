@@ -13,6 +13,9 @@ from sweeps.store.zarr_format import TRAILER, checksum, joined, trailer
 
 __all__ = ["Chunk", "PackedChunk"]
 
+#: Bytes that are written at a time, of what is compressed.
+_LEAST = 1 << 20
+
 
 class Chunk:
     """A chunk that is being written; ``write`` appends to its file."""
@@ -41,16 +44,25 @@ class PackedChunk(Chunk):
     ) -> None:
         super().__init__(write, count, dtype)
         self.packer = Packer(count, dtype, shuffled=shuffled)
+        self.held: list[bytes] = []
+        self.size = 0
         self.write(bytes(self.packer.ahead))
 
     def add(self, values: NDArray[Any]) -> None:
-        """The values that follow those before, of which blocks may be held back."""
-        packed = self.packer.add(values)
-        if packed:
-            self._append(packed)
+        """The values that follow those before, which are held until they are worth writing."""
+        for block in self.packer.add(values):
+            self.held.append(block)
+            self.size += len(block)
+        if self.size >= _LEAST:
+            self._release()
+
+    def _release(self) -> None:
+        self._append(b"".join(self.held))
+        self.held, self.size = [], 0
 
     def finish(self) -> None:
         """All values have been added: it is known what stands before them."""
+        self._release()
         head = self.packer.head()
         self.crc = joined(checksum(head), self.crc, self.packer.length - len(head))
         self.length = self.packer.length + TRAILER

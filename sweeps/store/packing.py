@@ -64,8 +64,8 @@ class Packer:
         self._rest = np.empty(self._each, dtype=dtype)
         self._held = self._seen = 0
 
-    def add(self, values: NDArray[Any]) -> bytes:
-        """What the values that follow those before add to the chunk."""
+    def add(self, values: NDArray[Any]) -> list[bytes]:
+        """The blocks that are whole with the values that follow those before."""
         found, start = [], 0
         self._seen += values.nbytes
         while start < values.size:
@@ -82,9 +82,8 @@ class Packer:
         if self._held and self._seen == self._size:
             found.append(self._block(self._rest[: self._held]))
             self._held = 0
-        packed = b"".join(found)
-        self.length += len(packed)
-        return packed
+        self.length += sum(map(len, found))
+        return found
 
     def head(self) -> bytes:
         """The bytes before the blocks, once all values have been added."""

@@ -97,10 +97,11 @@ def test_packed_and_unpacked(
 
 
 def packed(values: Any, cuts: Sequence[int], *, shuffled: bool) -> bytes:
-    packer, parts, start, number = Packer(values.size, values.dtype, shuffled=shuffled), [], 0, 0
+    packer, start, number = Packer(values.size, values.dtype, shuffled=shuffled), 0, 0
+    parts: list[bytes] = []
     while start < values.size:
         size = cuts[number % len(cuts)]
-        parts.append(packer.add(values[start : start + size]))
+        parts += packer.add(values[start : start + size])
         start, number = start + size, number + 1
     head = packer.head()
     assert len(head) == packer.ahead
