@@ -23,6 +23,8 @@ _SOME, _ALL = 1, 2
 _SHORT, _LINE = 64, 8
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _REAL, _WHOLE = numba.float64, numba.int64
+#: Numbers of goals, all of one type.
+_GOALS = (np.int64(0), np.int64(1), np.int64(2))
 _COLUMNS = (_WHOLE[:, ::1], _WHOLE[:, ::1], _WHOLE[::1], _REAL[::1], _REAL[::1], _WHOLE)
 
 
@@ -225,18 +227,22 @@ def least(
     """
     last, step = best.shape[1] - 1, steps[0]
     ok, seen = np.full(run, np.inf), np.zeros(steps.size, dtype=np.int64)
-    rows, alike = np.empty(offsets.shape[1], dtype=np.int64), _alike(1, offsets, steps)
+    rows, alike = np.empty(offsets.shape[1], dtype=np.int64), _alike(_GOALS[1], offsets, steps)
     for block in range(addresses.shape[1]):
-        passing = _passing(1, addresses, offsets, steps, low, high, block, rows)
-        state, marks = _state(1, addresses, steps, block), run
+        passing = _passing(_GOALS[1], addresses, offsets, steps, low, high, block, rows)
+        state, marks = _state(_GOALS[1], addresses, steps, block), run
         if state == _SOME and alike and passing:
-            marks = _marked(1, addresses, offsets, steps, low, high, block, rows[0], ok, seen)
+            marks = _marked(
+                _GOALS[1], addresses, offsets, steps, low, high, block, rows[0], ok, seen
+            )
         if not passing or not marks:
             continue
         _near(addresses, offsets, steps, run, block, rows[:passing])
         for row in rows[:passing]:
             if state == _SOME and not alike:
-                marks = _marked(1, addresses, offsets, steps, low, high, block, row, ok, seen)
+                marks = _marked(
+                    _GOALS[1], addresses, offsets, steps, low, high, block, row, ok, seen
+                )
                 if not marks:
                     continue
             part = _values(addresses[0, block], offsets[0, row], run if step else 1)
@@ -294,12 +300,14 @@ def outside(
     count, slots = 0, stairs.size - 1
     one, two = steps[0], steps[1]
     ok, seen = np.full(run, np.inf), np.zeros(steps.size, dtype=np.int64)
-    rows, alike = np.empty(offsets.shape[1], dtype=np.int64), _alike(2, offsets, steps)
+    rows, alike = np.empty(offsets.shape[1], dtype=np.int64), _alike(_GOALS[2], offsets, steps)
     for block in range(addresses.shape[1]):
-        passing = _passing(2, addresses, offsets, steps, low, high, block, rows)
-        state, marks = _state(2, addresses, steps, block), run
+        passing = _passing(_GOALS[2], addresses, offsets, steps, low, high, block, rows)
+        state, marks = _state(_GOALS[2], addresses, steps, block), run
         if state == _SOME and alike and passing:
-            marks = _marked(2, addresses, offsets, steps, low, high, block, rows[0], ok, seen)
+            marks = _marked(
+                _GOALS[2], addresses, offsets, steps, low, high, block, rows[0], ok, seen
+            )
         if not passing or not marks:
             continue
         _near(addresses, offsets, steps, run, block, rows[:passing])
@@ -310,7 +318,9 @@ def outside(
             if stairs[slot] <= _least(b, signs[1]):
                 continue
             if state == _SOME and not alike:
-                marks = _marked(2, addresses, offsets, steps, low, high, block, row, ok, seen)
+                marks = _marked(
+                    _GOALS[2], addresses, offsets, steps, low, high, block, row, ok, seen
+                )
                 if not marks:
                     continue
             for j in range(run):
@@ -346,15 +356,17 @@ def tally(addresses: Any, offsets: Any, steps: Any, low: Any, high: Any, run: An
     """Count the points that no column excludes."""
     found = 0
     ok, seen = np.full(run, np.inf), np.zeros(steps.size, dtype=np.int64)
-    rows, alike = np.empty(offsets.shape[1], dtype=np.int64), _alike(0, offsets, steps)
+    rows, alike = np.empty(offsets.shape[1], dtype=np.int64), _alike(_GOALS[0], offsets, steps)
     for block in range(addresses.shape[1]):
-        passing = _passing(0, addresses, offsets, steps, low, high, block, rows)
-        state, marks = _state(0, addresses, steps, block), run
+        passing = _passing(_GOALS[0], addresses, offsets, steps, low, high, block, rows)
+        state, marks = _state(_GOALS[0], addresses, steps, block), run
         if state == _SOME and alike and passing:
-            marks = _marked(0, addresses, offsets, steps, low, high, block, rows[0], ok, seen)
+            marks = _marked(
+                _GOALS[0], addresses, offsets, steps, low, high, block, rows[0], ok, seen
+            )
         if state == _ALL or alike:
             found += passing * marks
             continue
         for row in rows[:passing]:
-            found += _marked(0, addresses, offsets, steps, low, high, block, row, ok, seen)
+            found += _marked(_GOALS[0], addresses, offsets, steps, low, high, block, row, ok, seen)
     return found

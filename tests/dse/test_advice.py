@@ -178,10 +178,13 @@ def test_transit_borders_are_those_of_the_paper(p: dict[str, float]) -> None:
             continue
         assert move.until == pytest.approx(float(border), rel=1e-9)
         before, after = move.until * (1 - 1e-6), move.until * (1 + 1e-6)
+        ds = dse.evaluate("transit", **{**p, name: [p[name], before, move.until, after]})
+        meanings = ds.bound.attrs["flag_meanings"].split()
+        _, below, _, above = (meanings[k] for k in ds.bound.values)
         if before > move.value:
-            assert flag({**p, name: before}) == advice.bound
-        assert flag({**p, name: after}) == move.next_bound
-        here, there = goal("transit", p), goal("transit", {**p, name: move.until})
+            assert below == advice.bound
+        assert above == move.next_bound
+        here, _, there, _ = ds.cs_throughput.values
         assert move.gain == pytest.approx(there / here, rel=1e-12)
 
 
@@ -378,24 +381,31 @@ def test_mwp_cwp_against_brute_force(p: dict[str, Any]) -> None:
         domain = TABLE[move.quantity].domain
         whole = domain.whole
         assert values[move.quantity] == move.value
-        if domain.contains(move.until):
-            _, _, (there,) = states({**values, move.quantity: move.until})
-            assert move.gain == (time / there if there else math.inf)
         end = min(move.until, 1e3 * move.value + 10)
         between = np.linspace(move.value, end, 60)[1:-1]
         if whole:
             between = np.unique(np.rint(between))
             between = between[(between != move.value) & (between != move.until)]
-        if between.size and not math.isclose(move.value, end, rel_tol=1e-9):
-            cases, limiters, _ = states({**values, move.quantity: between})
-            assert set(cases) == {case}, move
-            assert all(found & limiter for found in limiters), move
+        if math.isclose(move.value, end, rel_tol=1e-9):
+            between = between[:0]
+        border = [move.until] if domain.contains(move.until) else []
+        beyond = []
         if move.next_bound is not None and move.until and move.until != move.value:
             sign = 1 if move.direction == "raise" else -1
-            beyond = move.until if whole else move.until * (1 + sign * 2e-9)
-            cases, limiters, _ = states({**values, move.quantity: beyond})
-            assert meanings[cases[0]] == move.next_bound, move
-            assert set(move.next_limiter) & limiters[0], move
+            beyond = [move.until if whole else move.until * (1 + sign * 2e-9)]
+        every = np.concatenate([between, border, beyond])
+        if not every.size:
+            continue
+        cases, limiters, times = states({**values, move.quantity: every})
+        inside = slice(0, between.size)
+        assert set(cases[inside]) <= {case}, move
+        assert all(found & limiter for found in limiters[inside]), move
+        if border:
+            there = times[between.size]
+            assert move.gain == (time / there if there else math.inf)
+        if beyond:
+            assert meanings[cases[-1]] == move.next_bound, move
+            assert set(move.next_limiter) & limiters[-1], move
 
 
 # --- studies
