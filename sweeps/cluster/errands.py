@@ -100,7 +100,9 @@ class Pace:
         self.came: list[tuple[float, int]] = []
 
     def come(self, count: int) -> None:
-        """So many tiles have come back by now."""
+        """So many tiles have come back by now, none where workers were lost."""
+        if not count:
+            return
         now = time.monotonic()
         self.came.append((now, count))
         while self.came[0][0] < now - _LATELY and len(self.came) > 2:

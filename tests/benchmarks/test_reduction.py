@@ -116,6 +116,8 @@ def ask(study):
         "optimum": lambda: study.optimum(minimize="flow_energy", method="scan", top=10),
         "count": lambda: study.count(where=limit),
         "histogram": lambda: study.histogram("flow_energy", bins=20, where=limit),
+        "quantiles": lambda: study.quantiles("time", [0, 0.1, 0.5, 0.9, 1], where=limit),
+        "pareto": lambda: study.pareto(minimize=["flow_energy", "time"]),
     }.items():
         began = time.perf_counter()
         run()

@@ -225,6 +225,11 @@ def test_errands_take_about_as_long_as_each_other(monkeypatch: pytest.MonkeyPatc
     assert pace.most(2, 12) == 3  # towards the end all threads have some
     assert pace.most(2, 1) == 1
     assert pace.most(0, 1000) == 1
+    lost = Pace()  # workers are lost, and nothing comes back but once
+    for count in (0, 1, 0):
+        lost.come(count)
+        now[0] += 1
+    assert lost.most(2, 1000) == 1
 
 
 def test_an_interrupt_waits_for_the_tiles_under_way(
