@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,12 @@ _LEAST = 1 << 20
 class Chunk:
     """A chunk that is being written; ``write`` appends to its file."""
 
-    def __init__(self, write: Callable[..., None], count: int, dtype: np.dtype[Any]) -> None:
-        self.write, self.crc, self.length = write, 0, count * dtype.itemsize + TRAILER
+    def __init__(
+        self, write: Callable[..., None], shape: Sequence[int], dtype: np.dtype[Any]
+    ) -> None:
+        self.write, self.crc = write, 0
+        #: Its bytes, once it is finished.
+        self.length = math.prod(shape) * dtype.itemsize + TRAILER
 
     def add(self, values: NDArray[Any]) -> None:
         """The values that follow those before."""
@@ -40,10 +45,15 @@ class PackedChunk(Chunk):
     """A chunk that is compressed; what stands before its blocks is written last."""
 
     def __init__(
-        self, write: Callable[..., None], count: int, dtype: np.dtype[Any], *, shuffled: bool
+        self,
+        write: Callable[..., None],
+        shape: Sequence[int],
+        dtype: np.dtype[Any],
+        *,
+        shuffled: bool,
     ) -> None:
-        super().__init__(write, count, dtype)
-        self.packer = Packer(count, dtype, shuffled=shuffled)
+        super().__init__(write, shape, dtype)
+        self.packer = Packer(shape, dtype, shuffled=shuffled)
         self.held: list[bytes] = []
         self.size = 0
         self.write(bytes(self.packer.ahead))

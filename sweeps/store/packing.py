@@ -8,18 +8,21 @@ computes them.
 
 from __future__ import annotations
 
+import math
 import struct
 import threading
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "Packed", "Packer", "codec"]
+__all__ = ["BLOCK", "Packed", "Packer", "block_of", "codec"]
 
-#: Bytes of a block: some zones of float64, so that a question unpacks little besides.
-BLOCK = 1 << 19
+#: Most bytes of a block, some zones of float64, so that a question unpacks little besides; and
+#: fewest, if there are several.
+BLOCK, _SHORT = 1 << 19, 1 << 16
 _LEVEL = 5
 #: Versions of the format and of that of LZ4, flags, bytes of a value; bytes of all values, of a
 #: block of them, and of what they are packed into.
@@ -28,11 +31,28 @@ _HEAD, _START = struct.Struct("<BBBBIII"), 4
 _PLAIN, _ONE = 0x02, 0x10
 
 
-def codec(itemsize: int, *, shuffled: bool) -> dict[str, Any]:
+def block_of(chunk: Sequence[int], itemsize: int) -> int:
+    """The bytes of a block: trailing axes whole, as the pieces in which values come have them.
+
+    >>> block_of((100, 10, 4000), 8), block_of((7, 65521), 8), block_of((7, 65537), 8)
+    (320000, 524168, 524288)
+    """
+    size = itemsize
+    for count in reversed(chunk):
+        fits = [n for n in range(1, min(count, BLOCK // size) + 1) if count % n == 0]
+        size *= fits[-1]
+        if fits[-1] < count:
+            break
+    else:
+        return BLOCK
+    return size if size >= max(BLOCK // 4, _SHORT) else BLOCK
+
+
+def codec(block: int, itemsize: int, *, shuffled: bool) -> dict[str, Any]:
     """The codec of chunks, as the metadata of an array name it."""
     sorts = "shuffle" if shuffled else "noshuffle"
     said = {"typesize": itemsize, "cname": "lz4", "clevel": _LEVEL, "shuffle": sorts}
-    return {"name": "blosc", "configuration": {**said, "blocksize": BLOCK}}
+    return {"name": "blosc", "configuration": {**said, "blocksize": block}}
 
 
 @cache
@@ -46,20 +66,22 @@ def _flags(itemsize: int, shuffled: bool) -> int:
 
 
 class Packer:
-    """Packs the values of a chunk of known length, which may come in any pieces."""
+    """Packs the values of a chunk of known shape, which may come in any pieces."""
 
-    def __init__(self, count: int, dtype: np.dtype[Any], *, shuffled: bool) -> None:
+    def __init__(self, chunk: Sequence[int], dtype: np.dtype[Any], *, shuffled: bool) -> None:
         from numcodecs import blosc
 
-        self._dtype, self._size = dtype, count * dtype.itemsize
+        self._dtype, self._size = dtype, math.prod(chunk) * dtype.itemsize
+        self._step = block_of(chunk, dtype.itemsize)
         self._flags, self._shuffled = _flags(dtype.itemsize, shuffled), int(shuffled)
         self._compress = blosc.compress
         # where a block is split into streams, what is asked for are the bytes of one of them
-        self._asked = BLOCK // (1 if self._flags & _ONE else dtype.itemsize)
-        self._each = BLOCK // dtype.itemsize
+        self._asked = self._step // (1 if self._flags & _ONE else dtype.itemsize)
+        self._each = self._step // dtype.itemsize
         self._starts: list[int] = []
         #: How many bytes stand before the blocks; they are known at last.
-        self.ahead = _HEAD.size + _START * -(-self._size // BLOCK) if self._size > BLOCK else 0
+        blocks = -(-self._size // self._step)
+        self.ahead = _HEAD.size + _START * blocks if blocks > 1 else 0
         self.length = self.ahead
         self._rest = np.empty(self._each, dtype=dtype)
         self._held = self._seen = 0
@@ -90,7 +112,7 @@ class Packer:
         if not self.ahead:
             return b""
         item = self._dtype.itemsize
-        said = _HEAD.pack(2, 1, self._flags, item, self._size, BLOCK, self.length)
+        said = _HEAD.pack(2, 1, self._flags, item, self._size, self._step, self.length)
         lengths = np.array([self.ahead, *self._starts])
         return said + np.cumsum(lengths)[:-1].astype("<i4").tobytes()
 

@@ -11,7 +11,7 @@ from sweeps.dataset import axis_coordinates, describe
 from sweeps.store.folder import HIDDEN
 from sweeps.store.layout import COMPRESSIONS, Layout
 from sweeps.store.medium import Medium
-from sweeps.store.packing import codec
+from sweeps.store.packing import block_of, codec
 from sweeps.store.records import read_sealed, sealed
 from sweeps.store.zarr_format import (
     array_metadata,
@@ -43,8 +43,10 @@ def skeleton(
         beside += [name] if name not in grid.axes else []
     for name in (*grid.outputs, *(n for n in of if n not in grid.outputs)):
         part, dtype = of[name], layout.dtype(name)
-        shuffled = layout.shuffled(name, part)
-        codecs = [codec(dtype.itemsize, shuffled=shuffled)] if layout.packed else []
+        codecs = []
+        if layout.packed:
+            block, shuffled = block_of(part.chunk, dtype.itemsize), layout.shuffled(name, part)
+            codecs.append(codec(block, dtype.itemsize, shuffled=shuffled))
         arrays[name] = array_metadata(
             part.shape, part.chunk, part.dims, dtype, describe(grid, name), codecs
         )

@@ -229,9 +229,9 @@ def store_tile(
     with ExitStack() as stack:
         files = {n: stack.enter_context(medium.writing(chunk_of(n, tile))) for n in part.outputs}
         chunks: dict[str, Chunk] = {
-            name: PackedChunk(write, count, types[name], shuffled=name in recipe.shuffled)
+            name: PackedChunk(write, part.chunk, types[name], shuffled=name in recipe.shuffled)
             if recipe.packed
-            else Chunk(write, count, types[name])
+            else Chunk(write, part.chunk, types[name])
             for name, write in files.items()
         }
         for origin, arrays in source.pieces(tile):

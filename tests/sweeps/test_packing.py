@@ -23,8 +23,8 @@ from sweeps.stored.reader import Stored
 from symbolic.errors import DseError
 from tests.oracles.compare import identical
 
-#: Least bytes of a block of Blosc that is split.
-SMALL = 1 << 16
+#: Twice the least bytes of a block of Blosc that is split.
+SMALL = 1 << 17
 SPEC: dict[str, Any] = {
     "model": "transit",
     "axes": {
@@ -97,7 +97,7 @@ def test_packed_and_unpacked(
 
 
 def packed(values: Any, cuts: Sequence[int], *, shuffled: bool) -> bytes:
-    packer, start, number = Packer(values.size, values.dtype, shuffled=shuffled), 0, 0
+    packer, start, number = Packer((values.size,), values.dtype, shuffled=shuffled), 0, 0
     parts: list[bytes] = []
     while start < values.size:
         size = cuts[number % len(cuts)]
