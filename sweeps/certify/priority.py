@@ -6,6 +6,7 @@ exact in the value, and the first of what is equal in all of them wins, in the o
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -138,10 +139,10 @@ def _certified(
     roots = [[objective_node(grid, part.key, goal) for part in parts] for goal in goals]
     for of_goal in roots:
         enclosed(grid, {part.key: root for part, root in zip(parts, of_goal, strict=True)})
-    check(grid, counted=False)
-    tally, place = Tally(), None
+    tally, place = Tally(deadline=end), None
+    check(grid, counted=False, tally=tally)
     held: list[list[Node]] = [[] for _ in parts]
-    bounds, settled = [], False
+    bounds, best_of, settled, known = [], [], False, grid.model.quantities
     for number, goal in enumerate(goals):
         if math.isfinite(end):  # the time left is shared by the objectives left
             now = time.monotonic()
@@ -158,6 +159,7 @@ def _certified(
         if best.place is None:
             break
         place = best.place
+        best_of.append(best.value)
         for before, root in zip(held, roots[number], strict=True):
             before.append(root <= best.value)
     if place is None:
@@ -167,12 +169,17 @@ def _certified(
         )
     bounds += [-goal.sign * math.inf for goal in goals[len(bounds) :]]
     found = _told(grid, goals, {axis: np.array([place[axis]]) for axis in grid.axes})
-    values = [float(found[_name(g, n, grid.model.quantities)]) for n, g in enumerate(goals)]
+    told = [goal.sign * float(found[_name(goal, n, known)]) for n, goal in enumerate(goals)]
+    # what was found later may be better by an objective that was proven to a share only
+    values = [min(pair) for pair in itertools.zip_longest(best_of, told, fillvalue=math.inf)]
     excluded = max(grid.points - tally.scanned, 0)
     return found.assign_attrs(
         method="certified",
         bound=bounds,
-        gap=[_gap(value, bound) for value, bound in zip(values, bounds, strict=True)],
+        gap=[
+            _gap(value, goal.sign * bound)
+            for value, bound, goal in zip(values, bounds, goals, strict=True)
+        ],
         settled=int(settled),
         boxes=tally.boxes,
         points_visited=tally.visited,
@@ -181,9 +188,9 @@ def _certified(
 
 
 def _gap(value: float, bound: float) -> float:
-    if value == bound:
+    if value <= bound:
         return 0.0
-    return abs(value - bound) / abs(value) if value else math.inf
+    return (value - bound) / abs(value) if value else math.inf
 
 
 def _told(grid: Grid, goals: Sequence[Goal], places: Places, *, many: bool = False) -> xr.Dataset:

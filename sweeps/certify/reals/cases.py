@@ -66,7 +66,8 @@ class _Deciding:
 
     def _compared(self, op: str, a: Node, b: Node) -> Node:
         for parts, left in ((b, False), (a, True)):
-            if parts.op in ("minimum", "maximum") and id(parts) not in self.unsure:
+            sure = not any(id(arg) in self.unsure for arg in parts.args)
+            if parts.op in ("minimum", "maximum") and sure:
                 pairs = [
                     self._compared(op, part, b) if left else self._compared(op, a, part)
                     for part in parts.args

@@ -13,7 +13,7 @@ from sweeps.answers import Chosen, Goal
 from sweeps.certify.optimum import check_method
 from sweeps.certify.parts import Part, parts_of
 from sweeps.certify.reals.problem import Mixed
-from sweeps.certify.reals.search import Lowest, lowest
+from sweeps.certify.reals.search import TINY, Lowest, lowest
 from sweeps.certify.search import Tally
 from sweeps.check import check, enclosed
 from sweeps.grid import Grid
@@ -113,10 +113,16 @@ def real_optimum(
         real_axes=" ".join(real),
         tolerance=gap,
         bound=goal.sign * bound,
-        gap=0.0 if bound == best else (best - bound) / abs(best) if best else math.inf,
+        gap=_gap(best, bound),
         boxes=tally.boxes,
         points_visited=tally.visited,
     )
+
+
+def _gap(best: float, bound: float) -> float:
+    if best - bound <= TINY:
+        return 0.0
+    return (best - bound) / abs(best) if best else math.inf
 
 
 def _check_leaves(part: Part, real: Mapping[str, object]) -> None:

@@ -188,14 +188,14 @@ class Mixed(Problem):
         return Bounded(least, rises & ~leaning, falls & ~leaning, wide)
 
     def at(self, points: Floats) -> Floats:
-        """The objective at points (columns)."""
+        """The objective at points (columns); of one alone, to the bit, what an answer tells."""
         places = dict(zip(self.dims, points, strict=False))
         own = set(self.lines.values())
         index = {axis: row.astype(int) for axis, row in places.items() if axis not in own}
         values = {
             name: places[name]
             if name in own
-            else np.atleast_1d(leaf.array[tuple(index[axis] for axis in leaf.axes)])
+            else leaf.array[tuple(index[axis] for axis in leaf.axes)]
             for name, leaf in self.used.items()
         }
         with np.errstate(all="ignore"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import sys
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +12,15 @@ from numpy.typing import NDArray
 from sweeps.certify.reals.problem import Floats, Mixed
 from sweeps.certify.search import Tally
 
-__all__ = ["Lowest", "lowest"]
+__all__ = ["TINY", "Lowest", "lowest"]
+
+#: A difference that is none, where the best is zero.
+TINY = sys.float_info.min
 
 #: Boxes looked at together; most that are kept open; points drawn first; times a box is narrowed.
-_TOGETHER, _MOST, _DRAWN, _TURNS = 1 << 9, 1 << 19, 1 << 10, 2
+_TOGETHER, _MOST, _DRAWN, _TURNS = 1 << 9, 1 << 18, 1 << 10, 2
+#: Real axes of which every corner is looked at.
+_CORNERS = 3
 #: What the half with the higher bound counts for, beside the other; what width counts.
 _BETTER, _WIDTH = 0.17, 1e-9
 
@@ -31,14 +38,21 @@ class Lowest:
     @property
     def allowed(self) -> float:
         """What bounds from here on exclude."""
-        finite = math.isfinite(self.value)
-        return self.value - self.gap * abs(self.value) if finite else math.inf
+        if self.value == math.inf:
+            return math.inf
+        return self.value - max(self.gap * abs(self.value), TINY)
 
-    def offer(self, points: Floats, values: Floats) -> None:
-        """Keep the best of some points."""
-        best = int(np.argmin(values)) if values.size else 0
-        if values.size and values[best] < self.value:
-            self.value, self.point = float(values[best]), points[:, best].copy()
+    def offer(self, problem: Mixed, points: Floats) -> None:
+        """Keep the best of some points, if it is as good by itself as among many.
+
+        The library's functions may differ by an ulp between the two.
+        """
+        values = problem.at(points)
+        best = np.array([np.argmin(values)])
+        if values[best[0]] < self.value:
+            value = float(problem.at(points[:, best])[0])
+            if value < self.value:
+                self.value, self.point = value, points[:, best[0]].copy()
 
     def aside(self, bounds: Floats) -> None:
         """Note the bounds of what is not looked at any more."""
@@ -89,13 +103,24 @@ class _Search:
         self._look(np.clip(np.concatenate([low, high, points], axis=1), low, high))
 
     def _look(self, points: Floats) -> None:
-        self.goal.offer(points, self.problem.at(points))
+        self.goal.offer(self.problem, points)
         self.tally.visited += points.shape[1]
+
+    def _points(self, lo: Floats, hi: Floats) -> Floats:
+        """The middle of some boxes, and corners of them."""
+        middle = self.problem.middle(lo, hi)
+        real = np.flatnonzero(self.real)[:_CORNERS]
+        found = [middle, lo, hi]
+        for sides in itertools.product((False, True), repeat=real.size):
+            corner = middle.copy()
+            corner[real] = np.where(np.array(sides)[:, None], hi[real], lo[real])
+            found.append(corner)
+        return np.concatenate(found, axis=1)
 
     def _split(self, lo: Floats, hi: Floats, bound: Floats) -> tuple[Floats, Floats, Floats]:
         """Bound some boxes closely, narrow them, and halve what is left of them."""
         lo, hi, bound, wide = self._narrowed(lo, hi, bound)
-        self._look(np.concatenate([self.problem.middle(lo, hi), lo, hi], axis=1))
+        self._look(self._points(lo, hi))
         kept = bound < self.goal.allowed
         self.goal.aside(bound[~kept])
         lo, hi, bound, wide = lo[:, kept], hi[:, kept], bound[kept], wide[:, kept]
