@@ -148,7 +148,7 @@ class _Search:
         return value - self.goal.gap * abs(value) if math.isfinite(value) else math.inf
 
     def _dig(self, box: _Stack, limit: float, budget: int) -> _Dug:
-        from sweeps.certify.machine.dig import dig
+        from sweeps.certify.machine.dig import dig, rooms
 
         dims, atoms = box.firsts.shape[1], box.facts.shape[1]
         stack = _Stack(
@@ -161,7 +161,9 @@ class _Search:
             whole[:1] = part
         best, place = np.array([limit, math.inf]), np.full(dims, -1)
         counters, near = np.zeros(4, dtype=np.int64), np.empty((_NEAR, dims), dtype=np.int64)
-        count = dig(self.tape, 1, *stack, limit, self.goal.gap, budget, best, counters, place, near)
+        room = rooms(self.tape, dims)
+        task = (limit, self.goal.gap, budget, best, counters, place, near, room)
+        count = dig(self.tape, 1, *stack, *task)
         return _Dug(
             stack.take(slice(0, count)), best[0], best[1], place, near[: counters[3]], counters
         )
@@ -196,4 +198,8 @@ def search(
 
 def ready() -> None:
     """Load the machine code, or compile it where that was never done."""
-    search(Problem(constant(0.0), {}, {}), Least(), Tally())
+    nothing = Problem(constant(0.0), {}, {})
+    try:
+        search(nothing, Least(), Tally())
+    except OSError:  # compiled, and a full or forbidden disk did not take it: used all the same
+        search(nothing, Least(), Tally())

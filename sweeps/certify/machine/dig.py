@@ -8,16 +8,37 @@ from typing import Any
 import numpy as np
 
 from sweeps.certify.machine.enclose import EVERY
-from sweeps.certify.machine.jit import kept
+from sweeps.certify.machine.jit import kept, put
 from sweeps.certify.machine.look import look
+from sweeps.certify.machine.tape import Tape
 
-__all__ = ["dig"]
+__all__ = ["dig", "rooms"]
 
 INF = math.inf
 #: Comparisons that are tried as something to halve along, those on which most is lost.
 _TRIED = 3
 #: What the half with the higher bound counts for, beside the other.
 _BETTER = 0.17
+
+
+def rooms(tape: Tape, dims: int) -> Any:
+    """The arrays in which :func:`dig` works, made here since that compiles nothing."""
+    steps, leaves, atoms = tape.ops.size, tape.leaves.shape[0], tape.atoms.size
+
+    def state() -> tuple[Any, ...]:
+        ends = (tape.known[0].copy(), tape.known[1].copy(), tape.known[2] > 0)
+        ways = (np.full(steps, EVERY), np.full(steps, EVERY), np.zeros(steps, dtype=np.bool_))
+        return (*ends, *ways, np.arange(steps), np.zeros((atoms + 1, 3), dtype=np.int64))
+
+    forced = np.zeros((2, steps), dtype=np.int8)
+    plane = (
+        *(np.zeros(steps), np.zeros(steps), np.zeros((leaves, 2)), np.zeros((3, 2, leaves))),
+        *(np.zeros(dims), np.zeros((2, dims), dtype=np.int64), np.zeros(steps), np.zeros(steps)),
+        (*state(), forced[1]),
+    )
+    ends = tuple(np.zeros(dims, dtype=np.int64) for _ in range(4))
+    told = np.zeros(atoms, dtype=np.int8), np.zeros(atoms), np.zeros(atoms, dtype=np.bool_)
+    return (state(), plane, ends, forced[0], *told)
 
 
 @kept
@@ -35,6 +56,7 @@ def dig(
     counters: Any,
     place: Any,
     near: Any,
+    room: Any,
 ) -> Any:
     """Take boxes from the end of a stack of ``count``; how many of it are left.
 
@@ -42,40 +64,22 @@ def dig(
     the least value known, ``gap`` the share of it by which an answer may miss. ``best`` holds the
     least value found and the least bound set aside, ``place`` where the first is; ``near`` points
     that may be as good within what the library's functions may be off; ``counters`` the boxes
-    bounded, the points looked at, those that are boxes, and how many are told in ``near``.
+    bounded, the points looked at, those that are boxes, and how many are told in ``near``; ``room``
+    is from :func:`rooms`.
     """
-    dims, steps, leaves = firsts.shape[1], tape.ops.size, tape.leaves.shape[0]
-    atoms = tape.atoms.size
-    lo, hi, und = tape.known[0].copy(), tape.known[1].copy(), tape.known[2] > 0
-    up, dn = np.full(steps, EVERY), np.full(steps, EVERY)
-    loose = np.zeros(steps, dtype=np.bool_)
-    alias = np.arange(steps)
-    ranks = np.zeros((atoms + 1, 3), dtype=np.int64)
-    state = (lo, hi, und, up, dn, loose, alias, ranks)
-    wide, deep, ends = np.zeros(steps), np.zeros(steps), np.zeros((leaves, 2))
-    weights, low = np.zeros((3, 2, leaves)), np.zeros(dims)
-    at = np.zeros((2, dims), dtype=np.int64)
-    loss, other = np.zeros(steps), np.zeros(steps)
-    spot = (
-        *(lo.copy(), hi.copy(), und.copy(), up.copy(), dn.copy(), loose.copy(), alias.copy()),
-        *(ranks.copy(), np.zeros(steps, dtype=np.int8)),
-    )
-    plane = (wide, deep, ends, weights, low, at, loss, other, spot)
-    first, last = np.zeros(dims, dtype=np.int64), np.zeros(dims, dtype=np.int64)
-    one, two = np.zeros(dims, dtype=np.int64), np.zeros(dims, dtype=np.int64)
-    forced = np.zeros(steps, dtype=np.int8)
-    supposed = np.zeros(atoms, dtype=np.int8)
-    worth = np.zeros(atoms)
-    open_to = np.zeros(atoms, dtype=np.bool_)
+    dims, atoms = firsts.shape[1], tape.atoms.size
+    state, plane, ends, forced, supposed, worth, open_to = room
+    lo, hi, at, loss = state[0], state[1], plane[5], plane[6]
+    first, last, one, two = ends
     root = tape.value[1]
     spent = 0
     allowed = limit - gap * abs(limit) if limit < INF else INF
     while count > 0 and spent < budget and counters[3] < near.shape[0]:
         count -= 1
         known = bounds[count]
-        first[:] = firsts[count]
-        last[:] = lasts[count]
-        supposed[:] = facts[count]
+        put(first, firsts[count])
+        put(last, lasts[count])
+        put(supposed, facts[count])
         alive = known < allowed
         points = 2.0
         left, score, left_score, right_score = 0.0, -INF, 0.0, 0.0
@@ -85,7 +89,8 @@ def dig(
             number, side = stage // 2, stage % 2
             if stage < 0:
                 number = -1
-            one[:], two[:] = first, last
+            put(one, first)
+            put(two, last)
             for k in range(atoms):
                 forced[tape.atoms[k]] = 0 if stage == -1 else supposed[k]
             if stage == -1:
@@ -109,14 +114,14 @@ def dig(
             found = look(tape, one, two, forced, allowed, state, plane, 4 if stage == -2 else 0)
             spent += 1
             if stage == -2:
-                first[:], last[:] = one, two
+                put(first, one)
+                put(last, two)
                 known = max(known, found)
                 alive = known < allowed
                 points = 1.0
                 for axis in range(dims):
                     points *= last[axis] - first[axis] + 1
                 # the comparisons on which most is lost
-                worth[:] = 0.0
                 for k in range(atoms):
                     open_to[k] = False
                     worth[k] = loss[tape.atoms[k]]
@@ -128,9 +133,12 @@ def dig(
                             if m >= 0 and lo[tape.atoms[m]] != hi[tape.atoms[m]]:
                                 worth[m] += loss[n]
                 for _ in range(_TRIED):
-                    k = int(np.argmax(worth)) if atoms > 0 else 0
-                    if atoms > 0 and worth[k] > 1e-9:
-                        open_to[k], worth[k] = True, 0.0
+                    most = -1
+                    for k in range(atoms):
+                        if worth[k] > 1e-9 and (most < 0 or worth[k] > worth[most]):
+                            most = k
+                    if most >= 0:
+                        open_to[most], worth[most] = True, 0.0
             elif stage == -1:
                 counters[1] += 1
                 spent -= 1
@@ -144,7 +152,7 @@ def dig(
                 if points == 1.0:
                     counters[2] += 1
                     if lo[root] < limit <= hi[root]:
-                        near[counters[3]] = one
+                        put(near[counters[3]], one)
                         counters[3] += 1
                     alive, known = False, INF
             elif side == 0:
@@ -184,12 +192,17 @@ def dig(
                 best[1] = min(best[1], known)
             continue
         if chosen == -1:  # cut along every axis that could be halved: look again
-            firsts[count], lasts[count], facts[count], bounds[count] = first, last, supposed, known
+            put(firsts[count], first)
+            put(lasts[count], last)
+            put(facts[count], supposed)
+            bounds[count] = known
             count += 1
             continue
         for turn in range(2):
             second = (turn == 0) == (left_score <= right_score)
-            firsts[count], lasts[count], facts[count] = first, last, supposed
+            put(firsts[count], first)
+            put(lasts[count], last)
+            put(facts[count], supposed)
             bounds[count] = max(right_score if second else left_score, known)
             if chosen >= dims:
                 facts[count, chosen - dims] = 2 if second else 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeps.certify.machine.along import along, cut, least
 from sweeps.certify.machine.enclose import MAXIMUM, ONE, SUB, enclose
-from sweeps.certify.machine.jit import jitted
+from sweeps.certify.machine.jit import inlined
 from sweeps.certify.machine.relax import relax, signed
 
 __all__ = ["look"]
@@ -20,7 +20,7 @@ INF = math.inf
 _SLACK = 1e-10
 
 
-@jitted
+@inlined
 def _bounded(
     tape: Any, first: Any, last: Any, forced: Any, limit: Any, state: Any, plane: Any, shrink: Any
 ) -> Any:
@@ -49,8 +49,8 @@ def _bounded(
     known, constant, scale = False, 0.0, 0.0
     musts, atoms = musts_of.size, atoms_of.size
     for c in range(-1, musts + atoms):
-        wide[:] = 0.0
-        deep[:] = 0.0
+        for n in range(wide.size):
+            wide[n], deep[n] = 0.0, 0.0
         top, row = v, 0
         if c < 0:
             if log:
@@ -81,10 +81,10 @@ def _bounded(
                 wide[a] += 1.0
                 wide[b] -= 1.0
         if c < 0:
-            loss[:] = 0.0
-        over, size = relax(
-            tape, top, lo, hi, und, forced, wide, deep, loss if c < 0 else other, spot[0]
-        )
+            for n in range(loss.size):
+                loss[n] = 0.0
+        lost = loss if c < 0 else other
+        over, size = relax(tape, top, lo, hi, und, forced, wide, deep, lost, spot[0])
         if not over > -INF:
             continue
         for k in range(leaves):
@@ -160,7 +160,7 @@ def _bounded(
     return bound
 
 
-@jitted
+@inlined
 def _middle(tape: Any, first: Any, last: Any, at: Any, spot: Any) -> Any:
     """The steps at the middle of a box, where curves are touched."""
     for axis in range(first.size):
@@ -169,7 +169,7 @@ def _middle(tape: Any, first: Any, last: Any, at: Any, spot: Any) -> Any:
     enclose(tape, at[1], at[1], nothing, lo, hi, und, up, dn, loose, alias, ranks)
 
 
-@jitted
+@inlined
 def look(
     tape: Any, first: Any, last: Any, forced: Any, limit: Any, state: Any, plane: Any, turns: Any
 ) -> Any:
