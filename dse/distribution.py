@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
     from dse.study import Study
     from sweeps.streaming.values import Values
 
-__all__ = ["count", "histogram", "identified", "quantiles"]
+__all__ = ["count", "histogram", "identified", "identifying", "quantiles"]
+
+_F = TypeVar("_F", bound="Callable[..., xr.Dataset]")
 
 #: What tells of which study an answer is.
 _IDENTITY = ("model", "study", "simt_dse_version")
@@ -23,11 +26,27 @@ def identified(answer: xr.Dataset, source: xr.Dataset | Study) -> xr.Dataset:
     from dse.study import Study
 
     if isinstance(source, Study):
-        from dse.provenance import version
+        from dse.provenance import study_text, version
 
-        told = (source.model, source.text(), version())
+        told = (source.model, study_text(source), version())
         return answer.assign_attrs(dict(zip(_IDENTITY, told, strict=True)))
     return answer.assign_attrs({key: source.attrs[key] for key in _IDENTITY if key in source.attrs})
+
+
+def identifying(question: _F) -> _F:
+    """A question of a Study, or of a Dataset, whose answer says of which study it is."""
+
+    @wraps(question)
+    def asked(source: Any, *args: Any, **options: Any) -> Any:
+        from dse.questions import source_of
+        from dse.study import Study
+
+        if not isinstance(source, Study):
+            known = source if hasattr(source, "attrs") else source_of(source)[0]
+            return identified(question(source, *args, **options), known)
+        return identified(question(source, *args, **options), source)
+
+    return asked  # type: ignore[return-value]
 
 
 def _values(ds: xr.Dataset | str | Path, quantity: str, where: Any) -> tuple[xr.Dataset, Values]:

@@ -38,15 +38,17 @@ def study_text(study: Study) -> str:
     for key in ("machine", "workload", "prefer"):
         if getattr(study, key) is not None:
             tree[key] = getattr(study, key)
-    tree["axes"] = {name: _listed(axis) for name, axis in study.grid().axes.items()}
+    tree["axes"] = {name: _listed(axis) for name, axis in study.space().axes.items()}
     labels = study._parts.labels
     tree["set"] = {name: labels.get(name, _jsonable(value)) for name, value in study.set.items()}
     tree["where"] = list(study.where)
-    tree["outputs"] = list(study.grid().outputs)
+    tree["outputs"] = list(study.space().outputs)
     return json.dumps(tree)
 
 
 def _listed(axis: Axis) -> Any:
+    if axis.real:
+        return {"between": axis.values.tolist()}
     if axis.labels:
         return list(axis.labels)
     if axis.columns:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.distribution import identifying
 from sweeps.answers import OBJECTIVE, Goal
 from sweeps.goals import check_single, in_words
 from symbolic.errors import DseError, UnknownNameError
@@ -23,6 +24,7 @@ __all__ = ["ask_optimum", "ask_pareto", "at_hand", "source_of"]
 _ROWS = ("configuration",)
 
 
+@identifying
 def ask_optimum(
     source: xr.Dataset | str | Path,
     goals: Sequence[Goal],
@@ -110,6 +112,7 @@ def at_hand(ds: xr.Dataset, small: bool) -> bool:
         return False
 
 
+@identifying
 def ask_pareto(
     ds: xr.Dataset | str | Path, goals: Sequence[Goal], *, where: Sequence[str]
 ) -> xr.Dataset:

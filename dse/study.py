@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dse.distribution import identifying
 from dse.inputs import Parts, own_copy, read_parts
 from sweeps.answers import texts_of
 from sweeps.build import build_grid
@@ -219,6 +220,7 @@ class Study:
         """The study as canonical JSON: the same study always gives the same text."""
         from dse.provenance import study_text
 
+        self.grid()  # real axes have no values to be listed
         return study_text(self)
 
     def attributes(self) -> dict[str, Any]:
@@ -307,6 +309,7 @@ class Study:
             _warn(done.failed)
         return done.dataset
 
+    @identifying
     def optimum(
         self,
         *,
@@ -388,6 +391,7 @@ class Study:
             return grid_ties(grid, goal)
         return best_of(grid, goal, per=per, top=top, method=method, time_limit=time_limit, gap=gap)
 
+    @identifying
     def pareto(
         self,
         *,
@@ -406,11 +410,12 @@ class Study:
         where : str or list of str
             Constraints besides those of the study.
         method : {"auto", "scan", "certified"}
-            A scan of the whole grid, or, of two objectives, certified optima one after the other:
-            "auto" takes these where there are too many points to scan.
+            A scan of the whole grid, or a search by bounds over boxes with a proof that nothing
+            else is on the front: "auto" takes it where there are too many points to scan.
         time_limit : float, optional
-            Of a certified front: seconds after which the points proven so far are given; the
-            attribute ``complete`` is 0 then.
+            Of a certified front: seconds after which the best points found so far are given. The
+            attribute ``complete`` is 0 then, ``boxes_left`` tells how many boxes may hold others,
+            and the variable ``proven`` which points nothing can beat.
         """
         from sweeps.answers import read_goals
         from sweeps.certify.front import front_of_grid

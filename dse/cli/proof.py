@@ -62,14 +62,14 @@ def limited(function: _F) -> _F:
 def proof_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """For JSON: the method, what a scan left out, and the certificate of a certified answer."""
     found: dict[str, Any] = {"method": attributes.get("method", "scan")}
-    for name in ("within", "configurations", "complete"):
+    for name in ("within", "configurations", "complete", "points_proven", "boxes_left"):
         if name in attributes:
             found[name] = attributes[name]
     if attributes.get("points_skipped"):
         found["points_skipped"] = attributes["points_skipped"]
     if "bound" in attributes:
         found["certificate"] = {key: attributes[key] for key in _TOLD if key in attributes}
-    if "settled" in attributes:
+    if "certificate" in found and "settled" in attributes:
         found["certificate"]["settled"] = bool(attributes["settled"])
     return found
 
@@ -112,8 +112,10 @@ def proof_text(attributes: Mapping[str, Any]) -> str:
         many, how = attributes["configurations"], attributes["method"]
         return f"\n\n{how}: {many:,} within {attributes['within']:.4g} of the best, and no others"
     if "complete" in attributes:
-        told = "each is proven to be on the front"
-        told += ", and no others" if attributes["complete"] else "; others may be: the time was up"
+        told = "each is proven to be on the front, and no others"
+        if not attributes["complete"]:
+            told = f"{attributes['points_proven']:,} are proven to be on the front; others may be, "
+            told += f"in {attributes['boxes_left']:,} boxes: the time was up"
         return f"\n\ncertified: {told} ({attributes['boxes']:,} boxes bounded)"
     if "bound" not in attributes:
         return ""

@@ -6,4 +6,8 @@ boxes that are open and has `machine` dig into them, which reads a problem as `e
 down; `descent` finds a good configuration where a proof takes long, `earliest` the first of equal
 ones, `ranking` all in order; `optimum` asks, and hands out a `certificate`; `priority` asks for
 several objectives in order, `reals` where axes are intervals of real numbers.
+
+A `front` is explored by `beating`: an `archive` holds the points that none beats, `leaves` look at
+all points of small boxes, `gaps` closes those between two objectives, and `settling` finds the
+first of equal points.
 """

@@ -212,6 +212,11 @@ class Problem:
         return done
 
     @property
+    def points(self) -> float:
+        """How many points there are."""
+        return float(np.prod(self.sizes.astype(np.float64)))
+
+    @property
     def whole(self) -> Boxes:
         """The box of all points."""
         return Boxes(np.zeros((len(self.sizes), 1), dtype=np.int64), self.sizes[:, None] - 1)
@@ -254,14 +259,23 @@ class Problem:
         return found
 
     def values(self, places: Indices) -> NDArray[np.float64]:
-        """The objective at points, given as indices along each axis (rows)."""
+        """The (first) objective at points, given as indices along each axis (rows)."""
+        return self._at(self.roots[:1], places)[0]
+
+    def every(self, places: Indices) -> NDArray[np.float64]:
+        """All objectives (rows) at points."""
+        with np.errstate(all="ignore"):
+            return np.stack(self._at(self.roots, places))
+
+    def _at(self, roots: Sequence[Node], places: Indices) -> list[NDArray[np.float64]]:
         along = dict(zip(self.dims, places, strict=True))
         values = {
             name: np.atleast_1d(leaf.array[tuple(along[axis] for axis in leaf.axes)])
             for name, leaf in self.used.items()
         }
-        found = interpret_all((self.root,), values)[0]
-        return np.broadcast_to(np.asarray(found, dtype=np.float64), places.shape[1:])
+        shape = places.shape[1:]
+        found = interpret_all(roots, values)
+        return [np.broadcast_to(np.asarray(each, dtype=np.float64), shape) for each in found]
 
     def inside(self, boxes: Boxes) -> Indices:
         """Every point of some boxes, box by box, in the order of the axes."""

@@ -1,23 +1,33 @@
-"""The exact front of two objectives by certified optima, from one end of it to the other.
+"""The exact front of some objectives: no configuration that is left out adds to it.
 
-The least of the first objective; the least of the second among the configurations as low as that;
-then the same where the second is lower still, until no configuration is left.
+The axes are merged for all objectives together, then boxes are explored in which a point might
+stand beside those found, or beat them (`beating`); of equal points the first in the order of the
+axes stands for all (`settling`).
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeps.answers import Goal
+from sweeps.certify.archive import Archive
+from sweeps.certify.beating import Exploration
+from sweeps.certify.boxes import Problem
+from sweeps.certify.earliest import first_place
+from sweeps.certify.gaps import close_gaps
+from sweeps.certify.merging import reduced
 from sweeps.certify.optimum import METHODS, SCANNABLE, check_limits
-from sweeps.certify.parts import Part, best_within, parts_of
+from sweeps.certify.parts import Part, parts_of
 from sweeps.certify.search import Tally, ready
+from sweeps.certify.settling import firsts
+from sweeps.certify.spaces import Space
 from sweeps.check import check, enclosed
 from sweeps.grid import Grid
 from sweeps.pareto import answer_front, grid_pareto
@@ -28,10 +38,11 @@ from symbolic.ops import Node, both, constant, where
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["MOST_POINTS", "certified_front", "front_of_grid"]
+__all__ = ["certified_front", "front_of_grid"]
 
-#: Most points of a front that are proven one by one.
-MOST_POINTS = 1 << 14
+#: Boxes bounded before the gaps of a front of two objectives are closed one by one, or the first of
+#: equal points are found one by one; least points of a grid of which that may be asked.
+PATIENCE, ONE_BY_ONE, _VAST = 1 << 18, 1 << 15, 1 << 30
 
 
 def front_of_grid(
@@ -44,7 +55,7 @@ def front_of_grid(
         raise DseError("a scan looks at every point: time_limit needs method='certified'")
     if method == "auto" and time_limit is None:
         points = math.prod(grid.shape(dims_of(grid, goals)))
-        method = "certified" if points > SCANNABLE and len(goals) == 2 else "scan"
+        method = "certified" if points > SCANNABLE else "scan"
     if method == "scan":
         return grid_pareto(grid, goals).assign_attrs(method="scan")
     return certified_front(grid, goals, time_limit=time_limit)
@@ -53,16 +64,15 @@ def front_of_grid(
 def certified_front(
     grid: Grid, goals: Sequence[Goal], *, time_limit: float | None = None
 ) -> xr.Dataset:
-    """The configurations that no other beats in two objectives, each proven, in axis order.
+    """The configurations that no other beats in every objective, proven, in axis order.
 
-    They are those of :func:`sweeps.pareto.grid_pareto`. When the time is up, those proven so far
-    are given: they lie at the end of the front where the first objective is best, and the attribute
-    ``complete`` is 0.
+    They are those of :func:`sweeps.pareto.grid_pareto`. When the time is up, the best found so far
+    are given: the attribute ``complete`` is 0 then, ``boxes_left`` tells how many boxes may hold
+    more, and the variable ``proven`` which points none of these can beat.
     """
-    if len(goals) != 2:
-        raise DseError(f"a front is certified of two objectives, was given {len(goals)}: scan it")
     check_limits(time_limit)
-    ready()
+    if len(goals) == 2 and grid.points > _VAST:
+        ready()
     tally = Tally()
     if time_limit is not None:
         tally.deadline = time.monotonic() + time_limit
@@ -70,58 +80,122 @@ def certified_front(
         enclosed(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
     check(grid, counted=False, tally=tally)
     parts = parts_of(grid, goals, ())
-    others = [objective_node(grid, part.key, goals[1]) for part in parts]
-    found: list[Mapping[str, int]] = []
-    complete, below = False, math.inf
-    while True:
-        if len(found) == MOST_POINTS:
-            raise DseError(
-                f"the front has more than {MOST_POINTS:,} points, which is the most that are "
-                "certified: give time_limit, coarser axes, or objectives rounded by floor"
-            )
-        first = [
-            _under(part, part.root, other, below) for part, other in zip(parts, others, strict=True)
+    with np.errstate(all="ignore"):
+        spaces = [_space(part, _roots(grid, part, goals), tally) for part in parts]
+        axes = max(len(space.rows) for space in spaces)
+        archive = Archive(len(goals), 1 + axes)
+        explored = [
+            Exploration(space.problem, number, archive, tally)
+            for number, space in enumerate(spaces)
         ]
-        low = best_within(grid, first, {}, 0.0, tally, settle=False)
-        if low.bound < low.value:
-            break
-        if low.place is None:
-            complete = True
-            break
-        second = [
-            _among(part, other, low.value, below) for part, other in zip(parts, others, strict=True)
-        ]
-        best = best_within(grid, second, {}, 0.0, tally)
-        if best.place is None or not best.settled:
-            break
-        found.append(best.place)
-        below = best.value
+        patience = tally.boxes + PATIENCE if len(goals) == 2 else math.inf
+        for one in explored:
+            one.run(patience)
+        ideals = np.concatenate([one.ideals for one in explored], axis=1)
+        ideals = ideals[:, _open(archive, ideals)]
+        if ideals.shape[1] and not tally.late:
+            corners = close_gaps(explored, tally)
+            below = np.all(ideals[:, :, None] < corners[:, None], axis=0).any(axis=1)
+            ideals = ideals[:, below & _open(archive, ideals)]
+        complete = not ideals.shape[1]
+        found, settled = _settled(grid, parts, spaces, archive, tally)
     if not found and not complete:
-        raise OutOfTimeError(
-            f"no point of the front was proven in {time_limit:g} s: give more time"
-        )
+        raise OutOfTimeError(f"no point of the front was found in {time_limit:g} s: give more time")
     if not found:
         raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
-    ordered = sorted(tuple(place[axis] for axis in grid.axes) for place in found)
-    places = {
-        axis: np.array([place[k] for place in ordered], dtype=np.int64)
-        for k, axis in enumerate(grid.axes)
-    }
-    told = {
+    order = sorted(range(len(found)), key=found.__getitem__)
+    index = np.array([found[k] for k in order], dtype=np.int64).reshape(len(order), len(grid.axes))
+    told: dict[str, Any] = {
         "method": "certified",
         "complete": int(complete),
+        "settled": int(settled),
         "boxes": tally.boxes,
         "points_visited": tally.visited,
     }
-    return answer_front(grid, places, goals).assign_attrs(told)
+    answer = answer_front(grid, dict(zip(grid.axes, index.T, strict=True)), goals)
+    if not complete:
+        about = {"long_name": "whether no configuration beats this one"}
+        proven = _proven(archive.values, ideals)[order]
+        told |= {"boxes_left": ideals.shape[1], "points_proven": int(proven.sum())}
+        answer = answer.assign(proven=("point", proven, about))
+    return answer.assign_attrs(told)
 
 
-def _under(part: Part, root: Node, other: Node, below: float) -> Part:
-    """One objective where the other is below a value."""
-    return replace(part, root=constant(where(other < below, root, math.inf)))
+def _open(archive: Archive, ideals: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which corners no point beats or equals."""
+    found = np.zeros(ideals.shape[1], dtype=bool)
+    found[archive.open_to(ideals)] = True
+    return found
 
 
-def _among(part: Part, other: Node, value: float, below: float) -> Part:
-    """The other objective among what is as low as a value in the first."""
-    holds = both(part.root <= value, other < below)
-    return replace(part, root=constant(where(holds, other, math.inf)))
+def _roots(grid: Grid, part: Part, goals: Sequence[Goal]) -> list[Node]:
+    """The objectives where all are finite, else infinite."""
+    alone = [objective_node(grid, part.key, goal) for goal in goals]
+    holds = both(*(node.args[0] for node in alone), *(node.args[1] < math.inf for node in alone))
+    return [constant(where(holds, node.args[1], math.inf)) for node in alone]
+
+
+def _space(part: Part, roots: Sequence[Node], tally: Tally) -> Space:
+    late = lambda: tally.late  # noqa: E731
+    return reduced(roots[0], part.leaves, part.sizes, {}, more=roots[1:], late=late)
+
+
+def _proven(values: NDArray[np.float64], ideals: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which points the corner of no box beats."""
+    found = np.ones(values.shape[1], dtype=bool)
+    for ideal in ideals.T[:, :, None]:
+        found &= ~(np.all(ideal <= values, axis=0) & np.any(ideal < values, axis=0))
+    return found
+
+
+def _settled(
+    grid: Grid, parts: Sequence[Part], spaces: Sequence[Space], archive: Archive, tally: Tally
+) -> tuple[list[tuple[int, ...]], bool]:
+    """The first configuration of each point, an index along each axis; whether that is proven."""
+    found: list[tuple[int, ...]] = [()] * archive.values.shape[1]
+    proven = True
+    if not found:
+        return [], True
+    for number, (part, space) in enumerate(zip(parts, spaces, strict=True)):
+        rows = archive.places[1 : 1 + len(space.rows)]
+        known = np.where(archive.places[0] == number, rows, -1)
+        if tally.late:
+            met, sure = known[0] >= 0 if len(known) else archive.places[0] == number, False
+            own = [space.original(place) for place in np.maximum(known, 0).T]
+            places = np.array([[place[axis] for place in own] for axis in part.sizes])
+            places = places.reshape(len(part.sizes), len(found))
+        else:
+            places, met, sure = firsts(
+                space, tuple(part.sizes), archive.values, known, tally, ONE_BY_ONE
+            )
+        for k in range(len(found)):
+            place = dict(zip(part.sizes, places[:, k].tolist(), strict=True)) if met[k] else None
+            if not sure:
+                place, one_sure = _first(part, space, archive.values[:, k], place, tally)
+                proven &= one_sure
+            if place is not None:
+                index = {**place, **part.labels}
+                whole = tuple(int(index.get(axis, 0)) for axis in grid.axes)
+                found[k] = min(found[k] or whole, whole)
+    return found, proven
+
+
+def _first(
+    part: Part,
+    space: Space,
+    target: NDArray[np.float64],
+    place: dict[str, int] | None,
+    tally: Tally,
+) -> tuple[dict[str, int] | None, bool]:
+    """The first configuration that meets one target, by searches for each axis."""
+    if tally.late:
+        return place, False
+    problem = space.problem
+    tests = []
+    for root, value in zip(problem.roots, target.tolist(), strict=True):
+        holds, root = root.args[:2] if root.op == "where" else (True, root)
+        tests += [holds, root <= value]
+    root = constant(where(both(*tests), 0.0, math.inf))
+    sizes = dict(zip(problem.dims, problem.sizes.tolist(), strict=True))
+    alone = replace(space, problem=Problem(root, problem.used, sizes))
+    return first_place(root, part.leaves, part.sizes, place, 0.0, tally, {}, alone)

@@ -28,7 +28,7 @@ __all__ = ["reduced"]
 
 #: Combinations that are evaluated to merge axes; values of each axis tried first; the share of
 #: combinations that may be left; points below which nothing is merged.
-_MOST, _TRIED, _SHARE, _WORTH = 1 << 21, 48, 0.5, 1 << 28
+_MOST, _TRIED, _SHARE, _WORTH = 1 << 21, 48, 0.75, 1 << 28
 
 
 def reduced(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +44,21 @@ class Space:
         if len(self.rows[number][0]) > 1:  # halves of what is left should be alike, too
             own = [leaf.array for leaf in problem.used.values() if leaf.axes == (name,)]
             chosen = chosen[alike(np.stack(own)[:, chosen].astype(np.float64))]
+        return self._taken(number, chosen)
+
+    def in_order(self, order: Sequence[str]) -> tuple[Space, list[Indices]]:
+        """The same with all rows in the order of the grid, and where each of the rows is then."""
+        found, moved = self, []
+        for number, (axes, table) in enumerate(self.rows):
+            chosen = np.lexsort([table[axes.index(a)] for a in reversed(order) if a in axes])
+            moved.append(np.argsort(chosen))
+            if np.any(np.diff(chosen) < 0):
+                found = found._taken(number, chosen)
+        return found, moved
+
+    def _taken(self, number: int, chosen: Indices) -> Space:
+        problem = self.problem
+        name = problem.dims[number]
         leaves = {
             key: Leaf(axes=leaf.axes, array=leaf.array.take(chosen, axis=leaf.axes.index(name)))
             if name in leaf.axes
