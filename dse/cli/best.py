@@ -82,7 +82,7 @@ def optimum(
     from dse.study import Study
 
     read = read_source(source)
-    given = asked(**options)
+    given, given_per = asked(**options), options["per"]
     best = checked(read, given) if isinstance(read, Study) else question(given, None)
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
@@ -101,7 +101,17 @@ def optimum(
             found = best_of(read, **given, ties=ties)
     told = answer(found, order_of(read))
     data = told.data() | proof_data(found.attrs)
-    put(as_json, data, lambda: f"{told.question}\n\n{told}{proof_text(found.attrs)}")
+    note = ""
+    if not isinstance(read, Study) and "model" in read.sizes and "model" not in listed(given_per):
+        note = _OF_MODELS
+    put(as_json, data, lambda: f"{told.question}\n\n{told}{proof_text(found.attrs)}{note}")
+
+
+#: What is told where one of several models was chosen.
+_OF_MODELS = (
+    "\n\nof several models the one that promises most is told: --per model gives the best of each, "
+    "dse disagreement what it costs to follow the wrong one"
+)
 
 
 @click.command(

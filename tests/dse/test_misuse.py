@@ -151,3 +151,16 @@ def test_exit_statuses(
     Path("study.toml").write_text(TEXT)
     found = CliRunner().invoke(main, command.split())
     assert (found.exit_code, said in found.stderr) == (status, True), found.stderr
+
+
+def test_of_several_models_the_answer_says_whose_it_is(tmp_path: Path) -> None:
+    models = ["occupancy + mwp_cwp", "occupancy + transit + transit_time"]
+    text = Path(__file__).parents[2].joinpath("examples/two-models.toml").read_text()
+    (tmp_path / "two.toml").write_text(text)
+    asked = ["optimum", str(tmp_path / "two.toml"), "--minimize", "time"]
+    found = CliRunner().invoke(main, asked).stdout
+    assert models[0] in found
+    assert "--per model gives the best of each" in found
+    each = CliRunner().invoke(main, [*asked, "--per", "model"]).stdout
+    assert all(model in each for model in models)
+    assert "--per model" not in each
