@@ -24,7 +24,7 @@ from sweeps.store.records import RECORDS
 from sweeps.store.tiles import Recipe
 from symbolic.errors import DseError, UnreachableError
 
-__all__ = ["Workers"]
+__all__ = ["Workers", "register"]
 
 #: Errands a thread of a worker has before it, its own included, and those for workers that come.
 _AHEAD, _LEAST = 2, 2
@@ -41,6 +41,18 @@ _LOST = "the worker was lost each time, as where memory does not suffice"
 
 class _LostWorkersError(RuntimeError):
     """A tile that no worker survives."""
+
+
+def register(client: Any, plugin: Any, name: str) -> None:
+    """Bring a plugin to the workers of a cluster, any of which may be lost at this moment."""
+    for attempt in range(RETRIES + 1):
+        try:
+            client.register_plugin(plugin, name=name)
+        except Exception:
+            if attempt == RETRIES:
+                raise
+        else:
+            return
 
 
 class Workers:
@@ -72,17 +84,13 @@ class Workers:
 
         token = uuid.uuid4().hex[:6]
         plugin = Delivery(token, order_of(job, tiles))
-        for attempt in range(RETRIES + 1):
-            try:
-                self.client.register_plugin(plugin, name=token)
-            except Exception as error:  # one of the workers may have been lost at this moment
-                if attempt == RETRIES:
-                    raise DseError(
-                        f"the workers of {self._name()} cannot take the work ({error!r}): is "
-                        "simt-dse installed there, in the same version?"
-                    ) from error
-            else:
-                break
+        try:
+            register(self.client, plugin, token)
+        except Exception as error:
+            raise DseError(
+                f"the workers of {self._name()} cannot take the work ({error!r}): is simt-dse "
+                "installed there, in the same version?"
+            ) from error
         try:
             yield token
         finally:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from numbers import Integral
 from typing import Any
 
-from sweeps.cluster.crew import Workers
+from sweeps.cluster.crew import Workers, register
 from sweeps.failing import reason_of
 from sweeps.store.crew import Crew
 from symbolic.errors import DseError
@@ -87,7 +87,7 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | No
             Client(cluster, set_as_default=False) as made,
             _kept(cluster, workers),
         ):
-            made.register_plugin(Unmoved())
+            register(made, Unmoved(), "unmoved")
             yield Workers(made)
     elif isinstance(client, str):
         log = logging.getLogger("distributed.client")
