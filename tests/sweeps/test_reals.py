@@ -98,6 +98,7 @@ def test_what_rises_is_least_at_its_end() -> None:
     assert found.attrs["method"] == "certified"
     assert found.attrs["real_axes"] == "intensity"
     assert found.attrs["gap"] <= 1e-12
+    assert json.loads(found.attrs["study"])["axes"]["intensity"] == {"between": [1.0, 40.0]}
     same = small(1, 2).optimum(minimize="cs_throughput", gap=0.0)
     assert float(same.cs_throughput) == float(found.cs_throughput)
 
@@ -228,7 +229,6 @@ def test_whatever_needs_points_says_the_way_out(tmp_path: Path) -> None:
         made.plan,
         made.count,
         made.explain,
-        made.text,
         lambda: made.run(store=tmp_path / "out.zarr"),
         lambda: made.pareto(minimize=["threads", "intensity"]),
         lambda: made.histogram("intensity"),
