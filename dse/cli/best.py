@@ -128,7 +128,7 @@ _OF_MODELS = (
     "--time-limit",
     type=click.FloatRange(min=0),
     metavar="S",
-    help="Seconds after which the points proven so far are told.",
+    help="Seconds after which the best points found are told, and which of them are proven.",
 )
 @in_json
 def pareto(

@@ -170,3 +170,30 @@ def test_certified_optima(case: Case) -> None:
     assert close.attrs["gap"] <= 0.05
     assert exact <= case.exact
     assert near <= case.near
+
+
+COARSE: dict[str, Any] = {
+    **LAUNCH,
+    "axes": {
+        "threads_per_block": range(32, 513, 16),
+        "registers_per_thread": range(4, 64, 4),
+        "shared_mem_per_block": range(0, 16385, 1024),
+        "active_sms": range(1, 31),
+        "core_clock": linspace(4e8, 1.6e9, 40),
+        "mem_bandwidth": linspace(2e10, 2e11, 20),
+        "comp_insts": range(50, 500, 15),
+    },
+}
+
+
+@pytest.mark.parametrize("goals", [["time", "energy"], ["time", "energy", "active_sms"]])
+def test_certified_fronts(goals: list[str]) -> None:
+    ready()
+    made = dse.Study(**COARSE)
+    began = time.perf_counter()
+    front = made.pareto(minimize=goals, method="certified", time_limit=120)
+    print(
+        f"\n{', '.join(goals)}: {front.sizes['point']} points of {made.grid().points:.2g} in "
+        f"{time.perf_counter() - began:.3g} s ({front.attrs['boxes']:,} boxes)"
+    )
+    assert front.attrs["complete"] == front.attrs["settled"] == 1
