@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -96,17 +95,20 @@ def alone(chunks, path):
 
 
 def measured(contenders, path):
-    """Median seconds of each, run in turn into an empty place; each first once, uncounted."""
+    """Median seconds of each, and those of a processor, run in turn into an empty place.
+
+    Each runs once before, uncounted.
+    """
     times = {name: [] for name in contenders}
     for number in range(ROUNDS + 1):
         for name, run in contenders.items():
             fresh(path)
-            began = time.perf_counter()
+            began = np.array([time.perf_counter(), time.process_time()])
             run()
             if number:
-                times[name].append(time.perf_counter() - began)
+                times[name].append([time.perf_counter(), time.process_time()] - began)
     fresh(path)
-    return {name: statistics.median(each) for name, each in times.items()}
+    return {name: np.median(each, axis=0).tolist() for name, each in times.items()}
 
 
 def chunks_of(study, path, *, expand):
@@ -152,20 +154,27 @@ def test_durable_rate(folder, expand):
         },
         path,
     )
-    numpy, plain_alone, cached_alone, packed_alone, ours, plain, dask, dask_plain = median.values()
+    wall = [seconds for seconds, _ in median.values()]
+    numpy, plain_alone, cached_alone, packed_alone, ours, plain, dask, dask_plain = wall
+    *_, busy, busy_plain, busy_dask, busy_dask_plain = (each for _, each in median.values())
     by_dask(lazy, path, packed=True)
     theirs = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     packed = sum(memory.size for tile in chunks["lz4"] for _, memory in tile)
     show(
         f"{study.plan().points:.0e} points, {size / 1e9:.2f} GB"
         f"{', outputs expanded' if expand else ''}, until it is on the disk",
-        [f"{n:30} {s:7.3f} s  {size / s / 1e9:5.2f} GB/s" for n, s in median.items()]
+        [
+            f"{name:30} {s:7.3f} s  {size / s / 1e9:5.2f} GB/s  {own:7.3f} s of a processor"
+            for name, (s, own) in median.items()
+        ]
         + [
             f"{'':44} as it is run   not compressed",
             f"{'rate, of that of np.save + fsync':44} {numpy / ours:12.0%} {numpy / plain:16.0%}",
             f"{'rate, times that of xarray + dask to_zarr':44} {dask / ours:12.1f} "
             f"{dask_plain / plain:16.1f}",
             f"{'the same, of to_zarr as it is run':44} {dask / ours:12.1f} {dask / plain:16.1f}",
+            f"{'processor time of to_zarr, over ours':44} {busy_dask / busy:12.1f} "
+            f"{busy_dask_plain / busy_plain:16.1f}",
             f"{'end to end, over writing all values alone':44} {ours / plain_alone:12.2f} "
             f"{plain / plain_alone:16.2f}",
             f"{'the same, through the cache':44} {ours / cached_alone:12.2f} "
