@@ -99,7 +99,7 @@ numbers = st.integers(-(2**18), 2**18).map(lambda n: n / 2**16) | st.integers(-4
 
 
 @pytest.mark.parametrize("root", EQUATIONS, ids=str)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_no_quotient_lies_outside(root: Node, data: st.DataObject) -> None:
     low, high = sorted(data.draw(st.tuples(numbers, numbers)))
