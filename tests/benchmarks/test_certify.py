@@ -113,9 +113,19 @@ CASES = (
     Case("launch: time at 120 W", LAUNCH, {"minimize": "time", "where": "power <= 120 W"}),
     Case("hardware: energy", HARDWARE, {"minimize": "energy"}),
     Case("hardware: energy x time", HARDWARE, {"minimize": "energy * time"}),
+    Case("hardware: time x SMs", HARDWARE, {"minimize": "time * active_sms"}),
     Case("hardware: time at 120 W", HARDWARE, {"minimize": "time", "where": "power <= 120 W"}),
     Case("throughput", THROUGHPUT, {"maximize": "flops"}),
     Case("throughput by clock", THROUGHPUT, {"maximize": "flops / core_clock"}),
+    Case("throughput by SMs", THROUGHPUT, {"maximize": "flops / active_sms"}),
+    Case(
+        "throughput by clock, few warps",
+        THROUGHPUT,
+        {
+            "maximize": "flops / core_clock",
+            "where": ["threads_per_block * active_blocks_per_sm <= 512", "ilp >= 2"],
+        },
+    ),
 )
 
 
