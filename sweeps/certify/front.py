@@ -42,7 +42,7 @@ __all__ = ["certified_front", "front_of_grid"]
 
 #: Boxes bounded before the gaps of a front of two objectives are closed one by one, or the first of
 #: equal points are found one by one; least points of a grid of which that may be asked.
-PATIENCE, ONE_BY_ONE, _VAST = 1 << 18, 1 << 15, 1 << 30
+PATIENCE, ONE_BY_ONE, _VAST = 1 << 15, 1 << 15, 1 << 30
 
 
 def front_of_grid(
