@@ -14,6 +14,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from sweeps.fold import folded
 from symbolic.ops import Node, reference, walk
@@ -88,8 +89,12 @@ class Nest:
     @property
     def key(self) -> str:
         """A hash of the text and kinds, under which the compiled function is kept."""
-        said = f"{self.kinds}\n{self.source}"
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        return _hash(self.kinds, self.source)
+
+
+@cache
+def _hash(kinds: tuple[str, ...], source: str) -> str:
+    return hashlib.sha256(f"{kinds}\n{source}".encode()).hexdigest()[:16]
 
 
 class _Emitter:

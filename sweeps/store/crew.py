@@ -103,17 +103,19 @@ def compute_tiles(
     done: Callable[[Tile, Mapping[str, Any]], None],
     *,
     crew: Crew | None = None,
+    meanwhile: Callable[[Job], None] = lambda job: None,
 ) -> Job:
     """Compute and store tiles; gives what became of them.
 
     ``done`` is told of each tile and its record, in one thread at a time; ``crew`` is threads of
-    this process where it is None.
+    this process where it is None; ``meanwhile`` is called once all tiles are written, while their
+    names are made durable.
     """
     job = Job(layout, medium, tally, done)
     try:
         if tiles:
             (crew or Threads()).work(job, tiles)
-        _settle(job, tiles)
+        _settle(job, tiles, meanwhile)
     except BaseException as error:
         missing = layout.count - len(tiles) + job.stored
         said = (
@@ -131,7 +133,7 @@ def compute_tiles(
     return job
 
 
-def _settle(job: Job, tiles: Sequence[Tile]) -> None:
+def _settle(job: Job, tiles: Sequence[Tile], meanwhile: Callable[[Job], None]) -> None:
     """Make the records of tiles and the names of their chunks durable."""
     stored = [tile for tile in tiles if tile.name not in job.lost]
     folders: dict[str, list[str]] = {}
@@ -139,8 +141,10 @@ def _settle(job: Job, tiles: Sequence[Tile]) -> None:
         folders |= {name: [] for name in job.layout.parts[number].outputs}
     if stored:
         folders[RECORDS] = [tile.name for tile in stored]
-        with ThreadPoolExecutor(8) as pool:  # a disk settles many at once as soon as one
-            list(pool.map(job.medium.settle, folders, folders.values()))
+    with ThreadPoolExecutor(8) as pool:  # a disk settles many at once as soon as one
+        settled = pool.map(job.medium.settle, folders, folders.values())
+        meanwhile(job)
+        list(settled)
 
 
 class Threads:

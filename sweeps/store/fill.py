@@ -12,7 +12,7 @@ from sweeps.check import check
 from sweeps.failing import Failure
 from sweeps.grid import FEASIBLE
 from sweeps.progress import Listener, Tally
-from sweeps.store.crew import Crew, compute_tiles
+from sweeps.store.crew import Crew, Job, compute_tiles
 from sweeps.store.failures import FAILED
 from sweeps.store.folder import HIDDEN
 from sweeps.store.layout import Layout, Tile
@@ -161,13 +161,18 @@ def fill(
                 tally.bar(tile.points)
             tally.add(tile.points, watch.best(record) if watch else None)
 
-        job = compute_tiles(layout, medium, found.missing, tally, done, crew=crew)
+        def meanwhile(job: Job) -> None:
+            if not job.failures:
+                with medium.writing(ZONES) as write:  # its name is settled with the next
+                    write(zones.packed())
+
+        job = compute_tiles(
+            layout, medium, found.missing, tally, done, crew=crew, meanwhile=meanwhile
+        )
         if crew is not None:
             for key in medium.remains():  # of workers that were lost
                 medium.delete(key)
         if not job.failures:
-            with medium.writing(ZONES) as write:  # its name is settled with the next
-                write(zones.packed())
             medium.put(FINISHED, sealed({"tiles": layout.count}))
     now = tally.now()
     failing = sum(failure.points for failure in job.failures)

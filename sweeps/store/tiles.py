@@ -29,7 +29,7 @@ from sweeps.tiling import Tiling
 __all__ = ["PIECE", "Recipe", "Source", "barred_in", "source_of", "store_tile"]
 
 #: Points computed at once: what they take stays in the cache until it is written.
-PIECE = 1 << 17
+PIECE = 1 << 18
 #: Tiles of which it is asked together whether any point keeps the rules.
 _BLOCK = 1 << 10
 

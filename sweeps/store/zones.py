@@ -48,6 +48,8 @@ ZONE, FEW, LEAST, MOST = 1 << 11, 1 << 14, 1 << 6, 1 << 16
 #: The file of all zones.
 ZONES = f"{HIDDEN}/zones"
 _HEAD, _READERS = 8, 8
+#: Bytes of a zone: the least and largest value, and whether one is NaN.
+_EACH = 17
 
 
 @dataclass(frozen=True)
@@ -226,40 +228,46 @@ class Gathered:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.cuts = [cut_of(part.shape, part.chunk) for part in layout.parts]
-        pairs = list(zip(layout.parts, self.cuts, strict=True))
-        self._held = [{name: _nothing(cut.counts) for name in p.outputs} for p, cut in pairs]
+        pairs = [(p, c, n) for p, c in zip(layout.parts, self.cuts, strict=True) for n in p.outputs]
+        size = sum(_EACH * math.prod(cut.counts) for _, cut, _ in pairs)
+        self._body, at = np.empty(size, dtype=np.uint8), 0
+        self._head: dict[str, Any] = {}
+        self._held: dict[str, list[NDArray[Any]]] = {}
+        for part, cut, name in pairs:
+            ends = {"shape": cut.shape, "chunk": cut.chunk, "zone": cut.zone}
+            self._head[name] = {"dims": part.dims, **ends, "at": at}
+            self._held[name] = _arrays(self._body, at, cut.counts)
+            for array, nothing in zip(self._held[name], (math.inf, -math.inf, False), strict=True):
+                array[...] = nothing  # before any value is known
+            at += _EACH * math.prod(cut.counts)
 
     def add(self, tile: Tile, record: Mapping[str, Any]) -> None:
         """The zones of a tile, from its record."""
         cells = self.cuts[tile.part].cells
         here = tuple(slice(p * n, p * n + n) for p, n in zip(tile.place, cells, strict=True))
-        for name, arrays in self._held[tile.part].items():
+        for name in self.layout.parts[tile.part].outputs:
             data, at = base64.b64decode(record["zones"][name]), 0
-            for array in arrays:
+            for array in self._held[name]:
                 piece = np.frombuffer(data, array.dtype, count=math.prod(cells), offset=at)
                 array[here] = piece.reshape(cells)
                 at += piece.nbytes
 
     def packed(self) -> bytes:
         """The file of all zones."""
-        head: dict[str, Any] = {}
-        parts, at = [], 0
-        for part, cut, held in zip(self.layout.parts, self.cuts, self._held, strict=True):
-            for name in part.outputs:
-                ends = {"shape": cut.shape, "chunk": cut.chunk, "zone": cut.zone}
-                head[name] = {"dims": part.dims, **ends, "at": at}
-                data = b"".join(array.tobytes() for array in held[name])
-                parts.append(data)
-                at += len(data)
-        text = json.dumps(head).encode()
-        body = len(text).to_bytes(_HEAD, "little") + text + b"".join(parts)
-        return body + trailer(checksum(body))
+        text = json.dumps(self._head).encode()
+        head = len(text).to_bytes(_HEAD, "little") + text
+        crc = checksum(self._body, checksum(head))
+        return b"".join([head, self._body.data, trailer(crc)])
 
 
-def _nothing(counts: Sequence[int]) -> tuple[NDArray[Any], ...]:
-    """The least and largest values of zones, and where one is NaN, before any is known."""
-    ends = (np.full(counts, end, dtype="<f8") for end in (math.inf, -math.inf))
-    return (*ends, np.zeros(counts, dtype=bool))
+def _arrays(body: NDArray[np.uint8], at: int, counts: Sequence[int]) -> list[NDArray[Any]]:
+    """The least and largest values of zones, and whether one is NaN, as they lie in a file."""
+    found = []
+    for kind in ("<f8", "<f8", "?"):
+        array = np.frombuffer(body, dtype=kind, count=math.prod(counts), offset=at)
+        found.append(array.reshape(counts))
+        at += array.nbytes
+    return found
 
 
 def pack(layout: Layout, medium: Medium) -> bytes:
@@ -284,12 +292,7 @@ def unpack(data: bytes) -> dict[str, Zoned] | None:
     found = {}
     for name, said in json.loads(data[_HEAD:start]).items():
         cut = Cut(*(tuple(said[key]) for key in ("shape", "chunk", "zone")))
-        at, arrays = start + said["at"], []
-        for kind in ("<f8", "<f8", "?"):
-            array = np.frombuffer(body, dtype=kind, count=math.prod(cut.counts), offset=at)
-            arrays.append(array.reshape(cut.counts))
-            at += array.nbytes
-        low, high, undefined = arrays
+        low, high, undefined = _arrays(body, start + said["at"], cut.counts)
         found[name] = Zoned(
             dims=tuple(said["dims"]), cut=cut, low=low, high=high, undefined=undefined
         )
