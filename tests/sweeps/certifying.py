@@ -156,15 +156,14 @@ def _told(seed: int, most: int) -> tuple[tuple[int, bool] | None, str, float]:
 def main(count: int, most: int = 10**6, jobs: int = 1) -> int:
     """Compare so many studies in so many processes; the exit status.
 
-    A process is renewed after some studies: Numba does not give back the code it has compiled, here
-    a nest for each scan to compare with.
+    Processes are renewed after some studies: Numba does not give back the code it has compiled,
+    here a nest for each scan to compare with.
     """
     began, points, feasible, wrong, done, memory = time.perf_counter(), 0, 0, 0, 0, 0.0
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, max_tasks_per_child=_TASKS) as pool:
-        seeds = itertools.count()
-        while done < count:
-            some = list(itertools.islice(seeds, min(_TASKS * jobs, count - done)))
+    context, seeds = multiprocessing.get_context("spawn"), itertools.count()
+    while done < count:
+        some = list(itertools.islice(seeds, min(_TASKS * jobs, count - done)))
+        with ProcessPoolExecutor(jobs, context) as pool:
             for one, error, taken in pool.map(_told, some, itertools.repeat(most)):
                 memory = max(memory, taken)
                 if error:
@@ -172,8 +171,8 @@ def main(count: int, most: int = 10**6, jobs: int = 1) -> int:
                     print(error, file=sys.stderr)
                 if one is not None:
                     done, points, feasible = done + 1, points + one[0], feasible + one[1]
-            spent = time.perf_counter() - began
-            print(f"{done} studies, {spent:.0f} s, {memory:.0f} MB", file=sys.stderr, flush=True)
+        spent = time.perf_counter() - began
+        print(f"{done} studies, {spent:.0f} s, {memory:.0f} MB", file=sys.stderr, flush=True)
     print(
         f"{done} studies, {feasible} of them feasible, {points:,} points: {wrong} differ from a "
         f"scan of every point; {time.perf_counter() - began:.0f} s, at most {memory:.0f} MB a "
