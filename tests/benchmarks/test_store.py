@@ -121,8 +121,8 @@ def chunks_of(study, path, *, expand):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("expand", [False, True])
 def test_durable_rate(folder, expand):
-    """1e8 points of five outputs over their own axes; 2e7 of them over all axes."""
-    axes = AXES if not expand else {**AXES, "intensity": AXES["intensity"][:2]}
+    """1e8 points of five outputs over their own axes; 5e7 of them over all axes."""
+    axes = AXES if not expand else {**AXES, "intensity": AXES["intensity"][:5]}
     study = dse.Study(model=MODEL, axes=axes, outputs=OUTPUTS)
     ds, path = study.run(expand=expand), folder / "a.zarr"
     arrays = {name: ds[name].values for name in OUTPUTS}
