@@ -444,7 +444,7 @@ def test_more_points_than_64_bits_count_are_refused() -> None:
         study.count,
         lambda: study.histogram("ms_throughput"),
         lambda: study.quantiles("ms_throughput", 0.5),
-        lambda: study.pareto(minimize="ms_throughput"),
+        lambda: study.pareto(minimize="ms_throughput", method="scan"),
         lambda: study.optimum(minimize="ms_throughput", method="scan"),
     ]
     for ask in questions:
