@@ -108,13 +108,13 @@ ALONE = """
 import sys, time
 from pathlib import Path
 import sweeps.store.layout
-from sweeps.store.layout import Layout
+from sweeps.store.layout import COMPRESSIONS, Layout
 from sweeps.store.medium import medium_of
 from sweeps.store.tiles import source_of, store_tile
 from tests.benchmarks.test_cluster import STUDIES
 path, tiles, points = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[4])
 sweeps.store.layout.TILE = points
-layout = Layout(STUDIES[sys.argv[3]](tiles).grid())
+layout = Layout(STUDIES[sys.argv[3]](tiles).grid(), compression=COMPRESSIONS[0])
 part = max(layout.parts, key=lambda part: part.points)
 source = source_of(layout, part)
 store_tile(source, part.tile(0), medium_of(path))
@@ -149,7 +149,7 @@ def directing(before, after):
 @pytest.mark.parametrize("limit", STUDIES)
 def test_weak_scaling(folder, limit, monkeypatch):
     """Twice the tiles by two workers; and by two processes that nobody directs, the limit."""
-    points = sweeps.store.layout.TILE * (1 if limit == "memory" else 4)
+    points = sweeps.store.layout.TILE * (1 if limit == "memory" else 8)
     monkeypatch.setattr(sweeps.store.layout, "TILE", points)
     each, made = 24, STUDIES[limit]
     times, shares, costs = {1: [], 2: [], "alone": [], "both": []}, [], []
