@@ -59,7 +59,11 @@ class Objects:
     def get(self, key: str) -> bytes:
         """An object."""
         with self._reached():
-            return bytes(self.fs.cat_file(self._at(key)))
+            try:
+                return bytes(self.fs.cat_file(self._at(key)))
+            except FileNotFoundError:  # a list of names may be older than what another host has set
+                self.fs.invalidate_cache()
+                return bytes(self.fs.cat_file(self._at(key)))
 
     def stamp(self, key: str) -> Any:
         """What differs once an object is set anew."""
