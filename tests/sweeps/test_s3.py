@@ -111,6 +111,19 @@ def test_the_bytes_of_a_folder_whatever_happens(bucket: Any, tmp_path: Path) -> 
     assert dse.verify(URL).damages == ()
 
 
+@pytest.mark.usefixtures("bucket")
+def test_what_another_host_has_set_is_seen_whatever_list_of_names_is_kept() -> None:
+    import s3fs
+
+    place, other = Objects(URL), s3fs.S3FileSystem(skip_instance_cache=True)
+    place.put("tiles/0", b"first")
+    assert list(place.sizes("tiles")) == ["0"]  # s3fs keeps this list
+    other.pipe_file(f"{URL}/tiles/1", b"second")
+    assert place.get("tiles/1") == b"second"
+    with pytest.raises(FileNotFoundError):
+        place.get("tiles/2")
+
+
 def test_two_that_begin_at_the_same_moment(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = {**STUDY, "outputs": ["ms_throughput"], "where": ()}
     one = Study(**spec)
