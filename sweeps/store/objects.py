@@ -20,7 +20,8 @@ class Objects:
 
         self._name = url.rstrip("/")
         try:
-            fs, root = url_to_fs(self._name)
+            # no list of names is kept: other hosts set objects meanwhile
+            fs, root = url_to_fs(self._name, use_listings_cache=False)
         except ImportError as error:
             kind = url.partition("://")[0]
             way = f'; pip install "simt-dse[{kind}]"' if kind == "s3" else ""
@@ -51,7 +52,6 @@ class Objects:
     def exists(self) -> bool:
         """Whether any object is there."""
         with self._reached():
-            self.fs.invalidate_cache()
             if self.fs.exists(self._root):
                 return True
         return bool(self.sizes(""))  # what does not answer may be said not to exist
@@ -59,16 +59,11 @@ class Objects:
     def get(self, key: str) -> bytes:
         """An object."""
         with self._reached():
-            try:
-                return bytes(self.fs.cat_file(self._at(key)))
-            except FileNotFoundError:  # a list of names may be older than what another host has set
-                self.fs.invalidate_cache()
-                return bytes(self.fs.cat_file(self._at(key)))
+            return bytes(self.fs.cat_file(self._at(key)))
 
     def stamp(self, key: str) -> Any:
         """What differs once an object is set anew."""
         with self._reached():
-            self.fs.invalidate_cache()
             said = self.fs.info(self._at(key))
         return tuple(str(said.get(k)) for k in ("size", "ETag", "etag", "created", "LastModified"))
 
@@ -85,7 +80,6 @@ class Objects:
         """The objects of a folder, and the bytes of each."""
         try:
             with self._reached():
-                self.fs.invalidate_cache()
                 listed = self.fs.ls(self._at(folder), detail=True)
         except FileNotFoundError:
             return {}
@@ -148,13 +142,11 @@ class Objects:
         """Put what another place holds here; not at once, and it can be done again."""
         self.remove()
         self.fs.copy(other._root, self._root, recursive=True)
-        self.fs.invalidate_cache()
 
     def remove(self) -> None:
         """Remove all objects."""
         with suppress(FileNotFoundError):
             self.fs.rm(self._root, recursive=True)
-        self.fs.invalidate_cache()
 
     def aside(self) -> str:
         """A free name beside, for what is here."""
@@ -165,11 +157,9 @@ class Objects:
 
     def move(self, to: str) -> None:
         """Copy all objects and remove them here."""
-        self.fs.invalidate_cache()
         here, there = self.fs.find(self._root), Objects(to)
         self.fs.copy(here, [there._at(path[len(self._root) + 1 :]) for path in here])
         self.fs.rm(self._root, recursive=True)
-        self.fs.invalidate_cache()
 
 
 class _Telling:
