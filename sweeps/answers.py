@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sweeps.dataset import assemble
 from sweeps.reduce import smallest
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError, InfeasibleError, UnknownNameError, nearest
 from symbolic.expression import parse
 from symbolic.ops import Node
 
@@ -27,6 +27,7 @@ __all__ = [
     "answer_points",
     "check_top",
     "choose",
+    "no_choice",
     "one_goal",
     "per_axes",
     "read_goals",
@@ -236,6 +237,14 @@ def _blank(array: NDArray[Any], none: NDArray[np.bool_]) -> NDArray[Any]:
         array = array.astype(np.float64)
     empty = {"f": np.nan, "i": -1, "b": False}.get(array.dtype.kind, "")
     return np.where(none, np.array(empty, dtype=array.dtype), array)
+
+
+def no_choice(goal: Goal, among: str = "") -> InfeasibleError:
+    """The error where nothing can be chosen; ``among`` says of which feasible points."""
+    return InfeasibleError(
+        f"{goal.text} is finite at no feasible point{among}: nothing to choose; relax the "
+        "constraints or change the axes"
+    )
 
 
 def answer_points(

@@ -17,6 +17,7 @@ from sweeps.answers import (
     answer,
     check_top,
     choose,
+    no_choice,
     per_axes,
     spread,
     trimmed,
@@ -30,7 +31,6 @@ from sweeps.reduce import smallest
 from sweeps.run import prepare
 from sweeps.streaming.enclosures import Enclosures
 from sweeps.streaming.tiles import Skipped, streamed
-from symbolic.errors import InfeasibleError
 from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, interpret_all, references, substitute, where
 
@@ -91,10 +91,7 @@ def grid_optimum(
     flat, rest = with_idle_axes(flat, scores, rest, kept, sizes)
     chosen = Chosen(per=kept, places=spread(trimmed(flat, kept), rest, kept, sizes))
     if np.all(flat < 0):
-        raise InfeasibleError(
-            f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints "
-            "or change the axes"
-        )
+        raise no_choice(goal)
     told = skipped.attributes(grid.points // math.prod(grid.shape(dims)))
     return answer_grid(grid, goal, chosen, top).assign_attrs(told)
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.answers import Chosen, Goal, answer, spread
+from sweeps.answers import Chosen, Goal, answer, no_choice, spread
 from sweeps.check import check
 from sweeps.compile import compiled
 from sweeps.grid import Grid
 from sweeps.run import prepare
 from sweeps.scan import SMALL, answer_grid, dims_of, objective_node, to_rest
-from symbolic.errors import DseError, InfeasibleError
+from symbolic.errors import DseError
 from symbolic.ops import Node
 
 if TYPE_CHECKING:
@@ -93,10 +93,7 @@ def grid_ties(grid: Grid, goal: Goal) -> xr.Dataset:
     objectives = {key: objective_node(grid, key, goal) for key in grid.graphs}
     places = tied_places(grid, objectives, grid.ordered(dims_of(grid, [goal])))
     if places is None:
-        raise InfeasibleError(
-            f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints "
-            "or change the axes"
-        )
+        raise no_choice(goal)
     return as_ties(answer_grid(grid, goal, Chosen(per=(), places=places), 2))
 
 

@@ -19,7 +19,7 @@ from sweeps.certify.leaves import Leaves
 from sweeps.certify.search import Tally
 from sweeps.run import in_threads
 
-__all__ = ["BATCH", "COMPILED", "LEAF", "Exploration", "along_which", "bounded", "halves"]
+__all__ = ["BATCH", "COMPILED", "LEAF", "Exploration", "along_which", "bounded", "ended", "halves"]
 
 Numbers = NDArray[np.float64]
 
@@ -74,16 +74,10 @@ class Exploration:
         """Keep what may hold points of the front, at the better ends of its axes."""
         ideals, up, down = bounded(self.problem, boxes, self.tally)
         kept = self.archive.open_to(ideals)
-        boxes, up, down = boxes.take(kept), up[kept], down[kept]
-        lo, hi = boxes.lo.copy(), boxes.hi.copy()
-        for axis in range(len(lo)):
-            bit = np.uint64(1) << np.uint64(axis)
-            rises = (up & bit) != 0
-            hi[axis] = np.where(rises, lo[axis], hi[axis])
-            lo[axis] = np.where(~rises & ((down & bit) != 0), hi[axis], lo[axis])
-        ideals = ideals[:, kept]
-        cut = np.flatnonzero(np.any(lo != boxes.lo, axis=0) | np.any(hi != boxes.hi, axis=0))
-        boxes = Boxes(lo, hi)
+        before, ideals = boxes.take(kept), ideals[:, kept]
+        boxes = ended(before, up[kept], down[kept])
+        changed = (boxes.lo != before.lo) | (boxes.hi != before.hi)
+        cut = np.flatnonzero(np.any(changed, axis=0))
         if cut.size:
             ideals[:, cut] = bounded(self.problem, boxes.take(cut), self.tally)[0]
         reach = self._reach()
@@ -200,6 +194,20 @@ def bounded(
     found = [problem.spread(steps[id(root)], shape) for root in problem.roots]
     up, down = (np.bitwise_and.reduce([b[k] for b in found]) for k in (1, 2))
     return np.stack([bounds.least for bounds in found]), up, down
+
+
+def ended(
+    boxes: Boxes, up: NDArray[np.uint64], down: NDArray[np.uint64], sought: int | None = None
+) -> Boxes:
+    """Boxes at the better ends of their axes; at the first where the least index is sought."""
+    lo, hi = boxes.lo.copy(), boxes.hi.copy()
+    for axis in range(len(lo)):
+        bit = np.uint64(1) << np.uint64(axis)
+        rises = (up & bit) != 0
+        hi[axis] = np.where(rises, lo[axis], hi[axis])
+        if axis != sought:
+            lo[axis] = np.where(~rises & ((down & bit) != 0), hi[axis], lo[axis])
+    return Boxes(lo, hi)
 
 
 def along_which(

@@ -192,6 +192,10 @@ class Problem:
                 else:
                     self.fixed[id(node)] = self._fixed(node)
 
+    def asked(self, root: Node) -> Problem:
+        """Another objective of the same leaves, over the same axes."""
+        return Problem(root, self.used, dict(zip(self.dims, self.sizes.tolist(), strict=True)))
+
     def _fixed(self, node: Node) -> Trend:
         if node.op == "constant":
             return trend_number(node.args[0])

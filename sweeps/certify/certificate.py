@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Certificate"]
+from sweeps.answers import Goal
+from symbolic.errors import OutOfTimeError
+
+__all__ = ["Certificate", "gap_of", "none_in_time"]
+
+
+def gap_of(value: float, bound: float) -> float:
+    """How far a value is from what none is below, as a share of it."""
+    if value <= bound:
+        return 0.0
+    return (value - bound) / abs(value) if value else math.inf
+
+
+def none_in_time(goal: Goal, time_limit: float | None = None) -> OutOfTimeError:
+    """The error where no point was found while there was time."""
+    within = "" if time_limit is None else f" in {time_limit:g} s"
+    return OutOfTimeError(
+        f"no feasible point with a finite {goal.text} was found{within}, nor is it proven that "
+        "there is none: give more time, or relax the constraints"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,11 +35,12 @@ class Certificate:
     No configuration is better than ``bound``; ``gap`` is how far, in shares of the value found,
     that is from it: 0 where it is proven to be the optimum. ``settled`` says that of equal ones it
     is the first in the order of the axes. ``visited`` counts the points looked at, some of them
-    more than once; ``excluded`` those of which bounds over boxes told enough.
+    more than once; ``excluded`` those of which bounds over boxes told enough. Of several objectives
+    in order of priority there are as many bounds and gaps.
     """
 
-    bound: float
-    gap: float
+    bound: float | list[float]
+    gap: float | list[float]
     settled: bool
     boxes: int
     visited: int

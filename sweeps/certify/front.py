@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from sweeps.answers import Goal
 from sweeps.certify.archive import Archive
 from sweeps.certify.beating import Exploration
-from sweeps.certify.boxes import Problem
 from sweeps.certify.earliest import first_place
 from sweeps.certify.gaps import close_gaps
 from sweeps.certify.merging import reduced
@@ -81,7 +80,11 @@ def certified_front(
     check(grid, counted=False, tally=tally)
     parts = parts_of(grid, goals, ())
     with np.errstate(all="ignore"):
-        spaces = [_space(part, _roots(grid, part, goals), tally) for part in parts]
+        spaces = []
+        for part in parts:
+            root, *more = _roots(grid, part, goals)
+            given = root, part.leaves, part.sizes
+            spaces.append(reduced(*given, {}, more=more, late=lambda: tally.late))
         axes = max(len(space.rows) for space in spaces)
         archive = Archive(len(goals), 1 + axes)
         explored = [
@@ -133,11 +136,6 @@ def _roots(grid: Grid, part: Part, goals: Sequence[Goal]) -> list[Node]:
     alone = [objective_node(grid, part.key, goal) for goal in goals]
     holds = both(*(node.args[0] for node in alone), *(node.args[1] < math.inf for node in alone))
     return [constant(where(holds, node.args[1], math.inf)) for node in alone]
-
-
-def _space(part: Part, roots: Sequence[Node], tally: Tally) -> Space:
-    late = lambda: tally.late  # noqa: E731
-    return reduced(roots[0], part.leaves, part.sizes, {}, more=roots[1:], late=late)
 
 
 def _proven(values: NDArray[np.float64], ideals: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -196,6 +194,5 @@ def _first(
         holds, root = root.args[:2] if root.op == "where" else (True, root)
         tests += [holds, root <= value]
     root = constant(where(both(*tests), 0.0, math.inf))
-    sizes = dict(zip(problem.dims, problem.sizes.tolist(), strict=True))
-    alone = replace(space, problem=Problem(root, problem.used, sizes))
+    alone = replace(space, problem=problem.asked(root))
     return first_place(root, part.leaves, part.sizes, place, 0.0, tally, {}, alone)

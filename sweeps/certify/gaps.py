@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.certify.beating import Exploration
-from sweeps.certify.boxes import Problem
 from sweeps.certify.search import Least, Tally, search
 from symbolic.ops import both, constant, where
 
@@ -57,10 +56,9 @@ def _look(one: Exploration, corner: Numbers, tally: Tally) -> bool:
     if first.op == "where":
         holds, first = both(first.args[0], second.args[1] < most), first.args[1]
     root = constant(where(holds, first, math.inf))
-    sizes = dict(zip(problem.dims, problem.sizes.tolist(), strict=True))
     goal = Least()
     goal.heed(limit)
-    late = search(Problem(root, problem.used, sizes), goal, tally) < math.inf
+    late = search(problem.asked(root), goal, tally) < math.inf
     if goal.place is not None:
         one.offer(goal.place[:, None])
     return not late

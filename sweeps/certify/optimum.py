@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeps.answers import Chosen, Goal, check_top, per_axes
-from sweeps.certify.certificate import Certificate
+from sweeps.answers import Chosen, Goal, check_top, no_choice, per_axes
+from sweeps.certify.certificate import Certificate, gap_of, none_in_time
 from sweeps.certify.parts import NOTHING, Part, Winner, asked_of, best_within, parts_of
 from sweeps.certify.ranking import ranked
 from sweeps.certify.search import Tally, ready
 from sweeps.check import check, enclosed
 from sweeps.grid import Grid
 from sweeps.scan import answer_grid, dims_of, grid_optimum, objective_node
-from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
+from symbolic.errors import DseError, OutOfTimeError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -109,14 +109,8 @@ def certified_optimum(
                 places[axis][(*cell, rank)] = -1 if found.place is None else found.place[axis]
     if all(found.place is None for found in winners):
         if tally.late:
-            raise OutOfTimeError(
-                f"no feasible point with a finite {goal.text} was found in {time_limit:g} s, nor "
-                "is it proven that there is none: give more time, or relax the constraints"
-            )
-        raise InfeasibleError(
-            f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints "
-            "or change the axes"
-        )
+            raise none_in_time(goal, time_limit)
+        raise no_choice(goal)
     if not kept:  # without the ranks that no point takes
         ranks = max(int(np.count_nonzero(next(iter(places.values()), np.zeros(1)) >= 0)), 1)
         places = {axis: index[:ranks] for axis, index in places.items()}
@@ -195,8 +189,8 @@ def _ranked(
 
 def _certificate(grid: Grid, goal: Goal, winners: Sequence[Winner], tally: Tally) -> Certificate:
     found = [winner for winner in winners if winner.place is not None]
-    gaps = [_gap(winner) for winner in winners]
-    worst = found[int(np.argmax([_gap(winner) for winner in found]))]
+    gaps = [gap_of(winner.value, winner.bound) for winner in winners]
+    worst = found[int(np.argmax([gap_of(winner.value, winner.bound) for winner in found]))]
     return Certificate(
         bound=goal.sign * worst.bound,
         gap=max(gaps),
@@ -205,10 +199,3 @@ def _certificate(grid: Grid, goal: Goal, winners: Sequence[Winner], tally: Tally
         visited=tally.visited,
         excluded=max(grid.points - tally.scanned, 0),
     )
-
-
-def _gap(winner: Winner) -> float:
-    if winner.bound == winner.value:
-        return 0.0
-    below = winner.value - winner.bound
-    return below / abs(winner.value) if winner.value else math.inf

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.answers import OBJECTIVE, Chosen, Goal, spread, with_idle_axes
+from sweeps.answers import OBJECTIVE, Chosen, Goal, no_choice, spread, with_idle_axes
+from sweeps.certify.certificate import Certificate, gap_of, none_in_time
 from sweeps.certify.optimum import SCANNABLE, SCANNED, SCANNED_A_SECOND, check_method
 from sweeps.certify.parts import best_within, parts_of
 from sweeps.certify.search import Tally, ready
@@ -99,10 +100,7 @@ def _among(root: Node, held: Sequence[Node]) -> Node:
 
 def _nothing(goals: Sequence[Goal], number: int) -> InfeasibleError:
     before = f" that is best by {in_words(goals[:number])}" if number else ""
-    return InfeasibleError(
-        f"{goals[number].text} is finite at no feasible point{before}: nothing to choose; relax "
-        "the constraints or change the axes"
-    )
+    return no_choice(goals[number], before)
 
 
 def _scan(grid: Grid, goals: Sequence[Goal], *, ties: bool = False) -> xr.Dataset:
@@ -163,34 +161,24 @@ def _certified(
         for before, root in zip(held, roots[number], strict=True):
             before.append(root <= best.value)
     if place is None:
-        raise OutOfTimeError(
-            f"no feasible point with a finite {goals[0].text} was found in {time_limit:g} s, nor "
-            "is it proven that there is none: give more time, or relax the constraints"
-        )
+        raise none_in_time(goals[0], time_limit)
     bounds += [-goal.sign * math.inf for goal in goals[len(bounds) :]]
     found = _told(grid, goals, {axis: np.array([place[axis]]) for axis in grid.axes})
     told = [goal.sign * float(found[_name(goal, n, known)]) for n, goal in enumerate(goals)]
     # what was found later may be better by an objective that was proven to a share only
     values = [min(pair) for pair in itertools.zip_longest(best_of, told, fillvalue=math.inf)]
-    excluded = max(grid.points - tally.scanned, 0)
-    return found.assign_attrs(
-        method="certified",
+    proven = Certificate(
         bound=bounds,
         gap=[
-            _gap(value, goal.sign * bound)
+            gap_of(value, goal.sign * bound)
             for value, bound, goal in zip(values, bounds, goals, strict=True)
         ],
-        settled=int(settled),
+        settled=settled,
         boxes=tally.boxes,
-        points_visited=tally.visited,
-        points_excluded=excluded if excluded < 2**63 else float(excluded),
+        visited=tally.visited,
+        excluded=max(grid.points - tally.scanned, 0),
     )
-
-
-def _gap(value: float, bound: float) -> float:
-    if value <= bound:
-        return 0.0
-    return (value - bound) / abs(value) if value else math.inf
+    return found.assign_attrs(method="certified", **proven.attributes())
 
 
 def _told(grid: Grid, goals: Sequence[Goal], places: Places, *, many: bool = False) -> xr.Dataset:

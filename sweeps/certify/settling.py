@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sweeps.certify.beating as beating
-from sweeps.certify.beating import along_which, bounded, halves
+from sweeps.certify.beating import along_which, bounded, ended, halves
 from sweeps.certify.boxes import Boxes, Indices
 from sweeps.certify.leaves import Leaves
 from sweeps.certify.search import Tally
@@ -137,7 +137,7 @@ class _Settling:
             ideals, up, down = bounded(self.problem, some, self.tally)
             kept = ~self._gone(ideals, own, some)
             some, own, ideals = (
-                self._ended(some.take(kept), up[kept], down[kept]),
+                ended(some.take(kept), up[kept], down[kept], self.number),
                 own[kept],
                 ideals[:, kept],
             )
@@ -182,17 +182,6 @@ class _Settling:
             return np.zeros(0, dtype=bool)
         open_to, _, _, begins = self._open(ideals, own, boxes)
         return np.asarray(~np.logical_or.reduceat(open_to, begins))
-
-    def _ended(self, boxes: Boxes, up: NDArray[np.uint64], down: NDArray[np.uint64]) -> Boxes:
-        """Boxes at the better ends of their axes; at the first where an index is sought."""
-        lo, hi = boxes.lo.copy(), boxes.hi.copy()
-        for axis in range(len(lo)):
-            bit = np.uint64(1) << np.uint64(axis)
-            rises = (up & bit) != 0
-            hi[axis] = np.where(rises, lo[axis], hi[axis])
-            if axis != self.number:
-                lo[axis] = np.where(~rises & ((down & bit) != 0), hi[axis], lo[axis])
-        return Boxes(lo, hi)
 
     # --- points
     def _scan(self, boxes: Boxes, own: Indices, ideals: Numbers) -> None:

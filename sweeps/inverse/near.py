@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.answers import OBJECTIVE, Chosen, Goal
+from sweeps.answers import OBJECTIVE, Chosen, Goal, no_choice
 from sweeps.certify.optimum import METHODS, SCANNED, check_limits
 from sweeps.certify.parts import best_within, parts_of
 from sweeps.certify.search import Tally, ready
@@ -20,7 +20,7 @@ from sweeps.grid import Grid
 from sweeps.inverse.targets import meeting
 from sweeps.scan import answer_grid, dims_of, objective_node, to_rest
 from sweeps.ties import values_of
-from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
+from symbolic.errors import DseError, OutOfTimeError
 from symbolic.ops import constant
 
 if TYPE_CHECKING:
@@ -120,13 +120,6 @@ def _threshold(best: float, within: float) -> float:
     return best + within * abs(best) if within else best
 
 
-def _infeasible(goal: Goal) -> InfeasibleError:
-    return InfeasibleError(
-        f"{goal.text} is finite at no feasible point: nothing to choose; relax the constraints or "
-        "change the axes"
-    )
-
-
 def _scanned(grid: Grid, goal: Goal, dims: Sequence[str], within: float, _: float | None) -> _Found:
     """By two passes over every point: the best, then what is near it."""
     check(grid)
@@ -137,7 +130,7 @@ def _scanned(grid: Grid, goal: Goal, dims: Sequence[str], within: float, _: floa
         float(values.min()) for _, key in keys for values, _ in values_of(grid, key, goal, plain)
     )
     if not least < math.inf:
-        raise _infeasible(goal)
+        raise no_choice(goal)
     limit = _threshold(least, within)
     count, held = 0, [np.empty(0, dtype=np.int64)]
     for index, key in keys:
@@ -168,7 +161,7 @@ def _certified(
     if best.bound < best.value:
         raise OutOfTimeError(f"the best was not proven in {time_limit:g} s: give more time")
     if best.place is None:
-        raise _infeasible(goal)
+        raise no_choice(goal)
     limit = _threshold(best.value, within)
     near = {key: constant(root <= limit) for key, root in roots.items()}
     met = meeting(grid, near, dims, most=_BOXES, deadline=tally.deadline)

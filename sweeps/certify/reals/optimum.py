@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeps.answers import Chosen, Goal
+from sweeps.certify.certificate import gap_of, none_in_time
 from sweeps.certify.optimum import check_method
 from sweeps.certify.parts import Part, parts_of
 from sweeps.certify.reals.problem import Mixed
@@ -18,7 +19,7 @@ from sweeps.certify.search import Tally
 from sweeps.check import check, enclosed
 from sweeps.grid import Grid
 from sweeps.scan import answer_grid
-from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
+from symbolic.errors import DseError, InfeasibleError
 from symbolic.ops import references
 
 if TYPE_CHECKING:
@@ -100,10 +101,7 @@ def real_optimum(
             "constraints, or change the axes"
         )
     if best == math.inf:
-        raise OutOfTimeError(
-            f"no feasible point with a finite {goal.text} was found, nor is it proven that there "
-            "is none: give more time, or relax the constraints"
-        )
+        raise none_in_time(goal)
     whole = at({name: found[name] for name in real})
     check(whole, counted=False, possible=False)
     places = {axis: np.array([0 if axis in real else int(found[axis])]) for axis in grid.axes}
@@ -113,16 +111,10 @@ def real_optimum(
         real_axes=" ".join(real),
         tolerance=gap,
         bound=goal.sign * bound,
-        gap=_gap(best, bound),
+        gap=0.0 if best - bound <= TINY else gap_of(best, bound),
         boxes=tally.boxes,
         points_visited=tally.visited,
     )
-
-
-def _gap(best: float, bound: float) -> float:
-    if best - bound <= TINY:
-        return 0.0
-    return (best - bound) / abs(best) if best else math.inf
 
 
 def _check_leaves(part: Part, real: Mapping[str, object]) -> None:
