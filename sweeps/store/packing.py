@@ -18,15 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "Packed", "Packer", "block_of", "codec"]
+from symbolic.errors import DseError
+
+__all__ = ["BLOCK", "HEAD", "START", "STREAM", "Packed", "Packer", "block_of", "codec"]
 
 #: Most bytes of a block, some zones of float64, so that a question unpacks little besides; and
-#: fewest, if there are several.
-BLOCK, _SHORT = 1 << 19, 1 << 16
+#: fewest, if there are several. Most bytes that Blosc gives to one stream of LZ4, of which a block
+#: has one for each byte of a value.
+BLOCK, _SHORT, STREAM = 1 << 19, 1 << 16, 1 << 18
 _LEVEL = 5
 #: Versions of the format and of that of LZ4, flags, bytes of a value; bytes of all values, of a
 #: block of them, and of what they are packed into.
-_HEAD, _START = struct.Struct("<BBBBIII"), 4
+HEAD, START = struct.Struct("<BBBBIII"), 4
 #: Flags: stored as it is; a block is one stream, and not one for each byte of a value.
 _PLAIN, _ONE = 0x02, 0x10
 
@@ -36,16 +39,18 @@ def block_of(chunk: Sequence[int], itemsize: int) -> int:
 
     >>> block_of((100, 10, 4000), 8), block_of((7, 65521), 8), block_of((7, 65537), 8)
     (320000, 524168, 524288)
+    >>> block_of((100, 10, 4000), 1)
+    200000
     """
-    size = itemsize
+    size, most = itemsize, min(BLOCK, STREAM * itemsize)
     for count in reversed(chunk):
-        fits = [n for n in range(1, min(count, BLOCK // size) + 1) if count % n == 0]
+        fits = [n for n in range(1, min(count, most // size) + 1) if count % n == 0]
         size *= fits[-1]
         if fits[-1] < count:
             break
     else:
-        return BLOCK
-    return size if size >= max(BLOCK // 4, _SHORT) else BLOCK
+        return most
+    return size if size >= max(BLOCK // 4, _SHORT) else most
 
 
 def codec(block: int, itemsize: int, *, shuffled: bool) -> dict[str, Any]:
@@ -81,7 +86,7 @@ class Packer:
         self._starts: list[int] = []
         #: How many bytes stand before the blocks; they are known at last.
         blocks = -(-self._size // self._step)
-        self.ahead = _HEAD.size + _START * blocks if blocks > 1 else 0
+        self.ahead = HEAD.size + START * blocks if blocks > 1 else 0
         self.length = self.ahead
         self._rest = np.empty(self._each, dtype=dtype)
         self._held = self._seen = 0
@@ -112,23 +117,29 @@ class Packer:
         if not self.ahead:
             return b""
         item = self._dtype.itemsize
-        said = _HEAD.pack(2, 1, self._flags, item, self._size, self._step, self.length)
+        said = HEAD.pack(2, 1, self._flags, item, self._size, self._step, self.length)
         lengths = np.array([self.ahead, *self._starts])
         return said + np.cumsum(lengths)[:-1].astype("<i4").tobytes()
 
     def _buffer(self, values: NDArray[Any]) -> bytes:
         found: bytes = self._compress(values, b"lz4", _LEVEL, self._shuffled, self._asked)
+        step = HEAD.unpack_from(found)[5]
+        if step != (wanted := min(self._step, values.nbytes)):  # else nobody could unpack it
+            raise DseError(
+                f"Blosc compressed blocks of {step:,} bytes, not of {wanted:,} as it was asked: "
+                "give compression='none' (--compression none), or another version of numcodecs"
+            )
         return found
 
     def _block(self, values: NDArray[Any]) -> bytes:
         if not self.ahead:
             return self._buffer(values)
         found = self._buffer(values) if values.size == self._each else b""
-        start, end = _HEAD.size + _START, len(found)
+        start, end = HEAD.size + START, len(found)
         if not found or found[2] & _PLAIN:  # as it is after another: the last is not split
             zeros = np.zeros(self._each, dtype=self._dtype)
             found = self._buffer(np.concatenate([zeros, values]))
-            other, start = struct.unpack_from("<II", found, _HEAD.size)
+            other, start = struct.unpack_from("<II", found, HEAD.size)
             end = other if other > start else len(found)  # threads may have put it first
         self._starts.append(end - start)
         return found[start:end]
@@ -139,7 +150,7 @@ class Packed:
 
     def __init__(self, data: NDArray[np.uint8], dtype: np.dtype[Any]) -> None:
         self._data = data
-        said = _HEAD.unpack(data[: _HEAD.size].tobytes())
+        said = HEAD.unpack(data[: HEAD.size].tobytes())
         _, _, self._flags, _, size, self._step, _ = said
         #: All values; what was not asked for is anything.
         self.values: NDArray[Any] = np.empty(size // dtype.itemsize, dtype=dtype)
@@ -147,7 +158,7 @@ class Packed:
         blocks = -(-size // self._step) if size > self._step else 1
         self._ends = np.array([0, data.size], dtype=np.int64)
         if blocks > 1:
-            starts = data[_HEAD.size : _HEAD.size + _START * blocks].view("<i4")
+            starts = data[HEAD.size : HEAD.size + START * blocks].view("<i4")
             self._ends = np.append(starts, data.size).astype(np.int64)
         self._there, self._all, self._lock = np.zeros(blocks, dtype=bool), False, threading.Lock()
 
@@ -179,10 +190,10 @@ class Packed:
         into = self._raw[number * self._step : (number + 1) * self._step]
         packed = self._data[self._ends[number] : self._ends[number + 1]]
         if self._there.size > 1:
-            ahead, size = _HEAD.size + _START, into.size
+            ahead, size = HEAD.size + START, into.size
             flags = self._flags if size == self._step else self._flags | _ONE
             alone = np.empty(ahead + packed.size, dtype=np.uint8)
-            said = _HEAD.pack(2, 1, flags, self._bytes, size, size, alone.size)
+            said = HEAD.pack(2, 1, flags, self._bytes, size, size, alone.size)
             alone[:ahead] = np.frombuffer(said + struct.pack("<I", ahead), dtype=np.uint8)
             alone[ahead:] = packed
             packed = alone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,7 +16,7 @@ from sweeps.progress import Listener, Tally
 from sweeps.store.crew import compute_tiles, threads
 from sweeps.store.failures import FAILED
 from sweeps.store.fill import FINISHED
-from sweeps.store.layout import Layout, Tile
+from sweeps.store.layout import Layout, Part, Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, read_sealed, sealed
 from sweeps.store.zarr_format import TRAILER, checksum, trailer
@@ -156,9 +157,24 @@ def _look(layout: Layout, medium: Medium, tile: Tile) -> tuple[list[Damage], boo
         chunk = _get(medium, key)
         there = there or chunk is not None
         problem = _problem(chunk, layout.chunk_bytes(output, part, record), record, output)
+        problem = problem or _unreadable(layout, output, part, chunk or b"")
         if problem:
             damages.append(Damage(file=key, problem=problem, **said))
     return damages, not there
+
+
+def _unreadable(layout: Layout, output: str, part: Part, chunk: bytes) -> str | None:
+    """Why a chunk whose checksum is right cannot be read by everybody."""
+    if not layout.packed:
+        return None
+    from numcodecs import blosc  # type: ignore[import-untyped]
+
+    size = math.prod(part.chunk) * layout.dtype(output).itemsize
+    try:
+        found = len(blosc.decompress(chunk[:-TRAILER]))
+    except RuntimeError:
+        return "it cannot be unpacked"
+    return None if found == size else f"it unpacks to {found:,} bytes, not {size:,}"
 
 
 def _problem(

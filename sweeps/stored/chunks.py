@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.store.earlier import mended
 from sweeps.store.folder import Folder
 from sweeps.store.medium import Medium
 from sweeps.store.packing import Packed
@@ -84,7 +85,7 @@ class Chunks:
         data = self._bytes(key)
         body = data[:-TRAILER]
         right = trailer(checksum(body)) == data[-TRAILER:].tobytes()
-        packed = Packed(body, kind) if right and self.packed else None
+        packed = Packed(mended(body), kind) if right and self.packed else None
         values = body.view(kind) if right and packed is None else packed.values if packed else body
         if not right or values.nbytes != size:
             raise DseError(
