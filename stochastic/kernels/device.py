@@ -38,7 +38,7 @@ else:
         """Clock of the multiprocessor, read where it stands: neither moved nor left out. [cycle]"""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            from llvmlite import ir  # type: ignore[import-untyped]
+            from llvmlite import ir
 
             reads = ir.FunctionType(ir.IntType(64), [])
             return builder.asm(reads, "mov.u64 $0, %clock64;", "=l,~{memory}", [], True)

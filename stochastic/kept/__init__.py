@@ -1,0 +1,12 @@
+"""Machine code, kept between processes: a body is compiled once for a machine.
+
+:func:`compiled` marks a body; other bodies may call it, and Python may: then its machine code is
+looked for in :mod:`stochastic.kept.folder`, compiled by Numba where it is not there
+(:mod:`stochastic.kept.build`), and called (:mod:`stochastic.kept.native`). What is kept is called
+without Numba, which takes longer to import than most runs take.
+"""
+
+from stochastic.kept.body import Body, Later, compiled, telling
+from stochastic.kept.folder import place
+
+__all__ = ["Body", "Later", "compiled", "place", "telling"]

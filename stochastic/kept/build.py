@@ -1,0 +1,145 @@
+"""From a body to machine code that needs no Numba to be called."""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import threading
+import weakref
+from types import FunctionType
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+from numba import types
+
+from stochastic.kept.body import Body, Later, names
+from stochastic.kept.native import UnfitError, packed
+
+__all__ = ["built", "dispatcher"]
+
+#: What Numba's code calls to have memory: a count of its holders, three fields that are not used
+#: but for the third, where the data are, and two more; then the data.
+_MEMORY = """
+declare ptr @malloc(i64)
+declare void @free(ptr)
+define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
+  %step = zext i32 %align to i64
+  %head = add i64 %step, 48
+  %all = add i64 %size, %head
+  %memory = call ptr @malloc(i64 %all)
+  %none = icmp eq ptr %memory, null
+  br i1 %none, label %end, label %fill
+fill:
+  %begin = ptrtoint ptr %memory to i64
+  %last = add i64 %begin, %head
+  %data = urem i64 %last, %step
+  %place = sub i64 %last, %data
+  %at = inttoptr i64 %place to ptr
+  store i64 1, ptr %memory
+  %p3 = getelementptr i64, ptr %memory, i64 3
+  store ptr %at, ptr %p3
+  %p4 = getelementptr i64, ptr %memory, i64 4
+  store i64 %size, ptr %p4
+  br label %end
+end:
+  ret ptr %memory
+}
+define void @NRT_MemInfo_call_dtor(ptr %memory) {
+  call void @free(ptr %memory)
+  ret void
+}
+"""
+_KINDS = {types.float64: "f", types.int64: "i", types.boolean: "b"}
+_dispatchers: weakref.WeakKeyDictionary[Body, dict[bool, Any]] = weakref.WeakKeyDictionary()
+_lock = threading.RLock()
+
+
+def dispatcher(body: Body, *, wrapped: bool) -> Any:
+    """A body as Numba knows it, with all it calls; ``wrapped`` to be called from Python."""
+    with _lock:
+        made = _dispatchers.setdefault(body, {})
+        if wrapped not in made:
+            function = body.function
+            options = {"no_cfunc_wrapper": True, **body.options}
+            if not wrapped:
+                options["no_cpython_wrapper"] = True
+            known = {"__builtins__": builtins, "__name__": function.__module__}
+            known |= {name: _resolved(value) for name, value in names(function)}
+            cells = tuple(map(_cell, function.__closure__ or ())) or None
+            twin = FunctionType(
+                function.__code__, known, function.__name__, function.__defaults__, cells
+            )
+            twin.__qualname__ = function.__qualname__
+            made[wrapped] = numba.njit(**options)(twin)
+        return made[wrapped]
+
+
+def _resolved(value: Any) -> Any:
+    if isinstance(value, Later):
+        return value.found()
+    return dispatcher(value, wrapped=False) if isinstance(value, Body) else value
+
+
+def _cell(cell: Any) -> Any:
+    resolved = _resolved(cell.cell_contents)
+    return (lambda: resolved).__closure__[0]  # type: ignore[index]
+
+
+def built(body: Body, args: tuple[Any, ...]) -> bytes:
+    """The machine code of a body for such arguments, with what is needed to call it.
+
+    Raises
+    ------
+    UnfitError
+        If it cannot be called without Numba: it gives what is no number, array or tuple of these,
+        or it calls Python.
+    """
+    given = tuple(map(_type, args))
+    made = dispatcher(body, wrapped=False)
+    made.compile(given)
+    result = made.overloads[given]
+    returned = _kind(result.signature.return_type)
+    module = llvm.parse_assembly(result.library.get_llvm_str())
+    declared = {function.name for function in module.functions if function.is_declaration}
+    if "NRT_MemInfo_alloc_aligned" in declared or "NRT_MemInfo_call_dtor" in declared:
+        module.link_in(llvm.parse_assembly(_MEMORY))
+        declared -= {"NRT_MemInfo_alloc_aligned", "NRT_MemInfo_call_dtor"}
+    needed = sorted(name for name in declared if not name.startswith("llvm."))
+    library = ctypes.CDLL(None)
+    for name in needed:
+        if name.startswith(("Py", "_Py", "NRT", "numba")) or not hasattr(library, name):
+            raise UnfitError(f"{body.__name__} calls {name}")
+    code = result.library.codegen._tm.emit_object(module)
+    return packed(result.fndesc.llvm_func_name, returned, needed, code)
+
+
+def _type(value: Any) -> Any:
+    """The type of an argument, as broad as its kind."""
+    if isinstance(value, np.ndarray):
+        layout = "C" if value.flags.c_contiguous else "A"
+        return types.Array(numba.from_dtype(value.dtype), value.ndim, layout)
+    if isinstance(value, tuple):
+        parts = tuple(map(_type, value))
+        if hasattr(value, "_fields"):
+            alike = len(set(parts)) == 1
+            form = types.NamedUniTuple if alike else types.NamedTuple
+            return form(parts[0], len(parts), type(value)) if alike else form(parts, type(value))
+        return types.Tuple(parts) if len(set(parts)) > 1 else types.UniTuple(parts[0], len(parts))
+    if isinstance(value, bool | np.bool_):
+        return types.boolean
+    return types.float64 if isinstance(value, float | np.floating) else types.int64
+
+
+def _kind(kind: Any) -> Any:
+    """What comes back, for :mod:`stochastic.kept.native`."""
+    if kind == types.none:
+        return None
+    if kind in _KINDS:
+        return _KINDS[kind]
+    if isinstance(kind, types.BaseAnonymousTuple):
+        return ["tuple", *map(_kind, kind)]
+    if isinstance(kind, types.Array) and kind.layout == "C":
+        return ["array", numba.np.numpy_support.as_dtype(kind.dtype).str, kind.ndim]
+    raise UnfitError(f"{kind} comes back")

@@ -1,0 +1,126 @@
+"""Where machine code is kept: a folder of the user's own, an entry a file.
+
+The folder is ``DSE_CACHE``, or ``simt-dse`` where this platform keeps what can be made again; an
+empty ``DSE_CACHE`` keeps nothing. Whatever goes wrong here, what was looked for is not there, and
+what was to be kept is not: nothing fails. An entry is written beside its name and put there whole;
+it is believed if its checksum is right and only this user can have written it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+__all__ = ["load", "place", "save"]
+
+#: Bytes and days of entries that are kept; a use is noted once a day; temporary files live shorter.
+_MOST, _DAYS, _DAY = 256 << 20, 120.0, 86400.0
+_SUFFIX, _PART = ".code", ".part"
+_swept: set[Path] = set()
+
+
+def place() -> Path | None:
+    """The folder of kept machine code, whether or not it exists; None where none is wanted."""
+    given = os.environ.get("DSE_CACHE")
+    if given is not None:
+        return Path(given) / "code" if given else None
+    try:
+        if sys.platform == "win32":
+            base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home
+        return None
+    return base / "simt-dse" / "code" if base.is_absolute() else None
+
+
+def load(key: str) -> bytes | None:
+    """What was kept under a key, if it is whole and this user's own."""
+    try:
+        folder = place()
+        if folder is None or not _own(os.lstat(folder), stat.S_ISDIR):
+            return None
+        path = folder / (key + _SUFFIX)
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _binary())
+        with os.fdopen(handle, "rb") as file:
+            about = os.fstat(handle)
+            if not _own(about, stat.S_ISREG) or about.st_size > _MOST:
+                return None
+            data = file.read()
+        if data[:32] != _checksum(key, data[32:]):
+            return None
+        if time.time() - about.st_mtime > _DAY:
+            with contextlib.suppress(OSError):
+                os.utime(path)
+        return data[32:]
+    except (OSError, ValueError):
+        return None
+
+
+def save(key: str, data: bytes) -> None:
+    """Keep something under a key, over whatever is there."""
+    try:
+        folder = place()
+        if folder is None:
+            return
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _own(os.lstat(folder), stat.S_ISDIR):
+            return
+        handle, part = tempfile.mkstemp(prefix=key[:16], suffix=_PART, dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_checksum(key, data) + data)
+            os.replace(part, folder / (key + _SUFFIX))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+            raise
+        if folder not in _swept:
+            _swept.add(folder)
+            _sweep(folder)
+    except (OSError, ValueError):
+        return
+
+
+def _binary() -> int:
+    return getattr(os, "O_BINARY", 0)
+
+
+def _checksum(key: str, data: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\0" + data).digest()
+
+
+def _own(about: os.stat_result, kind: object) -> bool:
+    """Whether something is of a kind, this user's, and for nobody else to write."""
+    if not kind(about.st_mode):  # type: ignore[operator]
+        return False
+    if not hasattr(os, "getuid"):  # folders of users are closed to others there
+        return True
+    return about.st_uid == os.getuid() and not about.st_mode & 0o022
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what was not used for long, what is too much, and what was never finished."""
+    now, held = time.time(), []
+    for entry in os.scandir(folder):
+        with contextlib.suppress(OSError):
+            about = entry.stat(follow_symlinks=False)
+            age = now - about.st_mtime
+            if entry.name.endswith(_PART) and age > _DAY:
+                os.unlink(entry.path)
+            elif entry.name.endswith(_SUFFIX):
+                held.append((age, about.st_size, entry.path))
+    total = 0
+    for age, size, path in sorted(held):
+        total += size
+        if total > _MOST or age > _DAYS * _DAY:
+            with contextlib.suppress(OSError):
+                os.unlink(path)

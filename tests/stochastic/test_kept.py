@@ -1,0 +1,188 @@
+"""Machine code is kept between processes, whatever has become of the folder in which it lies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from stochastic.kept import Body, compiled, telling
+from stochastic.kept.folder import load, place, save
+
+ROOT = Path(__file__).parents[2]
+
+
+class Pair(NamedTuple):
+    values: Any
+    factor: Any
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DSE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "code"
+
+
+@compiled
+def scaled(value: Any, pair: Any) -> Any:
+    return value * pair.factor
+
+
+@compiled
+def made(pair: Any, count: int, less: bool) -> Any:
+    """Every kind that may go in or come back."""
+    found = np.full((2, count), 0.5)
+    for k in range(count):
+        found[0, k] = scaled(pair.values[k], pair)
+    places = np.arange(count)
+    return found[0], found[1], places, count > 1 and less, 2.5, pair.values[1:]
+
+
+def fresh(body: Body) -> Body:
+    """The same body as another process has it."""
+    return Body(body.function, body.options)
+
+
+def told(body: Body, *args: Any) -> tuple[Any, list[str]]:
+    names: list[str] = []
+    with telling(names.append):
+        return body(*args), names
+
+
+def test_what_goes_in_and_comes_back() -> None:
+    for values in (np.arange(6.0), np.arange(12.0)[::2]):
+        a, b, places, truth, real, part = made(Pair(values, 2.0), 6, True)
+        assert a.tolist() == (2.0 * values).tolist()
+        assert b.tolist() == [0.5] * 6
+        assert places.tolist() == [0, 1, 2, 3, 4, 5]
+        assert places.dtype == np.int64
+        assert truth is True
+        assert real == 2.5
+        assert part.tolist() == values[1:].tolist()
+    del a
+    assert b.tolist() == [0.5] * 6  # one memory for two arrays, of which one is gone
+
+
+def test_it_is_compiled_once(folder: Path) -> None:
+    assert told(fresh(made), Pair(np.ones(2), 3.0), 2, True)[1] == ["made"]
+    assert len(list(folder.iterdir())) == 1
+    found, names = told(fresh(made), Pair(np.ones(2), 3.0), 2, True)
+    assert names == []
+    assert found[0].tolist() == [3.0, 3.0]
+
+
+def test_damaged_entries_are_made_anew(folder: Path) -> None:
+    pair = Pair(1.0, 3.0)
+    assert fresh(scaled)(2.0, pair) == 6.0
+    (entry,) = folder.iterdir()
+    data = entry.read_bytes()
+    turned = data[:600] + bytes([data[600] ^ 4]) + data[601:]
+    for wrong in (data[:-9], turned, b"", b"x" * 32 + data[32:], data + b"0", data[:31]):
+        entry.write_bytes(wrong)
+        assert told(fresh(scaled), 2.0, pair) == (6.0, ["scaled"])
+        assert told(fresh(scaled), 2.0, pair) == (6.0, [])
+    entry.unlink()
+    assert told(fresh(scaled), 2.0, pair) == (6.0, ["scaled"])
+
+
+def test_an_entry_under_another_name_is_not_believed(folder: Path) -> None:
+    save("a" * 64, b"one")
+    os.rename(folder / ("a" * 64 + ".code"), folder / ("b" * 64 + ".code"))
+    assert load("b" * 64) is None
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_what_others_may_have_written_is_not_believed(folder: Path, mode: int) -> None:
+    save("a" * 64, b"one")
+    assert load("a" * 64) == b"one"
+    (folder / ("a" * 64 + ".code")).chmod(mode)
+    assert load("a" * 64) is None
+    (folder / ("a" * 64 + ".code")).chmod(0o600)
+    folder.chmod(mode)
+    assert load("a" * 64) is None
+    save("b" * 64, b"two")
+    assert not (folder / ("b" * 64 + ".code")).exists()
+
+
+def test_links_are_not_followed(folder: Path, tmp_path: Path) -> None:
+    save("a" * 64, b"one")
+    os.rename(folder / ("a" * 64 + ".code"), tmp_path / "elsewhere")
+    (folder / ("a" * 64 + ".code")).symlink_to(tmp_path / "elsewhere")
+    assert load("a" * 64) is None
+
+
+def test_where_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    for given in ("", str(tmp_path / "file"), "/proc/nowhere"):
+        monkeypatch.setenv("DSE_CACHE", given)
+        save("a" * 64, b"one")
+        assert load("a" * 64) is None
+    monkeypatch.delenv("DSE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    if sys.platform == "linux":
+        assert place() == tmp_path / "xdg" / "simt-dse" / "code"
+
+
+def test_what_was_not_used_for_long_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save("a" * 64, b"one")
+    save("b" * 64, b"two")
+    old = 1e9
+    os.utime(folder / ("a" * 64 + ".code"), (old, old))
+    monkeypatch.setattr("stochastic.kept.folder._swept", set())
+    save("c" * 64, b"three")
+    assert sorted(path.name[0] for path in folder.iterdir()) == ["b", "c"]
+
+
+def variant(constant: float) -> Body:
+    @compiled
+    def body(x: float) -> float:
+        return x + constant
+
+    return body  # type: ignore[no-any-return]
+
+
+def test_what_a_body_depends_on_names_it() -> None:
+    assert variant(1.0).identity() != variant(2.0).identity()
+    assert variant(1.0).identity() == variant(1.0).identity()
+    assert variant(1.0)(1.0) == 2.0
+    assert variant(2.0)(1.0) == 3.0
+    assert Body(made.function, {"fastmath": True}).identity() != made.identity()
+    one = Body(made.function, made.options)
+    assert one.identity() == made.identity()
+
+
+def test_a_body_that_uses_what_no_text_tells() -> None:
+    thing = object()
+
+    @compiled
+    def body(x: float) -> float:
+        return x if thing else 0.0
+
+    with pytest.raises(TypeError, match="name it as Later"):
+        body.identity()
+
+
+def test_kept_code_is_called_without_numba(tmp_path: Path) -> None:
+    text = """
+        import sys
+        import numpy as np
+        from tests.stochastic.test_kept import Pair, made
+        print(made(Pair(np.ones(2), 3.0), 2, True)[0].tolist(), "numba" in sys.modules)
+    """
+    said = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(text)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.append(done.stdout.strip())
+    assert said == ["[3.0, 3.0] True", "[3.0, 3.0] False"]
