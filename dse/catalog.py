@@ -35,7 +35,7 @@ from typing import Any
 
 from dse.entry_file import Value, read_entry_file
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
-from symbolic.library import file_text
+from symbolic.files import file_text, folders
 from symbolic.quantities import TABLE, Quantity
 
 __all__ = [
@@ -111,11 +111,6 @@ def compute_capability(name: str) -> Entry:
     return _entry(f"cc{name}", title, "compute_capability", values, path, name)
 
 
-def _folders() -> list[Path]:
-    parts = os.environ.get("DSE_PATH", "").split(os.pathsep)
-    return [Path(part).expanduser() for part in parts if part.strip()]
-
-
 def _absolute(path: Path) -> Path:
     """Without ``..``, so that a circle of bases is seen; links keep their names."""
     return Path(os.path.abspath(path))
@@ -125,7 +120,7 @@ def _paths(kind: str) -> dict[str, list[Path]]:
     """The files of every name, in the order of names; none is parsed."""
     files = list((_DATA / f"{kind}s").glob("*.toml"))
     mark = re.compile(rf"^\s*kind\s*=\s*[\"']{kind}[\"']", re.MULTILINE)
-    for folder in _folders():
+    for folder in folders():
         files += (folder / f"{kind}s").glob("*.toml")
         for path in folder.glob("*.toml"):
             if mark.search(file_text(path)):
@@ -157,8 +152,8 @@ def _unknown(kind: str, name: str) -> UnknownEntryError:
     known = [*_Catalog(kind)]
     there = ", ".join(k for k in known if kind != "machine" or not k.startswith("cc"))
     there += ", cc1.0 and the other compute capabilities" if kind == "machine" else ""
-    missing = "".join(f"; DSE_PATH lists {f}, no folder" for f in _folders() if not f.is_dir())
-    for path in (folder / f"{name}.toml" for folder in _folders()):
+    missing = "".join(f"; DSE_PATH lists {f}, no folder" for f in folders() if not f.is_dir())
+    for path in (folder / f"{name}.toml" for folder in folders()):
         if path.is_file():
             missing += f'; {path} is not taken for one, as it does not say kind = "{kind}"'
     other = "workload" if kind == "machine" else "machine"

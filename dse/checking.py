@@ -15,13 +15,17 @@ from dse.given import a_place
 from dse.runner import attributes_of, belongs, stored_identity
 from dse.study import Study
 from symbolic.errors import DseError
+from symbolic.files import found_again
+
+__all__ = ["axis_of", "read_study_text", "rebuilt", "told", "verify"]
 
 if TYPE_CHECKING:
     from sweeps.progress import Listener
     from sweeps.store.medium import Medium
     from sweeps.store.verify import Checked
 
-__all__ = ["axis_of", "read_study_text", "rebuilt", "told", "verify"]
+#: What goes wrong where a study is not told in full.
+_UNTOLD = (DseError, ValueError, KeyError, TypeError, AttributeError, OSError)
 
 
 def verify(
@@ -65,7 +69,10 @@ def verify(
     study, expand = rebuilt(store, study=study)
     layout = Layout(study.grid(), expand=expand, compression=compression_of(medium))
     identity = stored_identity(study, layout)
-    files = skeleton(layout, attributes_of(study, expand=expand), identity)
+    attributes = attributes_of(study, expand=expand)
+    for said in (attributes, identity):  # that of the file then: a comment may be another by now
+        said |= {key: value for key, value in told(medium)[0].items() if key == "model_files"}
+    files = skeleton(layout, attributes, identity)
     return compare(layout, medium, files, repair=repair, listener=listener)
 
 
@@ -107,7 +114,8 @@ def told(medium: Medium) -> tuple[dict[str, Any], bool]:
     if tree is None:
         with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
             said = json.loads(medium.get(ROOT))["attributes"]
-            tree = {key: said[key] for key in ("identity", "study", "model")}
+            tree = {key: said[key] for key in ("identity", "study")}
+            tree |= {key: said[key] for key in ("model_files",) if key in said}
     if tree is None:
         names = " and ".join((IDENTITY, ROOT))
         raise DseError(f"{medium.name} is no store of a study, or both {names} are damaged")
@@ -116,19 +124,27 @@ def told(medium: Medium) -> tuple[dict[str, Any], bool]:
 
 def _rebuilt(medium: Medium, tree: dict[str, Any]) -> Study:
     """The study as its canonical text tells it; long axes are read from the store."""
-    way_out = "give the study file (--study)"
     try:
-        text = json.loads(tree["study"])
-        return read_study_text(text, lambda name, spec: axis_of(medium, name, spec))
-    except (DseError, ValueError, KeyError, TypeError, OSError) as error:
-        raise DseError(f"the study of {medium.name} cannot be told ({error}): {way_out}") from error
+        return read_study_text(tree, lambda name, spec: axis_of(medium, name, spec))
+    except _UNTOLD as error:
+        raise DseError(
+            f"the study of {medium.name} cannot be told: {error}; or give the study file (--study)"
+        ) from error
 
 
-def read_study_text(tree: Mapping[str, Any], axis: Callable[[str, Any], Any]) -> Study:
-    """The study of its canonical text; ``axis`` gives the values of an axis."""
+def read_study_text(said: Mapping[str, Any], axis: Callable[[str, Any], Any]) -> Study:
+    """The study that attributes tell; ``axis`` gives the values of an axis.
+
+    Whoever wrote the attributes chose them: a file of a model is run where it is the user's own,
+    found by its hash, and never where they say it lies.
+    """
+    tree = json.loads(said["study"])
+    model = found_again(tree["model"], json.loads(said.get("model_files", "[]")))
     axes = {name: axis(name, spec) for name, spec in tree["axes"].items()}
     given = {name: _value(value) for name, value in tree["set"].items()}
-    return Study(**{**tree, "axes": axes, "set": given})
+    rest = {key: tree.get(key) for key in ("machine", "workload", "prefer")}
+    kept = {"where": tree["where"], "outputs": tree["outputs"]}
+    return Study(model=model, axes=axes, set=given, **rest, **kept)
 
 
 def axis_of(medium: Medium, name: str, spec: Any) -> Any:

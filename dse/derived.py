@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +73,8 @@ def study_of(ds: xr.Dataset) -> Study:
         return values
 
     try:
-        study = read_study_text(json.loads(ds.attrs["study"]), axis)
-    except (DseError, ValueError, KeyError, TypeError) as error:
+        study = read_study_text(ds.attrs, axis)
+    except (DseError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DseError(f"the study of the Dataset cannot be told: {error}") from error
     if study.attributes()["identity"] != str(ds.attrs["identity"]).removesuffix("-expanded"):
         raise DseError(

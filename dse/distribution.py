@@ -28,7 +28,7 @@ def identified(answer: xr.Dataset, source: xr.Dataset | Study) -> xr.Dataset:
     if isinstance(source, Study):
         from dse.provenance import study_text, version
 
-        told = (source.model, study_text(source), version())
+        told = (source._parts.model.name, study_text(source), version())
         return answer.assign_attrs(dict(zip(_IDENTITY, told, strict=True)))
     return answer.assign_attrs({key: source.attrs[key] for key in _IDENTITY if key in source.attrs})
 

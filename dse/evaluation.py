@@ -106,7 +106,7 @@ def evaluate(
     text = json.dumps({"model": joined.name, "machine": machine, "workload": workload})
     if failed := failures_of(grid, grid.outputs):
         warnings.warn("; ".join(failures_text(failed)), stacklevel=2)
-    ds = label(grid, compute(grid), attributes(joined.name, text, grid, parts))
+    ds = label(grid, compute(grid), attributes(text, grid, parts))
     ds = ds.assign(_computed_labels(grid)) if every else ds
     return ds.drop_vars(list(sizes)).assign_coords(coords) if sizes else ds
 

@@ -34,7 +34,7 @@ def version() -> str:
 
 def study_text(study: Study) -> str:
     """A study as canonical JSON: the same study always gives the same text."""
-    tree: dict[str, Any] = {"model": study.model}
+    tree: dict[str, Any] = {"model": study._parts.model.name}
     for key in ("machine", "workload", "prefer"):
         if getattr(study, key) is not None:
             tree[key] = getattr(study, key)
@@ -83,11 +83,13 @@ def _jsonable(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def attributes(model: str, text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
+def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
     """The attributes of a study's Dataset, as text (JSON where structured).
 
-    ``text`` is the study in canonical form.
+    ``text`` is the study in canonical form. Model files of one's own stand in it by their names;
+    ``model_files`` tells their hashes.
     """
+    model, files = parts.model.name, parts.model.files
     equations, digests = [], []
     defaults: dict[str, Any] = {}
     for graph in grid.graphs.values():
@@ -127,6 +129,7 @@ def attributes(model: str, text: str, grid: Grid, parts: Parts) -> dict[str, Any
         "assumptions": json.dumps(assumptions),
         "simt_dse_version": version(),
         "identity": identity,
+        **({"model_files": json.dumps(files)} if files else {}),
     }
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Outcome", "attributes_of", "belongs", "run", "stored_identity"]
 
 _EXPANDED = "-expanded"
+_TOLD = ("identity", "study", "model", "simt_dse_version", "model_files")
 _WAY_OUT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
 
 
@@ -71,7 +72,7 @@ def stored_identity(study: Study, layout: Layout) -> dict[str, Any]:
     from dse.provenance import fingerprints
 
     ours = attributes_of(study, expand=layout.expand)
-    kept = {key: ours[key] for key in ("identity", "study", "model", "simt_dse_version")}
+    kept = {key: ours[key] for key in _TOLD if key in ours}
     chunks = {name: list(part.chunk) for part in layout.parts for name in part.outputs}
     packed = {"compression": layout.compression} if layout.packed else {}
     return kept | fingerprints(study) | {"chunks": chunks} | packed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -10,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from dse.distribution import identifying
 from dse.inputs import Parts, own_copy, read_parts
+from dse.study_file import check_code, read_study_file
 from sweeps.answers import texts_of
 from sweeps.build import build_grid
 from sweeps.grid import Grid
 from sweeps.space import parse_axis
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.ops import references
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from sweeps.progress import Progress
 
 __all__ = ["Study"]
-
-_KEYS = ("model", "machine", "workload", "axes", "set", "where", "outputs", "prefer", "best")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,35 +114,33 @@ class Study:
             read_best(self.best).check(self)
 
     @classmethod
-    def from_toml(cls, path: str | Path) -> Study:
+    def from_toml(cls, path: str | Path, *, allow: Callable[[Path], bool] | None = None) -> Study:
         """Read a study file; relative paths in it are relative to its folder.
+
+        A study whose model is a Python file runs that file: ``dse.study_file.code_of`` tells which
+        it would run, and runs nothing.
+
+        Parameters
+        ----------
+        path : path
+            The file, in TOML.
+        allow : callable, optional
+            Asked of each model file, by its path, before it is run: one that it is not true of is
+            refused. By default all are run; shipped models are not asked for.
 
         Raises
         ------
         DseError
-            A file that cannot be read, a line that is no TOML, or a key that is not known.
+            A file that cannot be read, a line that is no TOML, or a key that is not known; a model
+            file that may not be run.
         """
         if not isinstance(path, (str, Path)):
             raise DseError(f"the study {path!r}: expected the path of a TOML file")
         path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DseError(f"the study {str(path)!r} cannot be read: {error}") from error
-        try:
-            tree = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise DseError(f"the study {path} is no TOML: {error}") from error
-        for key in tree:
-            if key not in _KEYS:
-                hint = nearest(key, _KEYS)
-                raise UnknownNameError(
-                    f"the study {path} has the key {key!r}, which is none of {', '.join(_KEYS)}"
-                    f"{hint}; a quantity belongs under [set] or [axes]"
-                )
-        if "model" not in tree:
-            raise DseError(f'the study {path} names no model: begin it with model = "mwp_cwp"')
-        return cls(**tree, folder=path.resolve().parent)
+        tree, folder = read_study_file(path), path.resolve().parent
+        if allow is not None:
+            check_code(tree, folder, allow)
+        return cls(**tree, folder=folder)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as what was given: equations are functions, which are found again by name."""
@@ -227,7 +223,7 @@ class Study:
         if "attributes" not in self._kept:
             from dse.provenance import attributes
 
-            self._kept["attributes"] = attributes(self.model, self.text(), self.grid(), self._parts)
+            self._kept["attributes"] = attributes(self.text(), self.grid(), self._parts)
         found: dict[str, Any] = self._kept["attributes"]
         return found
 

@@ -133,7 +133,7 @@ def open_zarr(path: Path | str) -> xr.Dataset:
     """Open a zarr store lazily, by its path or URL."""
     import xarray as xr
 
-    ds: xr.Dataset = xr.open_zarr(path)
+    ds: xr.Dataset = xr.open_zarr(path, zarr_format=3)  # the only one we write; others can unpickle
     ds.encoding[_STORED] = str(path), _lazy_arrays(ds)
     return ds
 

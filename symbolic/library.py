@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import os
-import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -14,11 +11,12 @@ from types import ModuleType
 
 from symbolic.equation import Equation
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
+from symbolic.files import SHIPPED, model_paths, path_of, run_file
 from symbolic.model import Family, Guide, Model
 from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE, Domain, Quantity
 
-__all__ = ["available_models", "file_text", "iterate_models", "load_model"]
+__all__ = ["available_models", "iterate_models", "load_model"]
 
 
 def _with_energy(equations: Iterable[Equation]) -> list[Equation]:
@@ -124,57 +122,20 @@ def _union(models: list[Model], prefer: str | None) -> Model:
         outputs=tuple(dict.fromkeys(name for model in models for name in model.outputs)),
         families=tuple(families),
         guides=tuple(guide for model in models for guide in model.guides),
+        files=tuple(file for model in models for file in model.files),
         summary=" + ".join(model.summary for model in models),
     )
 
 
-def _folders() -> list[Path]:
-    return [Path(part) for part in os.environ.get("DSE_PATH", "").split(os.pathsep) if part]
-
-
-def _paths() -> dict[str, list[Path]]:
-    """The files that bear each name of a model."""
-    shipped = Path(__file__).parent / "models"
-    found: dict[str, list[Path]] = {}
-    for folder in dict.fromkeys([shipped, *_folders()]):
-        for path in sorted(folder.glob("*.py")) if folder.is_dir() else []:
-            text = "equation" if folder == shipped else file_text(path)
-            if "equation" in text and not path.stem.startswith("_"):
-                found.setdefault(path.stem, []).append(path)
-    return found
-
-
-def file_text(path: Path) -> str:
-    """The text of a file; empty where it cannot be read."""
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:  # a folder, or not ours to read
-        return ""
-
-
 def available_models() -> dict[str, Path]:
     """Names of the shipped models and of those in the folders of ``DSE_PATH``, with their files."""
-    return {name: paths[0] for name, paths in _paths().items()}
+    return {name: paths[0] for name, paths in model_paths().items()}
 
 
 @lru_cache(maxsize=64)
 def _from_file(path: Path, stamp: int) -> Model:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise DseError(f"{path} is no Python file: a model is a file of equations")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except DseError:
-        raise
-    except Exception as error:
-        steps = [s for s in traceback.extract_tb(error.__traceback__) if s.filename == str(path)]
-        line = getattr(error, "lineno", None) or (steps[-1].lineno if steps else None)
-        where = f"{path}, line {line}" if line else str(path)
-        raise DseError(
-            f"the model file {where} cannot be loaded: {type(error).__name__}: {error}"
-        ) from error
-    return _from_module(module, path.stem)
+    module, digest = run_file(path)
+    return replace(_from_module(module, path.stem), files=((path.stem, digest),))
 
 
 @lru_cache(maxsize=64)
@@ -188,26 +149,10 @@ def _shipped(name: str) -> Model:
 
 
 def _single(name: str, base: Path | None) -> Model:
-    if name.endswith(".py"):
-        path = (base / name if base else Path(name)).resolve()
-        if not path.is_file():
-            raise DseError(f"the model file {name!r} does not exist (looked at {path})")
-        return _from_file(path, path.stat().st_mtime_ns)
-    found = _paths()
-    if name not in found:
-        raise UnknownNameError(
-            f"{name!r} is no model{nearest(name, found)}; there are: {', '.join(sorted(found))} "
-            "(give a model of your own as a path ending in .py, or put it in a folder of DSE_PATH)"
-        )
-    if len(found[name]) > 1:
-        raise DseError(
-            f"{name!r} names {len(found[name])} models: {', '.join(map(str, found[name]))}; rename "
-            "one, or give the path of the one you mean"
-        )
-    path = found[name][0]
-    if path.parent == Path(__file__).parent / "models":
-        return _shipped(name)
-    return _from_file(path.resolve(), path.stat().st_mtime_ns)
+    path = path_of(name, base)
+    if path.parent == SHIPPED:
+        return _shipped(path.stem)
+    return _from_file(path, path.stat().st_mtime_ns)
 
 
 def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | None = None) -> Model:
@@ -234,5 +179,5 @@ def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | Non
 def iterate_models() -> Iterator[Model]:
     """Every shipped model."""
     for name, path in available_models().items():
-        if path.parent == Path(__file__).parent / "models":
+        if path.parent == SHIPPED:
             yield _shipped(name)

@@ -94,7 +94,8 @@ class Model:
     """A named set of equations; made by :func:`symbolic.library.load_model`.
 
     Switches are keyword arguments of its methods, with their labels or truth values:
-    ``model.closed_form("mwp", printed=True)``. Those not named keep their default.
+    ``model.closed_form("mwp", printed=True)``. Those not named keep their default. ``files`` are
+    those of the user of which it is made, each with its name and the SHA-256 of its bytes.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Model:
     outputs: tuple[str, ...] = ()
     families: tuple[Family, ...] = ()
     guides: tuple[Guide, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
     summary: str = ""
 
     def quantity(self, name: str) -> Quantity:

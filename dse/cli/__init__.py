@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -153,17 +154,33 @@ def run(
         ctx.exit(1)
 
 
-@main.command(epilog=example("dse plan examples/merge-four-gpus.toml"))
+@main.command(
+    epilog=example("dse plan examples/merge-four-gpus.toml", "dse plan received.toml --no-code")
+)
 @from_study
 @expanding
+@click.option("--no-code", is_flag=True, help="Run no Python that the study names; tell of it.")
 @in_json
-def plan(study: str, expand: bool, as_json: bool) -> None:
+def plan(study: str, expand: bool, no_code: bool, as_json: bool) -> None:
     """What a run would do, before any work.
 
     Points, tiles, memory, what each output depends on, defaults and assumptions.
+
+    A study whose model is a Python file (.py) runs that file, as any program. Of a study that is
+    not your own ask first with --no-code: where it would run Python, that is told and nothing run.
     """
     from dse.plan import make_plan
 
+    if no_code:
+        from dse.study_file import code_of
+
+        with reading():
+            found = code_of(study)
+        if found:
+            data = {"study": study, "would_run": [asdict(code) for code in found]}
+            lines = [f"{study} would run this; nothing was run, so there is no plan:"]
+            put(as_json, data, lambda: "\n  ".join([*lines, *map(str, found)]))
+            return
     planned = make_plan(read_study(study), expand=expand)
     put(as_json, planned.to_dict(), lambda: str(planned))
 

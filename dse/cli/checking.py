@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dse.cli.frame import example, from_store, in_json, listening, put, telling
+from dse.cli.frame import example, from_store, in_json, listening, put, read_study, telling
 
 __all__ = ["verify"]
 
@@ -37,7 +37,9 @@ def verify(
 
     with listening(progress) as listener:
         listen: Any = listener or None
-        found = check(store, repair=repair, study=study, listener=listen)
+        found = check(
+            store, repair=repair, study=read_study(study) if study else None, listener=listen
+        )
     data = {
         "store": store,
         "tiles": found.tiles,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,12 +46,38 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _PICTURES = (".png", ".pdf", ".svg")
 
 
+def _someone() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _from_file(path: str) -> Study:
+    """The study of a file; a model file that lies elsewhere is run if a person says so."""
+    from dse.study import Study
+    from dse.study_file import is_near
+
+    folder = Path(path).resolve().parent
+
+    def allow(file: Path) -> bool:
+        if is_near(file, folder):
+            return True
+        what = f"{path} runs the Python file {str(file)!r}, outside its folder and DSE_PATH"
+        if not _someone():
+            raise Misused(
+                f"{what}, and nobody is there to be asked: read it (dse plan --no-code tells what "
+                f"it is), then allow its folder: DSE_PATH={shlex.quote(str(file.parent))}"
+            )
+        return click.confirm(f"{what}. Run it?", err=True)
+
+    with reading():
+        return Study.from_toml(path, allow=allow)
+
+
 def read_study(path: str) -> Study:
     """The study of a file."""
     from dse.study import Study
 
-    with reading():
-        study = Study.from_toml(path)
+    study = _from_file(path)
     if not isinstance(study, Study):
         raise Misused(
             f"{path} compares several models: ask dse disagreement, dse optimum or dse pareto "
@@ -63,8 +91,7 @@ def read_source(path: str) -> Study | xr.Dataset:
     if Path(path).suffix == ".toml":
         from dse.study import Study
 
-        with reading():
-            study = Study.from_toml(path)
+        study = _from_file(path)
         return study if isinstance(study, Study) else study.run()
     from dse.api import open as opened
 
@@ -76,8 +103,7 @@ def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     """The dataset of several models, and what its study file asks under [best]."""
     from dse.study import Study
 
-    with reading():
-        read = Study.from_toml(path) if Path(path).suffix == ".toml" else read_source(path)
+    read = _from_file(path) if Path(path).suffix == ".toml" else read_source(path)
     if isinstance(read, Study):
         raise Misused(f"{path} names one model: expected a list, model = [..., ...]")
     if not hasattr(read, "each"):

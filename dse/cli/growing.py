@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dse.cli.frame import example, from_store, in_json, listed, listening, put, telling
+from dse.cli.frame import example, from_store, in_json, listed, listening, put, read_study, telling
 
 __all__ = ["add"]
 
@@ -35,6 +35,8 @@ def add(
 
     with listening(progress) as listener:
         listen: Any = listener or None
-        ds = add_to(store, listed(quantities), study=study, listener=listen)
+        ds = add_to(
+            store, listed(quantities), study=read_study(study) if study else None, listener=listen
+        )
     held = [str(name) for name in ds.data_vars]
     put(as_json, {"store": store, "outputs": held}, lambda: f"{store} holds {', '.join(held)}")

@@ -67,7 +67,7 @@ def dataset_of(
             {"long_name": "correlation of the errors", "units": "1"},
         ),
     }
-    said = attributes(case.model.name, text, grid, case.parts)
+    said = attributes(text, grid, case.parts)
     return assemble(
         variables,
         {

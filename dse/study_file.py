@@ -1,0 +1,141 @@
+"""Study files: their keys, and the Python that one would run.
+
+A study names its model, and a model of one's own is a Python file, which is run when it is loaded.
+What a study of somebody else would run is told by :func:`code_of`, which runs nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.files import folders, own_files
+
+__all__ = ["KEYS", "Code", "check_code", "code_of", "is_near", "read_study_file"]
+
+KEYS = ("model", "machine", "workload", "axes", "set", "where", "outputs", "prefer", "best")
+
+
+def read_study_file(path: Path) -> dict[str, Any]:
+    """The keys of a study file.
+
+    Raises
+    ------
+    DseError
+        A file that cannot be read, a line that is no TOML, or a key that is not known.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DseError(f"the study {str(path)!r} cannot be read: {error}") from error
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DseError(f"the study {path} is no TOML: {error}") from error
+    for key in tree:
+        if key not in KEYS:
+            hint = nearest(key, KEYS)
+            raise UnknownNameError(
+                f"the study {path} has the key {key!r}, which is none of {', '.join(KEYS)}"
+                f"{hint}; a quantity belongs under [set] or [axes]"
+            )
+    if "model" not in tree:
+        raise DseError(f'the study {path} names no model: begin it with model = "mwp_cwp"')
+    return tree
+
+
+def _files(tree: Mapping[str, Any], folder: Path) -> list[Path]:
+    """The model files, besides shipped ones, that a study names; each once."""
+    model = tree["model"]
+    specs = model if isinstance(model, list) else [model]
+    found = [file for spec in specs if isinstance(spec, str) for file in own_files(spec, folder)]
+    return list(dict.fromkeys(found))
+
+
+def is_near(file: Path, folder: Path) -> bool:
+    """Whether a file lies in a folder or below it, or in one of ``DSE_PATH``; links are followed.
+
+    A study may run such a file unasked.
+    """
+    file = file.resolve()
+    near = [folder, *folders()]
+    return any(file.is_relative_to(place.resolve()) for place in near)
+
+
+def check_code(tree: Mapping[str, Any], folder: Path, allow: Callable[[Path], bool]) -> None:
+    """Ask of each model file that a study names whether it may be run.
+
+    Raises
+    ------
+    DseError
+        One of them may not.
+    """
+    for file in _files(tree, folder):
+        if not allow(file):
+            raise DseError(f"the study names the model file {str(file)!r}, which may not be run")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """A Python file that a study would run, as its text tells it; nothing of it was run."""
+
+    file: str
+    bytes: int
+    sha256: str
+    near: bool
+    equations: tuple[str, ...]
+    imports: tuple[str, ...]
+
+    def __str__(self) -> str:
+        near = "in its folder or DSE_PATH" if self.near else "outside its folder and DSE_PATH"
+        return (
+            f"{self.file!r} ({near}; {self.bytes:,} bytes, sha256 {self.sha256})\n"
+            f"    equations: {', '.join(self.equations) or 'none that can be seen'}\n"
+            f"    imports: {', '.join(self.imports) or 'nothing'}"
+        )
+
+
+def code_of(path: str | Path) -> list[Code]:
+    """The Python, besides the shipped models, that a study file would run; nothing is run.
+
+    Raises
+    ------
+    DseError
+        The study cannot be read, or names a model that is not there.
+    """
+    path = Path(path)
+    folder = path.resolve().parent
+    return [_told(file, folder) for file in _files(read_study_file(path), folder)]
+
+
+def _told(file: Path, folder: Path) -> Code:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise DseError(f"the model file {str(file)!r} cannot be read: {error.strerror}") from error
+    equations, imports = [], set()
+    try:
+        for node in ast.walk(ast.parse(data)):
+            if isinstance(node, ast.FunctionDef):
+                if any("equation" in ast.unparse(each) for each in node.decorator_list):
+                    equations.append(node.name)
+            elif isinstance(node, ast.Import):
+                imports |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imports.add("." * node.level + (node.module or ""))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise DseError(f"the model file {str(file)!r} is no Python: {error}") from error
+    return Code(
+        file=str(file),
+        bytes=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+        near=is_near(file, folder),
+        equations=tuple(equations),
+        imports=tuple(sorted(imports)),
+    )

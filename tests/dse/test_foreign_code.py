@@ -1,0 +1,260 @@
+"""A dataset of somebody else runs none of its sender's Python; a study that would is told of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import py_compile
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import dse
+import symbolic.files
+import symbolic.library
+from dse.cli import main
+from dse.study import Study
+from symbolic.errors import DseError
+from symbolic.library import load_model
+
+OWN = """
+import dse
+OUTPUTS = ("reach",)
+width = dse.quantity("width", domain="[0, inf)")
+@dse.equation(source="here")
+def reach(width):
+    return width * 3
+@dse.equation(source="here")
+def area(reach):
+    return reach * 2
+"""
+
+#: What a store can say of where its model lies; ``@`` is the folder in which all of it lies.
+PLACES = (
+    "a.zarr/own.py",
+    "@/a.zarr/own.py",
+    "@/link.py",
+    "own.py",
+    "own",
+    "../a.zarr/own",
+    "@/a.zarr/own",
+    "transit + a.zarr/own.py",
+)
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a store of a model file, which leaves a mark when it is run, in the store."""
+    monkeypatch.chdir(tmp_path)
+    mark = tmp_path / "mark"
+    text = f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n{OWN}"
+    Path("own.py").write_text(text)
+    Study(model="own.py", axes={"width": [1, 2, 3]}).run(store="a.zarr")
+    (tmp_path / "a.zarr" / "own.py").write_text(text)
+    (tmp_path / "link.py").symlink_to(tmp_path / "a.zarr" / "own.py")
+    mark.unlink()
+    forget(monkeypatch)
+    return tmp_path
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in another process."""
+    monkeypatch.setattr(symbolic.files, "_RUN", {})
+    symbolic.library._from_file.cache_clear()
+
+
+def edited(folder: Path, place: str) -> str:
+    """The store says that its model lies there, in all that tells of it."""
+    place = place.replace("@", str(folder))
+    path = folder / "a.zarr" / "zarr.json"
+    tree = json.loads(path.read_text())
+    study = json.loads(tree["attributes"]["study"])
+    own = next(part.strip() for part in place.split("+") if "own" in part or "link" in part)
+    digest = hashlib.sha256((folder / "own.py").read_bytes()).hexdigest()
+    said = {
+        "study": json.dumps({**study, "model": place}),
+        "model": place,
+        "model_files": json.dumps([[own, digest]]),
+    }
+    tree["attributes"] |= said
+    path.write_text(json.dumps(tree))
+    (folder / "a.zarr" / ".simt-dse" / "identity").unlink(missing_ok=True)
+    return place
+
+
+def ways(source: Any) -> list[Callable[[], Any]]:
+    """All that may want the model of a dataset."""
+    return [
+        lambda: dse.optimum(source, minimize="reach"),
+        lambda: dse.optimum(source, minimize="area"),
+        lambda: dse.pareto(source, minimize=["reach", "area"]),
+        lambda: dse.open("a.zarr", add="area"),
+        lambda: dse.derive(dse.open("a.zarr"), "area"),
+        lambda: dse.verify("a.zarr"),
+        lambda: dse.verify("a.zarr", repair=True),
+        lambda: dse.add("a.zarr", "area"),
+    ]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_nothing_that_a_store_names_is_run(
+    place: str, evil: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = evil / "empty"
+    empty.mkdir()
+    monkeypatch.setenv("DSE_PATH", str(empty))  # `../a.zarr/own` leads out of it
+    monkeypatch.setattr(sys, "path", [str(evil), *sys.path])
+    edited(evil, place)
+    ds = dse.open("a.zarr").load()
+    ds.to_netcdf("a.nc")
+    dse.export(ds, "a.csv")
+    dse.export(dse.open("a.zarr"), "b.parquet")
+    kept = pickle.loads(pickle.dumps(ds))
+    for source in ("a.zarr", ds, dse.open("a.nc"), "a.csv", "b.parquet", kept):
+        for ask in ways(source):
+            with suppress(DseError):
+                ask()
+    for command in (
+        *(["verify", "a.zarr"], ["add", "a.zarr", "area"], ["export", "a.zarr", "c.nc"]),
+        *(["optimum", s, "--minimize", "area"] for s in ("a.zarr", "a.nc", "a.csv", "b.parquet")),
+        ["count", "a.zarr", "--where", "area < 5"],
+        ["plot", "a.zarr", "area", "--out", "a.png"],
+    ):
+        CliRunner().invoke(main, command)
+    assert not (evil / "mark").exists()
+    with pytest.raises(DseError, match="what a dataset names is not run"):
+        dse.derive(ds, "area")
+
+
+def test_a_store_at_a_url(evil: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Study(model="own.py", axes={"width": [1, 2, 3]}).run(store="memory://foreign/a.zarr")
+    (evil / "mark").unlink()
+    forget(monkeypatch)
+    for ask in (dse.verify, lambda url: dse.optimum(url, minimize="area")):
+        with pytest.raises(DseError, match=r"model file own\.py.* not among yours"):
+            ask("memory://foreign/a.zarr")
+    assert not (evil / "mark").exists()
+
+
+def test_ones_own_model_is_found(evil: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By DSE_PATH, by what was run before, or by the study; and only if it is the same file."""
+    ds = dse.open("a.zarr").load()
+    with pytest.raises(DseError, match="put the folder of that file on DSE_PATH"):
+        dse.optimum(ds, minimize="area")
+    assert dse.verify("a.zarr", study=Study(model="own.py", axes={"width": [1, 2, 3]})).tiles == 1
+    assert float(dse.optimum(ds, minimize="area").area) == 6  # run above, by the user's own word
+    forget(monkeypatch)
+    mine = evil / "mine"
+    mine.mkdir()
+    monkeypatch.setenv("DSE_PATH", str(mine))
+    (mine / "own.py").write_text((evil / "own.py").read_text() + "# other\n")
+    (evil / "mark").unlink()
+    with pytest.raises(DseError, match=r"mine/own\.py is another file"):
+        dse.optimum("a.zarr", minimize="area")
+    assert not (evil / "mark").exists()
+    (mine / "own.py").write_text((evil / "own.py").read_text())
+    assert float(dse.optimum("a.zarr", minimize="area").area) == 6
+    assert dse.verify("a.zarr").damages == ()
+    assert dse.add("a.zarr", "area").area.values.tolist() == [6, 12, 18]
+
+
+def test_a_comment_is_no_damage(evil: Path) -> None:
+    (evil / "own.py").write_text((evil / "own.py").read_text() + "# as before\n")
+    study = Study(model="own.py", axes={"width": [1, 2, 3]})
+    assert dse.verify("a.zarr", study=study).damages == ()
+    assert study.run(store="a.zarr").reach.values.tolist() == [3, 6, 9]
+
+
+def test_what_is_hashed_is_run(tmp_path: Path) -> None:
+    """No bytecode beside a model file takes its place."""
+    path = tmp_path / "own.py"
+    path.write_text(OWN.replace("width * 3", "width * 7"))
+    py_compile.compile(str(path), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    path.write_text(OWN)
+    assert load_model(str(path)).variants("reach")[0](2.0) == 6
+
+
+def test_other_zarr_formats_are_not_read(tmp_path: Path) -> None:
+    """The second can name a codec that unpickles what it reads."""
+    import xarray as xr
+
+    xr.Dataset({"x": ("k", [1, 2])}).to_zarr(tmp_path / "a.zarr", zarr_format=2)
+    with pytest.raises(DseError, match="is no zarr store that can be read"):
+        dse.open(tmp_path / "a.zarr")
+
+
+# --- studies
+
+
+@pytest.fixture
+def received(evil: Path) -> Path:
+    """A folder with studies, one of which names a file outside it."""
+    folder = evil / "received"
+    (folder / "models").mkdir(parents=True)
+    near = {"own.py": "own.py", "models/own.py": "models/own.py"}
+    for name in near.values():
+        (folder / name).write_text((evil / "own.py").read_text())
+    (folder / "link.py").symlink_to(evil / "own.py")
+    places = {"near": "own.py", "below": "models/own.py", "far": "../own.py", "link": "link.py"}
+    for name, place in places.items():
+        (folder / f"{name}.toml").write_text(f'model = "{place}"\naxes.width = [1, 2]\n')
+    return folder
+
+
+def test_a_study_runs_what_lies_beside_it(
+    received: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("near", "below"):
+        assert "2 points" in run("plan", f"{received}/{name}.toml").stdout
+    (received.parent / "mark").unlink()
+    for name in ("far", "link"):
+        for command in (["plan"], ["run"], ["optimum", "--minimize", "reach"], ["count"]):
+            said = run(*command, f"{received}/{name}.toml", status=2).stderr
+            assert "outside its folder and DSE_PATH, and nobody is there to be asked" in said
+        run("verify", str(received.parent / "a.zarr"), "--study", f"{received}/far.toml", status=2)
+    assert not (received.parent / "mark").exists()
+    monkeypatch.setenv("DSE_PATH", str(received.parent))
+    assert "2 points" in run("plan", f"{received}/far.toml").stdout
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_somebody_is_asked(
+    answer: str, received: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def confirm(text: str, **_: Any) -> bool:
+        asked.append(text)
+        return answer == "y"
+
+    monkeypatch.setattr("dse.cli.frame._someone", lambda: True)
+    monkeypatch.setattr("click.confirm", confirm)
+    said = run("plan", f"{received}/far.toml", status=0 if answer == "y" else 2)
+    assert len(asked) == 1
+    assert asked[0].endswith("own.py', outside its folder and DSE_PATH. Run it?")
+    assert (received.parent / "mark").exists() == (answer == "y")
+    assert ("2 points" in said.stdout) == (answer == "y")
+
+
+def test_a_plan_without_code(received: Path, run: Run) -> None:
+    for name, near in (("near", True), ("far", False)):
+        said = run("plan", f"{received}/{name}.toml", "--no-code").stdout
+        assert "nothing was run" in said
+        assert ("outside its folder" in said) != near
+        told = json.loads(run("plan", f"{received}/{name}.toml", "--no-code", "--json").stdout)
+        (code,) = told["would_run"]
+        assert code["equations"] == ["reach", "area"]
+        assert code["imports"] == ["dse", "pathlib"]
+        assert code["near"] == near
+    (received / "near.toml").write_text('model = ["transit", "own.py"]\naxes.width = [1, 2]\n')
+    assert "own.py" in run("plan", f"{received}/near.toml", "--no-code").stdout
+    assert not (received.parent / "mark").exists()
+    assert "21 points" in run("plan", "study.toml", "--no-code").stdout
