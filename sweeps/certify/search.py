@@ -117,7 +117,7 @@ class _Search:
 
         goal, begun = self.goal, False
         while True:
-            self.pool = self.pool.take(self.pool.bounds < self._allowed())
+            self._set_aside()
             size = self.pool.bounds.size
             if not size or goal.value <= goal.enough:
                 return math.inf
@@ -143,9 +143,15 @@ class _Search:
 
             self._gather(in_threads(work, some.bounds.size))
 
-    def _allowed(self) -> float:
-        value = self.goal.value
-        return value - self.goal.gap * abs(value) if math.isfinite(value) else math.inf
+    def _set_aside(self) -> None:
+        """Close the boxes that a value found since they were bounded leaves no part in."""
+        from sweeps.certify.machine.tape import allowed
+
+        goal, bounds = self.goal, self.pool.bounds
+        open_to = bounds < allowed(goal.value, goal.gap)
+        gone = bounds[~open_to]
+        goal.aside = min(goal.aside, float(gone[gone < goal.value].min(initial=math.inf)))
+        self.pool = self.pool.take(open_to)
 
     def _dig(self, box: _Stack, limit: float, budget: int) -> _Dug:
         from sweeps.certify.machine.dig import dig, rooms

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from sweeps.certify.machine.enclose import EVERY
-from sweeps.certify.machine.jit import kept, put
+from sweeps.certify.machine.jit import jitted, kept, put
 from sweeps.certify.machine.look import look
-from sweeps.certify.machine.tape import Tape
+from sweeps.certify.machine.tape import Tape, allowed
 
 __all__ = ["dig", "rooms"]
 
 INF = math.inf
+_till = jitted(allowed)
 #: Comparisons that are tried as something to halve along, those on which most is lost.
 _TRIED = 3
 #: What the half with the higher bound counts for, beside the other.
@@ -32,7 +33,12 @@ def rooms(tape: Tape, dims: int) -> Any:
 
     forced = np.zeros((2, steps), dtype=np.int8)
     plane = (
-        *(np.zeros(steps), np.zeros(steps), np.zeros((leaves, 2)), np.zeros((3, 2, leaves))),
+        *(
+            np.zeros((2, steps)),
+            np.zeros((2, steps)),
+            np.zeros((leaves, 2)),
+            np.zeros((3, 2, leaves)),
+        ),
         *(np.zeros(dims), np.zeros((2, dims), dtype=np.int64), np.zeros(steps), np.zeros(steps)),
         (*state(), forced[1]),
     )
@@ -73,14 +79,14 @@ def dig(
     first, last, one, two = ends
     root = tape.value[1]
     spent = 0
-    allowed = limit - gap * abs(limit) if limit < INF else INF
+    till = _till(limit, gap)
     while count > 0 and spent < budget and counters[3] < near.shape[0]:
         count -= 1
         known = bounds[count]
         put(first, firsts[count])
         put(last, lasts[count])
         put(supposed, facts[count])
-        alive = known < allowed
+        alive = known < till
         points = 2.0
         left, score, left_score, right_score = 0.0, -INF, 0.0, 0.0
         chosen: Any = -1
@@ -111,13 +117,16 @@ def dig(
                     stage += 2
                     continue
                 forced[tape.atoms[number - dims]] = side + 1
-            found = look(tape, one, two, forced, allowed, state, plane, 4 if stage == -2 else 0)
+            turns = 4 if stage == -2 else 0
+            found = look(tape, one, two, forced, limit, till, state, plane, turns)
             spent += 1
             if stage == -2:
                 put(first, one)
                 put(last, two)
+                for k in range(atoms):
+                    supposed[k] = forced[tape.atoms[k]]
                 known = max(known, found)
-                alive = known < allowed
+                alive = known < till
                 points = 1.0
                 for axis in range(dims):
                     points *= last[axis] - first[axis] + 1
@@ -147,8 +156,8 @@ def dig(
                     best[0] = limit
                     for axis in range(dims):
                         place[axis] = one[axis]
-                    allowed = limit - gap * abs(limit)
-                    alive = known < allowed
+                    till = _till(limit, gap)
+                    alive = known < till
                 if points == 1.0:
                     counters[2] += 1
                     if lo[root] < limit <= hi[root]:
@@ -159,7 +168,7 @@ def dig(
                 left = max(found, known)
             else:
                 right = max(found, known)
-                gone_left, gone_right = left >= allowed, right >= allowed
+                gone_left, gone_right = left >= till, right >= till
                 if gone_left or gone_right:
                     known = max(known, min(left, right))
                     if gone_left and left < limit:

@@ -10,7 +10,7 @@ import numpy as np
 from sweeps.certify.machine.along import along, cut, least
 from sweeps.certify.machine.enclose import MAXIMUM, ONE, SUB, enclose
 from sweeps.certify.machine.jit import inlined
-from sweeps.certify.machine.relax import relax, signed
+from sweeps.certify.machine.relax import give, relax, signed
 
 __all__ = ["look"]
 
@@ -22,7 +22,15 @@ _SLACK = 1e-10
 
 @inlined
 def _bounded(
-    tape: Any, first: Any, last: Any, forced: Any, limit: Any, state: Any, plane: Any, shrink: Any
+    tape: Any,
+    first: Any,
+    last: Any,
+    forced: Any,
+    limit: Any,
+    enough: Any,
+    state: Any,
+    plane: Any,
+    shrink: Any,
 ) -> Any:
     """A bound below the objective over a box whose steps are worked out; it may cut the box.
 
@@ -49,14 +57,11 @@ def _bounded(
     known, constant, scale = False, 0.0, 0.0
     musts, atoms = musts_of.size, atoms_of.size
     for c in range(-1, musts + atoms):
-        for n in range(wide.size):
-            wide[n], deep[n] = 0.0, 0.0
+        for n in range(ops.size):
+            wide[0, n], wide[1, n], deep[0, n], deep[1, n] = 0.0, 0.0, 0.0, 0.0
         top, row = v, 0
         if c < 0:
-            if log:
-                deep[v] = float(sign)
-            else:
-                wide[v] = 1.0
+            give(deep if log else wide, v, float(sign) if log else 1.0)
         else:
             n = musts_of[c] if c < musts else atoms_of[c - musts]
             a, b = args[n, 0], args[n, 1]
@@ -75,11 +80,11 @@ def _bounded(
                 continue
             row, top = 1, max(a, b)
             if signed(lo[a], hi[a], False) > 0 and signed(lo[b], hi[b], False) > 0:
-                deep[a] += 1.0
-                deep[b] -= 1.0
+                give(deep, a, 1.0)
+                give(deep, b, -1.0)
             else:
-                wide[a] += 1.0
-                wide[b] -= 1.0
+                give(wide, a, 1.0)
+                give(wide, b, -1.0)
         if c < 0:
             for n in range(loss.size):
                 loss[n] = 0.0
@@ -89,7 +94,7 @@ def _bounded(
             continue
         for k in range(leaves):
             n = steps_of[k, 6]
-            weights[row, 0, k], weights[row, 1, k] = wide[n], deep[n]
+            weights[row, 0, k], weights[row, 1, k] = wide[0, n], deep[0, n]
         most = 0.0 if row == 1 else goal
         factor, below, above = 0.0, 0.0, INF
         for turn in range(14):
@@ -138,8 +143,9 @@ def _bounded(
                 value = total
                 if log:
                     value = math.exp(total) if sign > 0 else -math.exp(-total)
-                bound = max(bound, value)
-                if bound >= limit:
+                if value > bound:
+                    bound = value
+                if bound >= enough:
                     return bound
             if shrink and most < INF:
                 for axis in range(dims):
@@ -171,9 +177,23 @@ def _middle(tape: Any, first: Any, last: Any, at: Any, spot: Any) -> Any:
 
 @inlined
 def look(
-    tape: Any, first: Any, last: Any, forced: Any, limit: Any, state: Any, plane: Any, turns: Any
+    tape: Any,
+    first: Any,
+    last: Any,
+    forced: Any,
+    limit: Any,
+    enough: Any,
+    state: Any,
+    plane: Any,
+    turns: Any,
 ) -> Any:
-    """A bound over a box, which is cut while that pays, for so many turns; 0: only looked at."""
+    """A bound over a box, which is cut while that pays, for so many turns; 0: only looked at.
+
+    It ends where the bound is ``enough`` for the box to be set aside. What is cut off is nowhere
+    below ``limit``, so that nobody need hear of it; between the two lies what must be told of, so
+    nothing is cut against ``enough``. Or it is no better than what is left along an axis: that may
+    break what is supposed, which is then forgotten (``forced``).
+    """
     lo, hi, und, up, dn, loose, alias, ranks = state
     root = tape.value[1]
     dims = first.size
@@ -185,7 +205,7 @@ def look(
         if not enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks):
             return INF
         bound = max(bound, lo[root])
-        if bound >= limit or before == 1.0:
+        if bound >= enough or before == 1.0:
             return bound
         if turns > 0:
             for axis in range(dims):  # along which nothing gets better
@@ -197,13 +217,19 @@ def look(
             points = 1.0
             for axis in range(dims):
                 points *= last[axis] - first[axis] + 1
-            if points < before and turn < turns - 1:
-                continue
+            if points < before:
+                for k in range(tape.atoms.size):
+                    forced[tape.atoms[k]] = 0
+                if turn < turns - 1:
+                    continue
+                return bound
         _middle(tape, first, last, plane[5], plane[8])
-        bound = max(bound, _bounded(tape, first, last, forced, limit, state, plane, turns > 0))
+        bound = max(
+            bound, _bounded(tape, first, last, forced, limit, enough, state, plane, turns > 0)
+        )
         points = 1.0
         for axis in range(dims):
             points *= last[axis] - first[axis] + 1
-        if bound >= limit or points > 0.7 * before:
+        if bound >= enough or points > 0.7 * before:
             break
     return bound

@@ -5,6 +5,15 @@ Weights stand on the values of steps (``wide``) and on the logarithms of their m
 logarithms. What is neither is replaced by a tangent or a chord, whichever lies below for the sign
 of the weight; a minimum by a chord between its arguments, an open choice by the lesser of both. So
 a box is bounded to second order where the enclosure of each step alone would be to first.
+
+What holds after each step: at every point of the box where what is supposed is true, and neither
+the step at the top nor one with a weight is NaN, the constant and all weights, times the values
+that floats make of their steps, come to no more than the top, but for rounding. So a weight may
+stand on a logarithm only where the range of *its own* step is of one sign (:func:`signed`). Of a
+minimum of which an argument is supposed, the range is of what the minimum is: the argument's own
+may reach beyond, and through zero. Such a weight becomes one on the value, by the range of the
+minimum, before it moves on. Rounding is counted at each step, by what was added to its weight
+before anything cancelled (row 1 of the weights) times the largest that the step can be.
 """
 
 from __future__ import annotations
@@ -33,13 +42,23 @@ from sweeps.certify.machine.enclose import (
 )
 from sweeps.certify.machine.jit import jitted
 
-__all__ = ["relax", "signed"]
+__all__ = ["give", "relax", "signed"]
 
 INF = math.inf
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 _SMALL, _LARGE = 1e-280, 1e280
+#: More than the magnitude of a logarithm between these. What rounding can make of one step, as a
+#: share of what it may make of a plane (`_SLACK` in look): some 180 ulp of what is added in it.
+_LOGS, _STEP = 700.0, 2e-4
 #: Up to what ratio a difference is too near to 0 for its logarithm to be told from both.
 _NEAR = 1.0001
+
+
+@jitted
+def give(weights: Any, n: Any, weight: Any) -> None:
+    """Put some more weight on a step; row 1 holds how much there was before any cancelled."""
+    weights[0, n] += weight
+    weights[1, n] += abs(weight)
 
 
 @jitted
@@ -130,31 +149,36 @@ def relax(
     ops, args, leaf_of, leaves, plain = tape.ops, tape.args, tape.leaf_of, tape.leaves, tape.plain
     total, size = 0.0, 0.0
     for n in range(top, -1, -1):
-        w, d = wide[n], deep[n]
-        if w == 0 and d == 0:
+        w, d, mass = wide[0, n], deep[0, n], wide[1, n]
+        if mass == 0 and deep[1, n] == 0:
             continue
         low, high = lo[n], hi[n]
+        far = max(abs(low), abs(high))
+        if far <= _LARGE:
+            size += _STEP * mass * far
+        elif mass > 2 * abs(w):  # what is left of weights may be of the other sign
+            return -INF, 0.0
+        size += _STEP * _LOGS * deep[1, n]
         op = ops[n]
         if op == REFERENCE and low < high and not und[n] and leaves[leaf_of[n], 1] == 1:
             continue
-        wide[n], deep[n] = 0.0, 0.0
+        wide[0, n], deep[0, n] = 0.0, 0.0
+        if w == 0 and d == 0:
+            continue
         sign = signed(low, high, und[n])
         flat = op <= REFERENCE or low == high or und[n]
-        a, b, told = 0, 0, n
+        a, b, told, copied = 0, 0, n, -1
         al, ah, bl, bh, sa, sb = 0.0, 0.0, 0.0, 0.0, 0, 0
         to_wide, to_deep, alike, apart, pair = False, False, False, False, False
         found = 0.0
         if not flat:
             a, b = args[n, 0], args[n, 1]
             if op == WHERE:
-                pick = lo[a] > 0 or hi[a] == 0
+                if lo[a] > 0:
+                    copied = b
+                elif hi[a] == 0:
+                    copied = args[n, 2]
                 a, b = b, args[n, 2]
-                if pick:
-                    if lo[args[n, 0]] == 0:
-                        a = b
-                    wide[a] += w
-                    deep[a] += d
-                    continue
             elif MINIMUM <= op <= MAXIMUM:
                 pick = forced[n]
                 if not und[a] and not und[b]:
@@ -163,38 +187,41 @@ def relax(
                     elif hi[b] <= lo[a]:
                         pick = 2 if op == MINIMUM else 1
                 if pick > 0:
-                    a = a if pick == 1 else b
-                    if not und[a]:
-                        wide[a] += w
-                        deep[a] += d
-                        continue
-                    a = args[n, 0]
+                    copied = a if pick == 1 else b
             elif op == ADD and args[n, 2] >= 0:  # x + max(y - x, 0) is the larger of x and y
                 op, told, b = MAXIMUM, b, args[n, 2]
                 if forced[told] > 0:
                     first = ops[args[told, 0]] == SUB  # the excess, not nothing
-                    a = b if (forced[told] == 1) == first else a
-                    if not und[a]:
-                        wide[a] += w
-                        deep[a] += d
-                        continue
+                    copied = b if (forced[told] == 1) == first else a
             al, ah = lo[a], hi[a]
-            flat = und[a] or abs(al) > _LARGE or abs(ah) > _LARGE
+            flat = und[a] or far > _LARGE or abs(al) > _LARGE or abs(ah) > _LARGE
             sa = signed(al, ah, und[a])
             if b >= 0:
                 bl, bh = lo[b], hi[b]
                 flat = flat or und[b] or abs(bl) > _LARGE or abs(bh) > _LARGE
                 sb = signed(bl, bh, und[b])
-        if not flat:
+            if told != n and not flat:  # two roundings, of what may be far larger than the sum
+                part = max(abs(al), abs(ah)) + max(abs(bl), abs(bh))
+                size += _STEP * part * (abs(w) + abs(d) / max(min(abs(low), abs(high)), _SMALL))
+            if copied >= 0 and not und[copied] and (told == n or not flat):
+                # it has the sign of the step where it is what the step is; elsewhere perhaps not
+                if d == 0 or signed(lo[copied], hi[copied], False) == sign:
+                    give(wide, copied, w)
+                    give(deep, copied, d)
+                    continue
+                flat, to_wide = False, True
+            else:
+                copied = -1
+        if not flat and copied < 0:
             # which view suits the step: that of values or that of logarithms
             if op <= SUB:
                 if bl == 0 and bh == 0:
-                    wide[a] += w
-                    deep[a] += d
+                    give(wide, a, w)
+                    give(deep, a, d)
                     continue
                 if op == ADD and al == 0 and ah == 0:
-                    wide[b] += w
-                    deep[b] += d
+                    give(wide, b, w)
+                    give(deep, b, d)
                     continue
                 alike = sa != 0 and sa == (-sb if op == SUB else sb) and not plain[n]
                 if op == SUB and sign != 0 and sa == sign and sb == sign and not plain[n]:
@@ -206,10 +233,10 @@ def relax(
                 if op != MUL and bl <= 0 <= bh:
                     flat = True
                 elif d == 0 and op == MUL and al == ah:
-                    wide[b] += w * al
+                    give(wide, b, w * al)
                     continue
                 elif d == 0 and bl == bh:
-                    wide[a] += w * bl if op == MUL else w / bl
+                    give(wide, a, w * bl if op == MUL else w / bl)
                     continue
                 elif sa != 0 and sb != 0 and sign != 0:
                     to_deep = w != 0
@@ -265,7 +292,9 @@ def relax(
                     found += part * max(small - slope * lowest, large - slope * highest)
                 d += part * slope
                 w = 0.0
-        if op <= SUB:
+        if copied >= 0:
+            give(wide, copied, w)
+        elif op <= SUB:
             if d != 0 and apart:  # |a| - |b|: a chord below, a tangent above
                 xl, xh = (al, ah) if sa > 0 else (-ah, -al)
                 yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
@@ -279,8 +308,8 @@ def relax(
                     share = 1.0 / math.expm1(t)
                     rest = _gap(t) - share * t
                 found += d * rest
-                deep[a] += d * (1 + share)
-                deep[b] -= d * share
+                give(deep, a, d * (1 + share))
+                give(deep, b, -d * share)
             elif d != 0:  # |a| + |b|: a weighted mean below, a chord above
                 xl, xh = (al, ah) if sa > 0 else (-ah, -al)
                 yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
@@ -294,15 +323,15 @@ def relax(
                     share = (sh - sl) / (th - tl) if th > tl else 0.5
                     rest = max(sl - share * tl, sh - share * th)
                 found += d * rest
-                deep[a] += d * share
-                deep[b] += d * (1 - share)
+                give(deep, a, d * share)
+                give(deep, b, d * (1 - share))
             if w != 0:
-                wide[a] += w
-                wide[b] += w if op == ADD else -w
+                give(wide, a, w)
+                give(wide, b, w if op == ADD else -w)
         elif op <= DIVIDE:
             if d != 0:
-                deep[a] += d
-                deep[b] += d if op == MUL else -d
+                give(deep, a, d)
+                give(deep, b, d if op == MUL else -d)
             else:
                 if op != MUL:
                     bl, bh = 1.0 / bh, 1.0 / bl
@@ -310,10 +339,10 @@ def relax(
                 x = min(max(x, al), ah) if x == x else 0.5 * (al + ah)
                 y = min(max(y, bl), bh) if y == y else 0.5 * (bl + bh)
                 wa, wb, rest = _product(al, ah, bl, bh, w, x, y)
-                wide[a] += wa
+                give(wide, a, wa)
                 found += rest
                 if op == MUL:
-                    wide[b] += wb
+                    give(wide, b, wb)
                 else:  # the weight of 1 / b goes to the logarithm of b
                     part = wb * sb
                     small, large = (bl, bh) if sb > 0 else (-bh, -bl)
@@ -324,7 +353,7 @@ def relax(
                     else:
                         slope = (large - small) / (highest - lowest) if highest > lowest else small
                         found += part * max(small - slope * lowest, large - slope * highest)
-                    deep[b] -= part * slope
+                    give(deep, b, -part * slope)
         elif pair:
             view = d if d != 0 else w
             least = op == MINIMUM
@@ -353,24 +382,24 @@ def relax(
                 if tl < 0 < th:
                     loss[told] += abs(view) * (-tl * th / (th - tl))
                 if turn == 0 and d != 0:
-                    deep[a] += view * share
-                    deep[b] += view * (1 - share)
+                    give(deep, a, view * share)
+                    give(deep, b, view * (1 - share))
                 else:
-                    wide[a] += view * share
-                    wide[b] += view * (1 - share)
+                    give(wide, a, view * share)
+                    give(wide, b, view * (1 - share))
         elif LOG <= op <= LOG10:
-            deep[a] += w / (1.0 if op == LOG else _LN2 if op == LOG2 else _LN10)
+            give(deep, a, w / (1.0 if op == LOG else _LN2 if op == LOG2 else _LN10))
         elif op == EXP:
-            wide[a] += d
+            give(wide, a, d)
         elif op == SQRT:
-            deep[a] += 0.5 * d
+            give(deep, a, 0.5 * d)
         elif op == POW:
-            deep[a] += d * bl
+            give(deep, a, d * bl)
         elif op == ABSOLUTE:
-            wide[a] += w * sa
-            deep[a] += d
+            give(wide, a, w * sa)
+            give(deep, a, d)
         else:  # floor, ceil: within one of the value itself
-            wide[a] += w
+            give(wide, a, w)
             if op == FLOOR and w > 0:
                 found -= w
             elif op == CEIL and w < 0:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
-__all__ = ["CODES", "Tape"]
+__all__ = ["CODES", "Tape", "allowed"]
+
+INF = math.inf
 
 #: In an order in which steps of a kind are neighbours.
 CODES = {
@@ -71,3 +74,12 @@ class Tape(NamedTuple):
     atoms: Any
     choices: Any
     axis_leaves: Any
+
+
+def allowed(value: Any, gap: Any) -> Any:
+    """The bound at which a box is set aside, where a value is known and a share may be missed.
+
+    Whatever lower value is found later may be missed by its share, too: of one above 0 by no more
+    than itself.
+    """
+    return value - (gap if value < 0 or gap < 1 else 1.0) * abs(value) if value < INF else INF
