@@ -17,7 +17,7 @@ from dse.study import Study
 from symbolic.errors import DseError
 from symbolic.files import found_again
 
-__all__ = ["axis_of", "read_study_text", "rebuilt", "told", "verify"]
+__all__ = ["axis_of", "missing", "read_study_text", "rebuilt", "told", "verify"]
 
 if TYPE_CHECKING:
     from sweeps.progress import Listener
@@ -61,19 +61,34 @@ def verify(
     from sweeps.store.layout import Layout
     from sweeps.store.medium import medium_of
     from sweeps.store.skeleton import compression_of, skeleton
-    from sweeps.store.swap import settle
+    from sweeps.store.swap import begun, claimed
     from sweeps.store.verify import verify as compare
+    from sweeps.store.versions import Version
 
     medium = medium_of(a_place(store))
-    settle(medium)
-    study, expand = rebuilt(store, study=study)
-    layout = Layout(study.grid(), expand=expand, compression=compression_of(medium))
-    identity = stored_identity(study, layout)
-    attributes = attributes_of(study, expand=expand)
-    for said in (attributes, identity):  # that of the file then: a comment may be another by now
-        said |= {key: value for key, value in told(medium)[0].items() if key == "model_files"}
-    files = skeleton(layout, attributes, identity)
-    return compare(layout, medium, files, repair=repair, listener=listener)
+    if not (medium.exists() or begun(medium)):
+        raise missing(store)
+    if begun(medium) and not repair:
+        with suppress(DseError), claimed(medium):  # to bring it to its end, if one may write
+            pass
+    with claimed(medium) if repair else medium.claim(writing=False):
+        version = Version(medium.name)
+        whose, expand = rebuilt(store, study=study)
+        layout = Layout(whose.grid(), expand=expand, compression=compression_of(medium))
+        identity = stored_identity(whose, layout)
+        attributes = attributes_of(whose, expand=expand)
+        for said in (attributes, identity):  # that of the file then: a comment may be another now
+            said |= {key: value for key, value in told(medium)[0].items() if key == "model_files"}
+        files = skeleton(layout, attributes, identity)
+        found = compare(layout, medium, files, repair=repair, listener=listener)
+        if not repair:  # perhaps there was no lock to take
+            version.still()
+        return found
+
+
+def missing(store: str | Path) -> DseError:
+    """Nothing is there."""
+    return DseError(f"{str(store)!r} does not exist: expected the store of a run")
 
 
 def rebuilt(store: str | Path, *, study: Study | str | Path | None = None) -> tuple[Study, bool]:
@@ -86,21 +101,26 @@ def rebuilt(store: str | Path, *, study: Study | str | Path | None = None) -> tu
     """
     from sweeps.store.layout import Layout
     from sweeps.store.medium import medium_of
+    from sweeps.store.versions import steady
 
     medium = medium_of(store)
     if not medium.exists():
-        raise DseError(f"{str(store)!r} does not exist: expected the store of a run")
-    tree, expand = told(medium)
-    if study is None:
-        study = _rebuilt(medium, tree)
-    elif not isinstance(study, Study):
-        study = Study.from_toml(study)
-    identity = stored_identity(study, Layout(study.grid(), expand=expand))
-    if "chunks" in tree:  # else only the arrays tell whose store it is
-        belongs(medium, identity)
-    elif tree.get("identity", identity["identity"]) != identity["identity"]:
-        raise DseError(f"{medium.name} is the store of another study: give the right one")
-    return study, expand
+        raise missing(store)
+
+    def read() -> tuple[Study, bool]:
+        tree, expand = told(medium)
+        if study is None:
+            whose = _rebuilt(medium, tree)
+        else:
+            whose = study if isinstance(study, Study) else Study.from_toml(study)
+        identity = stored_identity(whose, Layout(whose.grid(), expand=expand))
+        if "chunks" in tree:  # else only the arrays tell whose store it is
+            belongs(medium, identity)
+        elif tree.get("identity", identity["identity"]) != identity["identity"]:
+            raise DseError(f"{medium.name} is the store of another study: give the right one")
+        return whose, expand
+
+    return steady(medium, read)
 
 
 def told(medium: Medium) -> tuple[dict[str, Any], bool]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse.checking import axis_of, rebuilt, told
+from dse.checking import axis_of, missing, rebuilt, told
 from dse.given import a_place, some_outputs
 from dse.runner import attributes_of, belongs, stored_identity
 from dse.study import Study
@@ -84,12 +84,18 @@ def _is_of(medium: Medium, study: Study, *, expand: bool) -> bool:
 
 
 def grow(
-    study: Study, medium: Medium, *, expand: bool, listener: Listener | None = None
+    study: Study,
+    medium: Medium,
+    held: ExitStack,
+    *,
+    expand: bool,
+    listener: Listener | None = None,
 ) -> Filled | None:
     """Make a finished store that of a larger study; only what is new is computed.
 
     The larger one is built beside it, of what it holds and of the rest, and takes its place when it
-    is whole; the same call continues where it was stopped.
+    is whole; the same call continues where it was stopped. Who calls has claimed the place; the
+    claim of what comes to stand there is ``held``.
 
     Raises
     ------
@@ -102,7 +108,7 @@ def grow(
     from sweeps.store.medium import medium_of
     from sweeps.store.skeleton import compression_of, skeleton
     from sweeps.store.swap import take_place
-    from sweeps.stored.reader import Stored, stored
+    from sweeps.stored.reader import stored
 
     layout = Layout(study.grid(), expand=expand, compression=compression_of(medium))
     identity = stored_identity(study, layout)
@@ -110,31 +116,32 @@ def grow(
     if before is None:
         belongs(medium, identity)  # names the difference
         return None
-    if stored(medium.name) is None:
+    store = stored(medium.name)
+    if store is None:
         raise DseError(f"{medium.name} is no store of a run")
-    held = set(before.grid().outputs) - set(study.grid().outputs)
-    if held:
-        study = replace(study, outputs=(*study.grid().outputs, *sorted(held)), best=None)
-        return grow(study, medium, expand=expand, listener=listener)
+    more = set(before.grid().outputs) - set(study.grid().outputs)
+    if more:
+        study = replace(study, outputs=(*study.grid().outputs, *sorted(more)), best=None)
+        return grow(study, medium, held, expand=expand, listener=listener)
     beside = medium_of(medium.beside())
-    with medium.claim():
-        if beside.exists() and not _is_of_safely(beside, study, expand=expand):
-            beside.remove()
-        growth = Growth(layout, Layout(before.grid(), expand=expand), Stored(medium.name))
-        filled = fill(
-            layout,
-            beside,
-            lambda: skeleton(layout, attributes_of(study, expand=expand), identity),
-            listener=listener,
-            crew=Growing(growth),
+    if beside.exists() and not _is_of_safely(beside, study, expand=expand):
+        beside.remove()
+    held.enter_context(beside.claim())
+    growth = Growth(layout, Layout(before.grid(), expand=expand), store)
+    filled = fill(
+        layout,
+        beside,
+        lambda: skeleton(layout, attributes_of(study, expand=expand), identity),
+        listener=listener,
+        crew=Growing(growth),
+    )
+    if filled.failed:
+        first = filled.failed[0]
+        raise DseError(
+            f"{medium.name} stays as it is: {len(filled.failed):,} tiles of the larger study "
+            f"failed, the first at {first}"
         )
-        if filled.failed:
-            first = filled.failed[0]
-            raise DseError(
-                f"{medium.name} stays as it is: {len(filled.failed):,} tiles of the larger study "
-                f"failed, the first at {first}"
-            )
-        take_place(beside, medium)
+    take_place(beside, medium)
     return filled
 
 
@@ -180,14 +187,17 @@ def add(
     """
     from sweeps.export import open_dataset
     from sweeps.store.medium import medium_of
-    from sweeps.store.swap import settle
+    from sweeps.store.swap import begun, claimed
 
     medium = medium_of(a_place(store))
-    settle(medium)
-    whole, expand = rebuilt(store, study=study)
-    names = some_outputs(outputs)
-    more = tuple(name for name in names if name not in whole.grid().outputs)
-    if more:
-        larger = replace(whole, outputs=(*whole.grid().outputs, *more), best=None)
-        grow(larger, medium, expand=expand, listener=listener)
-    return open_dataset(store)
+    if not (medium.exists() or begun(medium)):
+        raise missing(store)
+    with ExitStack() as held:
+        held.enter_context(claimed(medium))
+        whole, expand = rebuilt(store, study=study)
+        names = some_outputs(outputs)
+        more = tuple(name for name in names if name not in whole.grid().outputs)
+        if more:
+            larger = replace(whole, outputs=(*whole.grid().outputs, *more), best=None)
+            grow(larger, medium, held, expand=expand, listener=listener)
+        return open_dataset(store)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,16 +18,16 @@ if TYPE_CHECKING:
 
     from dse.study import Study
     from sweeps.failing import Failure
-    from sweeps.store.crew import Crew
-    from sweeps.store.fill import Filled, Watch
+    from sweeps.store.fill import Watch
     from sweeps.store.layout import Layout
     from sweeps.store.medium import Medium
 
-__all__ = ["Outcome", "attributes_of", "belongs", "run", "stored_identity"]
+__all__ = ["WAY_OUT", "Outcome", "attributes_of", "belongs", "run", "stored_identity"]
 
 _EXPANDED = "-expanded"
 _TOLD = ("identity", "study", "model", "simt_dse_version", "model_files")
-_WAY_OUT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
+#: What is left where a place holds something else.
+WAY_OUT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,16 +85,16 @@ def belongs(medium: Medium, ours: dict[str, Any]) -> None:
     try:
         said = medium.get(IDENTITY)
     except FileNotFoundError:
-        raise DseError(f"{medium.name} exists and is no store of a study: {_WAY_OUT}") from None
+        raise DseError(f"{medium.name} exists and is no store of a study: {WAY_OUT}") from None
     theirs = read_sealed(said)
     if theirs is None:
         raise DseError(
             f"{medium.name} does not tell whose store it is: {IDENTITY} is damaged; repair it with "
-            f"dse verify --repair, or {_WAY_OUT}"
+            f"dse verify --repair, or {WAY_OUT}"
         )
     if (theirs["identity"], theirs["chunks"]) != (ours["identity"], ours["chunks"]):
         difference = _difference(theirs, ours)
-        raise DseError(f"{medium.name} is the store of another study ({difference}): {_WAY_OUT}")
+        raise DseError(f"{medium.name} is the store of another study ({difference}): {WAY_OUT}")
 
 
 def _difference(theirs: Any, ours: dict[str, Any]) -> str:
@@ -168,10 +167,19 @@ def run(
     try:
         if store is None:
             return _in_memory(study, expand, listener)
+        from dse.storing import run_into
         from sweeps.cluster.opened import opened
 
         with opened(client, workers) as crew:
-            return _stored(study, _ending(store), listener, watch, crew, compression, **flags)
+            return run_into(
+                _ending(store),
+                study,
+                listener=listener,
+                watch=watch,
+                crew=crew,
+                compression=compression,
+                **flags,
+            )
     finally:
         if meter is not None:
             meter.close()
@@ -211,90 +219,3 @@ def _in_memory(study: Study, expand: bool, listener: Callable[[Progress], None] 
         failed=failures_of(study.grid(), study.grid().outputs),
         barred=last[0].barred if last else 0,
     )
-
-
-def _stored(
-    study: Study,
-    store: str | Path,
-    listener: Callable[[Progress], None] | None,
-    watch: Watch | None,
-    crew: Crew | None,
-    compression: str | None,
-    *,
-    expand: bool,
-    fresh: bool,
-    extend: bool,
-) -> Outcome:
-    from dse.growth import grow, refused, widened
-    from sweeps.export import open_dataset
-    from sweeps.grid import FEASIBLE
-    from sweeps.store.fill import fill
-    from sweeps.store.layout import COMPRESSIONS, Layout
-    from sweeps.store.medium import medium_of
-    from sweeps.store.skeleton import compression_of, skeleton
-    from sweeps.store.swap import settle
-
-    medium, names = medium_of(store), study.grid().outputs
-    settle(medium)
-    if medium.exists() and not fresh:
-        study = widened(study, medium, expand=expand)
-        there = compression_of(medium)
-        if compression not in (None, there):
-            raise DseError(
-                f"the chunks of {medium.name} are compressed by {there!r}, not {compression!r}: "
-                f"give no compression to continue it, or {_WAY_OUT}"
-            )
-        compression = there
-    layout = Layout(study.grid(), expand=expand, compression=compression or COMPRESSIONS[0])
-    identity = stored_identity(study, layout)
-    filled: Filled | None = None
-    with _kept_aside(medium, fresh) as kept:
-        if medium.exists():
-            try:
-                belongs(medium, identity)
-            except DseError as error:
-                if not extend:
-                    raise refused(study, medium, error, expand=expand) from None
-                filled = grow(study, medium, expand=expand, listener=listener)
-        filled = filled or fill(
-            layout,
-            medium,
-            lambda: skeleton(layout, attributes_of(study, expand=expand), identity),
-            listener=listener,
-            watch=watch,
-            crew=crew,
-        )
-    ds = open_dataset(store)
-    more = {str(name) for name in ds.data_vars} - {*names, FEASIBLE}
-    return Outcome(
-        dataset=ds.drop_vars(more) if more else ds,
-        seconds=filled.seconds,
-        compiling=filled.compiling,
-        share=filled.share,
-        tiles=(filled.computed, filled.skipped),
-        feasible=filled.feasible,
-        kept=kept,
-        failed=filled.failed,
-        barred=filled.barred,
-    )
-
-
-@contextmanager
-def _kept_aside(medium: Medium, fresh: bool) -> Iterator[str | None]:
-    """What is at a place out of the way; back again where nothing new came to be there."""
-    from sweeps.store.medium import medium_of
-
-    if not fresh or not medium.exists():
-        yield None
-        return
-    kept = medium.aside()
-    try:
-        medium.move(kept)
-    except OSError as error:
-        raise DseError(f"{medium.name} cannot be kept aside: {error.strerror}") from error
-    try:
-        yield kept
-    except BaseException:
-        if not medium.exists():
-            medium_of(kept).move(medium.name)
-        raise

@@ -129,24 +129,24 @@ def assemble(
     return xr.Dataset(variables, coords=coords, attrs=dict(attributes))
 
 
-def open_zarr(path: Path | str) -> xr.Dataset:
-    """Open a zarr store lazily, by its path or URL."""
+def open_zarr(store: Any, version: Any = None) -> xr.Dataset:
+    """Open a zarr store lazily, as zarr reads it; ``version`` tells which one it is, of a run."""
     import xarray as xr
 
-    ds: xr.Dataset = xr.open_zarr(path, zarr_format=3)  # the only one we write; others can unpickle
-    ds.encoding[_STORED] = str(path), _lazy_arrays(ds)
+    ds: xr.Dataset = xr.open_zarr(store, zarr_format=3)  # no other is written; some can unpickle
+    ds.encoding[_STORED] = version, _lazy_arrays(ds)
     return ds
 
 
-def opened_from(ds: xr.Dataset) -> str | None:
-    """The zarr store in which a Dataset lies, if its arrays and axes are as they were opened."""
-    place, known = ds.encoding.get(_STORED, (None, {}))
-    if place is None:
+def opened_from(ds: xr.Dataset) -> Any:
+    """The store of a run in which a Dataset lies, if arrays and axes are as they were opened."""
+    version, known = ds.encoding.get(_STORED, (None, {}))
+    if version is None:
         return None
     here = _lazy_arrays(ds)
     axes = {name for name, held in known.items() if not isinstance(held, str)}
     alike = all(name in known and np.array_equal(held, known[name]) for name, held in here.items())
-    return str(place) if alike and axes == {str(name) for name in ds.coords} else None
+    return version if alike and axes == {str(name) for name in ds.coords} else None
 
 
 def _lazy_arrays(ds: xr.Dataset) -> dict[str, Any]:

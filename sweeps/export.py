@@ -21,6 +21,7 @@ import numpy as np
 from sweeps.copies import write_zarr
 from sweeps.dataset import assemble, open_netcdf, open_zarr
 from sweeps.store.medium import is_url, medium_of
+from sweeps.store.versions import Version, steady
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -249,8 +250,22 @@ def _ordered(ds: xr.Dataset) -> xr.Dataset:
     return ordered.assign_coords({n: c for n, c in ds.coords.items() if n not in ordered.coords})
 
 
+def _opened_zarr(path: str | Path) -> xr.Dataset:
+    """A zarr store; that of a run stays the one it was, or refuses to be read."""
+
+    def read() -> xr.Dataset:
+        version = Version(str(path))
+        if not version.known:
+            return open_zarr(path)
+        from sweeps.store.pinned import pinned
+
+        return open_zarr(pinned(version), version)
+
+    return _ordered(steady(medium_of(path), read))
+
+
 _READERS: dict[str, tuple[str, Callable[[Any], xr.Dataset]]] = {
-    ".zarr": ("zarr store", lambda path: _ordered(open_zarr(path))),
+    ".zarr": ("zarr store", lambda path: _opened_zarr(path)),
     ".nc": ("netCDF file", open_netcdf),
     ".csv": ("CSV file", _read_csv),
     ".parquet": ("Parquet file", _read_parquet),

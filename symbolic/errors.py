@@ -12,6 +12,7 @@ __all__ = [
     "ExpressionError",
     "GraphError",
     "InfeasibleError",
+    "OtherProcessError",
     "OutOfTimeError",
     "UnitError",
     "UnknownEntryError",
@@ -67,6 +68,10 @@ class InfeasibleError(DseError):
 
 class OutOfTimeError(InfeasibleError):
     """No point that satisfies them was found in the time given."""
+
+
+class OtherProcessError(DseError):
+    """Another process writes to a store, or has put another store into its place."""
 
 
 class UnreachableError(DseError):

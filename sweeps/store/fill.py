@@ -23,7 +23,7 @@ from sweeps.store.tiles import barred_in
 from sweeps.store.zones import ZONES, Gathered
 from symbolic.errors import DseError
 
-__all__ = ["FINISHED", "Filled", "Watch", "fill", "recorded"]
+__all__ = ["FINISHED", "Filled", "Watch", "fill", "finished", "recorded"]
 
 #: Says that every tile was stored; whatever is missing afterwards is damage.
 FINISHED = f"{HIDDEN}/finished"
@@ -111,6 +111,8 @@ def fill(
 ) -> Filled:
     """Compute the tiles that are missing from a store, which is made where nothing is.
 
+    Who calls has claimed the place.
+
     Parameters
     ----------
     layout : Layout
@@ -132,48 +134,43 @@ def fill(
         Another process writes there, or the place cannot be written. What is stored stays, and the
         same call continues.
     """
-    if medium.exists():
-        found = _state(layout, medium)
-        if not found.missing and _finished(medium):
-            return Filled(
-                computed=0, skipped=layout.count, share=0.0, feasible=found.feasible.total()
-            )
-    with medium.claim():
-        if not medium.exists():
-            check(layout.grid)
-            _create(medium, begin())
-        elif ROOT not in medium.sizes(""):  # it was begun, and not to the end
-            for key, data in begin().items():
-                medium.put(key, data)
-        zones = Gathered(layout)
-        found = _state(layout, medium, watch, zones)
-        for key in medium.remains():
-            medium.delete(key)
-        tally = Tally(layout.points, listener, sign=watch.sign if watch else 1.0)
-        tally.skip(found.points, found.best)
-        if found.missing:
-            check(layout.grid)
+    if (done := finished(layout, medium)) is not None:
+        return done
+    if not medium.exists():
+        check(layout.grid)
+        _create(medium, begin())
+    elif ROOT not in medium.sizes(""):  # it was begun, and not to the end
+        for key, data in begin().items():
+            medium.put(key, data)
+    zones = Gathered(layout)
+    found = _state(layout, medium, watch, zones)
+    for key in medium.remains():
+        medium.delete(key)
+    tally = Tally(layout.points, listener, sign=watch.sign if watch else 1.0)
+    tally.skip(found.points, found.best)
+    if found.missing:
+        check(layout.grid)
 
-        def done(tile: Tile, record: Mapping[str, Any]) -> None:
-            found.feasible.add(record)
-            zones.add(tile, record)
-            if barred_in(layout, layout.parts[tile.part])(tile):
-                tally.bar(tile.points)
-            tally.add(tile.points, watch.best(record) if watch else None)
+    def stored(tile: Tile, record: Mapping[str, Any]) -> None:
+        found.feasible.add(record)
+        zones.add(tile, record)
+        if barred_in(layout, layout.parts[tile.part])(tile):
+            tally.bar(tile.points)
+        tally.add(tile.points, watch.best(record) if watch else None)
 
-        def meanwhile(job: Job) -> None:
-            if not job.failures:
-                with medium.writing(ZONES) as write:  # its name is settled with the next
-                    write(zones.packed())
-
-        job = compute_tiles(
-            layout, medium, found.missing, tally, done, crew=crew, meanwhile=meanwhile
-        )
-        if crew is not None:
-            for key in medium.remains():  # of workers that were lost
-                medium.delete(key)
+    def meanwhile(job: Job) -> None:
         if not job.failures:
-            medium.put(FINISHED, sealed({"tiles": layout.count}))
+            with medium.writing(ZONES) as write:  # its name is settled with the next
+                write(zones.packed())
+
+    job = compute_tiles(
+        layout, medium, found.missing, tally, stored, crew=crew, meanwhile=meanwhile
+    )
+    if crew is not None:
+        for key in medium.remains():  # of workers that were lost
+            medium.delete(key)
+    if not job.failures:
+        medium.put(FINISHED, sealed({"tiles": layout.count}))
     now = tally.now()
     failing = sum(failure.points for failure in job.failures)
     return Filled(
@@ -186,6 +183,16 @@ def fill(
         failed=tuple(job.failures),
         barred=now.barred,
     )
+
+
+def finished(layout: Layout, medium: Medium) -> Filled | None:
+    """What there is to say of a finished store in which nothing is missing; else None."""
+    if not medium.exists() or not _finished(medium):
+        return None
+    found = _state(layout, medium)
+    if found.missing:
+        return None
+    return Filled(computed=0, skipped=layout.count, share=0.0, feasible=found.feasible.total())
 
 
 def _create(medium: Medium, files: Mapping[str, bytes]) -> None:

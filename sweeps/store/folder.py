@@ -13,15 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from sweeps.store.direct import Appender
-from symbolic.errors import DseError
+from sweeps.store.locks import HIDDEN, PART, alone, locked, room_beside, sweep
+from symbolic.errors import DseError, OtherProcessError
 
 __all__ = ["HIDDEN", "Folder", "exchanged"]
-
-#: The folder beside the arrays which zarr does not look into.
-HIDDEN = ".simt-dse"
-_LOCK = f"{HIDDEN}/lock"
-#: The ending of what is not whole yet.
-_PART = ".part"
 
 Write = Callable[..., None]
 
@@ -50,11 +45,18 @@ class Folder:
     @property
     def _itself(self) -> Path:
         """The folder, where the path is a link to it."""
-        return self.path.resolve() if self.path.is_symlink() else self.path
+        return Path(os.path.realpath(self.path)) if self.path.is_symlink() else self.path
 
     def exists(self) -> bool:
         """Whether anything is there."""
-        return self.path.exists() or self.path.is_symlink()
+        try:
+            os.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return self.path.is_symlink()
+        except (OSError, ValueError) as error:  # links in a circle, or no name of a file
+            said = error.strerror if isinstance(error, OSError) else error
+            raise DseError(f"{self.name} cannot be reached: {said}") from error
+        return True
 
     def get(self, key: str) -> bytes:
         """What stands under a key."""
@@ -100,7 +102,7 @@ class Folder:
         """
         path = self._place / key
         # another worker, taken for lost, may still be writing the same
-        beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{_PART}")
+        beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")
         with suppress(FileExistsError):
             path.parent.mkdir(parents=True)
         try:
@@ -125,31 +127,21 @@ class Folder:
         _durable(self._place / folder)
 
     @contextmanager
-    def claim(self) -> Iterator[None]:
-        """Holds the lock of the folder; a process that ends, however it ends, lets it go."""
-        if self.path.exists():
-            with _locked(self.path / _LOCK, self.name):
-                yield
-            return
-        parent = self.path.parent
-        beside = parent / f".{self.path.name}.{uuid.uuid4().hex[:8]}{_PART}"
+    def claim(self, *, writing: bool = True) -> Iterator[None]:
+        """Holds the lock of what stands here, or of what is about to; see :func:`locked`."""
         with ExitStack() as stack:
-            with _alone(parent):  # else what others are about to lock would look like a leftover
-                for left in parent.glob(f".{self.path.name}.*{_PART}"):
-                    with suppress(DseError, OSError), _locked(left / _LOCK, self.name):
-                        shutil.rmtree(left)
-                try:
-                    (beside / HIDDEN).mkdir(parents=True)
-                    stack.enter_context(_locked(beside / _LOCK, self.name))
-                except OSError as error:
-                    raise _unwritable(parent, error) from error
-            self._place = beside
+            while True:
+                if writing and not self.exists():
+                    self._place = stack.enter_context(room_beside(self.path))
+                    break
+                held = stack.enter_context(locked(self.path, self.name, writing=writing))
+                # what has no folder for a lock is no store; one may have come to be there since
+                if held or not writing or (self.exists() and not (self.path / HIDDEN).exists()):
+                    break
             try:
                 yield
             finally:
                 self._place = self.path
-                if beside.exists():
-                    shutil.rmtree(beside)
 
     def create(self, files: Mapping[str, bytes]) -> None:
         """Fill the folder beside, then give it its name."""
@@ -158,15 +150,18 @@ class Folder:
         with ThreadPoolExecutor(8) as pool:  # disks take many small files at a time
             list(pool.map(self.put, files, files.values()))
         beside, self._place = self._place, self.path
-        try:
-            beside.rename(self.path)
-        except OSError as error:
-            raise DseError(f"{self.name} was begun by another process at the same time") from error
+        with alone(self.path.parent):
+            try:
+                beside.rename(self.path)
+            except OSError as error:
+                raise OtherProcessError(
+                    f"{self.name} was begun by another process at the same time"
+                ) from error
         _durable(self.path.parent)
 
     def remains(self) -> list[str]:
         """The files that a killed process left unfinished."""
-        found = self._place.rglob(f"*{_PART}")
+        found = self._place.rglob(f"*{PART}")
         return sorted(path.relative_to(self._place).as_posix() for path in found if path.is_file())
 
     def total(self) -> int:
@@ -176,7 +171,7 @@ class Folder:
     def adopt(self, other: Folder, key: str) -> None:
         """Set a key to what stands under it in another folder, without a copy where that can be."""
         path = self._place / key
-        beside = path.with_name(path.name + _PART)
+        beside = path.with_name(path.name + PART)
         path.parent.mkdir(parents=True, exist_ok=True)
         beside.unlink(missing_ok=True)
         try:
@@ -194,19 +189,29 @@ class Folder:
 
     def swap(self, other: Folder) -> None:
         """Exchange what is here with what another folder holds, at once where the system can."""
-        path = self._itself
-        last = path.with_name(f".{path.name}.last")
-        if path.exists() and not exchanged(path, other.path):
-            path.rename(last)
-        if not path.exists():  # a process may have been killed here
-            other.path.rename(path)
-        if last.exists():
-            shutil.rmtree(last)
+        path, last = self._itself, other._last
+        with alone(path.parent):  # where it cannot, nobody begins another here in between
+            if path.exists() and not exchanged(path, other.path):
+                path.rename(last)
+            if not path.exists():  # a process may have been killed here
+                other.path.rename(path)
+            if last.exists():
+                last.rename(other.path)
         _durable(path.parent)
 
+    @property
+    def _last(self) -> Path:
+        """Where what is here has another name in the middle of an exchange."""
+        return self.path.with_name(f"{self.path.name}.last")
+
     def remove(self) -> None:
-        """Remove all that is here."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Remove all that is here; a name at once, so that no part of it is taken for a whole."""
+        for path in (self.path, self._last):
+            if path.exists():
+                gone = path.with_name(f".{self.path.name}.{uuid.uuid4().hex[:8]}{PART}")
+                path.rename(gone)
+                shutil.rmtree(gone)
+        sweep(self.path)
 
     def aside(self) -> str:
         """A free name beside, for what is here."""
@@ -216,9 +221,8 @@ class Folder:
         return str(found)
 
     def move(self, to: str) -> None:
-        """Rename, unless another process writes here."""
-        with _locked(self.path / _LOCK, self.name):
-            self.path.rename(to)
+        """Rename."""
+        self.path.rename(to)
 
 
 def exchanged(one: Path, other: Path) -> bool:
@@ -232,49 +236,3 @@ def exchanged(one: Path, other: Path) -> bool:
         return False
     done: int = rename(now, os.fsencode(one), now, os.fsencode(other), exchange)
     return done == 0
-
-
-def _unwritable(folder: Path, error: OSError) -> DseError:
-    return DseError(
-        f"cannot write in {folder}: {error.strerror}; create the folder, or choose another place"
-    )
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Waits until no other process is here too, for a few moments."""
-    try:
-        import fcntl
-
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise _unwritable(folder, error) from error
-    except (ImportError, AttributeError):
-        yield
-        return
-    try:
-        with suppress(OSError):  # some file systems know no locks of folders
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-@contextmanager
-def _locked(path: Path, name: str) -> Iterator[None]:
-    try:
-        import fcntl
-    except ImportError:  # without such locks two processes do the same work twice
-        yield
-        return
-    if not path.parent.is_dir():  # what is there is no store
-        yield
-        return
-    with path.open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DseError(
-                f"{name} is being written by another process: wait for it, or choose another place"
-            ) from None
-        yield

@@ -50,8 +50,11 @@ class Medium(Protocol):
     def settle(self, folder: str, names: Sequence[str] = ()) -> None:
         """Make what stands under some names of a folder durable, and the names themselves."""
 
-    def claim(self) -> Any:
-        """A context in which no other process writes here."""
+    def claim(self, *, writing: bool = True) -> Any:
+        """A context in which no other process writes here, nor gives the name to something else.
+
+        Others may read meanwhile where one does not write.
+        """
 
     def create(self, files: Mapping[str, bytes]) -> None:
         """Make the store of these files, all or nothing; the last one is the sign that all are."""

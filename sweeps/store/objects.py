@@ -102,7 +102,7 @@ class Objects:
         """Objects are durable once they are set."""
 
     @contextmanager
-    def claim(self) -> Iterator[None]:
+    def claim(self, *, writing: bool = True) -> Iterator[None]:
         """Object stores have no locks; two processes write the same bytes under the same keys."""
         yield
 

@@ -59,6 +59,8 @@ def verify(
 ) -> Checked:
     """Compare every file of a store with its checksum, or with what it must hold.
 
+    Who calls has claimed the place, for writing if it is repaired.
+
     Parameters
     ----------
     layout : Layout
@@ -72,41 +74,40 @@ def verify(
     listener : callable, optional
         Told of the progress of the repair.
     """
-    with medium.claim():
-        damages, broken = _beginning(medium, files, repair=repair), []
-        seal = _get(medium, FINISHED)
-        ended = seal is not None
-        pending = 0
-        with ThreadPoolExecutor(threads()) as pool:
-            looked = pool.map(lambda tile: (tile, *_look(layout, medium, tile)), layout.tiles())
-            for tile, found, empty in looked:
-                if empty and not ended:
-                    pending += 1
-                elif found:
-                    damages += found
-                    broken.append(tile)
-        said = sealed({"tiles": layout.count})
-        whole = ended or not (pending or medium.sizes(FAILED))
-        if seal != said and whole:
-            damages.append(Damage(file=FINISHED, problem=_difference(seal, said)))
-        zones = _get(medium, ZONES)
-        if whole and (zones is None or unpack(zones) is None):
-            lost = "missing" if zones is None else "its checksum is another one"
-            damages.append(Damage(file=ZONES, problem=lost))
-        left: set[str] = set()
-        if repair and broken:
-            check(layout.grid)
-            tally = Tally(sum(tile.points for tile in broken), listener)
-            left = compute_tiles(layout, medium, broken, tally, lambda tile, record: None).lost
-        if repair and not pending and not medium.sizes(FAILED):
-            if (wanted := pack(layout, medium)) != zones:
-                medium.put(ZONES, wanted)
-            if seal != said:
-                medium.put(FINISHED, said)
-        for key in medium.remains():
-            damages.append(Damage(file=key, problem="left unfinished by a process that was killed"))
-            if repair:
-                medium.delete(key)
+    damages, broken = _beginning(medium, files, repair=repair), []
+    seal = _get(medium, FINISHED)
+    ended = seal is not None
+    pending = 0
+    with ThreadPoolExecutor(threads()) as pool:
+        looked = pool.map(lambda tile: (tile, *_look(layout, medium, tile)), layout.tiles())
+        for tile, found, empty in looked:
+            if empty and not ended:
+                pending += 1
+            elif found:
+                damages += found
+                broken.append(tile)
+    said = sealed({"tiles": layout.count})
+    whole = ended or not (pending or medium.sizes(FAILED))
+    if seal != said and whole:
+        damages.append(Damage(file=FINISHED, problem=_difference(seal, said)))
+    zones = _get(medium, ZONES)
+    if whole and (zones is None or unpack(zones) is None):
+        lost = "missing" if zones is None else "its checksum is another one"
+        damages.append(Damage(file=ZONES, problem=lost))
+    left: set[str] = set()
+    if repair and broken:
+        check(layout.grid)
+        tally = Tally(sum(tile.points for tile in broken), listener)
+        left = compute_tiles(layout, medium, broken, tally, lambda tile, record: None).lost
+    if repair and not pending and not medium.sizes(FAILED):
+        if (wanted := pack(layout, medium)) != zones:
+            medium.put(ZONES, wanted)
+        if seal != said:
+            medium.put(FINISHED, said)
+    for key in medium.remains():
+        damages.append(Damage(file=key, problem="left unfinished by a process that was killed"))
+        if repair:
+            medium.delete(key)
     return Checked(
         tiles=layout.count,
         pending=pending,

@@ -16,6 +16,7 @@ from sweeps.store.earlier import mended
 from sweeps.store.folder import Folder
 from sweeps.store.medium import Medium
 from sweeps.store.packing import Packed
+from sweeps.store.versions import Version
 from sweeps.store.zarr_format import TRAILER, checksum, chunk_key, trailer
 from sweeps.store.zones import Zoned
 from symbolic.errors import DseError
@@ -57,8 +58,9 @@ class Chunks:
         types: Mapping[str, np.dtype[Any]],
         *,
         packed: bool,
+        version: Version,
     ) -> None:
-        self.medium, self.zones, self.types = medium, zones, types
+        self.medium, self.zones, self.types, self.version = medium, zones, types, version
         #: Whether values must be unpacked; whether they lie in files.
         self.packed, self.filed = packed, isinstance(medium, Folder)
         self._held: dict[tuple[str, int], Chunk] = {}
@@ -97,11 +99,16 @@ class Chunks:
         return Chunk(values, packed, weight)
 
     def _bytes(self, key: str) -> NDArray[np.uint8]:
-        try:
+        def read() -> NDArray[np.uint8]:
             if isinstance(self.medium, Folder):
                 mapped = np.memmap(self.medium.path / key, dtype=np.uint8, mode="r")
                 return mapped.view(np.ndarray)
             return np.frombuffer(self.medium.get(key), dtype=np.uint8)
+
+        try:
+            return self.version.read(read)
+        except DseError:
+            raise
         except (OSError, ValueError) as error:
             raise DseError(
                 f"{self.medium.name} is damaged: {key} cannot be read ({error}); repair it with "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +19,7 @@ from sweeps.store.folder import Folder
 from sweeps.store.medium import medium_of
 from sweeps.store.records import RECORDS
 from sweeps.store.skeleton import IDENTITY, compression_of
+from sweeps.store.versions import Version, steady, version_of
 from sweeps.store.zones import ZONES, Zoned, unpack
 from sweeps.stored.chunks import Chunk, Chunks
 from symbolic.errors import DseError
@@ -43,31 +43,38 @@ def stored(place: str | Path) -> Stored | None:
     DseError
         The store is not finished, or its zones are damaged.
     """
+    return steady(medium_of(place), lambda: _stored(place))
+
+
+def _stored(place: str | Path) -> Stored | None:
     medium = medium_of(place)
     try:
         stamp = (medium.stamp(ZONES), medium.stamp(IDENTITY))
     except FileNotFoundError:
-        with suppress(FileNotFoundError):
-            medium.stamp(IDENTITY)
-            done = len(medium.sizes(RECORDS))
-            raise DseError(
-                f"{medium.name} is not finished ({done:,} tiles are stored): the command that began"
-                f" it continues (dse run STUDY --store {medium.name}); or ask what is there, "
-                "loaded into memory: dse.open(...).load()"
-            ) from None
-        return None
+        if version_of(medium) is None:
+            return None
+        done = len(medium.sizes(RECORDS))
+        raise DseError(
+            f"{medium.name} is not finished ({done:,} tiles are stored): the command that began"
+            f" it continues (dse run STUDY --store {medium.name}); or ask what is there, "
+            "loaded into memory: dse.open(...).load()"
+        ) from None
     return _opened(str(place), stamp)
 
 
 def origin(ds: xr.Dataset) -> str | None:
-    """The store of a run in which a Dataset lies as it was opened; None where it lies in none."""
-    place = opened_from(ds)
-    if place is None:
+    """The store of a run in which a Dataset lies as it was opened; None where it lies in none.
+
+    Raises
+    ------
+    OtherProcessError
+        Another store came to be there since it was opened.
+    """
+    version: Version | None = opened_from(ds)
+    if version is None:
         return None
-    with suppress(FileNotFoundError):
-        medium_of(place).stamp(IDENTITY)
-        return place
-    return None
+    version.still()
+    return version.place
 
 
 @lru_cache(maxsize=4)
@@ -79,7 +86,7 @@ class Stored:
     """A finished store, as what is asked sees it."""
 
     def __init__(self, place: str) -> None:
-        self.medium = medium_of(place)
+        self.medium, version = medium_of(place), Version(place)
         zones = unpack(self.medium.get(ZONES))
         if zones is None or not len(self.medium.sizes(FINISHED.rpartition("/")[0])):
             raise DseError(
@@ -97,7 +104,7 @@ class Stored:
         }
         self._types = {name: np.dtype(self.ds[name].dtype) for name in zones}
         packed = compression_of(self.medium) != "none"
-        self._chunks = Chunks(self.medium, zones, self._types, packed=packed)
+        self._chunks = Chunks(self.medium, zones, self._types, packed=packed, version=version)
         self._kept: dict[Any, Any] = {}
         self._addresses: dict[str, tuple[NDArray[np.int64], dict[int, Chunk]]] = {}
 
