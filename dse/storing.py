@@ -61,10 +61,10 @@ def run_into(
         return _target(study, medium, compression, expand=expand, extend=extend)
 
     def as_it_is() -> Outcome | None:
-        wanted = target()
-        if wanted.grows or not medium.exists() or begun(medium):
+        if begun(medium):
             return None
-        filled = finished(wanted.layout, medium)
+        wanted = target()
+        filled = None if wanted.grows else finished(wanted.layout, medium)
         return None if filled is None else _outcome(store, filled, names)
 
     if not fresh and (found := steady(medium, as_it_is)) is not None:

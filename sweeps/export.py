@@ -10,7 +10,6 @@ import json
 import math
 import os
 import shutil
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 
 from sweeps.copies import write_zarr
 from sweeps.dataset import assemble, open_netcdf, open_zarr
+from sweeps.store.locks import room_beside
 from sweeps.store.medium import is_url, medium_of
 from sweeps.store.versions import Version, steady
 from symbolic.errors import DseError
@@ -36,40 +36,43 @@ _KEY = b"simt_dse"
 _TEXT = "text"
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """A name beside ``path`` to write under; it becomes ``path`` if all goes well, else vanishes.
+
+    What processes that were killed have left of the same is removed.
 
     Raises
     ------
     DseError
         ``path`` exists, or its folder cannot be written.
     """
+    taken = DseError(f"{path} exists: remove it, or choose another name")
     if path.exists() or path.is_symlink():
-        raise DseError(f"{path} exists: remove it, or choose another name")
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
-    try:
-        beside.mkdir()
-        beside.rmdir()
-    except OSError as error:
-        raise DseError(
-            f"cannot write in {path.parent}: {error.strerror}; create the folder, or choose "
-            "another place"
-        ) from error
-    try:
+        raise taken
+    with room_beside(path) as room:
+        beside = room / path.name
         yield beside
-        os.rename(beside, path)
-    except BaseException:
-        if beside.exists():
-            _remove(beside)
-        raise
+        try:
+            _named(beside, path)
+        except FileExistsError:
+            raise taken from None
+
+
+def _named(beside: Path, path: Path) -> None:
+    """Give what was written its name, unless something has it by now."""
+    if not beside.is_dir():
+        try:
+            os.link(beside, path)
+        except FileExistsError:
+            raise
+        except OSError:  # some file systems know no links
+            pass
+        else:
+            return
+    if path.exists():
+        raise FileExistsError(path)
+    os.rename(beside, path)
 
 
 def _write_netcdf(ds: xr.Dataset, path: Path) -> None:
@@ -184,7 +187,16 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
             f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(_WRITERS)}"
         )
     with whole(path) as beside:
-        writer(ds, beside)
+        try:
+            writer(ds, beside)
+        except DseError:
+            raise
+        except (OSError, RuntimeError) as error:  # HDF5 has no other for a full disk
+            said = getattr(error, "strerror", None) or str(error)
+            if "HDF error" in said:
+                said += f" ({shutil.disk_usage(path.parent).free:,} bytes are free there)"
+            cause = error if isinstance(error, OSError) else OSError(said)
+            raise DseError(f"{path} cannot be written: {said}") from cause
     return path
 
 

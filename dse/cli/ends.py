@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from stochastic.errors import LawError
-from symbolic.errors import DseError, InfeasibleError, UnreachableError
+from symbolic.errors import DseError, InfeasibleError, OtherProcessError, UnreachableError
 
 __all__ = ["Commands", "Misused", "reading"]
 
@@ -83,7 +83,7 @@ class Commands(click.Group):
             click.echo(f"{said}: {told}", err=True)
             ctx.exit(128 + number)
         except (DseError, LawError) as error:
-            failed = isinstance(error, (InfeasibleError, UnreachableError))
+            failed = isinstance(error, (InfeasibleError, OtherProcessError, UnreachableError))
             failed = failed or isinstance(error.__cause__, OSError)
             raise (_Failed if failed else Misused)(str(error)) from error
         except ValueError as error:
@@ -96,6 +96,13 @@ class Commands(click.Group):
             detail = str(error) or "no more can be had"
             raise _Failed(
                 f"not enough memory: {detail}; see dse plan for what is needed"
+            ) from error
+        except RuntimeError as error:
+            if "can't start new thread" not in str(error):
+                raise
+            raise _Failed(
+                "no more threads can be started: the system, or a limit on this session, allows no "
+                "more; end other programs, or raise the limit (ulimit -u)"
             ) from error
         except OSError as error:
             if error.errno == errno.EPIPE:

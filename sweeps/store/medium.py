@@ -90,7 +90,15 @@ def is_url(place: object) -> bool:
 
 
 def medium_of(place: str | Path) -> Medium:
-    """The medium of a path or URL."""
-    if isinstance(place, str) and place.startswith("file://"):
-        return Folder(Path(place.removeprefix("file://")))
-    return Objects(str(place)) if is_url(place) else Folder(Path(place))
+    """The medium of a path or URL.
+
+    Raises
+    ------
+    DseError
+        No place can have such a name, or its links lead nowhere.
+    """
+    if is_url(place) and not str(place).startswith("file://"):
+        return Objects(str(place))
+    found = Folder(Path(str(place).removeprefix("file://")))
+    found.exists()
+    return found
