@@ -11,7 +11,6 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +18,16 @@ import numpy as np
 
 from sweeps.copies import write_zarr
 from sweeps.dataset import assemble, open_netcdf, open_zarr
-from sweeps.store.locks import room_beside
 from sweeps.store.medium import is_url, medium_of
 from sweeps.store.versions import Version, steady
+from sweeps.whole import whole
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["export", "open_dataset", "whole"]
+__all__ = ["export", "open_dataset"]
 
 _ROWS = 1 << 19
 _MARK = "# simt-dse "
@@ -36,47 +35,15 @@ _KEY = b"simt_dse"
 _TEXT = "text"
 
 
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A name beside ``path`` to write under; it becomes ``path`` if all goes well, else vanishes.
-
-    What processes that were killed have left of the same is removed.
-
-    Raises
-    ------
-    DseError
-        ``path`` exists, or its folder cannot be written.
-    """
-    taken = DseError(f"{path} exists: remove it, or choose another name")
-    if path.exists() or path.is_symlink():
-        raise taken
-    with room_beside(path) as room:
-        beside = room / path.name
-        yield beside
-        try:
-            _named(beside, path)
-        except FileExistsError:
-            raise taken from None
-
-
-def _named(beside: Path, path: Path) -> None:
-    """Give what was written its name, unless something has it by now."""
-    if not beside.is_dir():
-        try:
-            os.link(beside, path)
-        except FileExistsError:
-            raise
-        except OSError:  # some file systems know no links
-            pass
-        else:
-            return
-    if path.exists():
-        raise FileExistsError(path)
-    os.rename(beside, path)
-
-
 def _write_netcdf(ds: xr.Dataset, path: Path) -> None:
-    ds.to_netcdf(path, engine="netcdf4", format="NETCDF4")
+    try:
+        ds.to_netcdf(path, engine="netcdf4", format="NETCDF4")
+    except RuntimeError as error:
+        if not str(error).startswith("NetCDF:"):
+            raise
+        told = f"{error} ({shutil.disk_usage(path.parent).free:,} bytes are free there)"
+        # HDF5 says no more, be the disk full or broken
+        raise DseError(f"{path.name} cannot be written: {told}") from OSError(str(error))
 
 
 def _order(ds: xr.Dataset) -> list[str]:
@@ -187,16 +154,7 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
             f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(_WRITERS)}"
         )
     with whole(path) as beside:
-        try:
-            writer(ds, beside)
-        except DseError:
-            raise
-        except (OSError, RuntimeError) as error:  # HDF5 has no other for a full disk
-            said = getattr(error, "strerror", None) or str(error)
-            if "HDF error" in said:
-                said += f" ({shutil.disk_usage(path.parent).free:,} bytes are free there)"
-            cause = error if isinstance(error, OSError) else OSError(said)
-            raise DseError(f"{path} cannot be written: {said}") from cause
+        writer(ds, beside)
     return path
 
 

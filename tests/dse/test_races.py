@@ -19,10 +19,10 @@ import pytest
 from click.testing import CliRunner
 
 import dse
-import sweeps.export
 import sweeps.run
 import sweeps.store.folder
 import sweeps.store.locks
+import sweeps.whole
 from dse import DseError, Study
 from dse.cli import main
 from sweeps.store import swap
@@ -379,7 +379,7 @@ def test_what_a_killed_export_left_is_swept(
         assert not left.exists()
         assert not begun.exists()
 
-    done = meanwhile(monkeypatch, sweeps.export, "_named", second)
+    done = meanwhile(monkeypatch, sweeps.whole, "_named", second)
     with pytest.raises(DseError, match="exists: remove it, or choose another name"):
         dse.export(dse.open(path), out)
     assert len(done) == 2

@@ -17,7 +17,8 @@ import xarray as xr
 import dse
 from dse import DseError, Study
 from sweeps import export as module
-from sweeps.export import export, open_dataset, whole
+from sweeps.export import export, open_dataset
+from sweeps.whole import whole
 from tests.oracles.compare import identical, same_attributes, same_bits
 
 ENDINGS = ["zarr", "nc", "csv", "parquet"]
