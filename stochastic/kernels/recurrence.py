@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from stochastic.kernels.jit import jitted
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
 __all__ = ["walk"]
@@ -17,71 +16,61 @@ _SPLIT = 134217729.0  # 2**27 + 1: halves of 26 digits, whose products are exact
 _TINY = 1e-307  # relative to the start; below it the second half would be denormal
 
 
-@jitted(inline="always")
-def _product(a: float, b: float) -> Any:
-    """a·b exactly, as the rounded product and its error (Dekker 1971)."""
-    p = a * b
-    t = _SPLIT * a
-    ah = t - (t - a)
-    al = a - ah
-    t = _SPLIT * b
-    bh = t - (t - b)
-    bl = b - bh
-    return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
-
-
-@jitted(inline="always")
-def _times(ah: float, al: float, bh: float, bl: float) -> Any:
-    p, e = _product(ah, bh)
-    e += ah * bl + al * bh
-    s = p + e
-    return s, e - (s - p)
-
-
-@jitted(inline="always")
-def _over(ah: float, al: float, bh: float, bl: float) -> Any:
-    q = ah / bh
-    p, e = _product(q, bh)
-    rest = (((ah - p) - e) + al - q * bl) / bh
-    s = q + rest
-    return s, rest - (s - q)
-
-
-@jitted(inline="always")
-def _factor(ratio: float, ratio_low: float, shape: float, slope: float, k: float) -> Any:
-    """ratio · (shape + slope·k)."""
-    b = slope * k
-    s = shape + b
-    t = s - shape
-    e = (shape - (s - t)) + (b - t)
-    return _times(ratio, ratio_low, s, e)
-
-
 @jitted
 def walk(
-    first: int, last: int, start: int, ratio: float, ratio_low: float, shape: float, slope: float
-) -> npt.NDArray[np.float64]:
+    first: int,
+    last: int,
+    start: int,
+    ratio: float,
+    ratio_low: float,
+    shape: float,
+    slope: float,
+    terms: npt.NDArray[np.float64],
+) -> None:
     """Terms first..last of f(k+1) = f(k)·ratio·(shape + slope·k)/(k+1), where f(start) = 1.
 
     The start is to be the largest; every term is correct to the last digit but one, and those
-    below 1e-307 are 0. ``ratio_low`` is what ``ratio`` lacks to the true one; slope is -1, 0 or 1.
+    below 1e-307 are left as they are. ``ratio_low`` is what ``ratio`` lacks to the true one; slope
+    is -1, 0 or 1. Products are exact, as the rounded product and its error (Dekker 1971).
     """
-    terms = np.zeros(last - first + 1)
     terms[start - first] = 1.0
-    high, low = 1.0, 0.0
-    for k in range(start, last):
-        up, rest = _factor(ratio, ratio_low, shape, slope, float(k))
-        high, low = _times(high, low, up, rest)
-        high, low = _over(high, low, k + 1.0, 0.0)
-        if high < _TINY:
-            break
-        terms[k + 1 - first] = high
-    high, low = 1.0, 0.0
-    for k in range(start - 1, first - 1, -1):
-        down, rest = _factor(ratio, ratio_low, shape, slope, float(k))
-        high, low = _times(high, low, k + 1.0, 0.0)
-        high, low = _over(high, low, down, rest)
-        if high < _TINY:
-            break
-        terms[k - first] = high
-    return terms
+    for step in (1, -1):
+        k = start if step > 0 else start - 1
+        high, low = 1.0, 0.0
+        while first <= k < last and high >= _TINY:
+            b = slope * k
+            s = shape + b
+            t = s - shape
+            e = (shape - (s - t)) + (b - t)  # s + e = shape + slope·k
+            # three products: of the ratio with that; of the term with the one or with k + 1; and
+            # of the quotient with the other, for what it leaves
+            x, xl, y, yl = ratio, ratio_low, s, e
+            z = zl = 0.0
+            for turn in range(3):
+                p = x * y
+                t = _SPLIT * x
+                xh = t - (t - x)
+                t = _SPLIT * y
+                yh = t - (t - y)
+                e = ((xh * yh - p) + xh * (y - yh) + (x - xh) * yh) + (x - xh) * (y - yh)
+                if turn < 2:
+                    e += x * yl + xl * y
+                    s = p + e
+                    e -= s - p
+                    if turn == 0:
+                        z, zl = (k + 1.0, 0.0) if step > 0 else (s, e)
+                        if step > 0:
+                            y, yl = s, e
+                        else:
+                            y, yl = k + 1.0, 0.0
+                        x, xl = high, low
+                    else:
+                        high, low = s, e
+                        x, y = high / z, z
+                else:
+                    rest = (((high - p) - e) + low - x * zl) / z
+                    high = x + rest
+                    low = rest - (high - x)
+            if high >= _TINY:
+                terms[(k + 1 if step > 0 else k) - first] = high
+            k += step

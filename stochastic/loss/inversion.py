@@ -36,9 +36,9 @@ from stochastic.loss.lattice import Items, choose
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Inversion"]
+__all__ = ["Inversion", "least_sums"]
 
-_AT_ONCE = 4_000_000
+_AT_ONCE = 500_000
 _LISTED = 64  # candidates for a quantile that are told apart by exact comparison
 _WHOLE = 2**53
 _LEVEL = 1e-17  # error where every loss is 1, but for what was left out
@@ -138,9 +138,7 @@ class Inversion:
     def _steps(self, t: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Least sums with lanes·value/sum <= t, in steps of the lattice."""
         if t.dtype != object:
-            from stochastic.kernels.comparison import least_sums
-
-            return least_sums(  # type: ignore[no-any-return]
+            return least_sums(
                 t.astype(np.float64), self._values, self._lanes, self._least, self._step
             )
         found = np.empty((len(t), len(self._values)), dtype=np.int64)
@@ -216,6 +214,24 @@ class Inversion:
                 above, excess = point, found
             else:
                 below, lacking = point, found
+
+
+def least_sums(
+    t: npt.NDArray[np.float64], values: npt.NDArray[np.int64], lanes: int, least: int, step: int
+) -> npt.NDArray[np.int64]:
+    """Least sums with lanes·value/sum <= t, as numbers of steps from ``least``: a row for each t.
+
+    Division of doubles is rounded correctly, so that a loss, the quotient of two whole numbers
+    below 2**53, is compared as it would be printed.
+    """
+    needed, limit = (lanes * values).astype(np.float64), t[:, np.newaxis]
+    total = np.ceil(needed / limit)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        while (short := needed / total > limit).any():
+            total += short
+        while (more := (needed / (total - 1.0) <= limit) & (total > 1.0)).any():
+            total -= more
+    return np.maximum(-((least - total.astype(np.int64)) // step), 0)
 
 
 def _mass(weights: npt.NDArray[np.float64], lanes: int) -> float:

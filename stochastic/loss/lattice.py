@@ -139,13 +139,15 @@ class Spectrum:
 
     def __call__(self, least: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Probabilities, one for each row of least sums."""
-        from stochastic.kernels.inversion import probabilities
+        from stochastic.kernels.inversion import BLOCK, probabilities
 
-        found = probabilities(
+        found = np.zeros(len(least))
+        probabilities(
             *(least, self.end, self.period, self.origin, self.fraction),
             *(self.frequencies, self.coefficients, self.at_end, self.chances),
+            *(np.empty((10, BLOCK)), found),
         )
-        return np.asarray(found)
+        return found
 
     @classmethod
     def of(cls, plan: Plan) -> Spectrum:
@@ -233,15 +235,19 @@ def _coefficients(
     used = [np.empty(0, dtype=np.int64)]
     parts = [np.empty((2, 0, kept - plan.idle))]
     step = max(_CHUNK // kept, 1)
+    edges, turned = np.empty((2, len(columns) + len(rows))), np.empty((2, len(places)))
+    lacking, power = np.empty((2, 2, kept))
     for start, stop in plan.runs:
         for begin in range(start, stop, step):
-            chosen, found = transforms(
-                np.arange(begin, min(begin + step, stop)),
-                *(plan.period, columns, rows, column, row, plan.items.weights),
-                *(kept, plan.idle, plan.lanes, NEGLIGIBLE),
+            asked = np.arange(begin, min(begin + step, stop))
+            chosen, found = np.empty_like(asked), np.empty((2, len(asked), kept - plan.idle))
+            size = transforms(
+                *(asked, plan.period, columns, rows, column, row, plan.items.weights),
+                *(plan.idle, plan.lanes, NEGLIGIBLE),
+                *(edges, turned, lacking, power, chosen, found),
             )
-            used.append(chosen)
-            parts.append(found.copy())
+            used.append(chosen[:size])
+            parts.append(found[:, :size].copy())
     return np.concatenate(used), np.concatenate(parts, axis=1)
 
 

@@ -115,10 +115,14 @@ def raw_moments(
     gains = np.ascontiguousarray(gains.reshape(-1, columns, rows).swapaxes(1, 2))
     h, discrete = _step(max(powers.tolist()))
     mean = low + float((cells.values * cells.weights).sum())
-    values, rest = raw(
+    told = np.zeros((7, len(powers)))
+    raw(
         *(cells.columns, cells.rows, table, table.sum(axis=0), gains, (low / high) ** powers),
-        *(powers, float(low), high, lanes, 1.0 / (lanes * mean), h),
+        *(powers.astype(np.float64), np.array([math.gamma(k) for k in powers.tolist()])),
+        *(float(low), high, lanes, 1.0 / (lanes * mean), h),
+        *(np.empty_like(table), np.empty((len(powers) + 4, columns)), np.ones(_nodes(h)), told),
     )
+    values, rest = told[0], told[1]
     if not np.all(np.isfinite(values)):
         raise LawError(
             f"X**{powers.max()} of {lanes} lanes is above the largest number of double precision: "
@@ -151,17 +155,21 @@ def variance(
     if lanes == 1 or len(weights) == 1:  # X = 1
         work = 1.0 - float(weights[0]) ** lanes if low == 0 else 1.0
         return work * (1.0 - centre) ** 2, 0.0
-    from stochastic.kernels.variance import about
+    from stochastic.kernels.variance import CHUNK, about
 
     cells = _cells(weights)
     place = np.flatnonzero(cells.weights)
     some = cells.weights[place]
     mean = low + float((cells.values[place] * some).sum())
     h, discrete = _step(2)
-    value, rest = about(
-        *(cells.columns, cells.rows, place // len(cells.rows), place % len(cells.rows), some),
+    columns, rows, told = len(cells.columns), len(cells.rows), np.empty(2)
+    about(
+        *(cells.columns, cells.rows, place // rows, place % rows, some),
         *(float(low), low + len(weights) - 1.0, lanes, centre, 1.0 / (lanes * mean), h),
+        *(np.empty((2, columns + rows)), np.empty((6, len(some))), np.empty((4, CHUNK))),
+        *(np.empty(_nodes(h)), told),
     )
+    value, rest = told.tolist()
     # a loss is rounded before its centre is subtracted from it
     rounding = _EPS * (
         16.0
@@ -206,6 +214,11 @@ def _divided_difference(
         power = power * a
         total = total * b + power
     return total
+
+
+def _nodes(h: float) -> int:
+    """Nodes by which log t grows by log 2."""
+    return math.ceil(math.log(2.0) / h)
 
 
 @cache

@@ -59,8 +59,9 @@ class Stepwise(Distribution):
         """The table over its largest term."""
         from stochastic.kernels.recurrence import walk
 
-        found: Reals = walk(first, last, self._start(first, last), *self._steps())
-        return found
+        terms = np.zeros(last - first + 1)
+        walk(first, last, self._start(first, last), *map(float, self._steps()), terms)
+        return terms
 
     def _start(self, first: int, last: int) -> int:
         return min(max(self.mode, first), last)

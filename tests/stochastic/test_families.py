@@ -208,7 +208,8 @@ def test_the_saddle_point_form(k: int, rate: float) -> None:
 
 
 def test_the_walk_is_exact_to_the_last_digit() -> None:
-    terms = walk(0, 400, 200, 0.5, 0.0, 3.0, 1.0)
+    terms = np.zeros(401)
+    walk(0, 400, 200, 0.5, 0.0, 3.0, 1.0, terms)
     exact = Fraction(1)
     for k in range(200, 400):
         exact = exact * (3 + k) / (2 * (k + 1))

@@ -13,10 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stochastic.errors import LawError
-from stochastic.kernels.comparison import least_sums
 from stochastic.kernels.convolution import between
 from stochastic.loss import frequencies
-from stochastic.loss.inversion import Inversion
+from stochastic.loss.inversion import Inversion, least_sums
 from stochastic.loss.lattice import Convolution, Items, Plan, Spectrum
 from tests.oracles import imbalance_flint as oracle
 
