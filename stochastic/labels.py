@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
     from stochastic.loss.law import Law
 
-__all__ = ["joint_array", "labelled", "named", "pmf_array"]
+__all__ = ["Parts", "joint_array", "labelled", "named", "pmf_array"]
 
+#: Variables, coordinates and attributes of a Dataset: what :func:`labelled` takes.
+Parts = tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, Any]]
 _SOURCE = "Swatman et al., MASCOTS 2022, Eqs. 1-11"
 
 

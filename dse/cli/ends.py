@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from dse.cli.waiting import waiting
 from stochastic.errors import LawError
 from symbolic.errors import DseError, InfeasibleError, OtherProcessError, UnreachableError
 
@@ -73,7 +74,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            with _signals():
+            with _signals(), waiting():
                 return super().invoke(ctx)
         except (_Signalled, KeyboardInterrupt) as stopped:
             number = stopped.number if isinstance(stopped, _Signalled) else int(signal.SIGINT)

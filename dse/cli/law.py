@@ -14,7 +14,7 @@ from dse.cli.text import table
 
 if TYPE_CHECKING:
     from stochastic import Law
-    from stochastic.remedies.binning import Partition
+    from stochastic.labels import Parts
 
 __all__ = ["imbalance", "law_data", "law_text"]
 
@@ -115,13 +115,14 @@ def _whole(text: str) -> Any:
 
 def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -> dict[str, Any]:
     """The loss of a group, what a workload pays, and what could be done about it."""
-    from stochastic import bounds, granularity
+    from stochastic import bounds
+    from stochastic.remedies.cooperation import shared
 
     slowdown, error = law.slowdown(), law.error
     as_given = law.zero_work == "one" and law.error.met  # what the bounds are about
     limits = bounds(law.source, law.lanes, law.tol) if as_given else None
-    shared = granularity(law.source, group=group, overhead=overhead, tol=law.tol)
-    sorted_in, places = _binned(law, bins)
+    told, sizes, _ = shared(law.source, group, overhead, tol=law.tol)
+    (binned, counts, about), places = _binned(law, bins)
     quantiles, drawn = _quantiles(law)
     return {
         "law": repr(law.source),
@@ -148,32 +149,32 @@ def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -
         "granularity": {
             "group": group,
             "overhead": overhead,
-            "items_per_group": shared["lanes"].values,
-            "loss": shared["loss"].values,
-            "cost": shared["cost"].values,
-            "best": int(shared["best_lanes"]),
+            "items_per_group": sizes["lanes"][1],
+            "loss": told["loss"][1],
+            "cost": told["cost"][1],
+            "best": int(told["best_lanes"][1]),
         },
         "binning": {
             "places": places,
-            "bins": sorted_in["bins"].values,
-            "slowdown": sorted_in["slowdown"].values,
-            "gain": sorted_in["gain"].values,
-            "enough": None if sorted_in.table.attrs["more_pay"] else int(sorted_in["enough"]),
+            "bins": counts["bins"][1],
+            "slowdown": binned["slowdown"][1],
+            "gain": binned["gain"][1],
+            "enough": None if about["more_pay"] else int(binned["enough"][1]),
         },
     }
 
 
-def _binned(law: Law, bins: int) -> tuple[Partition, int | None]:
+def _binned(law: Law, bins: int) -> tuple[Parts, int | None]:
     """The best bins; of a law with too many values, of some places where a bin may end."""
-    from stochastic import LawError, partition
+    from stochastic import LawError
+    from stochastic.remedies.binning import sorted_in
 
     try:
-        return partition(law.source, bins, lanes=law.lanes, tol=law.tol), None
+        return sorted_in(law.source, bins, law.lanes, tol=law.tol), None
     except LawError:
         if len(law.work.weights) <= _PLACES:
             raise
-        found = partition(law.source, bins, lanes=law.lanes, tol=law.tol, places=_PLACES)
-        return found, _PLACES
+        return sorted_in(law.source, bins, law.lanes, tol=law.tol, places=_PLACES), _PLACES
 
 
 def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:

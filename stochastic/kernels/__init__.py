@@ -1,3 +1,3 @@
-"""The jitted bodies: arrays in, arrays out, no checks. Each file stands alone."""
+"""The compiled bodies: arrays in, arrays out, no checks. Each file stands alone."""
 
 __all__: list[str] = []

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
 
-import numpy as np
-
-from stochastic.kernels.jit import jitted
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from stochastic.kept import compiled
 
 __all__ = ["best_for_loss", "best_for_slowdown", "pieces"]
 
 
-@jitted
+@compiled
 def best_for_slowdown(  # type: ignore[no-untyped-def]
-    values, weights, lanes, bins, places
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    values, weights, lanes, bins, places, best, begin
+) -> None:
     """The least Σ P(bin)·E[max of the bin], and where its last bin begins.
 
     ``values`` ascend and ``weights`` are above 0; only after ``places`` of them, ascending from 0
-    to all, a bin may end. Row e and column b: the first places[e] values in exactly b bins. Of the
-    bins that begin at one place the longest item follows by one positive step a value:
+    to all, a bin may end. Row e and column b of ``best`` and ``begin``: the first places[e] values
+    in exactly b bins; nothing is known yet but that no value costs 0 in no bin. Of the bins that
+    begin at one place the longest item follows by one positive step a value:
     E += P(the new value is the longest)·(value - E).
     """
     ends = len(places)
-    best = np.full((ends, bins + 1), np.inf)
-    begin = np.zeros((ends, bins + 1), np.int64)
-    best[0, 0] = 0.0
     for first in range(ends - 1):
         mass = longest = 0.0
         last = first + 1
         for r in range(places[first], places[ends - 1]):
             mass += weights[r]
-            longest -= np.expm1(lanes * np.log1p(-weights[r] / mass)) * (values[r] - longest)
+            longest -= math.expm1(lanes * math.log1p(-weights[r] / mass)) * (values[r] - longest)
             if r + 1 == places[last]:
                 for b in range(min(bins, first + 1)):
                     cost = best[first, b] + mass * longest
@@ -42,36 +35,32 @@ def best_for_slowdown(  # type: ignore[no-untyped-def]
                         best[last, b + 1] = cost
                         begin[last, b + 1] = first
                 last += 1
-    return best, begin
 
 
-@jitted
+@compiled
 def best_for_loss(  # type: ignore[no-untyped-def]
-    values, weights, lanes, bins, places, nodes, used, step
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    values, weights, lanes, bins, places, nodes, used, step, decay, room, best, begin
+) -> None:
     """As above for the least Σ P(bin)·E[lanes·max / sum of the bin].
 
     E[max / sum] is the integral of E[max·exp(-t·sum)] over t, by the trapezoidal rule in log t with
     the given ``step`` at ascending ``nodes``: the same nodes serve all bins, bins that begin at
     place e the first used[e] of them. Below the first node the integrand is E[max] itself.
+    ``decay`` holds exp(-t·value), a row a value; ``room`` is of 5, nodes.
     """
-    ends, count = len(places), len(nodes)
-    best = np.full((ends, bins + 1), np.inf)
-    begin = np.zeros((ends, bins + 1), np.int64)
-    best[0, 0] = 0.0
-    decay = np.exp(-values.reshape(-1, 1) * nodes)
-    below = nodes[0] / np.expm1(step)  # the sum of the nodes that would come before
-    transform, base, power = np.empty(count), np.empty(count), np.empty(count)
-    before, inside = np.empty(count), np.empty(count)
+    ends = len(places)
+    below = nodes[0] / math.expm1(step)  # the sum of the nodes that would come before
+    transform, base, power, before, inside = room[0], room[1], room[2], room[3], room[4]
     for first in range(ends - 1):
         mass = longest = 0.0
         n = used[first]
-        transform[:n] = before[:n] = inside[:n] = 0.0
+        for k in range(n):
+            transform[k] = before[k] = inside[k] = 0.0
         last = first + 1
         for r in range(places[first], places[ends - 1]):
             kept = (mass / (mass + weights[r])) ** lanes
             mass += weights[r]
-            longest -= np.expm1(lanes * np.log1p(-weights[r] / mass)) * (values[r] - longest)
+            longest -= math.expm1(lanes * math.log1p(-weights[r] / mass)) * (values[r] - longest)
             for k in range(n):
                 transform[k] += weights[r] * decay[r, k]
                 base[k] = transform[k] / mass
@@ -101,38 +90,34 @@ def best_for_loss(  # type: ignore[no-untyped-def]
                         best[last, b + 1] = cost
                         begin[last, b + 1] = first
                 last += 1
-    return best, begin
 
 
-@jitted
-def pieces(  # type: ignore[no-untyped-def]
-    weights, thresholds, overhead, lanes
-) -> npt.NDArray[np.float64]:
+@compiled
+def pieces(weights, thresholds, overhead, lanes, law, found) -> None:  # type: ignore[no-untyped-def]
     """Columns: E[pieces of an item], E[max of ``lanes`` pieces], E[piece]; a row a threshold.
 
     ``weights`` are of the values 0, 1, 2, ...; an item above the threshold T is cut into pieces of
-    T and a rest; each piece but its first takes ``overhead`` more.
+    T and a rest; each piece but its first takes ``overhead`` more. ``law`` is room for the longest.
     """
-    found = np.zeros((len(thresholds), 3))
     high = len(weights) - 1
-    law = np.empty(high + overhead + 1)
     for which in range(len(thresholds)):
         most = thresholds[which]
         top = min(most, high) + overhead
-        law[: top + 1] = 0.0
-        law[: min(most, high) + 1] = weights[: min(most, high) + 1]
+        for w in range(top + 1):
+            law[w] = weights[w] if w <= min(most, high) else 0.0
         for w in range(most + 1, high + 1):
             full = (w - 1) // most
             law[most] += weights[w]
             law[most + overhead] += (full - 1) * weights[w]
             law[w - full * most + overhead] += weights[w]
-        count = law[: top + 1].sum()
+        count = 0.0
+        for w in range(top + 1):
+            count += law[w]
         tail = longest = mean = 0.0
         for a in range(top, 0, -1):
             tail += law[a] / count
             mean += tail
-            longest -= np.expm1(lanes * np.log1p(-min(tail, 1.0)))
+            longest -= math.expm1(lanes * math.log1p(-min(tail, 1.0)))
         found[which, 0] = count
         found[which, 1] = longest
         found[which, 2] = mean
-    return found

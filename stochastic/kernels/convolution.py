@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stochastic.kernels.jit import jitted
+from stochastic.kept import compiled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,7 +17,7 @@ _BLOCK = 64
 _PART = 256
 
 
-@jitted
+@compiled
 def _grow(sums: npt.NDArray[np.float64], orders: int, place: int, weight: float, last: int) -> None:
     """One more value, of that weight, to sums of 1 ... ``orders`` items; ``last`` is its place.
 
@@ -36,7 +36,7 @@ def _grow(sums: npt.NDArray[np.float64], orders: int, place: int, weight: float,
                 sums[order, shift + s] += factor * sums[rest, s]
 
 
-@jitted(fastmath={"contract", "reassoc"})
+@compiled(fastmath={"contract", "reassoc"})
 def _overlap(
     sums: npt.NDArray[np.float64],
     below: npt.NDArray[np.float64],
@@ -52,7 +52,7 @@ def _overlap(
     return total
 
 
-@jitted
+@compiled
 def between(
     places: npt.NDArray[np.int64],
     weights: npt.NDArray[np.float64],
@@ -109,7 +109,7 @@ def between(
     return found
 
 
-@jitted
+@compiled
 def of_two(
     places: npt.NDArray[np.int64],
     weights: npt.NDArray[np.float64],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from stochastic.kernels.jit import jitted
+from stochastic.kept import compiled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +24,7 @@ _LEAP = 16  # steps in frequency after which a power of a root of unity takes on
 _FRESH = 1024  # ... and after which it is computed anew
 
 
-@jitted(fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def transforms(
     frequencies: npt.NDArray[np.int64],
     period: int,
@@ -136,7 +136,7 @@ def transforms(
     return size
 
 
-@jitted(fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def probabilities(
     sums: npt.NDArray[np.int64],
     end: int,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stochastic.kernels.jit import jitted
+from stochastic.kept import compiled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["farey", "gather", "losses", "places"]
 
 
-@jitted
+@compiled
 def farey(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Numerators and denominators of the Farey fractions from 0 up to below 1, ascending."""
     totient = np.arange(order + 1)
@@ -37,7 +37,7 @@ def farey(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     return above, below
 
 
-@jitted
+@compiled
 def places(
     above: npt.NDArray[np.int32], below: npt.NDArray[np.int32], order: int, least: int
 ) -> npt.NDArray[np.int32]:
@@ -51,7 +51,7 @@ def places(
     return found
 
 
-@jitted
+@compiled
 def gather(
     values: npt.NDArray[np.int64],
     first: npt.NDArray[np.int64],
@@ -89,7 +89,7 @@ def gather(
     return found
 
 
-@jitted
+@compiled
 def losses(
     ratios: npt.NDArray[np.float64],
     above: npt.NDArray[np.int32],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from stochastic.kernels.jit import jitted
+from stochastic.kept import compiled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +20,7 @@ __all__ = ["raw"]
 _REST = 1e-18  # what may be left out on either side, relative to the result
 
 
-@jitted(fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def raw(
     columns: npt.NDArray[np.float64],
     rows: npt.NDArray[np.float64],

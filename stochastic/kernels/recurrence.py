@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stochastic.kernels.jit import jitted
+from stochastic.kept import compiled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +16,7 @@ _SPLIT = 134217729.0  # 2**27 + 1: halves of 26 digits, whose products are exact
 _TINY = 1e-307  # relative to the start; below it the second half would be denormal
 
 
-@jitted
+@compiled
 def walk(
     first: int,
     last: int,

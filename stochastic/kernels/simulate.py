@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stochastic.kernels.jit import jitted
+from stochastic.kept import compiled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,7 +18,7 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
-@jitted
+@compiled
 def alias_table(weights: npt.NDArray[np.float64], bits: int) -> npt.NDArray[np.uint64]:
     """Walker's table of 2**bits columns: threshold of 64 bits and alias, two numbers a column."""
     size = 1 << bits
@@ -52,7 +52,7 @@ def alias_table(weights: npt.NDArray[np.float64], bits: int) -> npt.NDArray[np.u
     return table
 
 
-@jitted(inline="always")
+@compiled(inline="always")
 def _group(  # type: ignore[no-untyped-def]
     group, lanes, low, table, keep, shift, key
 ):
@@ -77,20 +77,20 @@ def _group(  # type: ignore[no-untyped-def]
     return longest + low, total + low * lanes
 
 
-@jitted
+@compiled
 def losses(  # type: ignore[no-untyped-def]
     first, count, lanes, low, table, bits, key, idle
 ) -> npt.NDArray[np.float64]:
     """Losses of groups first, ..., first + count - 1; ``idle`` of one without work."""
-    keep, shift = np.uint64(bits), np.uint64(64 - bits)
+    keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     found = np.empty(count)
     for i in range(count):
-        longest, total = _group(first + i, lanes, low, table, keep, shift, key)
+        longest, total = _group(first + i, lanes, low, table, keep, shift, seed)
         found[i] = lanes * longest / total if total else idle
     return found
 
 
-@jitted
+@compiled
 def tally(  # type: ignore[no-untyped-def]
     first, last, block, groups, lanes, low, table, bits, key, idle, centres, scale, seen, sums
 ) -> None:
@@ -101,7 +101,7 @@ def tally(  # type: ignore[no-untyped-def]
     of loss - centre, then max - centre, sum - centre and their second moments. A group without
     work has the loss ``idle``; where that is NaN, it counts for max and sum alone.
     """
-    keep, shift = np.uint64(bits), np.uint64(64 - bits)
+    keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     middle = len(seen) // 2
     bit_view = np.empty(1, np.float64)
     as_integer = bit_view.view(np.int64)
@@ -109,7 +109,7 @@ def tally(  # type: ignore[no-untyped-def]
     for which in range(first, last):
         c = x1 = x2 = x3 = x4 = m1 = s1 = mm = ms = ss = 0.0
         for group in range(which * block, min((which + 1) * block, groups)):
-            longest, total = _group(group, lanes, low, table, keep, shift, key)
+            longest, total = _group(group, lanes, low, table, keep, shift, seed)
             m, s = longest - centres[1], total - centres[2]
             m1 += m
             s1 += s

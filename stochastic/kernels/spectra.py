@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.kernels.jit import jitted
+from stochastic.kept import compiled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,13 +17,13 @@ _TILE = 256
 _FUSED: dict[str, Any] = {"fastmath": {"contract"}}
 
 
-@jitted(**_FUSED)
+@compiled(**_FUSED)
 def _square(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> None:
     for k in range(_TILE):
         a[k], b[k] = (a[k] - b[k]) * (a[k] + b[k]), 2.0 * a[k] * b[k]
 
 
-@jitted(**_FUSED)
+@compiled(**_FUSED)
 def _multiply(
     a: npt.NDArray[np.float64],
     b: npt.NDArray[np.float64],
@@ -34,7 +34,7 @@ def _multiply(
         a[k], b[k] = a[k] * c[k] - b[k] * d[k], a[k] * d[k] + b[k] * c[k]
 
 
-@jitted
+@compiled
 def _power(
     real: npt.NDArray[np.float64],
     imaginary: npt.NDArray[np.float64],
@@ -54,7 +54,7 @@ def _power(
             _square(c, d)
 
 
-@jitted(**_FUSED)
+@compiled(**_FUSED)
 def spectra(
     values: npt.NDArray[np.int64],
     weights: npt.NDArray[np.float64],

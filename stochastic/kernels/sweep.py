@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.kernels.jit import jitted
+from stochastic.kept import compiled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,19 +36,19 @@ def starts(lanes: int, top: int) -> npt.NDArray[np.int64]:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
 
-@jitted
+@compiled
 def _clear(to: npt.NDArray[np.float64]) -> None:
     for u in range(len(to)):
         to[u] = 0.0
 
 
-@jitted
+@compiled
 def _copy(of: npt.NDArray[np.float64], to: npt.NDArray[np.float64]) -> None:
     for u in range(len(to)):
         to[u] = of[u]
 
 
-@jitted(**_FUSED)
+@compiled(**_FUSED)
 def _within(tile: npt.NDArray[np.float64], t: npt.NDArray[np.float64], i: int) -> None:
     """Rows i .. i + 3 take up those of them that are above."""
     y = tile[i * TILE : (i + 4) * TILE]
@@ -60,7 +60,7 @@ def _within(tile: npt.NDArray[np.float64], t: npt.NDArray[np.float64], i: int) -
         y[3 * TILE + u] += t3 * x0 + t2 * x1 + t1 * x2
 
 
-@jitted(**_FUSED)
+@compiled(**_FUSED)
 def _between(tile: npt.NDArray[np.float64], t: npt.NDArray[np.float64], i: int, j: int) -> None:
     """Rows i .. i + 3 take up rows j .. j + 3, all above them."""
     y, x = tile[i * TILE : (i + 4) * TILE], tile[j * TILE : (j + 4) * TILE]
@@ -74,7 +74,7 @@ def _between(tile: npt.NDArray[np.float64], t: npt.NDArray[np.float64], i: int, 
         y[3 * TILE + u] += t6 * x0 + t5 * x1 + t4 * x2 + t3 * x3
 
 
-@jitted(**_FUSED)
+@compiled(**_FUSED)
 def _last(
     tile: npt.NDArray[np.float64],
     t: npt.NDArray[np.float64],
@@ -91,7 +91,7 @@ def _last(
             atoms[u] += t0 * x[u] + t1 * x[TILE + u] + t2 * x[2 * TILE + u] + t3 * x[3 * TILE + u]
 
 
-@jitted(**_FUSED)
+@compiled(**_FUSED)
 def sweep(
     values: npt.NDArray[np.int64],
     weights: npt.NDArray[np.float64],

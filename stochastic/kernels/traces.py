@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stochastic.kernels.jit import jitted
+from stochastic.kept import compiled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,7 +18,7 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 
-@jitted
+@compiled
 def subset_longest(values, counts, size):  # type: ignore[no-untyped-def]
     """E[max] of ``size`` items drawn without replacement; ``values`` ascend.
 
@@ -43,7 +43,7 @@ def subset_longest(values, counts, size):  # type: ignore[no-untyped-def]
     return longest
 
 
-@jitted
+@compiled
 def subset_ratio(  # type: ignore[no-untyped-def]
     values, counts, size, nodes
 ) -> npt.NDArray[np.float64]:
@@ -97,7 +97,7 @@ def subset_ratio(  # type: ignore[no-untyped-def]
     return found
 
 
-@jitted
+@compiled
 def subset_sample(  # type: ignore[no-untyped-def]
     items, size, lanes, groups, key
 ) -> tuple[float, float]:
@@ -106,7 +106,7 @@ def subset_sample(  # type: ignore[no-untyped-def]
     Each shuffles the first ``size`` places of ``items`` anew, which from any order gives a draw
     without replacement. A group without work has X = 1.
     """
-    state = key
+    state = np.uint64(key)
     once = twice = 0.0
     for _ in range(groups):
         longest = total = np.int64(0)

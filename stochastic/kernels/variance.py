@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from stochastic.kernels.jit import jitted
+from stochastic.kept import compiled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,7 @@ _TINY = 1e-280
 CHUNK = 256
 
 
-@jitted(fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def about(
     columns: npt.NDArray[np.float64],
     rows: npt.NDArray[np.float64],

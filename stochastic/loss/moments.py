@@ -202,7 +202,8 @@ def _cells(weights: npt.NDArray[np.float64]) -> _Cells:
         return _Cells(values, np.zeros(1), values, weights[used])
     values = step * np.arange(count, dtype=np.float64)
     rows = min(1 << round(math.log2(count) / 2), _ROWS)
-    return _Cells(values[::rows], values[:rows], values, np.ascontiguousarray(weights[::step]))
+    columns, some = (np.ascontiguousarray(part) for part in (values[::rows], weights[::step]))
+    return _Cells(columns, values[:rows], values, some)
 
 
 def _divided_difference(

@@ -11,7 +11,7 @@ import numpy as np
 
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
-from stochastic.labels import labelled, named
+from stochastic.labels import Parts, labelled, named
 from stochastic.loss.longest import order_statistics
 from stochastic.remedies.means import REACH, STEP, finite, log_nodes, mean_loss
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from stochastic.work.pmf import Pmf
 
-__all__ = ["Partition", "partition"]
+__all__ = ["Partition", "partition", "sorted_in"]
 
 #: Pairs of (place where a bin may begin, later value) that are looked at: some seconds.
 _MOST = {"slowdown": 2e8, "loss": 2e7}
@@ -132,6 +132,21 @@ def partition(
     >>> found.edges(2), round(float(found["gain"][1]), 3)
     (((1, 2), (3, 4)), 1.333)
     """
+    parts = sorted_in(pmf, bins, lanes, objective=objective, worth=worth, places=places, tol=tol)
+    return Partition(table=labelled(*parts), source=pmf)
+
+
+def sorted_in(
+    pmf: Pmf,
+    bins: int,
+    lanes: int,
+    *,
+    objective: str = "slowdown",
+    worth: float = 0.01,
+    places: int | None = None,
+    tol: float = 1e-9,
+) -> Parts:
+    """What :func:`partition` tells, before it is labelled."""
     bins = whole("bins", bins, least=1, example=8)
     lanes = whole("lanes", lanes, least=1, example=32)
     choice("objective", objective, tuple(_MOST))
@@ -192,7 +207,7 @@ def partition(
         "missing": work.missing,
         "source": "Swatman et al., MASCOTS 2022, section III-B",
     }
-    return Partition(table=labelled(variables, coords, attrs), source=pmf)
+    return variables, coords, attrs
 
 
 def _ends(
@@ -233,15 +248,19 @@ def _best(
     from stochastic.kernels.binning import best_for_loss, best_for_slowdown
 
     real = values.astype(np.float64)
-    found: tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
+    best = np.full((len(ends), bins + 1), np.inf)
+    begin = np.zeros((len(ends), bins + 1), dtype=np.int64)
+    best[0, 0] = 0.0
     if objective == "slowdown" or len(values) == 1:
-        found = best_for_slowdown(real, weights, lanes, bins, ends)
-        return found
+        best_for_slowdown(real, weights, lanes, bins, ends, best, begin)
+        return best, begin
     nodes = log_nodes(real[real > 0][0], real[-1], lanes)
     starts = real[ends[:-1]]
     with np.errstate(divide="ignore"):
         beyond = (REACH + np.log(real[-1] / starts)) / (lanes * starts)
     used = np.where(starts > 0, np.searchsorted(nodes, beyond) + 1, len(nodes))
     used = np.minimum(used, len(nodes))
-    found = best_for_loss(real, weights, lanes, bins, ends, nodes, used, STEP)
-    return found
+    decay = np.exp(-real.reshape(-1, 1) * nodes)
+    room = np.empty((5, len(nodes)))
+    best_for_loss(real, weights, lanes, bins, ends, nodes, used, STEP, decay, room, best, begin)
+    return best, begin

@@ -10,7 +10,7 @@ import numpy as np
 
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
-from stochastic.labels import labelled, named
+from stochastic.labels import Parts, labelled, named
 from stochastic.remedies.means import finite, mean_loss, slowdown
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from stochastic.work.pmf import Pmf
 
-__all__ = ["granularity"]
+__all__ = ["granularity", "shared"]
 
 Overhead = float | Callable[[int], float] | Mapping[int, float] | Sequence[float]
 
@@ -77,6 +77,13 @@ def granularity(
     >>> found["lanes"].values.tolist(), int(found["best_lanes"])
     ([1, 2, 4, 8, 16, 32], 16)
     """
+    return labelled(*shared(pmf, group, overhead, objective=objective, tol=tol))
+
+
+def shared(
+    pmf: Pmf, group: int, overhead: Overhead, *, objective: str = "loss", tol: float = 1e-9
+) -> Parts:
+    """What :func:`granularity` tells, before it is labelled."""
     group = whole("group", group, least=1, example=32)
     choice("objective", objective, ("loss", "slowdown"))
     work = finite(pmf, group, tol)
@@ -107,7 +114,7 @@ def granularity(
         "missing": work.missing,
         "source": "Swatman et al., MASCOTS 2022, sections II-B and III-B",
     }
-    return labelled(variables, coords, attrs)
+    return variables, coords, attrs
 
 
 def _factors(overhead: Any, each: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

@@ -125,7 +125,9 @@ def split(
             "count the work in larger units"
         )
     weights = np.concatenate([np.zeros(work.low), work.weights])
-    count, longest, mean = pieces(weights, looked, overhead, lanes).T
+    found = np.zeros((len(looked), 3))
+    pieces(weights, looked, overhead, lanes, np.empty(high + overhead + 1), found)
+    count, longest, mean = found.T
     items = order_statistics(work.low, work.weights, lanes)
     each = items.mean
     total = count * longest / each if each else np.ones(len(looked))
