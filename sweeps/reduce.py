@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["beaten_by", "extremes", "front", "ranges", "smallest"]
+from stochastic.kept import compiled
+
+__all__ = ["beaten_by", "extremes", "front", "ranges", "ready", "smallest"]
 
 #: Strong points that others are held against first; points among which they are looked for.
 _ARCHIVE, _SAMPLE = 32, 1 << 12
+#: The bits of the largest whole number, of the least, and of infinity.
+_TOP, _BOTTOM = np.int64(0x7FFFFFFFFFFFFFFF), np.int64(-0x8000000000000000)
+_INFINITE = np.int64(0x7FF0000000000000)
 
 
 def smallest(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
@@ -35,9 +40,6 @@ def smallest(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     return found[values[found] < np.inf].astype(np.int64)
 
 
-_kernels: dict[str, Any] = {}
-
-
 def beaten_by(
     values: NDArray[np.float64], strong: NDArray[np.float64], places: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -46,27 +48,14 @@ def beaten_by(
     ``places`` are the indices of the strong points, below 0 where they come before all; of equal
     points that with the lowest index stands for all. Strong points must be finite.
     """
-    if "survivors" not in _kernels:
-        import numba
-
-        real, whole = numba.float64, numba.int64
-        _kernels["survivors"] = numba.njit(
-            whole(real[:, ::1], real[:, ::1], whole[::1], whole[::1]),
-            nogil=True,
-            error_model="numpy",
-        )(_survivors)
     kept = np.empty(values.shape[1], dtype=np.int64)
     strong, places = np.ascontiguousarray(strong), places.astype(np.int64)
-    count = _kernels["survivors"](np.ascontiguousarray(values), strong, places, kept)
+    count = _survivors(np.ascontiguousarray(values), strong, places, kept)
     return kept[:count]
 
 
-def _survivors(
-    values: NDArray[np.float64],
-    strong: NDArray[np.float64],
-    places: NDArray[np.int64],
-    kept: NDArray[np.int64],
-) -> int:
+@compiled
+def _survivors(values: Any, strong: Any, places: Any, kept: Any) -> Any:
     count = 0
     objectives, points = values.shape
     for i in range(points):
@@ -89,28 +78,7 @@ def _survivors(
     return count
 
 
-def extremes() -> Any:
-    """The compiled keeper of the smallest and largest values, fed piece by piece.
-
-    It takes values, which of them are allowed (all where none is said), the place of the first,
-    then the smallest so far with their places and the largest so far, signs turned, with theirs:
-    ascending, infinite where there are fewer; at last what :func:`ranges` found in the same values,
-    by which most are not looked at. It gives the number of finite values that are allowed.
-    """
-    if "extremes" not in _kernels:
-        import numba
-
-        real, whole, truth = numba.float64[::1], numba.int64, numba.boolean[::1]
-        inner = numba.njit(nogil=True, error_model="numpy")(_keep)
-        _kernels["keep"] = inner
-        ends = (real, whole[::1], real, whole[::1])
-        zones = (whole[::1], whole[::1], whole[::1], truth)
-        _kernels["extremes"] = numba.njit(
-            whole(real, truth, whole, *ends, *zones), nogil=True, error_model="numpy"
-        )(_extremes(inner))
-    return _kernels["extremes"]
-
-
+@compiled
 def _keep(best: Any, places: Any, value: Any, place: Any) -> None:
     slot = best.size - 1
     while slot > 0 and value < best[slot - 1]:  # what is equal came before
@@ -121,95 +89,99 @@ def _keep(best: Any, places: Any, value: Any, place: Any) -> None:
     places[slot] = place
 
 
-def _extremes(keep: Any) -> Any:
+@compiled
+def _zone(starts: Any, place: Any) -> Any:
+    """The last zone that begins at a place or before."""
+    first, end = 0, starts.size
+    while first < end:
+        middle = (first + end) // 2
+        if starts[middle] <= place:
+            first = middle + 1
+        else:
+            end = middle
+    return first - 1
+
+
+@compiled
+def extremes(
+    values: Any,
+    allowed: Any,
+    origin: Any,
+    low: Any,
+    low_at: Any,
+    high: Any,
+    high_at: Any,
+    starts: Any,
+    least: Any,
+    most: Any,
+    undefined: Any,
+) -> Any:
+    """Keep the smallest and largest values, piece by piece; the number of finite ones allowed.
+
+    After the values come which of them are allowed (all where none is said), the place of the
+    first, then the smallest so far with their places and the largest so far, signs turned, with
+    theirs: ascending, infinite where there are fewer; at last what :func:`ranges` found in the same
+    values, by which most are not looked at.
+    """
     infinity, block = np.inf, 1024
-    top, bottom = np.int64(0x7FFFFFFFFFFFFFFF), np.int64(-0x8000000000000000)
-    limit = np.int64(0x7FF0000000000000)
-
-    def kernel(
-        values: Any,
-        allowed: Any,
-        origin: Any,
-        low: Any,
-        low_at: Any,
-        high: Any,
-        high_at: Any,
-        starts: Any,
-        least: Any,
-        most: Any,
-        undefined: Any,
-    ) -> int:
-        total = 0
-        last = low.size - 1
-        smallest, largest = low.view(np.int64), high.view(np.int64)
-        every = np.ones(block, dtype=np.bool_)
-        zone = np.searchsorted(starts, origin, "right") - 1
-        place = 0
-        while place < values.size:
-            end = min(values.size, starts[zone + 1] - origin)
-            small, large = smallest[last], largest[last] ^ bottom
-            small, large = small ^ ((small >> 63) & top), large ^ ((large >> 63) & top)
-            if (
-                not undefined[zone]
-                and ~limit < least[zone]
-                and most[zone] < limit
-                and small <= least[zone]
-                and most[zone] <= large
-            ):  # all are finite, and none is among the extremes
-                total += end - place
-                for j in range(place, min(end, allowed.size)):
-                    total -= 0 if allowed[j] else 1
-                place, zone = end, zone + 1
-                continue
-            for start in range(place, end, block):
-                part = values[start : min(start + block, end)]
-                open_to = allowed[start : start + part.size] if allowed.size else every
-                below, above = low[last], -high[last]
-                hits = 0
-                for j in range(part.size):  # whole numbers are summed several at a time
-                    value = part[j]
-                    counts = (value > -infinity) & (value < infinity) & open_to[j]
-                    total += 1 if counts else 0
-                    hits += 1 if counts & ((value < below) | (value > above)) else 0
-                if hits:
-                    for j in range(part.size):
-                        value = part[j]
-                        if (value > -infinity) & (value < infinity) & open_to[j]:
-                            if value < low[last]:
-                                keep(low, low_at, value, origin + start + j)
-                            if -value < high[last]:
-                                keep(high, high_at, -value, origin + start + j)
+    top, bottom = _TOP, _BOTTOM
+    limit = _INFINITE
+    total = 0
+    last = low.size - 1
+    smallest, largest = low.view(np.int64), high.view(np.int64)
+    every = np.full(block, True)
+    zone = _zone(starts, origin)
+    place = 0
+    while place < values.size:
+        end = min(values.size, starts[zone + 1] - origin)
+        small, large = smallest[last], largest[last] ^ bottom
+        small, large = small ^ ((small >> 63) & top), large ^ ((large >> 63) & top)
+        if (
+            not undefined[zone]
+            and ~limit < least[zone]
+            and most[zone] < limit
+            and small <= least[zone]
+            and most[zone] <= large
+        ):  # all are finite, and none is among the extremes
+            total += end - place
+            for j in range(place, min(end, allowed.size)):
+                total -= 0 if allowed[j] else 1
             place, zone = end, zone + 1
-        return total
+            continue
+        for start in range(place, end, block):
+            part = values[start : min(start + block, end)]
+            open_to = allowed[start : start + part.size] if allowed.size else every
+            below, above = low[last], -high[last]
+            hits = 0
+            for j in range(part.size):  # whole numbers are summed several at a time
+                value = part[j]
+                counts = (value > -infinity) & (value < infinity) & open_to[j]
+                total += 1 if counts else 0
+                hits += 1 if counts & ((value < below) | (value > above)) else 0
+            if hits:
+                for j in range(part.size):
+                    value = part[j]
+                    if (value > -infinity) & (value < infinity) & open_to[j]:
+                        if value < low[last]:
+                            _keep(low, low_at, value, origin + start + j)
+                        if -value < high[last]:
+                            _keep(high, high_at, -value, origin + start + j)
+        place, zone = end, zone + 1
+    return total
 
-    return kernel
 
+@compiled
+def ranges(
+    bits: Any, allowed: Any, origin: Any, starts: Any, low: Any, high: Any, undefined: Any
+) -> Any:
+    """Keep the least and largest values of zones, piece by piece.
 
-def ranges() -> Any:
-    """The compiled keeper of the least and largest values of zones, fed piece by piece.
-
-    It takes the bits of values, which of them are allowed (all where none is said), the place of
-    the first, where each zone begins, then the least and largest so far, as whole numbers in the
+    After the bits of the values come which of them are allowed (all where none is said), the place
+    of the first, where each zone begins, then the least and largest so far, as whole numbers in the
     order of the values, and where a value is NaN.
     """
-    if "ranges" not in _kernels:
-        import numba
-
-        whole, truth = numba.int64, numba.boolean[::1]
-        _kernels["ranges"] = numba.njit(
-            numba.void(whole[::1], truth, whole, whole[::1], whole[::1], whole[::1], truth),
-            nogil=True,
-            error_model="numpy",
-        )(_ranges)
-    return _kernels["ranges"]
-
-
-def _ranges(
-    bits: Any, allowed: Any, origin: Any, starts: Any, low: Any, high: Any, undefined: Any
-) -> None:
-    top, bottom = np.int64(0x7FFFFFFFFFFFFFFF), np.int64(-0x8000000000000000)
-    infinity = np.int64(0x7FF0000000000000)
-    zone = np.searchsorted(starts, origin, "right") - 1
+    top, bottom, infinity = _TOP, _BOTTOM, _INFINITE
+    zone = _zone(starts, origin)
     place = 0
     while place < bits.size:
         end = min(bits.size, starts[zone + 1] - origin)
@@ -234,6 +206,14 @@ def _ranges(
         low[zone], high[zone] = min(low[zone], least), max(high[zone], most)
         undefined[zone] |= holes > 0
         place, zone = end, zone + 1
+
+
+def ready() -> None:
+    """Compile what every chunk is fed to, or find it compiled."""
+    real, whole, truth = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
+    zones = (whole, whole, whole, truth)
+    extremes.prepare(real, truth, 0, real, whole, real, whole, *zones)
+    ranges.prepare(whole, truth, 0, *zones)
 
 
 def _strong(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:

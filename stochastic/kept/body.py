@@ -114,7 +114,7 @@ class Body:
         try:
             data = built(self, args)
             ready = loaded(data, kinds)
-        except (UnfitError, AttributeError, ImportError, TypeError, OSError):
+        except (UnfitError, AttributeError, ImportError, RuntimeError, TypeError, OSError):
             # not to be called without Numba, or by another version of it than those known
             return dispatcher(self, wrapped=True)  # type: ignore[no-any-return]
         save(key, data)

@@ -111,8 +111,25 @@ def built(body: Body, args: tuple[Any, ...]) -> bytes:
     for name in needed:
         if name.startswith(("Py", "_Py", "NRT", "numba")) or not hasattr(library, name):
             raise UnfitError(f"{body.__name__} calls {name}")
+    symbol = f"kept_{body.__name__}"
+    function = module.get_function(result.fndesc.llvm_func_name)
+    module.link_in(llvm.parse_assembly(_entry(symbol, function)))
     code = result.library.codegen._tm.emit_object(module)
-    return packed(result.fndesc.llvm_func_name, returned, needed, code)
+    return packed(symbol, returned, needed, code)
+
+
+def _entry(symbol: str, function: Any) -> str:
+    """The way in from Python: arguments in words, which Numba's convention has each by itself."""
+    forms = [str(argument.type) for argument in function.arguments]
+    lines = [f'declare i32 @"{function.name}"({", ".join(forms)})']
+    lines += [f"define i32 @{symbol}(ptr %result, ptr %words) {{", "%error = alloca ptr"]
+    passed = ["ptr %result", "ptr %error"]
+    for k, form in enumerate(forms[2:]):
+        lines += [f"%p{k} = getelementptr i64, ptr %words, i64 {k}"]
+        lines += [f"%a{k} = load {form}, ptr %p{k}"]
+        passed.append(f"{form} %a{k}")
+    lines += [f'%status = call i32 @"{function.name}"({", ".join(passed)})', "ret i32 %status", "}"]
+    return "\n".join(lines)
 
 
 def _type(value: Any) -> Any:

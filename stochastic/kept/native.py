@@ -1,15 +1,16 @@
-"""Machine code that is called without Numba: what Numba's convention passes, by ctypes.
+"""Machine code that is called without Numba: what it takes, as words of 64 bits, by ctypes.
 
-Numba's functions take where to put what they return, where to put an error, and their arguments,
-arrays and tuples in pieces; they return 0 where all went well. Arguments have *kinds*, which are
-what the code was compiled for: ``"i"``, ``"f"``, ``"b"``, a tuple of kinds after the name of its
-class, or the type of the items of an array, its dimensions, and whether it lies in C order.
+A function takes where to put what it returns, and its arguments, arrays and tuples in pieces, a
+word each; it returns 0 where all went well. Arguments have *kinds*, which are what the code was
+compiled for: ``"i"``, ``"f"``, ``"b"``, a tuple of kinds after the name of its class, or the type
+of the items of an array, its dimensions, and whether it lies in C order.
 """
 
 from __future__ import annotations
 
 import ctypes
 import json
+import struct
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -54,19 +55,20 @@ def _is_tuple(kind: Any) -> bool:
     return isinstance(kind, tuple) and isinstance(kind[0], str)
 
 
-def _pieces(kind: Any) -> list[Any]:
-    """The C types in which an argument is passed."""
+def _words(kind: Any) -> str:
+    """The words in which an argument is passed, as :mod:`struct` names them."""
     if isinstance(kind, str):
-        return [_SCALARS[kind]]
+        return "d" if kind == "f" else "q"
     if _is_tuple(kind):
-        return [piece for part in kind[1:] for piece in _pieces(part)]
-    return [_POINTER, _POINTER, _LONG, _LONG, _POINTER] + [_LONG] * (2 * kind[1])
+        return "".join(map(_words, kind[1:]))
+    dimensions: int = kind[1]
+    return "q" * (5 + 2 * dimensions)
 
 
 def _put(value: Any, into: list[Any]) -> None:
     """Pass an argument in pieces."""
     if isinstance(value, np.ndarray):
-        into += (None, None, value.size, value.itemsize, value.ctypes.data)
+        into += (0, 0, value.size, value.itemsize, value.ctypes.data)
         into += value.shape
         into += value.strides
     elif isinstance(value, tuple):
@@ -96,18 +98,18 @@ def loaded(data: bytes, kinds: Sequence[Any]) -> Callable[..., Any]:
     if not all(hasattr(library, name) for name in needed):
         raise UnfitError(f"{symbol} needs {', '.join(needed)}")
     address = _linked(data[4 + size :], symbol)
-    pieces = [piece for kind in kinds for piece in _pieces(kind)]
-    call = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, _POINTER, *pieces)(address)
+    words = struct.Struct("".join(map(_words, kinds))).pack
+    call = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, ctypes.c_char_p)(address)
     room, unpacked = _returned(returned)
-    reference, error_at = ctypes.byref, ctypes.c_void_p * 1
+    reference = ctypes.byref
 
     def function(*args: Any) -> Any:
         into: list[Any] = []
         for value in args:
             _put(value, into)
         result = room()
-        if call(reference(result), reference(error_at()), *into):
-            raise MemoryError(f"no memory for {symbol.split('__')[-1][:40]}")
+        if call(reference(result), words(*into)):
+            raise MemoryError(f"no memory for {symbol}")
         return unpacked(result.value)
 
     return function

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from sweeps.failing import Failure, failures_in, reason_of
 from sweeps.progress import Tally
-from sweeps.reduce import extremes
+from sweeps.reduce import ready as ready_to_reduce
 from sweeps.run import workers
 from sweeps.store.failures import forget, note, noted
 from sweeps.store.layout import Layout, Part, Tile
@@ -229,4 +229,4 @@ def _compile(job: Job, tiles: Sequence[Tile]) -> None:
             ready = source.ready(tile)
             if ready is not None:
                 job.tally.compile(ready.nest)
-                job.tally.clock(extremes)
+                job.tally.clock(ready_to_reduce)

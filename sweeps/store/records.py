@@ -99,7 +99,7 @@ class Summary:
         elif self.compiled:
             (low, low_at), (high, high_at) = self.best
             marked = _ALL if allowed is None else allowed
-            self.count += extremes()(values, marked, origin, low, low_at, high, high_at, *zones)
+            self.count += extremes(values, marked, origin, low, low_at, high, high_at, *zones)
         else:
             counts = np.isfinite(values)
             if allowed is not None:

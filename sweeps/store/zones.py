@@ -167,7 +167,7 @@ class Ranges:
         starts = self.cut.starts
         if self.compiled:
             marked = _ALL if allowed is None else allowed
-            ranges()(values.view(np.int64), marked, origin, *self.held)
+            ranges(values.view(np.int64), marked, origin, *self.held)
             return
         first, last = np.searchsorted(starts, [origin, origin + values.size - 1], "right") - 1
         at = np.maximum(starts[first : last + 1] - origin, 0)

@@ -11,68 +11,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba.extending import intrinsic
+
+from stochastic.kept import Later, compiled
 
 __all__ = ["gather", "least", "outside", "tally"]
 
 _SOME, _ALL = 1, 2
 #: Most values of a short row; values of a line of the cache.
 _SHORT, _LINE = 64, 8
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
-_REAL, _WHOLE = numba.float64, numba.int64
 #: Numbers of goals, all of one type.
 _GOALS = (np.int64(0), np.int64(1), np.int64(2))
-_COLUMNS = (_WHOLE[:, ::1], _WHOLE[:, ::1], _WHOLE[::1], _REAL[::1], _REAL[::1], _WHOLE)
 
 
-def _kept(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile, or load what was compiled before, if it can be kept beside the source."""
-
-    def compiled(function: Callable[..., Any]) -> Any:
-        try:
-            return numba.njit(signature, cache=True, **_OPTIONS)(function)
-        except RuntimeError:  # no folder can be written
-            return numba.njit(signature, **_OPTIONS)(function)
-
-    return compiled
+_inline: Callable[[Callable[..., Any]], Any] = compiled(forceinline=True)
+_values: Any = Later("sweeps.stored.memory", "values")
+_fetch: Any = Later("sweeps.stored.memory", "fetch")
 
 
-_inline: Callable[[Callable[..., Any]], Any] = numba.njit(forceinline=True, **_OPTIONS)
-_called: Callable[[Callable[..., Any]], Any] = numba.njit(**_OPTIONS)
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _pointer(context: Any, address: Any) -> Any:
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
-
-    return numba.types.CPointer(_REAL)(_WHOLE), build
-
-
-@_inline
-def _values(address: Any, offset: Any, count: Any) -> Any:
-    """The values at an address."""
-    return numba.carray(_pointer(address + 8 * offset), count)
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _fetch(context: Any, address: Any) -> Any:
-    """Have the memory at an address brought near; nothing waits for it."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
-        form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        call = builder.module.declare_intrinsic("llvm.prefetch", [byte], form)
-        builder.call(call, [builder.inttoptr(args[0], byte), *map(number, (0, 2, 1))])
-        return context.get_dummy_value()
-
-    return numba.void(_WHOLE), build
-
-
-@_called
+@compiled
 def _passing(
     first: Any,
     addresses: Any,
@@ -100,7 +57,7 @@ def _passing(
     return count
 
 
-@_called
+@compiled
 def _alike(first: Any, offsets: Any, steps: Any) -> bool:
     """Whether the same points of each row of a block count."""
     for k in range(first, steps.size):
@@ -110,7 +67,7 @@ def _alike(first: Any, offsets: Any, steps: Any) -> bool:
     return True
 
 
-@_called
+@compiled
 def _near(addresses: Any, offsets: Any, steps: Any, run: Any, block: Any, rows: Any) -> None:
     """Have what short rows hold brought near: they lie apart, so that nothing foresees them."""
     if run > _SHORT:
@@ -145,7 +102,7 @@ def _slot(value: Any, begin: Any, end: Any, scale: Any, slots: Any) -> Any:
     return int(min(max((value - begin) * scale, 0.0), slots - 1))
 
 
-@_called
+@compiled
 def _state(first: Any, addresses: Any, steps: Any, block: Any) -> int:
     """Whether all points of the rows that pass count, or some."""
     for k in range(first, addresses.shape[0]):
@@ -154,7 +111,7 @@ def _state(first: Any, addresses: Any, steps: Any, block: Any) -> int:
     return _ALL
 
 
-@_called
+@compiled
 def _marked(
     first: Any,
     addresses: Any,
@@ -198,12 +155,7 @@ def _marked(
     return count
 
 
-_SLOTS = (_WHOLE[::1], _WHOLE[::1], _WHOLE)
-_BEST = (_REAL[:, ::1], _WHOLE[:, ::1])
-_FOUND = (_REAL[:, ::1], _WHOLE[::1])
-
-
-@_kept(numba.void(*_COLUMNS, _REAL, _WHOLE[::1], *_SLOTS, *_BEST))
+@compiled
 def least(
     addresses: Any,
     offsets: Any,
@@ -272,7 +224,7 @@ def least(
                     places[slot, at] = origins[block] + row * run + j
 
 
-@_kept(_WHOLE(*_COLUMNS, _REAL[::1], _WHOLE[::1], _REAL, _REAL, _REAL, _REAL[::1], *_FOUND))
+@compiled
 def outside(
     addresses: Any,
     offsets: Any,
@@ -342,7 +294,7 @@ def outside(
     return count
 
 
-@_kept(numba.void(_WHOLE[::1], _REAL[:, ::1]))
+@compiled
 def gather(addresses: Any, found: Any) -> None:
     """Put the values at some addresses together, a row each."""
     for row in range(addresses.size):
@@ -351,7 +303,7 @@ def gather(addresses: Any, found: Any) -> None:
             found[row, j] = part[j]
 
 
-@_kept(_WHOLE(*_COLUMNS))
+@compiled
 def tally(addresses: Any, offsets: Any, steps: Any, low: Any, high: Any, run: Any) -> int:
     """Count the points that no column excludes."""
     found = 0

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.streaming.kernels import bin_counter, digit_counter
+from sweeps.streaming.kernels import count_bins, count_digits
 from sweeps.streaming.values import Floats, Truths
 
 __all__ = ["WIDTH", "Bins", "Digits", "Range", "key_of", "value_of"]
@@ -62,7 +62,7 @@ class Bins:
         edges, rest = self.edges, self.rest
         if values.size >= _MANY:
             given = (edges, self.first, self.scale, self.counts, rest)
-            bin_counter()(values, allowed, *given)
+            count_bins(values, allowed, *given)
             return
         known = values[allowed]
         inside = known[(known >= edges[0]) & (known <= edges[-1])]
@@ -109,7 +109,7 @@ class Digits:
         """Some values, and which of them count."""
         if values.size >= _MANY:
             given = (self.begins, self.first, self.shift, WIDTH)
-            digit_counter()(values, allowed, *given, self.counts, self.rest)
+            count_digits(values, allowed, *given, self.counts, self.rest)
             return
         known = values[allowed & ~np.isnan(values)]
         self.rest += np.array([known.size, np.count_nonzero(allowed) - known.size])

@@ -36,7 +36,7 @@ import sweeps.store.layout
 import sweeps.stored.reader
 from dse import Study
 from sweeps.compile import compiled
-from sweeps.reduce import extremes, ranges
+from sweeps.reduce import ready as ready_to_reduce
 from sweeps.store.layout import Layout
 from sweeps.store.tiles import source_of
 
@@ -90,8 +90,7 @@ def ready(study: Study) -> None:
         found = source_of(layout, layout.parts[tile.part]).ready(tile)
         if found is not None:
             compiled(found.nest)
-    extremes()
-    ranges()
+    ready_to_reduce()
 
 
 def main(kills: int, seed: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sweeps.certify.machine.enclose import EVERY
-from sweeps.certify.machine.jit import jitted, kept, put
+from sweeps.certify.machine.jit import jitted, put
 from sweeps.certify.machine.look import look
 from sweeps.certify.machine.tape import Tape, allowed
 
@@ -47,7 +47,7 @@ def rooms(tape: Tape, dims: int) -> Any:
     return (state(), plane, ends, forced[0], *told)
 
 
-@kept
+@jitted
 def dig(
     tape: Any,
     count: Any,

@@ -1,0 +1,92 @@
+"""The steps of a loop nest that are more than a line of Python: as few instructions as can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+__all__ = ["log", "maximum", "minimum", "where"]
+
+#: ln 2 in two parts; a whole number times the first is exact.
+_LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+#: The bits of 1.0 and of the root of 1/2, and those of a fraction.
+_ONE, _ROOT, _FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
+_LEAST, _RAISED = 2.0**-1022, 2.0**54
+
+
+def _reinterpreted(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.bitcast(args[0], context.get_value_type(signature.return_type))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _bits(_: Any, x: Any) -> Any:
+    return types.int64(types.float64), _reinterpreted
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _number(_: Any, x: Any) -> Any:
+    return types.float64(types.int64), _reinterpreted
+
+
+@numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
+def log(x: Any) -> Any:
+    """The natural logarithm without a branch or a call, so that a loop with it is vectorized.
+
+    x = 2^k m with m between the roots of 1/2 and 2; ln m = 2 artanh s of s = (m - 1) / (m + 1), by
+    its series, written as f - s (f - r) with f = m - 1, because 2 s = f - s f. Below 1 ulp.
+    """
+    small = x < _LEAST
+    shifted = _bits(x * (_RAISED if small else 1.0)) + (_ONE - _ROOT)
+    k = np.float64((shifted >> 52) - 1023) - (54.0 if small else 0.0)
+    f = _number((shifted & _FRACTION) + _ROOT) - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    w = z * z
+    u = w * w
+    low = (2 / 3 + z * (2 / 5)) + w * (2 / 7 + z * (2 / 9))
+    high = (2 / 11 + z * (2 / 13)) + w * (2 / 15 + z * (2 / 17))
+    r = z * (low + u * (high + u * (2 / 19 + z * (2 / 21))))
+    found = k * _LN2_HIGH + (f - (s * (f - r) - k * _LN2_LOW))
+    largest = found if x < np.inf else x
+    return largest if x > 0.0 else (-np.inf if x == 0.0 else np.nan)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def where(_: Any, condition: Any, yes: Any, no: Any) -> Any:
+    """One of two values, by one instruction: a branch would have to be undone, which takes long."""
+    boolean = isinstance(yes, types.Boolean) and isinstance(no, types.Boolean)
+    kind = types.boolean if boolean else types.float64
+
+    def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        return builder.select(*args)
+
+    return kind(types.boolean, kind, kind), generate
+
+
+def _smaller(_: Any, builder: Any, __: Any, args: Any) -> Any:
+    a, b = args
+    return builder.select(builder.fcmp_ordered("<", a, b), a, b)
+
+
+def _larger(_: Any, builder: Any, __: Any, args: Any) -> Any:
+    a, b = args
+    return builder.select(builder.fcmp_ordered("<", b, a), a, b)
+
+
+_PAIR = types.float64(types.float64, types.float64)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def minimum(_: Any, a: Any, b: Any) -> Any:
+    """The smaller value; the second where one is no number."""
+    return _PAIR, _smaller
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def maximum(_: Any, a: Any, b: Any) -> Any:
+    """The larger value; the second where one is no number."""
+    return _PAIR, _larger
