@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,10 @@ class Quantity:
     ``labels`` is None for a number; a tuple of labels makes the quantity a *switch*, which chooses
     among equations while the graph is built; an empty tuple admits any label (such quantities feed
     table equations only). ``default`` is a number, a label, or the name of another quantity.
+
+    A switch may have ``auto`` as its first label: it stands for the last one where the quantities
+    ``settled_by`` are given, and for the one before where they are not, along a categorical axis
+    for each label by itself.
     """
 
     name: str
@@ -88,6 +92,7 @@ class Quantity:
     typical: tuple[float, float] | None = None
     meaning: str = ""
     labels: tuple[str, ...] | None = None
+    settled_by: tuple[str, ...] = ()
 
     @property
     def is_switch(self) -> bool:
@@ -177,16 +182,24 @@ def _rows() -> Iterator[Quantity]:
             name, unit=unit, domain=domain, default=default, typical=typical, meaning=meaning
         )
 
-    def switch(name: str, labels: str, meaning: str) -> Quantity:
-        names = tuple(labels.split())
-        return quantity(name, labels=names, default=names[0], meaning=meaning)
+    def switch(name: str, labels: str, meaning: str, settled_by: str = "") -> Quantity:
+        names, settling = tuple(labels.split()), tuple(settled_by.split())
+        row = quantity(name, labels=names, default=names[0], meaning=meaning)
+        return replace(row, settled_by=settling)
 
     # --- switches; the first label is the default
     yield switch("printed", "false true", "use the equations exactly as printed")
     yield switch("rounding", "continuous whole", "round MWP and CWP up after the minimum")
     yield switch("waves", "fractional whole", "round the repetitions up to whole waves")
     yield switch("supply", "sharp smooth", "shape of the memory supply curve")
-    yield switch("granularity", "none cuda", "allocation granularity of the hardware")
+    yield switch(
+        "granularity",
+        "auto none cuda",
+        "allocation granularity of the hardware: cuda by the machine's units, none without, auto "
+        "by them where the machine holds them",
+        "register_allocation_unit registers_allocated_per_warp warp_allocation_unit "
+        "shared_mem_allocation_unit max_warps_per_sm",
+    )
     yield switch("latency_hiding", "modelled assumed", "latency: modelled, or taken as hidden")
     yield switch("sm_scaling", "log linear", "how power grows with the multiprocessors in use")
     yield switch("power_gating", "false true", "unused multiprocessors draw no power at all")
@@ -237,6 +250,9 @@ def _rows() -> Iterator[Quantity]:
         (8192, 65536),
         "registers_per_sm",
     )
+    yield row(
+        "max_registers_per_thread", "", _COUNT1, "registers one thread may use", (63, 255), 255
+    )
     yield row("shared_mem_per_sm", "B", _COUNT0, "shared memory of one SM", (16384, 167936))
     yield row(
         "max_shared_mem_per_block",
@@ -250,7 +266,20 @@ def _rows() -> Iterator[Quantity]:
         "register_allocation_unit", "", _COUNT1, "registers are allocated in these", (256, 512)
     )
     yield row(
-        "warp_allocation_unit", "", _COUNT1, "warps of a block are rounded up to these", (1, 4)
+        "warp_allocation_unit",
+        "",
+        _COUNT1,
+        "parts into which registers are divided among warps; where a block is allocated at a time, "
+        "its warps are rounded up to these",
+        (1, 4),
+    )
+    yield row(
+        "warp_check_unit",
+        "",
+        _COUNT1,
+        "warps of a block are rounded up to these against the registers one block may use",
+        (1, 4),
+        4,
     )
     yield row(
         "shared_mem_allocation_unit",

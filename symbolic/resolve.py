@@ -9,7 +9,8 @@ from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
 from symbolic.expression import parse_condition
 from symbolic.graph import Condition, Definition, Graph
 from symbolic.model import Model
-from symbolic.node import Node, constant, reference, references, substitute
+from symbolic.node import Node
+from symbolic.ops import both, constant, reference, references, substitute, where
 
 __all__ = ["resolve"]
 
@@ -19,20 +20,55 @@ _SHOWN = 4
 
 class _Resolver:
     def __init__(
-        self, model: Model, given: Mapping[str, Node | None], switches: Mapping[str, str]
+        self,
+        model: Model,
+        given: Mapping[str, Node | None],
+        switches: Mapping[str, str],
+        varying: Mapping[str, Node],
     ) -> None:
         self.model = model
         self.given = given
         self.switches = switches
+        self.varying = varying
         self.definitions: dict[str, Definition] = {}
         self.missing: dict[str, list[str]] = {}
 
     def equation(self, name: str) -> Equation | None:
         """The one equation that yields a quantity under the switches, or None."""
+        for switch, settled in self.varying.items():
+            if any(switch in eq.when for eq in self.model.variants(name)):
+                return self.joined(name, switch, settled)
+        return self.under(name, self.switches)
+
+    def joined(self, name: str, switch: str, settled: Node) -> Equation | None:
+        """The equations of a quantity under the two labels between which a switch varies."""
+        *_, without, within = self.model.quantity(switch).labels or ()
+        units = self.under(name, {**self.switches, switch: within})
+        plain = self.under(name, {**self.switches, switch: without})
+        if units is None or plain is None:
+            return None
+        held = {  # where they are not held, the other equation is taken: any number will do
+            need: substitute(formula, {need: constant(1)})
+            for need in self.model.quantity(switch).settled_by
+            if (formula := self.given.get(need)) is not None
+        }
+        node = where(settled, substitute(units.node, held), plain.node)
+        return Equation(
+            name=name,
+            function=lambda *_: node,
+            inputs=references(node),
+            source=f"{units.source}, or {plain.source} where {switch} is {without}",
+            when={**units.when, switch: "auto"},
+            flags=units.flags,
+            symbol=plain.symbol,
+        )
+
+    def under(self, name: str, switches: Mapping[str, str]) -> Equation | None:
+        """The one equation that yields a quantity under some switches, or None."""
         found = [
             eq
             for eq in self.model.variants(name)
-            if all(self.switches[switch] == label for switch, label in eq.when.items())
+            if all(switches[switch] == label for switch, label in eq.when.items())
         ]
         if len(found) > 1:
             raise GraphError(
@@ -146,6 +182,25 @@ class _Resolver:
         )
 
 
+def _settled(model: Model, given: Mapping[str, Node | None], switch: str) -> bool | Node:
+    """Whether the quantities that settle a switch are given; along an axis, for which labels."""
+
+    def supplied(node: Node, name: str) -> Node:
+        if node.op == "where":
+            condition, *arms = node.args
+            return constant(where(condition, *(supplied(arm, name) for arm in arms)))
+        return constant(0 if name in references(node) else 1)
+
+    settled: dict[Node, None] = {}
+    for name in model.quantity(switch).settled_by:
+        if name not in given:
+            return False
+        node = given[name]
+        if node is not None and name in references(node):
+            settled[supplied(node, name) > 0] = None
+    return both(*settled) if settled else True
+
+
 def resolve(
     model: Model,
     *,
@@ -164,7 +219,9 @@ def resolve(
         Quantities that have a value: None for a leaf of the grid, a node for a formula in other
         quantities. A formula that names its own quantity means the model's own definition there.
     switches : mapping of str to str, optional
-        Labels of switches; those not named take their default.
+        Labels of switches; those not named take their default. What ``auto`` stands for is settled
+        here (see :class:`symbolic.quantities.Quantity`) and told in the graph's ``switches``; where
+        it differs along an axis it stays there, and one equation is made of the two.
     outputs : iterable of str, optional
         The quantities wanted; the model's main outputs where None.
     where : iterable of str
@@ -190,8 +247,17 @@ def resolve(
                 f"{nearest(label, row.labels or ())}"
             )
         chosen[name] = label
+    varying: dict[str, Node] = {}
+    for name, label in chosen.items():
+        if label == "auto" and model.quantity(name).settled_by:
+            *_, without, within = model.quantity(name).labels or ()
+            settled = _settled(model, given, name)
+            if isinstance(settled, Node):
+                varying[name] = settled
+            else:
+                chosen[name] = within if settled else without
     wanted = tuple(dict.fromkeys(model.outputs if outputs is None else outputs))
-    resolver = _Resolver(model, given, chosen)
+    resolver = _Resolver(model, given, chosen, varying)
     conditions: list[Condition] = []
     for name in wanted:
         model.quantity(name)
@@ -205,7 +271,7 @@ def resolve(
     rules = []
     for text in model.rules:
         node = parse_condition(text, model.quantities)
-        attempt = _Resolver(model, given, chosen)
+        attempt = _Resolver(model, given, chosen, varying)
         attempt.definitions.update(resolver.definitions)
         try:
             for name in references(node):

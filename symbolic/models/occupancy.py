@@ -1,8 +1,10 @@
 """Occupancy: how many blocks one multiprocessor holds, and what limits them (Ma 2014, Eq. 4).
 
 The switch ``granularity`` chooses Eq. 4 as printed (``none``) or the same limits with the units in
-which hardware allocates (``cuda``), by the rules of NVIDIA's occupancy calculator. A block that
-does not fit gives 0 blocks; the rule ``active_blocks_per_sm >= 1`` then marks the point.
+which hardware allocates (``cuda``), by the rules of NVIDIA's ``cuda_occupancy.h`` with partitioned
+global caching off, which is what it takes by itself. By default (``auto``) it is ``cuda`` for every
+machine that holds its units, and ``none`` for the others. A block that does not fit gives 0 blocks;
+the rule ``active_blocks_per_sm >= 1`` then marks the point.
 
 Correction: the paper divides the block limit by P/Q, its name for the number of multiprocessors;
 ``max_blocks_per_sm`` is that quotient.
@@ -15,7 +17,7 @@ import math
 from symbolic.equation import equation
 from symbolic.model import Family
 from symbolic.models._shared import warps_per_block, warps_per_sm
-from symbolic.ops import ceil, divide, equal, floor, minimum, where
+from symbolic.ops import both, ceil, divide, equal, floor, minimum, where
 
 OUTPUTS = ("active_blocks_per_sm", "warps_per_sm", "occupancy", "limiter")
 
@@ -112,43 +114,50 @@ def blocks_by_registers_printed(registers_per_sm, registers_per_thread, threads_
 def blocks_by_registers_cuda(
     registers_per_sm,
     max_registers_per_block,
+    max_registers_per_thread,
     registers_per_thread,
     register_allocation_unit,
     registers_allocated_per_warp,
     warp_allocation_unit,
+    warp_check_unit,
     warps_per_block,
     warp_size,
 ):
     r"""Blocks the registers allow, as hardware allocates them. [blocks]
 
-    With w warps per block, limit :math:`R_b` of a block, units u of registers and v of warps:
-    up to compute capability 1.3 a block at a time,
+    With w warps per block, units u of registers and v of warps: up to compute capability 1.3 a
+    block at a time,
 
     .. math:: \left\lfloor R / \lceil\lceil w\rceil_v R_T \cdot 32\rceil_u \right\rfloor,
 
-    from 2.0 a warp at a time, in parts of the register file as large as a block may use,
+    from 2.0 a warp at a time, in each of v parts of the multiprocessor,
 
-    .. math:: \left\lfloor \lfloor R_b / \lceil 32 R_T\rceil_u \rfloor_v / w \right\rfloor
-        \times \lfloor R / R_b \rfloor .
+    .. math:: \left\lfloor \lfloor R / \lceil 32 R_T\rceil_u \rfloor_v / w \right\rfloor .
 
-    The parts are why 128 threads of 85 registers give 5 blocks on 5.0, where a block may use all
-    65536 registers, and 4 on 5.2, where NVIDIA's calculator has 32768. A block above the limit
-    gives 0.
+    A block gives 0 above the limit :math:`R_b` of a block, against which its warps are rounded up
+    to v (on 6.0 to 4, though it has two parts), or above the limit of a thread.
 
-    >>> blocks_by_registers_cuda(65536.0, 65536.0, 85.0, 256.0, 1.0, 4.0, 4.0, 32.0)
+    >>> blocks_by_registers_cuda(65536.0, 65536.0, 255.0, 85.0, 256.0, 1.0, 4.0, 4.0, 4.0, 32.0)
     5.0
-    >>> blocks_by_registers_cuda(65536.0, 32768.0, 85.0, 256.0, 1.0, 4.0, 4.0, 32.0)
-    4.0
+    >>> blocks_by_registers_cuda(65536.0, 32768.0, 255.0, 85.0, 256.0, 1.0, 4.0, 4.0, 12.0, 32.0)
+    0.0
     """
-    part = minimum(registers_per_sm, max_registers_per_block)
     per_warp = _up(registers_per_thread * warp_size, register_allocation_unit)
-    warps = _down(divide(part, per_warp, at_zero=math.inf), warp_allocation_unit)
-    by_warp = floor(warps / warps_per_block) * floor(registers_per_sm / part)
+    warps = _down(divide(registers_per_sm, per_warp, at_zero=math.inf), warp_allocation_unit)
+    checked = per_warp * _up(warps_per_block, warp_check_unit)
     warps_up = _up(warps_per_block, warp_allocation_unit)
     per_block = _up(warps_up * registers_per_thread * warp_size, register_allocation_unit)
-    fitting = floor(divide(registers_per_sm, per_block, at_zero=math.inf))
-    by_block = where(per_block <= part, fitting, 0.0)
-    return where(equal(registers_allocated_per_warp, 1), by_warp, by_block)
+    by_warp = equal(registers_allocated_per_warp, 1)
+    fitting = where(
+        by_warp,
+        floor(warps / warps_per_block),
+        floor(divide(registers_per_sm, per_block, at_zero=math.inf)),
+    )
+    allowed = both(
+        where(by_warp, checked, per_block) <= max_registers_per_block,
+        registers_per_thread <= max_registers_per_thread,
+    )
+    return where(allowed, fitting, 0.0)
 
 
 @equation(

@@ -87,7 +87,13 @@ class Loops:
 
     def _switch(self, name: str, point: Mapping[str, int]) -> str:
         found = self._given(name, point)
-        return str(self.model.quantities[name].default if found is None else found)
+        row = self.model.quantities[name]
+        label = str(row.default if found is None else found)
+        if label != "auto":
+            return label
+        *_, without, within = row.labels or ()
+        held = all(self._given(need, point) is not None for need in row.settled_by)
+        return within if held else without
 
     def equation(self, name: str, point: Mapping[str, int]) -> Equation | None:
         """The equation of a quantity under the switches of a point."""

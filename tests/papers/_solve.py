@@ -32,6 +32,9 @@ def solve(models: str, **values: Any) -> dict[str, Any]:
     for row in TABLE.values():
         if row.is_switch:
             known.setdefault(row.name, row.default)
+            if known[row.name] == "auto":
+                *_, without, within = row.labels or ()
+                known[row.name] = within if set(row.settled_by) <= set(known) else without
     chosen = [
         eq
         for eq in equations(models)

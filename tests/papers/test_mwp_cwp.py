@@ -629,6 +629,8 @@ def test_each_combination_of_switches_selects_one_equation(model: str) -> None:
         switches = sorted({switch for eq in variants for switch in eq.when})
         for labels in product(*(TABLE[switch].labels or () for switch in switches)):
             chosen = dict(zip(switches, labels, strict=True))
+            if "auto" in labels:  # stands for one of the others
+                continue
             assert sum(eq.when.items() <= chosen.items() for eq in variants) == 1, (name, chosen)
 
 

@@ -156,7 +156,7 @@ def test_defaults_are_told(ds: xr.Dataset) -> None:
     assert (told["rounding"], told["printed"], told["granularity"]) == (
         "continuous",
         "false",
-        "none",
+        "cuda",
     )
     assert "comp_factor" not in told
     assert "waves" not in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 import dse
 import sweeps.check
 from dse import DseError, Study
-from symbolic.errors import DomainError, InfeasibleError
+from symbolic.errors import DomainError, GraphError, InfeasibleError
 from symbolic.expression import parse_value
 from symbolic.library import load_model
 from symbolic.model import Model
@@ -294,6 +295,51 @@ def test_machines_and_workloads_as_axes() -> None:
     same_run(ds, loops.run(model.outputs))
     assert not ds.feasible.all()  # 700 threads are too many for these machines
     assert ds.feasible.any()
+
+
+def test_units_of_allocation_are_the_machine_s_along_an_axis(tmp_path: Path) -> None:
+    """``granularity`` is ``auto``: machines that hold units use them, one without goes by Eq. 4."""
+    bare = tmp_path / "bare.toml"
+    limits = {
+        "max_threads_per_sm": 1536,
+        "max_threads_per_block": 1024,
+        "max_blocks_per_sm": 16,
+        "registers_per_sm": 65536,
+        "shared_mem_per_sm": 65536,
+    }
+    said = [f'{name} = {{ value = {value}, source = "x" }}' for name, value in limits.items()]
+    bare.write_text("\n".join(['title = "without units"', "[values]", *said]))
+    model, machines = load_model("occupancy"), ["cc8.0", str(bare), "gtx280", "cc3.7"]
+    axes = {"threads_per_block": [100, 128, 500], "registers_per_thread": [0, 10, 33]}
+    spec: dict[str, Any] = {"model": "occupancy", "set": {"shared_mem_per_block": 5000}}
+    study = dse.Study(**spec, axes={"machine": machines, **axes})
+    loops = Loops(
+        model=model,
+        axes={
+            "machine": steps("machine", machines, model),
+            **{name: [{name: float(n)} for n in values] for name, values in axes.items()},
+        },
+        given={"shared_mem_per_block": 5000.0},
+    )
+    ds = study.run()
+    same_run(ds, loops.run(model.outputs))
+    said_of = json.loads(ds.attrs["equations"])
+    assert {"granularity=auto"} == {row["when"] for row in said_of if "when" in row}
+    assert json.loads(ds.attrs["defaults"])["granularity"] == "auto"
+    for machine, label in zip(machines, ["cuda", "none", "cuda", "cuda"], strict=True):
+        alone = dse.Study(**spec, machine=machine, axes=axes).run()
+        named = {**spec, "set": {**spec["set"], "granularity": label}}
+        same = dse.Study(**named, machine=machine, axes=axes).run()
+        here = ds.sel(machine=machine, drop=True)
+        for name in model.outputs:
+            np.testing.assert_array_equal(here[name], alone[name])
+            np.testing.assert_array_equal(alone[name], same[name])
+        assert json.loads(alone.attrs["defaults"])["granularity"] == label
+    with pytest.raises(GraphError, match="given for some labels of an axis and not for the others"):
+        dse.Study(**{**spec, "set": {**spec["set"], "granularity": "cuda"}}, axes=study.axes)
+    for method in ("scan", "certified"):
+        best = study.optimum(maximize="occupancy", top=3, method=method)
+        assert best.occupancy.values.tolist() == sorted(ds.occupancy.values.ravel())[-1:-4:-1]
 
 
 def test_what_a_label_does_not_supply_comes_from_the_other_file() -> None:
