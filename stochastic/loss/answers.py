@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stochastic.loss.longest import OrderStatistics
     from stochastic.work.pmf import Pmf
 
-__all__ = ["ErrorBound", "Slowdown", "moved_by", "tail_for"]
+__all__ = ["ErrorBound", "Slowdown", "counted", "moved_by", "tail_for"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,9 @@ class ErrorBound:
     cut : int
         The longest item that is computed with.
     cdf : float
-        Most by which the cut moves any probability of the loss: 1 - (1 - missing)**lanes.
+        Most by which the cut moves any probability of the loss: 1 - (1 - missing)**lanes, over that
+        of any work where groups without are dropped. The numerics of a probability add less than
+        ``tol``, or a :class:`ToleranceWarning` says by how much more.
     mean : float
         Bound on the error of the mean: that of the cut, rigorous, and of the numerics, estimated.
     numerical : float
@@ -43,14 +45,15 @@ class ErrorBound:
     tol: float
 
     @classmethod
-    def of(cls, work: Pmf, lanes: int, mean: float, numerical: float, tol: float) -> ErrorBound:
-        """That of a mean computed with the cut law ``work``."""
-        moved = moved_by(work.missing, lanes)
+    def of(
+        cls, work: Pmf, lanes: int, moved: float, mean: float, numerical: float, tol: float
+    ) -> ErrorBound:
+        """That of a mean computed with the cut law ``work``, which moves a probability so far."""
         return cls(
             missing=work.missing,
             cut=int(work.high),
             cdf=moved,
-            mean=moved * max(lanes - mean, mean - 1.0) + numerical,
+            mean=moved * max(lanes - mean, mean) + numerical,
             numerical=numerical,
             tol=tol,
         )
@@ -121,16 +124,26 @@ class Slowdown:
         return math.sqrt(self.var(groups))
 
 
-def moved_by(missing: float, lanes: int) -> float:
-    """Most by which a cut moves a probability of the loss: 1 - (1 - missing)**lanes."""
-    return -math.expm1(lanes * math.log1p(-missing)) if missing < 1 else 1.0
+def _any_of(chance: float, lanes: int) -> float:
+    """Probability that any of so many items is what one is with that chance, to all its digits."""
+    return -math.expm1(lanes * math.log1p(-chance)) if chance < 1 else 1.0
 
 
-def tail_for(tol: float, lanes: int, k: int) -> float:
+def counted(law: Pmf, lanes: int, zero_work: str) -> float:
+    """Probability of a group that counts: 1, but where those without any work are dropped."""
+    return _any_of(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
+
+
+def moved_by(work: Pmf, lanes: int, zero_work: str) -> float:
+    """Most by which the cut of a law moves a probability of the loss."""
+    return min(_any_of(work.missing, lanes) / counted(work, lanes, zero_work), 1.0)
+
+
+def tail_for(tol: float, lanes: int, k: int, share: float = 1.0) -> float:
     """The tail that may be left out so that the k-th moment moves by less than ``tol``.
 
     One item in a group is beyond the cut with a probability of at most lanes · eps, and then
-    X**k is at most lanes**k.
+    X**k is at most lanes**k; ``share`` is the probability of a group that counts.
     """
-    log = math.log(tol) - math.log(lanes) - k * math.log(lanes)
+    log = math.log(tol) - math.log(lanes) - k * math.log(lanes) + math.log(share)
     return math.exp(max(log, -640.0))

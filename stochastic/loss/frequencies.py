@@ -49,7 +49,7 @@ def window(
         return lanes * int(places[0]), lanes * int(places[0])
     ends = []
     for side in (-off, off):
-        most = 600.0 / float(side.max())
+        most = 600.0 / float(side.max()) if side.max() > 0.0 else math.inf  # nothing beyond a mean
         tilts = math.sqrt(2.0 * _FAR / lanes) / spread * 2.0 ** np.arange(-8, 4)
         for _ in range(2):
             tilts = np.minimum(tilts, most)

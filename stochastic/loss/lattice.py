@@ -196,7 +196,9 @@ class Plan:
         """Window, values and frequencies that matter."""
         begin, last = window(items.places, items.weights, lanes)
         period = (last - begin + 1) | 1
-        log_upto = lanes * np.log1p(-items.above)
+        below = np.log(np.minimum(np.cumsum(items.weights), 1.0))
+        rest = np.log1p(-np.minimum(items.above, 0.5))
+        log_upto = lanes * np.where(items.above < 0.5, rest, below)
         kept = len(log_upto) - int(np.searchsorted(log_upto, math.log(_LEFT_OUT)))
         runs, left_out = frequencies(items.places, items.weights, lanes, period, kept)
         return cls(

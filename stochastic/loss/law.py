@@ -23,7 +23,7 @@ from stochastic.checks import (
 )
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import joint_array, pmf_array
-from stochastic.loss.answers import ErrorBound, Slowdown, moved_by, tail_for
+from stochastic.loss.answers import ErrorBound, Slowdown, counted, moved_by, tail_for
 from stochastic.loss.numeric import NumericLaw
 from stochastic.loss.rational import RationalLaw, in_integers
 from stochastic.work.pmf import Pmf
@@ -84,7 +84,7 @@ class Law:
     def error(self) -> ErrorBound:
         """Bounds on the error: rigorous for the cut, estimated for the numerics."""
         mean, numerical = self._engine.moment(1)
-        return ErrorBound.of(self.work, self.lanes, float(mean), numerical, self.tol)
+        return ErrorBound.of(self.work, self.lanes, self._moved, float(mean), numerical, self.tol)
 
     # --- moments
     def mean(self) -> Any:
@@ -100,7 +100,7 @@ class Law:
         k = whole("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))  # of doubles
         engine, moved = self._cut_for(k)
         value, error = engine.moment(k)
-        error += moved * max(self.lanes**k - float(value), float(value) - 1.0)
+        error += moved * max(self.lanes**k - float(value), float(value))
         self._check(error / max(float(value), 1.0), "mean" if k == 1 else f"moment {k}")
         return value
 
@@ -109,7 +109,7 @@ class Law:
         engine, moved = self._cut_for(2)
         value, error = engine.var()
         mean = float(engine.moment(1)[0])
-        error += moved * max(self.lanes - mean, mean - 1.0) ** 2
+        error += moved * max(self.lanes - mean, mean) ** 2
         self._check(error / max(float(value), 1.0), "variance")
         return value
 
@@ -206,8 +206,8 @@ class Law:
     # --- what is told
     @property
     def _moved(self) -> float:
-        """Most by which the cut moves a probability: 1 - (1 - missing)**lanes."""
-        return moved_by(self.work.missing, self.lanes)
+        """Most by which the cut moves a probability."""
+        return moved_by(self.work, self.lanes, self.zero_work)
 
     def _cut_for(self, k: int) -> tuple[RationalLaw | NumericLaw, float]:
         """The law cut far enough out for its k-th moment, and by how much that moves it."""
@@ -216,9 +216,10 @@ class Law:
         if settled or isinstance(engine, RationalLaw):
             return engine, self._moved
         if k not in self._kept:
-            work = self.source.cut(tail_for(self.tol, self.lanes, k))
+            share = counted(self.source, self.lanes, self.zero_work)
+            work = self.source.cut(tail_for(self.tol, self.lanes, k, share))
             finer = replace(engine, low=work.low, weights=work.weights, _kept={})
-            self._kept[k] = finer, moved_by(work.missing, self.lanes)
+            self._kept[k] = finer, moved_by(work, self.lanes, self.zero_work)
         found: tuple[NumericLaw, float] = self._kept[k]
         return found
 
@@ -275,8 +276,9 @@ def imbalance(
     pmf = law_of_work(pmf)
     lanes = whole("lanes", lanes, least=1, example=32)
     tol = fraction("tol", tol, "1e-9")
-    cut = tail_for(tol, lanes, 1) if eps is None else fraction("eps", eps, "1e-6")
     choice("zero_work", zero_work, ZERO_WORK)
+    share = counted(pmf, lanes, zero_work) or 1.0  # no work at all is told below
+    cut = tail_for(tol, lanes, 1, share) if eps is None else fraction("eps", eps, "1e-6")
     choice("method", method, ("auto", "exact", "sweep", "fft"))
     work = pmf.cut(cut)
     if zero_work == "drop" and work.high == 0:

@@ -170,14 +170,12 @@ def variance(
         *(np.empty(_nodes(h)), told),
     )
     value, rest = told.tolist()
+    busy = float(weights[1:].sum()) if low == 0 else 1.0
+    busy = -math.expm1(lanes * math.log1p(-busy)) if busy < 1.0 else 1.0
+    rounding = _EPS * (16.0 + math.log2(lanes) + 0.5 * math.sqrt(len(some)))
     # a loss is rounded before its centre is subtracted from it
-    rounding = _EPS * (
-        16.0
-        + math.log2(lanes)
-        + 0.5 * math.sqrt(len(some))
-        + centre / math.sqrt(max(value, 1e-300))
-    )
-    return value, value * (discrete + rounding) + rest
+    off = _EPS * centre * math.sqrt(busy)
+    return value, value * (discrete + rounding) + off * (math.sqrt(value) + off) + rest
 
 
 class _Cells(NamedTuple):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from stochastic.loss.atoms import Joint, Merged
     from stochastic.loss.inversion import Inversion
+    from stochastic.loss.rare import Rare
 
 __all__ = ["NumericLaw"]
 
@@ -127,11 +128,18 @@ class NumericLaw:
 
     # --- probabilities
     @property
-    def _inversion(self) -> Inversion:
+    def _inversion(self) -> Inversion | Rare:
+        """The CDF of groups with work: up to ``busy``, or up to 1 where they are rare."""
         from stochastic.loss.inversion import Inversion
+        from stochastic.loss.rare import RARE, Rare
 
-        found: Inversion = self._once(
-            "inversion", lambda: Inversion(self.low, self.weights, self.lanes)
+        found: Inversion | Rare = self._once(
+            "inversion",
+            lambda: (
+                Rare(self.weights, self.lanes)
+                if self.idle_loss is None and self.busy < RARE
+                else Inversion(self.low, self.weights, self.lanes)
+            ),
         )
         return found
 
@@ -140,12 +148,13 @@ class NumericLaw:
     ) -> tuple[npt.NDArray[np.float64], float]:
         """P(X <= t) or, of the tail, P(X > t); and the error of it."""
         if self.is_level:
-            part, error = self.busy * _reached(t, 1, tail), 0.0
+            part, error, whole = self.busy * _reached(t, 1, tail), 0.0, self.busy
         else:
-            ask = self._inversion.sf if tail else self._inversion.cdf
-            part, error = np.asarray(ask(t), dtype=np.float64), self._inversion.error
+            law = self._inversion
+            part = np.asarray((law.sf if tail else law.cdf)(t), dtype=np.float64)
+            error, whole = law.error, law.mass
         if self.idle_loss is None:
-            return np.clip(part / self.busy, 0.0, 1.0), self._scaled(error)
+            return np.clip(part / whole, 0.0, 1.0), error / whole
         part = part + self.idle * _reached(t, self.idle_loss, tail)
         return np.clip(part, 0.0, 1.0), error
 
@@ -158,7 +167,7 @@ class NumericLaw:
             return 1.0
         if q == 1:
             return self.lanes * self.high / (self.high + (self.lanes - 1) * self.low)
-        wanted = q * self.busy if self.idle_loss is None else q - idle
+        wanted = q * self._inversion.mass if self.idle_loss is None else q - idle
         if wanted <= 0 and idle > 0:
             return 1.0
         numerator, denominator = self._inversion.quantile(max(wanted, 0.0))

@@ -88,7 +88,8 @@ class Outcomes:
         below = np.cumsum(self.weights.astype(np.longdouble))
         share = self.weights[1:] / below[1:]
         below /= below[-1]
-        above = -np.expm1(self.lanes * np.log1p(-share)) * below[1:] ** self.lanes
+        with np.errstate(divide="ignore"):  # what lies below is nothing beside it
+            above = -np.expm1(self.lanes * np.log1p(-share)) * below[1:] ** self.lanes
         return np.concatenate([below[:1] ** self.lanes, above]).astype(np.float64)
 
     # --- the sweep

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from stochastic.work.pmf import Pmf
 
-__all__ = ["RationalLaw", "in_integers"]
+__all__ = ["RationalLaw", "in_integers", "limit"]
 
 #: Steps of integer arithmetic up to which fractions are computed: for laws given in fractions, for
 #: others whose weights are known as fractions (and whose answers are rounded once), when asked for.
@@ -57,7 +57,7 @@ class RationalLaw:
     def probability(self, t: npt.NDArray[Any], *, tail: bool) -> tuple[npt.NDArray[Any], float]:
         """P(X <= t) or, of the tail, P(X > t), and no error."""
         ask = self.exact.sf if tail else self.exact.cdf
-        return self._all([ask(_limit(one)) for one in t.tolist()]), 0.0
+        return self._all([ask(limit(one)) for one in t.tolist()]), 0.0
 
     def quantile(self, q: Any) -> Any:
         """The smallest loss x with P(X <= x) >= q."""
@@ -80,7 +80,7 @@ class RationalLaw:
         return above, np.array([x.denominator for x in atoms]), self._all(list(atoms.values()))
 
 
-def _limit(t: Any) -> Fraction:
+def limit(t: Any) -> Fraction:
     """Up to where losses count: a double stands for all numbers that round to it."""
     if not isinstance(t, float):
         return Fraction(t)

@@ -20,7 +20,7 @@ from symbolic.equation import Equation
 from symbolic.library import iterate_models
 from symbolic.model import Model
 from symbolic.ops import walk
-from tests.one_source.points import point
+from tests.one_source.points import draw
 from tests.oracles.compare import same_bits, ulps
 from tests.oracles.nested import Loops
 
@@ -35,12 +35,13 @@ def traced(model: Model) -> list[Equation]:
 
 def inputs(model: Model, size: int) -> dict[str, list[float]]:
     """Random values of every input: typical ones, ends of the domain, infinity where it may be."""
-    rng = random.Random(zlib.crc32(model.name.encode()))
-    names = sorted({name for eq in traced(model) for name in eq.inputs})
-    rows = [point(model.quantities, names, rng, edges=0.15) for _ in range(size)]
-    columns = {name: [float(row[name]) for row in rows] for name in names}
-    for name in names:
-        domain = model.quantities[name].domain
+    columns = {}
+    for name in sorted({name for eq in traced(model) for name in eq.inputs}):
+        # each by itself: another input of the model leaves it as it is
+        rng = random.Random(zlib.crc32(f"{model.name} {name}".encode()))
+        row = model.quantities[name]
+        columns[name] = [float(draw(row, rng, edges=0.15)) for _ in range(size)]
+        domain = row.domain
         if math.isinf(domain.high) and not domain.high_open:
             columns[name][rng.randrange(size)] = math.inf
     return columns
@@ -102,7 +103,8 @@ def test_every_equation(name: str, outer: tuple[str, ...]) -> None:
         ]
         apart = ulps(result, expected)
         worst = int(np.argmax(apart))
-        assert apart[worst] <= (2 if library else 0), (
+        # log and exp are within 2 ulp, and what is computed from them rounds anew
+        assert apart[worst] <= (4 if library else 0), (
             eq.describe(),
             {need: float(full[need].reshape(-1)[worst]) for need in eq.inputs},
             result[worst],
