@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stochastic.loss.longest import OrderStatistics
     from stochastic.work.pmf import Pmf
 
-__all__ = ["ErrorBound", "Slowdown", "counted", "moved_by", "tail_for"]
+__all__ = ["ErrorBound", "Slowdown", "moved_by", "tail_for"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,21 +129,22 @@ def _any_of(chance: float, lanes: int) -> float:
     return -math.expm1(lanes * math.log1p(-chance)) if chance < 1 else 1.0
 
 
-def counted(law: Pmf, lanes: int, zero_work: str) -> float:
+def _counted(law: Pmf, lanes: int, zero_work: str) -> float:
     """Probability of a group that counts: 1, but where those without any work are dropped."""
     return _any_of(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
 
 
 def moved_by(work: Pmf, lanes: int, zero_work: str) -> float:
     """Most by which the cut of a law moves a probability of the loss."""
-    return min(_any_of(work.missing, lanes) / counted(work, lanes, zero_work), 1.0)
+    return min(_any_of(work.missing, lanes) / _counted(work, lanes, zero_work), 1.0)
 
 
-def tail_for(tol: float, lanes: int, k: int, share: float = 1.0) -> float:
+def tail_for(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "one") -> float:
     """The tail that may be left out so that the k-th moment moves by less than ``tol``.
 
     One item in a group is beyond the cut with a probability of at most lanes · eps, and then
-    X**k is at most lanes**k; ``share`` is the probability of a group that counts.
+    X**k is at most lanes**k; where groups without work are dropped, the others weigh more.
     """
+    share = _counted(law, lanes, zero_work) or 1.0  # no work at all is refused elsewhere
     log = math.log(tol) - math.log(lanes) - k * math.log(lanes) + math.log(share)
     return math.exp(max(log, -640.0))

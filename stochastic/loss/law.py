@@ -23,7 +23,7 @@ from stochastic.checks import (
 )
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import joint_array, pmf_array
-from stochastic.loss.answers import ErrorBound, Slowdown, counted, moved_by, tail_for
+from stochastic.loss.answers import ErrorBound, Slowdown, moved_by, tail_for
 from stochastic.loss.numeric import NumericLaw
 from stochastic.loss.rational import RationalLaw, in_integers
 from stochastic.work.pmf import Pmf
@@ -137,7 +137,7 @@ class Law:
 
         if self.source.is_finite or self._eps is not None:
             return order_statistics(self.work.low, self.work.weights, self.lanes), 0.0
-        return uncut(self.source, tail_for(self.tol, self.lanes, 2), self.lanes)
+        return uncut(self.source, tail_for(self.tol, self.lanes, 2, self.source), self.lanes)
 
     # --- probabilities
     def cdf(self, t: Any) -> Any:
@@ -216,8 +216,7 @@ class Law:
         if settled or isinstance(engine, RationalLaw):
             return engine, self._moved
         if k not in self._kept:
-            share = counted(self.source, self.lanes, self.zero_work)
-            work = self.source.cut(tail_for(self.tol, self.lanes, k, share))
+            work = self.source.cut(tail_for(self.tol, self.lanes, k, self.source, self.zero_work))
             finer = replace(engine, low=work.low, weights=work.weights, _kept={})
             self._kept[k] = finer, moved_by(work, self.lanes, self.zero_work)
         found: tuple[NumericLaw, float] = self._kept[k]
@@ -277,8 +276,8 @@ def imbalance(
     lanes = whole("lanes", lanes, least=1, example=32)
     tol = fraction("tol", tol, "1e-9")
     choice("zero_work", zero_work, ZERO_WORK)
-    share = counted(pmf, lanes, zero_work) or 1.0  # no work at all is told below
-    cut = tail_for(tol, lanes, 1, share) if eps is None else fraction("eps", eps, "1e-6")
+    least = tail_for(tol, lanes, 1, pmf, zero_work)
+    cut = least if eps is None else fraction("eps", eps, "1e-6")
     choice("method", method, ("auto", "exact", "sweep", "fft"))
     work = pmf.cut(cut)
     if zero_work == "drop" and work.high == 0:
