@@ -11,7 +11,7 @@ import numpy as np
 from dse.distribution import identifying
 from sweeps.answers import OBJECTIVE, Goal
 from sweeps.goals import check_single, in_words
-from symbolic.errors import DseError, UnknownNameError
+from symbolic.errors import DamagedError, DseError, UnknownNameError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -108,6 +108,8 @@ def at_hand(ds: xr.Dataset, small: bool) -> bool:
         return small
     try:
         return stored(place) is not None
+    except DamagedError:
+        raise
     except DseError:
         return False
 

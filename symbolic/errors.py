@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
+    "DamagedError",
     "DomainError",
     "DseError",
     "ExpressionError",
@@ -72,6 +73,10 @@ class OutOfTimeError(InfeasibleError):
 
 class OtherProcessError(DseError):
     """Another process writes to a store, or has put another store into its place."""
+
+
+class DamagedError(DseError):
+    """A store that is not as it was written."""
 
 
 class UnreachableError(DseError):

@@ -14,7 +14,13 @@ import click
 
 from dse.cli.waiting import waiting
 from stochastic.errors import LawError
-from symbolic.errors import DseError, InfeasibleError, OtherProcessError, UnreachableError
+from symbolic.errors import (
+    DamagedError,
+    DseError,
+    InfeasibleError,
+    OtherProcessError,
+    UnreachableError,
+)
 
 __all__ = ["Commands", "Misused", "reading"]
 
@@ -84,7 +90,8 @@ class Commands(click.Group):
             click.echo(f"{said}: {told}", err=True)
             ctx.exit(128 + number)
         except (DseError, LawError) as error:
-            failed = isinstance(error, (InfeasibleError, OtherProcessError, UnreachableError))
+            others = (DamagedError, InfeasibleError, OtherProcessError, UnreachableError)
+            failed = isinstance(error, others)
             failed = failed or isinstance(error.__cause__, OSError)
             raise (_Failed if failed else Misused)(str(error)) from error
         except ValueError as error:
@@ -113,10 +120,10 @@ class Commands(click.Group):
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """What is wrong with an input is misuse, whatever its cause, if it can be reached."""
+    """What is wrong with an input that is reached and whole is misuse, whatever its cause."""
     try:
         yield
-    except UnreachableError:
+    except (DamagedError, UnreachableError):
         raise
     except (DseError, LawError) as error:
         raise Misused(str(error)) from error

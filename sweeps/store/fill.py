@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,18 +15,17 @@ from sweeps.progress import Listener, Tally
 from sweeps.store.crew import Crew, Job, compute_tiles
 from sweeps.store.failures import FAILED
 from sweeps.store.folder import HIDDEN
+from sweeps.store.held import FINISHED, Listing
 from sweeps.store.layout import Layout, Tile
 from sweeps.store.medium import Medium
-from sweeps.store.records import RECORDS, read_sealed, sealed
-from sweeps.store.skeleton import ROOT
+from sweeps.store.recorded import record_of
+from sweeps.store.records import RECORDS, read_sealed
 from sweeps.store.tiles import barred_in
 from sweeps.store.zones import ZONES, Gathered
 from symbolic.errors import DseError
 
-__all__ = ["FINISHED", "Filled", "Watch", "fill", "finished", "recorded"]
+__all__ = ["Filled", "Watch", "fill", "finished", "recorded"]
 
-#: Says that every tile was stored; whatever is missing afterwards is damage.
-FINISHED = f"{HIDDEN}/finished"
 _READERS = 8
 
 
@@ -85,10 +84,9 @@ def recorded(layout: Layout, medium: Medium) -> Iterator[tuple[Tile, dict[str, A
     def look(tile: Tile) -> tuple[Tile, dict[str, Any] | None]:
         part, record = layout.parts[tile.part], None
         held = {n: sizes[n].get(layout.key(n, tile).rpartition("/")[2]) for n in part.outputs}
-        with suppress(FileNotFoundError):
-            if tile.name in there and None not in held.values():
-                record = read_sealed(medium.get(f"{RECORDS}/{tile.name}"))
-        whole = record is not None and record["tile"] == tile.name
+        if tile.name in there and None not in held.values():
+            record = record_of(layout, medium, tile)
+        whole = record is not None
         for name in part.outputs:
             whole = whole and held[name] == layout.chunk_bytes(name, part, record)
         return tile, record if whole else None
@@ -136,14 +134,16 @@ def fill(
     """
     if (done := finished(layout, medium)) is not None:
         return done
+    files = dict(begin())
     if not medium.exists():
         check(layout.grid)
-        _create(medium, begin())
-    elif ROOT not in medium.sizes(""):  # it was begun, and not to the end
-        for key, data in begin().items():
-            medium.put(key, data)
-    zones = Gathered(layout)
-    found = _state(layout, medium, watch, zones)
+        _create(medium, files)
+    else:
+        for key, data in files.items():  # it may have been begun, and not to the end
+            if not _is(medium, key, data):
+                medium.put(key, data)
+    zones, listing = Gathered(layout), Listing(layout)
+    found = _state(layout, medium, watch, (zones, listing))
     for key in medium.remains():
         medium.delete(key)
     tally = Tally(layout.points, listener, sign=watch.sign if watch else 1.0)
@@ -154,14 +154,16 @@ def fill(
     def stored(tile: Tile, record: Mapping[str, Any]) -> None:
         found.feasible.add(record)
         zones.add(tile, record)
+        listing.add(tile, record)
         if barred_in(layout, layout.parts[tile.part])(tile):
             tally.bar(tile.points)
         tally.add(tile.points, watch.best(record) if watch else None)
 
     def meanwhile(job: Job) -> None:
         if not job.failures:
+            files[ZONES] = zones.packed()
             with medium.writing(ZONES) as write:  # its name is settled with the next
-                write(zones.packed())
+                write(files[ZONES])
 
     job = compute_tiles(
         layout, medium, found.missing, tally, stored, crew=crew, meanwhile=meanwhile
@@ -170,7 +172,7 @@ def fill(
         for key in medium.remains():  # of workers that were lost
             medium.delete(key)
     if not job.failures:
-        medium.put(FINISHED, sealed({"tiles": layout.count}))
+        medium.put(FINISHED, listing.sealed(files))
     now = tally.now()
     failing = sum(failure.points for failure in job.failures)
     return Filled(
@@ -202,6 +204,12 @@ def _create(medium: Medium, files: Mapping[str, bytes]) -> None:
         raise DseError(f"{medium.name} cannot be made: {error.strerror or error}") from error
 
 
+def _is(medium: Medium, key: str, data: bytes) -> bool:
+    with suppress(FileNotFoundError):
+        return medium.get(key) == data
+    return False
+
+
 def _finished(medium: Medium) -> bool:
     with suppress(FileNotFoundError):
         there = ZONES.rpartition("/")[2] in medium.sizes(HIDDEN)
@@ -218,7 +226,10 @@ class _State:
 
 
 def _state(
-    layout: Layout, medium: Medium, watch: Watch | None = None, zones: Gathered | None = None
+    layout: Layout,
+    medium: Medium,
+    watch: Watch | None = None,
+    gathered: Sequence[Gathered | Listing] = (),
 ) -> _State:
     state = _State(missing=[], points=0, feasible=_Feasible(layout))
     best = Tally(0, None, sign=watch.sign if watch else 1.0)
@@ -229,7 +240,7 @@ def _state(
         else:
             best.skip(tile.points, watch.best(record) if watch else None)
             state.feasible.add(record)
-            if zones is not None:
-                zones.add(tile, record)
+            for each in gathered:
+                each.add(tile, record)
     state.points, state.best = best.done, best.best
     return state

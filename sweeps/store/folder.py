@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from sweeps.store.direct import Appender
-from sweeps.store.locks import HIDDEN, PART, alone, locked, room_beside, sweep
+from sweeps.store.locks import HIDDEN, LOCKS, PART, alone, locked, room_beside, sweep
 from symbolic.errors import DseError, OtherProcessError
 
-__all__ = ["HIDDEN", "Folder", "exchanged"]
+__all__ = ["HIDDEN", "PART", "Folder", "exchanged"]
 
 Write = Callable[..., None]
 
@@ -159,10 +159,17 @@ class Folder:
                 ) from error
         _durable(self.path.parent)
 
+    def files(self) -> list[str]:
+        """The keys of all files, but for what locks them."""
+        found = []
+        for folder, _, names in os.walk(self._place):
+            within = Path(folder).relative_to(self._place)
+            found += [(within / name).as_posix() for name in names]
+        return sorted(key for key in found if key not in LOCKS)
+
     def remains(self) -> list[str]:
         """The files that a killed process left unfinished."""
-        found = self._place.rglob(f"*{PART}")
-        return sorted(path.relative_to(self._place).as_posix() for path in found if path.is_file())
+        return [key for key in self.files() if key.endswith(PART)]
 
     def total(self) -> int:
         """The bytes of all files."""

@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 from sweeps.grid import FEASIBLE, Grid, Leaf
 from sweeps.space import Axis
 from sweeps.store.crew import Job, Threads
+from sweeps.store.held import damaged
 from sweeps.store.layout import Layout, Part, Tile, chunk_of
 from sweeps.store.medium import Medium
-from sweeps.store.records import RECORDS, read_sealed, sealed
+from sweeps.store.recorded import record_of
+from sweeps.store.records import RECORDS, sealed
 from sweeps.store.tiles import PIECE, Recipe, Source, barred_in, source_of, store_tile
 from sweeps.stored.reader import Stored
 from sweeps.streaming.enclosures import Barred
 from sweeps.tiling import Tiling
-from symbolic.errors import DseError
 
 __all__ = ["Growing", "Growth", "places_of"]
 
@@ -275,21 +276,21 @@ class Growing(Threads):
     def store(self, source: Any, tile: Tile, medium: Medium) -> dict[str, Any]:
         """Store a tile; gives its record."""
         before = self.growth.stored.medium
-        kinds = ["chunks", "outputs", "zones", *(["bytes"] if self.growth.layout.packed else [])]
+        kinds = ("chunks", "outputs", "zones", "bytes")[: 4 if self.growth.layout.packed else 3]
         known: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
         record: dict[str, Any] = {}
         for name, old in source.linked.items():
-            was = replace(tile, part=old.number)
-            found = read_sealed(before.get(f"{RECORDS}/{was.name}"))
-            if found is None:
-                raise DseError(
-                    f"{before.name} is damaged: the record of the tile {was.name}; repair it with "
-                    "dse verify --repair"
-                )
-            record = found
-            medium.adopt(before, chunk_of(name, tile))
-            for key, held in known.items():
-                held[name] = found[key][name]
+            was, key = replace(tile, part=old.number), chunk_of(name, tile)
+            wanted = self.growth.stored.held.expected(key)
+            record = record_of(self.growth.smaller, before, was) or {}
+            if not record or wanted not in (None, int(record["chunks"][name], 16)):
+                raise damaged(before.name, f"{RECORDS}/{was.name}", "it is not that of this store")
+            try:
+                medium.adopt(before, key)
+            except FileNotFoundError as error:
+                raise damaged(before.name, key, "it is missing") from error
+            for kind, held in known.items():
+                held[name] = record[kind][name]
         if source.recipe.part.outputs:
             return store_tile(source, tile, medium, known)
         record |= {"tile": tile.name, **known}

@@ -21,13 +21,15 @@ from typing import Any
 
 from symbolic.errors import DseError, OtherProcessError
 
-__all__ = ["HIDDEN", "PART", "alone", "locked", "room_beside", "sweep", "unwritable"]
+__all__ = ["HIDDEN", "LOCKS", "PART", "alone", "locked", "room_beside", "sweep", "unwritable"]
 
 #: The folder beside the arrays which zarr does not look into; in it lies the lock.
 HIDDEN = ".simt-dse"
 _LOCK = "lock"
 #: Names the holder where there are no locks; and stands while one that is gone is removed.
 _HELD, _REMOVING = "lock.held", "lock.removing"
+#: The keys of what locks a store.
+LOCKS = tuple(f"{HIDDEN}/{name}" for name in (_LOCK, _HELD, _REMOVING))
 #: The ending of what is not whole yet.
 PART = ".part"
 #: What a system says that knows no locks.

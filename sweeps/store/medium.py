@@ -59,6 +59,9 @@ class Medium(Protocol):
     def create(self, files: Mapping[str, bytes]) -> None:
         """Make the store of these files, all or nothing; the last one is the sign that all are."""
 
+    def files(self) -> list[str]:
+        """The keys of all that is there, but for what locks it."""
+
     def remains(self) -> list[str]:
         """The keys that a killed process left unfinished."""
 

@@ -122,6 +122,10 @@ class Objects:
         for key, data in files.items():
             self.put(key, data)
 
+    def files(self) -> list[str]:
+        """The keys of all objects."""
+        return sorted(path[len(self._root) + 1 :] for path in self.fs.find(self._root))
+
     def remains(self) -> list[str]:
         """Nothing unfinished is ever seen."""
         return []

@@ -1,18 +1,27 @@
-"""A store as zarr reads it, whole as it was opened: what came to be there since is not read."""
+"""A store as zarr reads it, whole as it was opened: what came to be there since is not read.
+
+What is lost or damaged is refused, and not filled in.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Self
 
+import numpy as np
 from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
+from sweeps.store.earlier import mended
 from sweeps.store.folder import Folder
 from sweeps.store.medium import medium_of
+from sweeps.store.skeleton import packed_in
 from sweeps.store.versions import Version
+from sweeps.store.zarr_format import TRAILER, checksum, trailer
 
 __all__ = ["Pinned", "pinned"]
 
@@ -37,7 +46,24 @@ class Pinned(WrapperStore[Store]):
         while True:
             found = await super().get(key, prototype, byte_range)
             if await asyncio.to_thread(self.version.still):
-                return found
+                whole = byte_range is None
+                return (
+                    await asyncio.to_thread(self._right, key, found, prototype) if whole else found
+                )
+
+    def _right(self, key: str, found: Buffer | None, prototype: BufferPrototype) -> Buffer | None:
+        """What stands under a key as any reader unpacks it; refused where it is damaged."""
+        data = None if found is None else found.as_numpy_array().view(np.uint8)
+        if self.version.held is not None:
+            self.version.held.check(key, data)
+        if data is None or key.rpartition("/")[0] not in packed_in(self.version.told):
+            return found
+        body = now = data[:-TRAILER]
+        with suppress(ValueError, struct.error):  # else zarr says what is wrong
+            now = mended(body)
+        if now is body:
+            return found
+        return prototype.buffer.from_bytes(now.tobytes() + trailer(checksum(now)))
 
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]

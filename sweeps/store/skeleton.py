@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -21,7 +21,7 @@ from sweeps.store.zarr_format import (
     to_json,
 )
 
-__all__ = ["IDENTITY", "ROOT", "compression_of", "skeleton"]
+__all__ = ["IDENTITY", "ROOT", "compression_of", "packed_in", "skeleton"]
 
 #: What tells whose store it is, and the file without which it is none.
 IDENTITY, ROOT = f"{HIDDEN}/identity", "zarr.json"
@@ -55,6 +55,12 @@ def skeleton(
     said = {**attributes, **({"coordinates": " ".join(beside)} if beside else {})}
     files[ROOT] = to_json(group_metadata(said, arrays))
     return files
+
+
+def packed_in(told: Mapping[str, Any] | None) -> Collection[str]:
+    """The outputs of a store whose chunks are compressed, as it tells of itself."""
+    found: Collection[str] = (told or {}).get("chunks", ()) if "compression" in (told or {}) else ()
+    return found
 
 
 def compression_of(medium: Medium) -> str:

@@ -12,8 +12,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from sweeps.store.fill import FINISHED
+import numpy as np
+from numpy.typing import NDArray
+
 from sweeps.store.folder import HIDDEN
+from sweeps.store.held import FINISHED, Held, held_of
 from sweeps.store.medium import Medium, medium_of
 from sweeps.store.records import read_sealed
 from sweeps.store.skeleton import IDENTITY
@@ -25,6 +28,7 @@ __all__ = ["Version", "steady", "version_of"]
 _TRIES = 8
 
 Read = TypeVar("Read")
+Data = TypeVar("Data", bound=bytes | NDArray[np.uint8] | None)
 
 
 class Version:
@@ -33,6 +37,7 @@ class Version:
     def __init__(self, place: str) -> None:
         self.place = place
         self.stamp, self.told = steady(medium_of(place), self._look)
+        self._held: tuple[Held | None, ...] = ()
 
     def _look(self) -> tuple[Any, dict[str, Any] | None]:
         medium = medium_of(self.place)
@@ -43,7 +48,39 @@ class Version:
     @property
     def known(self) -> bool:
         """Whether it is the store of a run."""
-        return self.stamp is not None
+        return self.stamp is not None or self.held is not None
+
+    @property
+    def held(self) -> Held | None:
+        """What it must hold; None where it is not finished.
+
+        Raises
+        ------
+        DamagedError
+            That is damaged itself.
+        """
+        if not self._held:
+            self._held = (self.read(lambda: held_of(medium_of(self.place))),)
+        return self._held[0]
+
+    def checked(self, key: str, read: Callable[[], Data]) -> Data:
+        """What is read of this store under a key, as it was written.
+
+        Raises
+        ------
+        DamagedError
+            It is not.
+        OtherProcessError
+            The store is no more at its place.
+        """
+
+        def both() -> Data:
+            found, held = read(), self.held
+            if held is not None:
+                held.check(key, found)
+            return found
+
+        return self.read(both)
 
     def read(self, what: Callable[[], Read]) -> Read:
         """What is read of this store.
@@ -76,7 +113,7 @@ class Version:
                 f"another process has extended, replaced or removed {self.place} since it was "
                 "opened: open it again"
             )
-        self.stamp, self.told = stamp, told
+        self.stamp, self.told, self._held = stamp, told, ()
         return False
 
     def _within(self, told: dict[str, Any] | None) -> bool:

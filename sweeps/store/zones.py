@@ -12,7 +12,6 @@ import base64
 import json
 import math
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,12 +22,11 @@ from numpy.typing import NDArray
 from sweeps.reduce import ranges
 from sweeps.store.folder import HIDDEN
 from sweeps.store.layout import Layout, Tile
-from sweeps.store.medium import Medium
-from sweeps.store.records import RECORDS, read_sealed
 from sweeps.store.zarr_format import TRAILER, checksum, trailer
 from sweeps.tiling import Tiling
 
 __all__ = [
+    "EACH",
     "MOST",
     "ZONE",
     "ZONES",
@@ -37,7 +35,6 @@ __all__ = [
     "Ranges",
     "Zoned",
     "cut_of",
-    "pack",
     "pieces",
     "unpack",
 ]
@@ -47,9 +44,9 @@ __all__ = [
 ZONE, FEW, LEAST, MOST = 1 << 11, 1 << 14, 1 << 6, 1 << 16
 #: The file of all zones.
 ZONES = f"{HIDDEN}/zones"
-_HEAD, _READERS = 8, 8
+_HEAD = 8
 #: Bytes of a zone: the least and largest value, and whether one is NaN.
-_EACH = 17
+EACH = 17
 
 
 @dataclass(frozen=True)
@@ -229,7 +226,7 @@ class Gathered:
         self.layout = layout
         self.cuts = [cut_of(part.shape, part.chunk) for part in layout.parts]
         pairs = [(p, c, n) for p, c in zip(layout.parts, self.cuts, strict=True) for n in p.outputs]
-        size = sum(_EACH * math.prod(cut.counts) for _, cut, _ in pairs)
+        size = sum(EACH * math.prod(cut.counts) for _, cut, _ in pairs)
         self._body, at = np.empty(size, dtype=np.uint8), 0
         self._head: dict[str, Any] = {}
         self._held: dict[str, list[NDArray[Any]]] = {}
@@ -239,7 +236,7 @@ class Gathered:
             self._held[name] = _arrays(self._body, at, cut.counts)
             for array, nothing in zip(self._held[name], (math.inf, -math.inf, False), strict=True):
                 array[...] = nothing  # before any value is known
-            at += _EACH * math.prod(cut.counts)
+            at += EACH * math.prod(cut.counts)
 
     def add(self, tile: Tile, record: Mapping[str, Any]) -> None:
         """The zones of a tile, from its record."""
@@ -270,21 +267,8 @@ def _arrays(body: NDArray[np.uint8], at: int, counts: Sequence[int]) -> list[NDA
     return found
 
 
-def pack(layout: Layout, medium: Medium) -> bytes:
-    """The file of all zones, from the records of all tiles."""
-    found = Gathered(layout)
-
-    def look(tile: Tile) -> tuple[Tile, dict[str, Any] | None]:
-        return tile, read_sealed(medium.get(f"{RECORDS}/{tile.name}"))
-
-    with ThreadPoolExecutor(_READERS) as pool:
-        for tile, record in pool.map(look, layout.tiles()):
-            found.add(tile, record or {})
-    return found.packed()
-
-
 def unpack(data: bytes) -> dict[str, Zoned] | None:
-    """The zones by output, of the file of :func:`pack`; None where it is damaged."""
+    """The zones by output, of the file of :class:`Gathered`; None where it is damaged."""
     body = np.frombuffer(data, dtype=np.uint8)[:-TRAILER]
     if len(data) < _HEAD + TRAILER or trailer(checksum(body)) != data[-TRAILER:]:
         return None

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from sweeps.dataset import opened_from, quantities_of
 from sweeps.export import open_dataset
-from sweeps.store.fill import FINISHED
 from sweeps.store.folder import Folder
+from sweeps.store.held import FINISHED
 from sweeps.store.medium import medium_of
 from sweeps.store.records import RECORDS
-from sweeps.store.skeleton import IDENTITY, compression_of
+from sweeps.store.skeleton import compression_of
 from sweeps.store.versions import Version, steady, version_of
 from sweeps.store.zones import ZONES, Zoned, unpack
 from sweeps.stored.chunks import Chunk, Chunks
-from symbolic.errors import DseError
+from symbolic.errors import DamagedError, DseError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,7 +41,7 @@ def stored(place: str | Path) -> Stored | None:
     Raises
     ------
     DseError
-        The store is not finished, or its zones are damaged.
+        The store is not finished, or damaged.
     """
     return steady(medium_of(place), lambda: _stored(place))
 
@@ -49,7 +49,7 @@ def stored(place: str | Path) -> Stored | None:
 def _stored(place: str | Path) -> Stored | None:
     medium = medium_of(place)
     try:
-        stamp = (medium.stamp(ZONES), medium.stamp(IDENTITY))
+        stamp = (medium.stamp(FINISHED), medium.stamp(ZONES))
     except FileNotFoundError:
         if version_of(medium) is None:
             return None
@@ -87,13 +87,12 @@ class Stored:
 
     def __init__(self, place: str) -> None:
         self.medium, version = medium_of(place), Version(place)
-        zones = unpack(self.medium.get(ZONES))
-        if zones is None or not len(self.medium.sizes(FINISHED.rpartition("/")[0])):
-            raise DseError(
-                f"{self.medium.name} is damaged: the checksum of {ZONES} is another one; repair it "
-                "with dse verify --repair"
-            )
-        self.zones: Mapping[str, Zoned] = zones
+        data = version.checked(ZONES, lambda: self.medium.get(ZONES))
+        if version.held is None:
+            raise DamagedError(f"{self.medium.name} is not finished")
+        #: What it must hold.
+        self.held = version.held
+        self.zones: Mapping[str, Zoned] = unpack(data) or {}
         self.ds: xr.Dataset = open_dataset(place)
         self.quantities = quantities_of(self.ds)
         self.axes = {axis: int(self.ds.sizes[axis]) for axis in self.ds.attrs["axes"].split()}
@@ -102,9 +101,9 @@ class Stored:
             str(name): (str(c.dims[0]), np.asarray(c.values), dict(c.attrs))
             for name, c in self.ds.coords.items()
         }
-        self._types = {name: np.dtype(self.ds[name].dtype) for name in zones}
+        self._types = {name: np.dtype(self.ds[name].dtype) for name in self.zones}
         packed = compression_of(self.medium) != "none"
-        self._chunks = Chunks(self.medium, zones, self._types, packed=packed, version=version)
+        self._chunks = Chunks(self.medium, self.zones, self._types, packed=packed, version=version)
         self._kept: dict[Any, Any] = {}
         self._addresses: dict[str, tuple[NDArray[np.int64], dict[int, Chunk]]] = {}
 

@@ -372,7 +372,7 @@ def test_damage_is_told(tmp_path: Path) -> None:
     chunk.unlink()
     other = tmp_path / "b.zarr"
     path.rename(other)
-    with pytest.raises(DseError, match="cannot be read"):
+    with pytest.raises(DseError, match="it is missing"):
         dse.optimum(other, minimize="ms_throughput")
 
 
