@@ -134,26 +134,26 @@ def open_zarr(store: Any, version: Any = None) -> xr.Dataset:
     import xarray as xr
 
     ds: xr.Dataset = xr.open_zarr(store, zarr_format=3)  # no other is written; some can unpickle
-    ds.encoding[_STORED] = version, _lazy_arrays(ds)
+    ds.encoding[_STORED] = version, _lazy_arrays(ds), set(ds.coords)
     return ds
 
 
 def opened_from(ds: xr.Dataset) -> Any:
     """The store of a run in which a Dataset lies, if arrays and axes are as they were opened."""
-    version, known = ds.encoding.get(_STORED, (None, {}))
+    version, known, axes = ds.encoding.get(_STORED, (None, {}, set()))
     if version is None:
         return None
     here = _lazy_arrays(ds)
-    axes = {name for name, held in known.items() if not isinstance(held, str)}
     alike = all(name in known and np.array_equal(held, known[name]) for name, held in here.items())
-    return version if alike and axes == {str(name) for name in ds.coords} else None
+    return version if alike and axes == set(ds.coords) else None
 
 
 def _lazy_arrays(ds: xr.Dataset) -> dict[str, Any]:
     """What tells the array of each variable from any other: the name of a lazy one, its values."""
     return {
-        str(name): variable.values if name in ds.coords else getattr(variable.data, "name", None)
+        str(name): variable.values if name in ds.coords else getattr(data, "name", data)
         for name, variable in ds.variables.items()
+        for data in [variable.data]
     }
 
 

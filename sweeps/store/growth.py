@@ -100,8 +100,7 @@ class Growth:
         """The outputs whose stored values hold."""
         old = {name: part for part in self.smaller.parts for name in part.outputs}
         new = {name: part for part in self.layout.parts for name in part.outputs}
-        found = (name for name in new if name in old)
-        return frozenset(name for name in found if self._holds(name, new[name], old[name]))
+        return frozenset(n for n in new if n in old and self._holds(n, new[n], old[n]))
 
     def _holds(self, name: str, new: Part, old: Part) -> bool:
         """Whether an output is computed by the same steps from the same values as before."""
