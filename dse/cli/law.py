@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.beside import compiling_beside
 from dse.cli.ends import reading
 from dse.cli.frame import example, in_json, picture, put
 from dse.cli.text import table
@@ -23,6 +24,13 @@ QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 _FEW_LANES, _VALUES, _GROUPS = 24, 2_500, 1_000_000
 #: Places where a bin may end, for laws of too many values to look at all.
 _PLACES = 1000
+#: Whatever the law, quantiles and bins run the same compiled code.
+_REST = """
+from stochastic import Pmf, imbalance
+from stochastic.remedies.binning import sorted_in
+imbalance(Pmf.uniform(0, 50), 32).quantile(0.5)
+sorted_in(Pmf.uniform(1, 3), 2, 32)
+"""
 
 
 @click.command(
@@ -76,8 +84,10 @@ def imbalance(
 
     if plot is not None:
         picture(Path(plot), "--plot")
-    with reading():
+    with reading(), compiling_beside(_REST) as other:
         found = law_of(Pmf.parse(law), _whole(lanes), tol=tol, eps=eps, zero_work=zero_work)
+        found.std()
+        other()
         data = law_data(found, groups=groups, group=group, overhead=overhead, bins=bins)
         if trace:
             data["trace"] = _trace(law, found.lanes, seed)

@@ -1,0 +1,44 @@
+"""A second process that compiles what a command will need, while the command compiles the rest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+__all__ = ["compiling_beside"]
+
+
+@contextmanager
+def compiling_beside(program: str) -> Iterator[Callable[[], None]]:
+    """From the first body on that must be compiled, run a program that needs the others.
+
+    What it compiles lies where compiled code is kept; where none is kept, it is not run. Yields
+    what waits for it. Whatever becomes of it, what is missing is compiled when it is needed.
+    """
+    from stochastic.kept import place, telling
+
+    others: list[subprocess.Popen[bytes]] = []
+    alone = place() is None or (os.cpu_count() or 1) < 2
+
+    def begin(_: str) -> None:
+        if others or alone:
+            return
+        nothing = subprocess.DEVNULL
+        with suppress(OSError):
+            command = [sys.executable, "-c", program]
+            others.append(subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing))
+
+    def wait() -> None:
+        for other in others:
+            other.wait()
+
+    try:
+        with telling(begin):
+            yield wait
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
