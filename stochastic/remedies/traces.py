@@ -274,7 +274,7 @@ def _subset(
     real = values.astype(np.float64)
     nodes = log_nodes(real[real > 0][0], real[-1], size)
     if float(np.minimum(counts, size / 2).sum()) * size * len(nodes) > _EXACT:
-        key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        key = int(np.random.SeedSequence(seed).generate_state(1, np.uint64).view(np.int64)[0])
         once, twice = subset_sample(items.copy(), size, lanes, samples, key)
         once, twice = once / samples, twice / samples
         return 1.0 + once, math.sqrt(max(twice - once * once, 0.0) / (samples - 1))

@@ -42,7 +42,7 @@ class _Source:
     idle: float
     table: npt.NDArray[np.uint64]
     bits: int
-    key: np.uint64
+    key: int
 
     @classmethod
     def of(cls, pmf: Any, lanes: Any, seed: Any, zero_work: Any) -> _Source:
@@ -56,7 +56,7 @@ class _Source:
         if zero_work == "drop" and work.high == 0:
             raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
         bits = max(1, (len(work.weights) - 1).bit_length())
-        key: np.uint64 = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        key = int(np.random.SeedSequence(seed).generate_state(1, np.uint64).view(np.int64)[0])
         table = alias_table(work.weights, bits)
         return cls(work=work, lanes=lanes, idle=idle, table=table, bits=bits, key=key)
 

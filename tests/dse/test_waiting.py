@@ -1,0 +1,118 @@
+"""Nobody waits before a blank screen, nor for the compiler more than once."""
+
+import io
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dse.cli import waiting as module
+from dse.cli.waiting import waiting
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def terminal(monkeypatch):
+    """A terminal in place of both streams, from within a test: pytest's own come between."""
+    found = Terminal()
+    monkeypatch.setattr(sys, "stderr", found)
+    monkeypatch.setattr(sys, "stdout", found)
+    monkeypatch.setattr(module, "_SOON", 0.0)
+    monkeypatch.setattr(module, "_OFTEN", 0.01)
+    return found
+
+
+def shown(screen, text):
+    """Wait until something is on the screen."""
+    for _ in range(500):
+        if text in screen.getvalue():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.parametrize("write", [print, lambda text: print(text, file=sys.stderr)])
+def test_a_line_is_shown_until_something_else_is(monkeypatch, write):
+    screen = terminal(monkeypatch)
+    with waiting():
+        assert shown(screen, "0 s so far")
+        write("an answer")
+        told = screen.getvalue()
+        assert told.startswith("\r\x1b[K")
+        assert told.endswith("s so far\r\x1b[Kan answer\n")
+        time.sleep(0.05)
+        assert screen.getvalue() == told
+        assert sys.stdout is screen
+        assert sys.stderr is screen
+
+
+def test_the_line_is_gone_when_a_command_ends(monkeypatch):
+    screen = terminal(monkeypatch)
+    with waiting():
+        assert shown(screen, "so far")
+    assert screen.getvalue().endswith("\r\x1b[K")
+    assert sys.stdout is screen
+
+
+def test_nothing_is_shown_where_nobody_looks(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(module, "_SOON", 0.0)
+    with waiting():
+        time.sleep(0.02)
+    assert stream.getvalue() == ""
+
+
+PROGRAM = """
+import json, sys
+from dse.cli.law import law_data
+from stochastic import Pmf, imbalance
+from stochastic.kept import telling
+
+names = []
+with telling(names.append):
+    for law in (Pmf.geometric(0.05), Pmf.uniform(20, 40), Pmf.poisson(30)):
+        told = law_data(imbalance(law, 32), groups=9, group=32, overhead=0.1, bins=3)
+        print(json.dumps(told, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x)))
+heavy = ["numba", "xarray", "pandas", "sympy"]
+print(json.dumps([names, [name for name in heavy if name in sys.modules]]))
+"""
+
+
+def asked(cache):
+    """Answers to several laws, what was compiled for them, and which libraries were loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={"DSE_CACHE": str(cache), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    *answers, last = done.stdout.splitlines()
+    return answers, *json.loads(last)
+
+
+def test_laws_are_compiled_once_and_tell_the_same_whatever_is_kept(tmp_path):
+    answers, names, _ = asked(tmp_path)
+    assert sorted(names) == sorted(set(names))
+    assert set(names) == {
+        *("about", "best_for_slowdown", "probabilities", "raw", "transforms", "walk")
+    }
+    again, names, loaded = asked(tmp_path)
+    assert again == answers
+    assert names == []
+    assert loaded == []  # not Numba, where nothing is compiled
+    smallest = min((tmp_path / "code").iterdir(), key=lambda path: path.stat().st_size)
+    data = bytearray(smallest.read_bytes())
+    data[len(data) // 2] ^= 1
+    smallest.write_bytes(data)
+    (tmp_path / "code").chmod(0o500)
+    again, names, _ = asked(tmp_path)
+    (tmp_path / "code").chmod(0o700)
+    assert again == answers
+    assert names == ["walk"]
