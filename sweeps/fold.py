@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symbolic.ops import Node, constant, interpret, walk
 
@@ -38,13 +40,14 @@ def folded(
 def _fewer(op: str, args: tuple[Node, ...]) -> Node:
     if all(arg.op == "constant" for arg in args):
         with np.errstate(all="ignore"):
-            return constant(interpret(Node(op, args), {}, number=_number))
+            return constant(interpret(Node(op, args), {}, number=_number)[0])
     simpler = _RULES[op](*args) if op in _RULES else None
     return Node(op, args) if simpler is None else simpler
 
 
-def _number(value: bool | float) -> np.bool_ | np.float64:
-    return np.bool_(value) if isinstance(value, bool) else np.float64(value)
+def _number(value: bool | float) -> NDArray[Any]:
+    """An array, so that what is folded is what arrays compute: a float has other exp and log."""
+    return np.array([value], dtype=bool if isinstance(value, bool) else float)
 
 
 def _is(node: Node, value: float) -> bool:

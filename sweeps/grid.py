@@ -46,6 +46,11 @@ class Leaf:
     switched: tuple[str, ...] = ()
     failed: Mapping[int, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """NumPy's exp and log go another way, an ulp off, along an array read backwards."""
+        if any(step < 0 for step in self.array.strides):
+            object.__setattr__(self, "array", np.ascontiguousarray(self.array))
+
     def over(self, axes: Sequence[str]) -> NDArray[Any]:
         """The values shaped for broadcasting over the given axes."""
         sizes = dict(zip(self.axes, self.array.shape, strict=True))
@@ -240,7 +245,10 @@ class Grid:
             roots = [self.output_node(name, key, tuple(self.axes)) for name in names]
             leaves = self.leaves[key]
             values = {
-                name: leaves[name].array[tuple(places[a][chosen] for a in leaves[name].axes)]
+                # never a bare number: floats have other exp and log than arrays
+                name: np.atleast_1d(
+                    leaves[name].array[tuple(places[a][chosen] for a in leaves[name].axes)]
+                )
                 for name in references(*roots)
             }
             with np.errstate(all="ignore"):

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symbolic._rounding import NEAREST, OUTWARD, Rounding
-from symbolic.ops import Node, interpret_all
+from symbolic.ops import Node, array_power, interpret_all
 
 __all__ = ["Decision", "Interval", "algebra", "enclose", "number"]
 
@@ -300,7 +300,9 @@ def _logarithm(function: Callable[[Any], Any]) -> Callable[[Interval, Rounding],
 def _pow(a: Interval, b: Interval, to: Rounding) -> Interval:
     """The corners, for bases above zero; for others anything."""
     corners = [
-        np.power(x, y) for x in (np.maximum(a.lo, 0.0), np.maximum(a.hi, 0.0)) for y in (b.lo, b.hi)
+        array_power(x, y)
+        for x in (np.maximum(a.lo, 0.0), np.maximum(a.hi, 0.0))
+        for y in (b.lo, b.hi)
     ]
     point = (a.lo == a.hi) & (b.lo == b.hi)
     lo, hi = _widened(_least(corners), _most(corners), point, to)

@@ -20,6 +20,7 @@ from symbolic.node import Node, constant, reference, references, substitute, wal
 __all__ = [
     "Node",
     "absolute",
+    "array_power",
     "both",
     "ceil",
     "constant",
@@ -86,6 +87,19 @@ def _array_divide(a: Any, b: Any, at_zero: Any) -> Any:
     return np.where(zero, at_zero, np.divide(a, np.where(zero, 1.0, b)))
 
 
+def array_power(base: Any, exponent: Any) -> Any:
+    """A power of arrays that depends on each pair alone.
+
+    NumPy takes another way, an ulp off, where one exponent serves a whole row.
+    """
+    pair = np.broadcast_arrays(np.asarray(base, dtype=float), np.asarray(exponent, dtype=float))
+    shape = pair[0].shape
+    some, to = (np.array(part).reshape(-1) for part in pair)
+    if some.size == 1:  # a row, too
+        some, to = np.repeat(some, 2), np.repeat(to, 2)
+    return np.power(some, to)[: math.prod(shape)].reshape(shape)
+
+
 def _integral(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def scalar(a: Any) -> Any:
         if isinstance(a, float):
@@ -139,7 +153,7 @@ _log = _primitive("log", _scalar_log(math.log), _quiet(np.log))
 _log2 = _primitive("log2", _scalar_log(math.log2), _quiet(np.log2))
 _log10 = _primitive("log10", _scalar_log(math.log10), _quiet(np.log10))
 _sqrt = _primitive("sqrt", lambda a: math.sqrt(a) if a >= 0 else math.nan, _quiet(np.sqrt))
-_pow = _primitive("pow", _scalar_power, _quiet(np.power))
+_pow = _primitive("pow", _scalar_power, _quiet(array_power))
 
 
 def _fold(function: Callable[[Any, Any], Any], first: Any, rest: tuple[Any, ...]) -> Any:

@@ -17,7 +17,7 @@ from sweeps.grid import Grid, Leaf
 from sweeps.inverse.tolerances import Uncertain, can_be_best, extremes, spread_dims
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse
-from symbolic.ops import Node, both, constant, references, substitute
+from symbolic.ops import Node, both, constant, references, substitute, where
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -165,6 +165,8 @@ def _best(
     roots = _roots(grid, goal.text)
     if goal.sign < 0:
         roots = {key: constant(-1.0 * root) for key, root in roots.items()}
+    # nowhere the best: no number, or infinite
+    roots = {k: constant(where(root > -math.inf, root, math.inf)) for k, root in roots.items()}
     dims = grid.ordered({*_checked_dims(grid, roots), *over})
     if math.prod(grid.shape(dims)) > MOST:
         raise DseError(f"the configurations are more than {MOST:,}: shorten the axes")

@@ -94,6 +94,8 @@ class _Merging:
             count = math.prod(self.sizes[axis] for axis in some)
             if some in self.failed or self.apart in some or not 1 < count <= _MOST:
                 continue
+            if self._tied(some):
+                continue
             tried = {axis: _thinned(self.sizes[axis]) for axis in some}
             share = self._distinct(some, tried)
             if share > _SHARE:
@@ -103,6 +105,13 @@ class _Merging:
         if best is None:
             return False
         return self._merge(best[1])
+
+    def _tied(self, some: Iterable[str]) -> bool:
+        """Whether a table lies along some of these axes and of others, too."""
+        inside = set(some)
+        return any(
+            inside & set(leaf.axes) and set(leaf.axes) - inside for leaf in self.leaves.values()
+        )
 
     def _walked(self) -> tuple[list[Node], dict[int, frozenset[str]]]:
         """Every step, and the axes on which each depends."""

@@ -127,7 +127,7 @@ def can_be_best(
     """
     sure, may = held
     low, high = extremes(grid, roots, dims, inputs, {}, halved=False)
-    found = may & ~(low > np.nanmin(np.where(sure, high, math.inf), initial=math.inf))
+    found = may & ~((low == math.inf) | (low > np.nanmin(high, where=sure, initial=math.inf)))
     if any(dim in grid.switch_axes for dim in dims):
         return np.asarray(found)
     key = next(iter(roots))

@@ -85,26 +85,30 @@ def _gap(t: Any) -> Any:
 
 @jitted
 def _least_of(tl: Any, th: Any, weight: Any, least: Any, about: Any) -> Any:
-    """For the lesser (or greater) of two steps that differ by t: share of the first, constant."""
+    """For the lesser (or greater) of two steps that differ by t: both their shares, constant."""
     if about != about:
         about = tl + th
     if not least:  # the greater of a and b is b - the lesser of (b - a, 0) ... mirrored
-        share, rest = _least_of_pair(-th, -tl, -weight, -about)
-        return share, -rest
+        one, two, rest = _least_of_pair(-th, -tl, -weight, -about)
+        return one, two, -rest
     return _least_of_pair(tl, th, weight, about)
 
 
 @jitted
 def _least_of_pair(tl: Any, th: Any, weight: Any, about: Any) -> Any:
-    """min(t, 0) against share * t + rest: below it for weights above zero, above it for others."""
+    """min(a, b) against one a + two b + rest: below it for weights above zero, above it for others.
+
+    With t = a - b. The smaller share is no difference of the larger from 1, in which it would be
+    lost where one step reaches far beyond the other.
+    """
     if th <= 0:
-        return 1.0, 0.0
+        return 1.0, 0.0, 0.0
     if tl >= 0:
-        return 0.0, 0.0
+        return 0.0, 1.0, 0.0
     if weight > 0:
-        share = -tl / (th - tl)
-        return share, tl * (1.0 - share)
-    return (1.0, 0.0) if about < 0 else (0.0, 0.0)
+        one, two = -tl / (th - tl), th / (th - tl)
+        return one, two, tl * two
+    return (1.0, 0.0, 0.0) if about < 0 else (0.0, 1.0, 0.0)
 
 
 @jitted
@@ -377,16 +381,16 @@ def relax(
                     about = ref[a] - ref[b]
                     if op == WHERE:
                         least = w > 0
-                share, rest = _least_of(tl, th, view, least, about)
+                one, two, rest = _least_of(tl, th, view, least, about)
                 found += view * rest
                 if tl < 0 < th:
                     loss[told] += abs(view) * (-tl * th / (th - tl))
                 if turn == 0 and d != 0:
-                    give(deep, a, view * share)
-                    give(deep, b, view * (1 - share))
+                    give(deep, a, view * one)
+                    give(deep, b, view * two)
                 else:
-                    give(wide, a, view * share)
-                    give(wide, b, view * (1 - share))
+                    give(wide, a, view * one)
+                    give(wide, b, view * two)
         elif LOG <= op <= LOG10:
             give(deep, a, w / (1.0 if op == LOG else _LN2 if op == LOG2 else _LN10))
         elif op == EXP:

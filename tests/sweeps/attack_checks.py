@@ -1,0 +1,333 @@
+"""What brute force, by Python's ``eval``, finds of a drawn study; whether a proof says the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dse
+import symbolic.ops
+from tests.sweeps.attack_models import Drawn
+
+__all__ = ["CHECKS", "Truth", "Wrong"]
+
+Floats = NDArray[np.float64]
+NAMES = {name: getattr(symbolic.ops, name) for name in symbolic.ops.__all__}
+NAMES |= {"inf": math.inf, "nan": math.nan, "len": len, "__builtins__": {}}
+
+
+class Wrong(AssertionError):  # noqa: N818 - what it says is what it is
+    """A proof that brute force disproves."""
+
+
+def _same(told: Any, true: Any, what: str) -> None:
+    if not np.array_equal(np.asarray(told), np.asarray(true), equal_nan=True):
+        raise Wrong(f"{what}: {told}, brute force has {true}")
+
+
+def _holds(claim: Any, what: str) -> None:
+    if not claim:
+        raise Wrong(what)
+
+
+class Truth:
+    """Every quantity of a study at every point, in the order of the axes."""
+
+    def __init__(self, one: Drawn, moved: dict[str, Callable[[Floats], Floats]] | None = None):
+        self.one, self.axes = one, list(one.axes)
+        self.sizes = tuple(
+            len(next(iter(v["zip"].values()))) if isinstance(v, dict) else len(v)
+            for v in one.axes.values()
+        )
+        self.index = np.indices(self.sizes).reshape(len(self.sizes), -1)
+        count = self.index.shape[1]
+        known: dict[str, Any] = {name: np.full(count, v) for name, v in one.set.items()}
+        for row, (name, values) in zip(self.index, one.axes.items(), strict=True):
+            parts = values["zip"] if isinstance(values, dict) else {name: values}
+            known |= {key: np.array(part)[row] for key, part in parts.items()}
+        for name, (dims, array) in one.tables.items():
+            at = [self.index[self.axes.index(dim)] for dim in dims]
+            known[name] = np.array(array)[tuple(at)]
+        for name, move in (moved or {}).items():
+            known[name] = move(known[name])
+        self.known = known
+        switches: dict[str, dict[str, Any]] = {}
+        with np.errstate(all="ignore"):
+            for name, (_, formula) in one.equations.items():
+                if name == "letters":
+                    known[name] = np.array(
+                        [float(self._eval(formula, {"kind": w})) for w in known["kind"]]
+                    )
+                elif "@" in name:
+                    function, label = name.split("@")
+                    switches.setdefault(function, {})[label] = self.at(formula)
+                    if len(switches[function]) == 2:
+                        mode = known.get("mode", np.full(count, "one"))
+                        known[function] = np.where(mode == "one", *switches[function].values())
+                else:
+                    known[name] = self.at(formula)
+
+    def _eval(self, formula: str, known: dict[str, Any]) -> Any:
+        return eval(formula, dict(NAMES), known)
+
+    def at(self, formula: str) -> Any:
+        """A formula at every point."""
+        with np.errstate(all="ignore"):
+            found = self._eval(formula, self.known)
+        return np.broadcast_to(found, self.index.shape[1:]).copy()
+
+    def question(self) -> dict[str, Any]:
+        """What is asked, limits as values that are there."""
+        asked = dict(self.one.question)
+        if "where" in asked:
+            asked["where"] = [self._limit(*limit) for limit in asked["where"]]
+        return asked
+
+    def _limit(self, name: str, relation: str, share: float) -> str:
+        values = np.unique(self.known[name][np.isfinite(self.known[name])])
+        value = float(values[int(share * values.size)]) if values.size else 0.0
+        if 0.3 < share * 7 % 1 < 0.5:
+            value = float(f"{value:.2g}")
+        return f"{name} {relation} {value!r}"
+
+    def allowed(self, asked: dict[str, Any]) -> Any:
+        """Where all conditions hold."""
+        found = np.ones(self.index.shape[1], dtype=bool)
+        for text in asked.get("where", []):
+            found &= self.at(text)
+        return found
+
+    def objective(self, asked: dict[str, Any], moved: Any = None) -> list[Floats]:
+        """Each objective, smaller being better, infinite where there is none."""
+        sense = "minimize" if "minimize" in asked else "maximize"
+        texts = asked[sense] if isinstance(asked[sense], list) else [asked[sense]]
+        sign, allowed = 1.0 if sense == "minimize" else -1.0, self.allowed(asked)
+        found = []
+        for text in texts:
+            value = sign * self.at(text).astype(float)
+            found.append(np.where(np.isfinite(value) & allowed, value, math.inf))
+        return found
+
+    def feasible(self, asked: dict[str, Any]) -> bool:
+        """Whether there is an answer."""
+        if "minimize" not in asked and "maximize" not in asked:
+            return bool(self.allowed(asked).any())
+        objectives = self.objective(asked)
+        if self.one.ask == "front":
+            return bool(np.all(np.isfinite(objectives), axis=0).any())
+        if len(objectives) > 1 and asked.get("gap"):
+            return False  # it depends on what is found within the gap
+        left = np.isfinite(objectives[0])
+        for values in objectives:  # in order
+            least = np.where(left, values, math.inf).min()
+            if least == math.inf:
+                return False
+            left &= values == least
+        return True
+
+    def places(self, found: Any, study: dse.Study) -> list[int]:
+        """The numbers of configurations of an answer."""
+        axes = study.grid().axes
+        rows = [
+            [axes[name].position(v, {}) for v in np.atleast_1d(found[name].values).tolist()]
+            for name in self.axes
+        ]
+        return np.ravel_multi_index(np.array(rows), self.sizes).tolist()
+
+
+def _told(found: Any, asked: dict[str, Any]) -> tuple[float, Any]:
+    """The sense of an answer, and its values, smaller being better."""
+    sense = "minimize" if "minimize" in asked else "maximize"
+    sign, text = (1.0 if sense == "minimize" else -1.0), asked[sense]
+    return sign, sign * found[text if text in found else "objective"].values
+
+
+def _optimum(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+    found = study.optimum(**asked, method="certified")
+    values = truth.objective(asked)[0]
+    least = float(values.min())
+    _holds(least < math.inf, f"found where nothing is: {found}")
+    sign, told = _told(found, asked)
+    place, told, bound = truth.places(found, study)[0], float(told), sign * found.attrs["bound"]
+    _same(told, values[place], "the value where it was found")
+    _holds(bound <= least, f"bound {bound}, yet {least} is there (signed)")
+    gap = found.attrs["gap"]
+    off = gap * abs(told) * (1 + 1e-12) if gap < math.inf else math.inf
+    _holds(told - least <= off, f"gap {gap}: {told}, yet {least}")
+    if "time_limit" not in asked:
+        given = asked.get("gap", 0.0)
+        _holds(gap <= given * (1 + 1e-12), f"a gap of {gap} where {given} was asked")
+        if not given:
+            _same([told, bound], [least, least], "value and bound")
+            _holds(found.attrs["settled"], "not settled which is the first")
+    if found.attrs["settled"]:
+        _same(place, int(np.argmin(values)), "the first of the best")
+
+
+def _top(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+    found = study.optimum(**asked, method="certified")
+    values = truth.objective(asked)[0]
+    order = np.argsort(values, kind="stable")
+    order = order[values[order] < math.inf][: asked["top"]]
+    _same(truth.places(found, study), order, "the ranks")
+    _same(_told(found, asked)[1], values[order], "their values")
+
+
+def _per(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+    found = study.optimum(**asked, method="certified")
+    values = truth.objective(asked)[0].reshape(truth.sizes)
+    rest = tuple(k for k, name in enumerate(truth.axes) if name not in asked["per"])
+    least = values.min(axis=rest)
+    least = np.where(np.isfinite(least), least, math.nan)
+    kept = [name for name in truth.axes if name in asked["per"]]
+    text = asked.get("minimize", asked.get("maximize"))
+    array = found[text if text in found else "objective"]
+    sign = 1.0 if "minimize" in asked else -1.0
+    told = sign * np.broadcast_to(
+        array.transpose(*[d for d in kept if d in array.dims]), least.shape
+    )
+    given = asked.get("gap", 0.0)
+    _same(np.isnan(told), np.isnan(least), "where there is none")
+    if given:
+        wrong = (told < least) | (told - least > given * np.abs(told) * (1 + 1e-12))
+        _holds(not np.any(wrong), f"beyond a gap of {given}: {told}, brute force has {least}")
+    else:
+        _same(told, least, "the best of each")
+        scan = study.optimum(**{k: v for k, v in asked.items() if k != "gap"}, method="scan")
+        _holds(found.drop_attrs().identical(scan.drop_attrs()), f"{found}\nscan: {scan}")
+
+
+def _order(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+    found = study.optimum(**asked, method="certified")
+    objectives = truth.objective(asked)
+    sign = 1.0 if "minimize" in asked else -1.0
+    place = truth.places(found, study)[0]
+    left = np.all(np.isfinite(objectives[:1]), axis=0)
+    given = asked.get("gap", 0.0)
+    for number, values in enumerate(objectives):
+        among = np.where(left, values, math.inf)
+        least, told = float(among.min()), float(values[place])
+        bound, gap = sign * found.attrs["bound"][number], found.attrs["gap"][number]
+        _holds(bound <= least, f"objective {number}: bound {bound}, yet {least} is there")
+        _holds(gap <= given * (1 + 1e-12), f"objective {number}: gap {gap}, asked {given}")
+        if not given:
+            _same([told, bound], [least, least], f"objective {number} and its bound")
+        left &= values <= told
+    if not given:
+        _same(place, int(np.flatnonzero(left)[0]), "the first of the best")
+
+
+def _within(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+    found = study.optimum(**asked, method="certified")
+    values = truth.objective(asked)[0]
+    best, share = float(values.min()), asked["within"]
+    near = np.flatnonzero((values <= best + share * abs(best)) & (values < math.inf))
+    near = near[np.argsort(values[near], kind="stable")]
+    _same(truth.places(found, study), near, "all that are near")
+    _same(found.attrs["configurations"], near.size, "how many are near")
+
+
+def _front(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+    found = study.pareto(**asked, method="certified")
+    values = np.stack(truth.objective(asked))
+    finite = np.flatnonzero(np.all(np.isfinite(values), axis=0))
+    vectors, first = np.unique(values[:, finite] + 0.0, axis=1, return_index=True)
+    kept = [
+        int(finite[k])
+        for v, k in zip(vectors.T, first, strict=True)
+        if not np.any(np.all(vectors <= v[:, None], axis=0) & np.any(vectors < v[:, None], axis=0))
+    ]
+    _same(truth.places(found, study), sorted(kept), "the front")
+    _holds(found.attrs["complete"] and found.attrs["settled"], f"left open: {found.attrs}")
+
+
+def _meets(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+    found = dse.meets(study, asked["where"], boxes=10**6)
+    allowed = truth.allowed(asked).reshape(truth.sizes)
+    times = np.zeros(truth.sizes, dtype=int)
+    axes = study.grid().axes
+    _holds(bool(np.all(found.certain)) and found.attrs["complete"], "boxes left open")
+    ends = [
+        [
+            [axes[name].position(v, {}) for v in found[f"{name}_{side}"].values.tolist()]
+            for side in ("first", "last")
+        ]
+        for name in truth.axes
+    ]
+    for box in range(found.sizes["box"]):
+        times[tuple(slice(low[box], high[box] + 1) for low, high in ends)] += 1
+    _same(times, allowed.astype(int), "how many boxes hold each point")
+    counts = [int(found[name]) for name in ("inner", "outer", "total")]
+    _same(counts, [allowed.sum(), allowed.sum(), allowed.size], "inner, outer and total")
+
+
+def _count(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+    found = study.count(**asked)
+    _same(int(found.feasible_points), int(truth.allowed(asked).sum()), "how many are feasible")
+
+
+def _ranges(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+    one = truth.one
+    names = [n for n in [*one.set, *one.axes] if n in (*"abcd", "k") and n in _used(truth, asked)]
+    zipped = [n for v in one.axes.values() if isinstance(v, dict) for n in v["zip"]]
+    if not names or zipped:
+        return
+    name, share = names[0], 0.3
+    found = dse.ranges(study, {name: f"{100 * share:g} %"}, **asked)
+    text = asked.get("minimize", asked.get("maximize"))
+    for away in (-share, -0.1, 0.0, 0.17, share):
+        moved = Truth(one, {name: lambda v, away=away: v + np.abs(v) * away})
+        for output in [n.split("@")[0] for n in one.equations if n in found]:
+            at = found[output].transpose("end", *[a for a in truth.axes if a in found[output].dims])
+            shape = [
+                n if a in found[output].dims else 1
+                for a, n in zip(truth.axes, truth.sizes, strict=True)
+            ]
+            low, high = (
+                np.broadcast_to(at.sel(end=end).values.reshape(shape), truth.sizes).reshape(-1)
+                for end in ("lower", "upper")
+            )
+            value = moved.known[output]
+            off = np.where(np.isfinite(value), 1e-12 * np.abs(value), 0.0)
+            _holds(
+                not np.any((value < low - off) | (value > high + off)),
+                f"{output} leaves its range at {away}",
+            )
+        values = moved.objective(asked)[0]
+        if np.isfinite(values.min()):
+            best = values == values.min()
+            shape = [
+                n if a in found.can_be_best.dims else 1
+                for a, n in zip(truth.axes, truth.sizes, strict=True)
+            ]
+            dims = [a for a in truth.axes if a in found.can_be_best.dims]
+            can = found.can_be_best.transpose(*dims).values.reshape(shape)
+            can = np.broadcast_to(can, truth.sizes).reshape(-1)
+            _holds(bool(can[best].all()), f"the best by {text} at {away} is none that can be")
+
+
+def _used(truth: Truth, asked: dict[str, Any]) -> set[str]:
+    texts = [asked.get("minimize", asked.get("maximize")), *asked.get("where", [])]
+    found = {name for name in truth.known if any(name in text for text in texts)}
+    for _ in truth.one.equations:
+        for name, (needs, _) in truth.one.equations.items():
+            if name.split("@")[0] in found:
+                found |= set(needs)
+    return found
+
+
+CHECKS: dict[str, Callable[[dse.Study, dict[str, Any], Truth], None]] = {
+    **dict.fromkeys(("optimum", "gap", "late"), _optimum),
+    "top": _top,
+    "per": _per,
+    "order": _order,
+    "within": _within,
+    "front": _front,
+    "meets": _meets,
+    "ranges": _ranges,
+    "count": _count,
+}

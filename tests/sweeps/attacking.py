@@ -1,0 +1,186 @@
+"""Random models and studies, of which every proof must be what brute force finds.
+
+    python -m tests.sweeps.attacking 20000 1
+
+asks 20,000 studies, the seeds from 1 on, of proofs: optima, with gaps, ranks, ties, limits of time
+and for each value of an axis; several objectives, all that is near the best, fronts, what meets
+targets, and ranges. Models are made of random formulas; a study has few enough points for each to
+be looked at, and the search is cut so small that it splits boxes all the same. A third number is
+that of the processes. What differs is printed with its seed, made smaller, as what reproduces it;
+the status is 1 then.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import math
+import multiprocessing
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import sweeps.certify.beating
+import sweeps.certify.boxes
+import sweeps.certify.front
+import sweeps.certify.merging
+import sweeps.certify.search
+import sweeps.check
+import sweeps.inverse.targets
+import sweeps.run
+from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
+from tests.sweeps.attack_checks import CHECKS, Truth, Wrong
+from tests.sweeps.attack_models import Drawn, drawn, made
+
+__all__ = ["attacked", "main"]
+
+#: Studies of a process before another takes its place.
+_TASKS = 500
+
+
+@contextmanager
+def pressed(rng: random.Random) -> Iterator[None]:
+    """Small rounds, boxes and batches, so that little is looked at point by point."""
+    kept = {
+        (sweeps.certify.search, "ROUND"): rng.choice([1, 3, 32]),
+        (sweeps.certify.search, "BUDGET"): rng.choice([5, 40, 512]),
+        (sweeps.certify.search, "POOL"): rng.choice([2, 1 << 17]),
+        (sweeps.certify.search, "_QUICK"): rng.choice([0, 8, 10**9]),
+        (sweeps.certify.search, "_NEAR"): rng.choice([1, 3, 256]),
+        (sweeps.certify.merging, "_WORTH"): rng.choice([0, 1 << 28]),
+        (sweeps.certify.merging, "_SHARE"): rng.choice([0.75, 1.0]),
+        (sweeps.certify.beating, "LEAF"): rng.choice([1, 4, 32]),
+        (sweeps.certify.beating, "BATCH"): rng.choice([2, 16, 256]),
+        (sweeps.certify.front, "PATIENCE"): rng.choice([0, 50, 1 << 15]),
+        (sweeps.certify.front, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
+        (sweeps.certify.boxes, "_TABLE"): rng.choice([0, 1 << 24]),
+        (sweeps.certify.boxes, "_TOGETHER"): rng.choice([0, 1 << 11]),
+        (sweeps.check, "_MANY"): rng.choice([0, 1 << 26]),
+        (sweeps.check, "_GLANCE"): rng.choice([1, 1 << 12]),
+        (sweeps.inverse.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
+        (sweeps.inverse.targets, "BATCH"): rng.choice([1, 1 << 10]),
+        (sweeps.run, "workers"): lambda: 1,
+    }
+    before = {(module, name): getattr(module, name) for module, name in kept}
+    for (module, name), value in kept.items():
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for (module, name), value in before.items():
+            setattr(module, name, value)
+
+
+def attacked(one: Drawn, seed: int, folder: Path) -> tuple[str, str]:
+    """How a study was answered, and what of it is wrong (nothing: empty)."""
+    try:
+        study = made(one, folder / f"model_{seed}_{next(_NUMBERS)}.py")
+    except (DseError, ValueError, ZeroDivisionError) as error:
+        return f"refused: {str(error)[:60]}", ""
+    truth = Truth(one)
+    asked = truth.question()
+    try:
+        with pressed(random.Random(seed)):
+            CHECKS[one.ask](study, asked, truth)
+    except Wrong as error:
+        return "wrong", str(error)
+    except OutOfTimeError as error:
+        return ("out of time", "") if one.ask == "late" else ("wrong", f"out of time: {error}")
+    except InfeasibleError as error:
+        if truth.feasible(asked):
+            return "wrong", f"feasible, yet: {error}"
+        return "nothing feasible", ""
+    except DseError as error:
+        return f"refused: {str(error)[:60]}", ""
+    except Exception:
+        return "wrong", traceback.format_exc()
+    return one.ask, ""
+
+
+_NUMBERS = itertools.count()
+
+
+def _smaller(one: Drawn) -> Iterator[Drawn]:
+    """The same study with a half of an axis, fewer conditions, or one formula less."""
+    for name, values in one.axes.items():
+        if (
+            isinstance(values, list)
+            and len(values) > 1
+            and not any(name in dims for dims, _ in one.tables.values())
+        ):
+            half = (len(values) + 1) // 2
+            for part in (values[:half], values[half:], values[::2]):
+                yield one.without(axes={**one.axes, name: part})
+    limits = one.question.get("where", [])
+    for number in range(len(limits)):
+        rest = [limit for k, limit in enumerate(limits) if k != number]
+        yield one.without(question={**one.question, "where": rest})
+
+
+def shrunk(one: Drawn, seed: int, folder: Path, turns: int = 60) -> Drawn:
+    """A smaller study that is answered wrongly, too."""
+    going = True
+    while going and turns > 0:
+        going = False
+        for part in _smaller(one):
+            turns -= 1
+            if attacked(part, seed, folder)[0] == "wrong":
+                one, going = part, True
+                break
+            if turns <= 0:
+                break
+    return one
+
+
+def _told(seed: int) -> tuple[str, str]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        one = drawn(seed)
+        how, wrong = attacked(one, seed, folder)
+        if how != "wrong":
+            return how, ""
+        small = shrunk(one, seed, folder)
+        wrong = attacked(small, seed, folder)[1] or wrong
+        return how, (
+            f"--- seed {seed}: {small.ask}\n{small.text()}\naxes = {small.axes}\n"
+            f"set = {small.set}\ntables = {small.tables}\n"
+            f"question = {Truth(small).question()}\n{wrong}"
+        )
+
+
+def main(count: int, first: int = 0, jobs: int = 1) -> int:
+    """Ask so many studies; the exit status."""
+    began, told = time.perf_counter(), collections.Counter[str]()
+    context = multiprocessing.get_context("spawn")
+    print(f"seeds {first} to {first + count - 1}", flush=True)
+    for begin in range(first, first + count, _TASKS * jobs):
+        seeds = range(begin, min(begin + _TASKS * jobs, first + count))
+        with ProcessPoolExecutor(jobs, context) as pool:
+            for how, wrong in pool.map(_told, seeds, chunksize=10):
+                told[how] += 1
+                if wrong:
+                    print(wrong, flush=True)
+        spent = time.perf_counter() - began
+        done = seeds.stop - first
+        print(f"{done} studies, {spent:.0f} s, {told['wrong']} wrong", file=sys.stderr, flush=True)
+    refused = sum(number for how, number in told.items() if how.startswith("refused"))
+    for how, number in told.most_common():
+        print(f"{number:7,}  {how}")
+    print(
+        f"{count:,} studies, {refused:,} of them refused: {told['wrong']} differ from brute force; "
+        f"{time.perf_counter() - began:.0f} s"
+    )
+    return int(told["wrong"] > 0)
+
+
+if __name__ == "__main__":
+    asked = [int(given) for given in sys.argv[1:]]
+    count, first, jobs = (*asked, *(500, 0, 1)[len(asked) :])
+    assert math.isfinite(count)
+    sys.exit(main(count, first, jobs))
