@@ -5,27 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import xarray as xr
 
 import dse
+import sweeps.certify.merging
+from sweeps.grid import Leaf
 from symbolic.errors import InfeasibleError
+from tests.sweeps.attack_models import drawn
+from tests.sweeps.attacking import attacked
 
 HEAD = """import dse
 from symbolic.ops import *
 x = dse.quantity("x", domain="(-inf, inf)")
 y = dse.quantity("y", domain="(-inf, inf)")
+z = dse.quantity("z", domain="(-inf, inf)")
+inf = float("inf")
 """
 
 
-def made(folder: Path, axes: dict[str, Any], **equations: str) -> dse.Study:
+def made(
+    folder: Path, axes: dict[str, Any], given: dict[str, Any] | None = None, /, **equations: str
+) -> dse.Study:
     """A study of a model whose quantities are given as formulas in those before them."""
-    text, known = HEAD, list(axes)
+    text, known = HEAD, [*axes, *(given or {})]
     for name, formula in equations.items():
         args = ", ".join(known)
         text += f'\n@dse.equation(source="here")\ndef {name}({args}):\n    return {formula}\n'
         known.append(name)
     (folder / "model.py").write_text(text)
-    return dse.Study(model="model.py", axes=axes, outputs=list(equations), folder=folder)
+    return dse.Study(
+        model="model.py", axes=axes, set=given or {}, outputs=list(equations), folder=folder
+    )
 
 
 def best(study: dse.Study, name: str, method: str, **question: Any) -> Any:
@@ -83,3 +95,68 @@ def test_cancelled_parts_leave_their_rounding(tmp_path: Path, formula: str, larg
     for sense in ("minimize", "maximize"):
         found = [best(study, "g", method, **{sense: "g"}) for method in ("certified", "scan")]
         assert found[0] == found[1] is not None
+
+
+# --- a minimum of which one argument reaches far beyond the other
+def test_the_smaller_share_of_a_chord_is_kept(tmp_path: Path) -> None:
+    axes = {"x": [-1e273, -9e180, -6e78, -2e-210, 0.0, 1e-239, 2e190, 5e233], "y": [5.0, 6.0]}
+    formula = "where(minimum(y, x * x - 10) <= -4, floor(x * 0 + 0.5), 7)"
+    study = made(tmp_path, axes, e="minimum(y, x * x - 10)", g=formula)
+    question: dict[str, Any] = {"minimize": "g", "where": "e <= -4.01"}
+    found = [study.optimum(**question, method=method) for method in ("certified", "scan")]
+    assert found[0].x == found[1].x == -2e-210
+    listed = study.optimum(**question, within=0.0, method="certified")
+    assert listed.attrs["configurations"] == 6
+
+
+# --- worlds that are an ulp apart
+def test_what_is_fixed_is_computed_as_arrays_are(tmp_path: Path) -> None:
+    """Floats have an exp, log and power of their own; what stays as it is was computed with it."""
+    for place, k in enumerate([0.3, 1.7, 2.9, 11.3, 23.7]):
+        (folder := tmp_path / str(place)).mkdir()
+        text = {"e": "exp(y) * x + log10(y) * x", "g": "e * power(x, z)"}
+        axes = {"x": [3.0, 4.7, 5.1, 6.6], "y": [k], "z": [0.5, 2.0, -1.0, 3.0]}
+        study = made(folder, axes, **text)
+        run = study.run()
+        for name in ("e", "g"):
+            for sense in ("minimize", "maximize"):
+                asked: dict[str, Any] = {sense: name, "method": "certified"}
+                best_one = float(study.optimum(**asked)[name])
+                near = study.optimum(**asked, within=0.0)
+                assert near.attrs["configurations"] >= 1
+                assert float(near[name][0]) == best_one
+                assert best_one == getattr(run[name], sense[:3])()
+
+
+def test_an_array_read_backwards_has_the_same_logarithms() -> None:
+    values = np.random.default_rng(0).uniform(1, 1e6, 1000)
+    leaf = Leaf(axes=("x",), array=values[::-1])
+    assert np.array_equal(np.log10(leaf.array), np.log10(values[::-1].copy()))
+
+
+# --- tables whose axes are merged
+def test_axes_of_a_table_are_merged_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps.certify.merging, "_WORTH", 0)
+    axes = {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0, 4.0]}
+    table = xr.DataArray(np.arange(12.0).reshape(3, 4) % 7, dims=("x", "y"))
+    study = made(tmp_path, axes, {"z": table}, g="floor(x / 2) - z")
+    for sense in ("minimize", "maximize"):
+        found = [study.optimum(**{sense: "g"}, method=m) for m in ("certified", "scan")]
+        assert found[0].drop_attrs().identical(found[1].drop_attrs())
+
+
+# --- what is infinite is never the best
+def test_an_infinite_objective_cannot_be_the_best(tmp_path: Path) -> None:
+    study = made(tmp_path, {"x": [1.0, 0.0, 2.0]}, {"y": 1.0}, g="divide(y, x, at_zero=inf)")
+    found = dse.ranges(study, {"y": "10 %"}, maximize="g")
+    assert found.can_be_best.values.tolist() == [True, False, False]
+
+
+# --- many more: ``python -m tests.sweeps.attacking 20000``
+@pytest.mark.parametrize("seed", range(0, 60, 10))
+def test_proofs_are_what_brute_force_finds(tmp_path: Path, seed: int) -> None:
+    for number in range(seed, seed + 10):
+        how, wrong = attacked(drawn(number), number, tmp_path)
+        assert how != "wrong", (number, wrong)
