@@ -11,7 +11,6 @@ import click
 from dse.cli.beside import compiling_beside
 from dse.cli.ends import reading
 from dse.cli.frame import example, in_json, picture, put
-from dse.cli.text import table
 
 if TYPE_CHECKING:
     from stochastic import Law
@@ -200,6 +199,8 @@ def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:
 
 def law_text(data: Mapping[str, Any]) -> str:
     """The same for people."""
+    from dse.cli.text import table
+
     work, slowdown, bound, error = (data[k] for k in ("work", "slowdown", "bounds", "error"))
     groups = data["quantiles_simulated"]
     drawn = f", of {groups:,} simulated groups" if groups else ""
@@ -247,6 +248,8 @@ def law_text(data: Mapping[str, Any]) -> str:
 
 
 def _granularity(found: Mapping[str, Any]) -> str:
+    from dse.cli.text import table
+
     rows = []
     for n, loss, cost in zip(found["items_per_group"], found["loss"], found["cost"], strict=True):
         mark = "best" if int(n) == found["best"] else ""
@@ -259,6 +262,8 @@ def _granularity(found: Mapping[str, Any]) -> str:
 
 
 def _binning(found: Mapping[str, Any]) -> str:
+    from dse.cli.text import table
+
     rows = []
     for bins, slowdown, gain in zip(found["bins"], found["slowdown"], found["gain"], strict=True):
         mark = "enough" if bins == found["enough"] else ""
@@ -274,6 +279,8 @@ def _binning(found: Mapping[str, Any]) -> str:
 
 
 def _orders(found: Mapping[str, Mapping[str, float]]) -> str:
+    from dse.cli.text import table
+
     rows = [
         [order, *(f"{told[name]:.6g}" for name in ("loss", "slowdown", "loss_over_iid"))]
         for order, told in found.items()

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
-import numpy as np
 
 __all__ = ["limited", "proof_data", "proof_text", "share"]
 
@@ -128,6 +127,8 @@ def proof_text(attributes: Mapping[str, Any]) -> str:
             f"than {attributes['bound']:.9g}, {attributes['gap']:.2g} of the value found from "
             f"it{late} ({attributes['boxes']:,} boxes bounded)"
         )
+    import numpy as np
+
     excluded = attributes["points_excluded"]
     gaps = np.atleast_1d(attributes["gap"])
     if gaps.size > 1:

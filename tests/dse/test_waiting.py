@@ -116,3 +116,11 @@ def test_laws_are_compiled_once_and_tell_the_same_whatever_is_kept(tmp_path):
     (tmp_path / "code").chmod(0o700)
     assert again == answers
     assert names == ["walk"]
+
+
+def test_the_command_line_starts_without_what_takes_time_to_load():
+    program = "import sys, dse.cli; print([n for n in ('numpy', 'sympy') if n in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
