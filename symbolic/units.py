@@ -1,20 +1,19 @@
 """Units at the boundary: what people write becomes SI or a plain count, exactly.
 
-The registry is pint's, with our own definitions: the byte is a base dimension, so 80 GB/s is no
-frequency, and cycles, threads, warps, blocks, instructions, requests, lanes and flops (operations)
-are dimensionless counts of one. Only the units listed here exist; there are no free prefixes or
-plurals.
+The definitions are our own: the byte is a base dimension, so 80 GB/s is no frequency, and cycles,
+threads, warps, blocks, instructions, requests, lanes and flops (operations) are dimensionless
+counts of one. Only the units listed here exist; there are no free prefixes or plurals. A test holds
+them against pint, which takes longer to import than all else that a study of numbers needs.
 """
 
 from __future__ import annotations
 
 import math
 import re
-import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from symbolic.errors import UnitError, nearest
 
@@ -77,7 +76,8 @@ _DERIVED |= {
     for unit, prefixes in _PREFIXES.items()
     for prefix in prefixes.split()
 }
-_SYMBOLS = {kind: names.split()[0] for names, kind in _BASES.items()}
+_BASE_OF = {name: names.split()[0] for names in _BASES for name in names.split()}
+_DEFINITIONS = {name: text for names, text in _DERIVED.items() for name in names.split()}
 _NAMES = frozenset(" ".join([*_BASES, *_DERIVED]).split()) | {
     count + plural for count in _COUNTS.split() for plural in ("", "s")
 }
@@ -166,37 +166,18 @@ class Dimension:
         return f"{words} [{shown}]" if unit else words
 
 
-_lock = threading.Lock()
-
-
-@lru_cache(maxsize=1)
-def _registry() -> Any:
-    from pint import UnitRegistry
-
-    registry = UnitRegistry(None, non_int_type=Fraction, cache_folder=None, on_redefinition="raise")
-
-    def define(names: str, definition: str) -> None:
-        symbol, *aliases = names.split()
-        registry.define(" = ".join([symbol, definition, "_", *aliases]))  # _: no symbol besides
-
-    for names, kind in _BASES.items():
-        define(names, kind)
-    for count in _COUNTS.split():
-        define(f"{count} {count}s", "[]")
-    for names, definition in _DERIVED.items():
-        define(names, definition)
-    return registry
-
-
 @lru_cache(maxsize=256)
 def _named(name: str) -> tuple[Fraction, Dimension]:
     """The exact factor to SI and the dimension of one known unit name."""
-    with _lock:
-        registry = _registry()
-        factor, _ = registry.get_root_units(name)
-        kinds = registry.get_dimensionality(name)
-    powers = sorted((_SYMBOLS[kind], Fraction(exponent)) for kind, exponent in kinds.items())
-    return Fraction(factor), Dimension(tuple(powers))
+    if name in _BASE_OF:
+        return Fraction(1), Dimension(((_BASE_OF[name], Fraction(1)),))
+    factor, total = Fraction(1), Dimension()  # of a count
+    above, _, below = _DEFINITIONS.get(name, "1").partition(" / ")
+    for side, sign in ((above, 1), (below, -1)):
+        for word in side.split():
+            one, kind = (Fraction(word), Dimension()) if word.isdigit() else _named(word)
+            factor, total = factor * one**sign, total * kind**sign
+    return factor, total
 
 
 _PART = re.compile(

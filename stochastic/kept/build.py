@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import builtins
 import ctypes
+import gc
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
@@ -13,6 +16,13 @@ import llvmlite.binding as llvm
 import numba
 import numpy as np
 from numba import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
+from numba.core.registry import cpu_target
+from numba.core.typed_passes import NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes
 
 from stochastic.kept.body import Body, Later, names
 from stochastic.kept.native import UnfitError, packed
@@ -65,6 +75,8 @@ def dispatcher(body: Body, *, wrapped: bool) -> Any:
             options = {"no_cfunc_wrapper": True, **body.options}
             if not wrapped:
                 options["no_cpython_wrapper"] = True
+            if body.options.get("_nrt") is False:
+                options["pipeline_class"] = _Short
             known = {"__builtins__": builtins, "__name__": function.__module__}
             known |= {name: _resolved(value) for name, value in names(function)}
             cells = tuple(map(_cell, function.__closure__ or ())) or None
@@ -98,24 +110,73 @@ def built(body: Body, args: tuple[Any, ...]) -> bytes:
     """
     given = tuple(map(_type, args))
     made = dispatcher(body, wrapped=False)
-    made.compile(given)
-    result = made.overloads[given]
+    with _plainly():
+        made.compile(given)
+        result = made.overloads[given]
+        result.library._ensure_finalized()
     returned = _kind(result.signature.return_type)
-    module = llvm.parse_assembly(result.library.get_llvm_str())
+    library, symbol = result.library, f"kept_{body.__name__}"
+    module = library._final_module = library._final_module.clone()
+    module.link_in(
+        llvm.parse_assembly(_entry(symbol, module.get_function(result.fndesc.llvm_func_name)))
+    )
+    module.link_in(llvm.parse_assembly(_MEMORY))
     declared = {function.name for function in module.functions if function.is_declaration}
-    if "NRT_MemInfo_alloc_aligned" in declared or "NRT_MemInfo_call_dtor" in declared:
-        module.link_in(llvm.parse_assembly(_MEMORY))
-        declared -= {"NRT_MemInfo_alloc_aligned", "NRT_MemInfo_call_dtor"}
+    for function in module.functions:
+        if not function.is_declaration and function.name != symbol:
+            function.linkage = "internal"  # what nobody else calls is written into its one caller
     needed = sorted(name for name in declared if not name.startswith("llvm."))
-    library = ctypes.CDLL(None)
+    symbols = ctypes.CDLL(None)
     for name in needed:
-        if name.startswith(("Py", "_Py", "NRT", "numba")) or not hasattr(library, name):
+        if name.startswith(("Py", "_Py", "NRT", "numba")) or not hasattr(symbols, name):
             raise UnfitError(f"{body.__name__} calls {name}")
-    symbol = f"kept_{body.__name__}"
-    function = module.get_function(result.fndesc.llvm_func_name)
-    module.link_in(llvm.parse_assembly(_entry(symbol, function)))
-    code = result.library.codegen._tm.emit_object(module)
+    JITCodeLibrary._optimize_final_module(library)
+    code = library.codegen._tm.emit_object(library._final_module)
     return packed(symbol, returned, needed, code)
+
+
+class _Short(CompilerBase):  # type: ignore[misc]
+    """Numba's passes for bodies that make no arrays: without those that look for what does."""
+
+    def define_pipelines(self) -> list[Any]:
+        usual, short = DefaultPassBuilder.define_nopython_pipeline(self.state), PassManager("short")
+        for step, told in usual.passes:
+            if step not in (NopythonRewrites, InlineClosureLikes):
+                short.add_pass(step, told)
+        short.finalize()
+        return [short]
+
+
+class _Plain(JITCodeLibrary):  # type: ignore[misc]
+    """What Numba makes of a function, as it is: only what calls it is optimised, all at once."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0  # nobody calls it
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """Have Numba keep its hands off machine code: it would make it of each function by itself."""
+    with global_compiler_lock:
+        codegen = cpu_target.target_context.codegen()
+        codegen._library_class, codegen.set_env = _Plain, lambda *_: None
+        collecting = gc.isenabled()
+        gc.disable()  # millions of small things live until the end: looking through them is a fifth
+        try:
+            yield
+        finally:
+            del codegen._library_class, codegen.set_env
+            if collecting:
+                gc.enable()
 
 
 def _entry(symbol: str, function: Any) -> str:
