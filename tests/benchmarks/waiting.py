@@ -122,6 +122,7 @@ def main(names: list[str]) -> int:
                 continue
             cache, line = folder / f"cache-{number}", f"{name:14}"
             for _ in range(2):
+                shutil.rmtree(folder / "runs.zarr", ignore_errors=True)
                 wait = on_a_terminal(COMMANDS[name], folder, cache)
                 line += f"{wait.first:7.2f}{wait.end:7.2f}{wait.processors:8.2f}"
             print(line, flush=True)
