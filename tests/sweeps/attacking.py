@@ -98,6 +98,8 @@ def attacked(one: Drawn, seed: int, folder: Path) -> tuple[str, str]:
         return "nothing feasible", ""
     except DseError as error:
         return f"refused: {str(error)[:60]}", ""
+    except ZeroDivisionError as error:  # constants alone: numbers of Python, as in the model file
+        return f"refused: {error}", ""
     except Exception:
         return "wrong", traceback.format_exc()
     return one.ask, ""

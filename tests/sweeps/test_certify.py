@@ -1,6 +1,7 @@
 """The certified optimum: equal to a scan of every point, and what it proves is true.
 
-More random studies, and larger, by ``python -m tests.sweeps.certifying 500``.
+More random studies, and larger, by ``python -m tests.sweeps.certifying 500``; random models, all
+questions that have proofs, and brute force by ``python -m tests.sweeps.attacking 20000 1``.
 """
 
 from __future__ import annotations
