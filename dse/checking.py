@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -14,13 +15,14 @@ import numpy as np
 from dse.given import a_place
 from dse.runner import attributes_of, belongs, stored_identity
 from dse.study import Study
-from symbolic.errors import DseError
+from symbolic.errors import DamagedError, DseError
 from symbolic.files import found_again
 
 __all__ = ["axis_of", "missing", "read_study_text", "rebuilt", "told", "verify"]
 
 if TYPE_CHECKING:
     from sweeps.progress import Listener
+    from sweeps.store.held import Held
     from sweeps.store.medium import Medium
     from sweeps.store.verify import Checked
 
@@ -74,11 +76,13 @@ def verify(
     with claimed(medium) if repair else medium.claim(writing=False):
         version = Version(medium.name)
         whose, expand = rebuilt(store, study=study)
-        layout = Layout(whose.grid(), expand=expand, compression=compression_of(medium))
+        tree = told(medium, whose)[0]
+        packed = tree.get("compression", "none") if "chunks" in tree else compression_of(medium)
+        layout = Layout(whose.grid(), expand=expand, compression=packed)
         identity = stored_identity(whose, layout)
         attributes = attributes_of(whose, expand=expand)
         for said in (attributes, identity):  # that of the file then: a comment may be another now
-            said |= {key: value for key, value in told(medium)[0].items() if key == "model_files"}
+            said |= {key: value for key, value in tree.items() if key == "model_files"}
         files = skeleton(layout, attributes, identity)
         found = compare(layout, medium, files, repair=repair, listener=listener)
         if not repair:  # perhaps there was no lock to take
@@ -108,14 +112,13 @@ def rebuilt(store: str | Path, *, study: Study | str | Path | None = None) -> tu
         raise missing(store)
 
     def read() -> tuple[Study, bool]:
-        tree, expand = told(medium)
-        if study is None:
-            whose = _rebuilt(medium, tree)
-        else:
-            whose = study if isinstance(study, Study) else Study.from_toml(study)
+        given = None if study is None else study
+        given = Study.from_toml(given) if isinstance(given, (str, Path)) else given
+        tree, expand = told(medium, given)
+        whose = _rebuilt(medium, tree) if given is None else given
         identity = stored_identity(whose, Layout(whose.grid(), expand=expand))
         if "chunks" in tree:  # else only the arrays tell whose store it is
-            belongs(medium, identity)
+            belongs(medium, identity, tree)
         elif tree.get("identity", identity["identity"]) != identity["identity"]:
             raise DseError(f"{medium.name} is the store of another study: give the right one")
         return whose, expand
@@ -123,23 +126,59 @@ def rebuilt(store: str | Path, *, study: Study | str | Path | None = None) -> tu
     return steady(medium, read)
 
 
-def told(medium: Medium) -> tuple[dict[str, Any], bool]:
-    """What a store tells of its study, by what is whole; and whether its outputs are expanded."""
+def told(medium: Medium, study: Study | None = None) -> tuple[dict[str, Any], bool]:
+    """What a store tells of its study, by what is whole; and whether its outputs are expanded.
+
+    Where nothing tells it, it may be that of a study that is given.
+    """
+    from sweeps.store.held import held_of
     from sweeps.store.records import read_sealed
     from sweeps.store.skeleton import IDENTITY, ROOT
 
-    tree: dict[str, Any] | None = None
+    held, trees = None, {}
+    with suppress(DamagedError):
+        held = held_of(medium)
     with suppress(FileNotFoundError):
-        tree = read_sealed(medium.get(IDENTITY))
-    if tree is None:
-        with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-            said = json.loads(medium.get(ROOT))["attributes"]
-            tree = {key: said[key] for key in ("identity", "study")}
-            tree |= {key: said[key] for key in ("model_files",) if key in said}
-    if tree is None:
+        data = medium.get(IDENTITY)
+        trees[IDENTITY] = read_sealed(data), data
+    with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+        data = medium.get(ROOT)
+        has = json.loads(data)["attributes"]
+        tree = {key: has[key] for key in ("identity", "study")}
+        tree |= {key: has[key] for key in ("model_files",) if key in has}
+        trees[ROOT] = tree, data
+    whole = {key: pair for key, pair in trees.items() if pair[0] is not None}
+    # what the list of the store does not have may be that of an earlier store
+    listed = [k for k, (_, data) in whole.items() if held is None or not held.problem(k, data)]
+    found = whole[listed[0]][0] if listed else None
+    if found is None and study is not None:
+        found = _of_given(study, held)
+    if found is None and (len(whole) == 2 or held is None or not held.files):
+        said = {tree["identity"]: tree for tree, _ in reversed(whole.values()) if tree is not None}
+        found = next(iter(said.values())) if len(said) == 1 else None
+    if found is None:
         names = " and ".join((IDENTITY, ROOT))
-        raise DseError(f"{medium.name} is no store of a study, or both {names} are damaged")
-    return tree, str(tree["identity"]).endswith("-expanded")
+        raise DseError(
+            f"{medium.name} is no store of a study, or both {names} are damaged: give its study "
+            "file (--study)"
+        )
+    return found, str(found["identity"]).endswith("-expanded")
+
+
+def _of_given(study: Study, held: Held | None) -> dict[str, Any] | None:
+    """What a store tells that is that of a study, as the list of what it holds proves; or None."""
+    from sweeps.store.layout import COMPRESSIONS, Layout
+    from sweeps.store.skeleton import skeleton
+
+    if held is None or not held.files:
+        return None
+    for expand, packed in itertools.product((False, True), COMPRESSIONS):
+        layout = Layout(study.grid(), expand=expand, compression=packed)
+        identity = stored_identity(study, layout)
+        files = skeleton(layout, attributes_of(study, expand=expand), identity)
+        if not any(held.problem(key, data) for key, data in files.items()):
+            return identity
+    return None
 
 
 def _rebuilt(medium: Medium, tree: dict[str, Any]) -> Study:

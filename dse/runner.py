@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,16 +77,18 @@ def stored_identity(study: Study, layout: Layout) -> dict[str, Any]:
     return kept | fingerprints(study) | {"chunks": chunks} | packed
 
 
-def belongs(medium: Medium, ours: dict[str, Any]) -> None:
-    """Raise where a place holds something else than the store of a study; name the difference."""
+def belongs(medium: Medium, ours: dict[str, Any], theirs: Mapping[str, Any] | None = None) -> None:
+    """Raise where a place holds something else than the store of a study; name the difference.
+
+    ``theirs`` is what it tells of itself, if that is known.
+    """
     from sweeps.store.records import read_sealed
     from sweeps.store.skeleton import IDENTITY
 
     try:
-        said = medium.get(IDENTITY)
+        theirs = theirs or read_sealed(medium.get(IDENTITY))
     except FileNotFoundError:
         raise DseError(f"{medium.name} exists and is no store of a study: {WAY_OUT}") from None
-    theirs = read_sealed(said)
     if theirs is None:
         raise DseError(
             f"{medium.name} does not tell whose store it is: {IDENTITY} is damaged; repair it with "

@@ -46,8 +46,11 @@ def verify(
         "not_stored_yet": found.pending,
         "damages": [asdict(damage) for damage in found.damages],
         "repaired": found.repaired,
+        "kept": found.kept,
     }
     lines = [f"{'repaired' if found.repaired else 'damaged'}: {d}" for d in found.damages]
+    if found.kept:
+        lines.append(f"what does not belong to the store is kept in {found.kept}")
     if found.pending:
         lines.append(f"{found.pending:,} tiles are not stored yet: dse run continues")
     if not found.damages:

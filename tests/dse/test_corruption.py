@@ -1,0 +1,120 @@
+"""Stores that are not as they were written: what is lost is refused, found, and repaired.
+
+More corruptions by ``python -m tests.sweeps.corrupting 200 1``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dse
+import sweeps.run
+from dse import Study
+from symbolic.errors import DamagedError, DseError
+from tests.dse.killing import STUDY, files
+
+ROOT = Path(__file__).parents[2]
+SPEC: dict[str, Any] = {**STUDY, "axes": {**STUDY["axes"], "mem_latency": [100, 101, 102]}}
+LARGE: dict[str, Any] = {**SPEC, "axes": {**SPEC["axes"], "mem_latency": [100, 101, 102, 103]}}
+ASKED: dict[str, Any] = {"maximize": "ms_throughput", "where": "threads <= 5"}
+
+
+@pytest.fixture(autouse=True)
+def no_nests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
+    yield
+
+
+def test_random_corruptions() -> None:
+    command = [sys.executable, "-W", "ignore", "-m", "tests.sweeps.corrupting", "4", "7"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["wrong"] == 0
+
+
+@pytest.mark.parametrize("key", ["threads/c.0", "ms_throughput/c.0.0.0", "zarr.json"])
+def test_what_is_lost_is_refused(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    Study(**SPEC).run(store=path).close()
+    whole = files(path)
+    (path / key).unlink()
+    with pytest.raises(DamagedError, match=rf"{key}: it is missing; repair it with dse verify"):
+        dse.optimum(path, **ASKED)
+    with pytest.raises(DamagedError, match="it is missing"):
+        dse.open(path).load()
+    with pytest.raises(DamagedError, match="it is missing"):
+        dse.export(dse.open(path), tmp_path / "a.csv")
+    assert not (tmp_path / "a.csv").exists()
+    assert dse.verify(path, repair=True).repaired
+    assert files(path) == whole
+
+
+def test_a_chunk_in_the_place_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    Study(**SPEC).run(store=path).close()
+    whole = files(path)
+    (path / "ms_throughput" / "c.0.0.0").write_bytes(whole["ms_throughput/c.0.1.0"])
+    with pytest.raises(DamagedError, match="it is that of another place or version"):
+        dse.optimum(path, **ASKED)
+    (damage,) = dse.verify(path, repair=True).damages
+    assert damage.file == "ms_throughput/c.0.0.0"
+    assert files(path) == whole
+
+
+@pytest.mark.parametrize("what", ["tiles", "zones", "identity", "finished", "zarr.json"])
+def test_parts_of_an_earlier_version(what: str, tmp_path: Path) -> None:
+    path, earlier = tmp_path / "a.zarr", tmp_path / "b.zarr"
+    Study(**SPEC).run(store=earlier).close()
+    Study(**LARGE).run(store=path).close()
+    whole = files(path)
+    if what == "tiles":
+        for key, data in files(earlier).items():
+            if "/c." in key or "/tiles/" in key:
+                (path / key).write_bytes(data)
+    else:
+        key = what if what == "zarr.json" else f".simt-dse/{what}"
+        shutil.copy(earlier / key, path / key)
+    try:
+        best = dse.best_config(dse.optimum(path, **ASKED))
+        assert best == dse.best_config(dse.optimum(Study(**LARGE).run(), **ASKED))
+    except DseError:
+        pass
+    assert dse.verify(path).damages
+    assert dse.verify(path, repair=True).repaired
+    assert files(path) == whole
+    assert not dse.verify(path).damages
+
+
+def test_the_study_tells_whose_store_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    Study(**SPEC).run(store=path).close()
+    whole = files(path)
+    for key in ("zarr.json", ".simt-dse/identity"):
+        (path / key).write_bytes(whole[key][:-3])
+    with pytest.raises(DseError, match=r"both .* are damaged: give its study file"):
+        dse.verify(path, repair=True)
+    with pytest.raises(DseError, match=r"both .* are damaged"):
+        dse.verify(path, repair=True, study=Study(**LARGE))
+    assert dse.verify(path, repair=True, study=Study(**SPEC)).repaired
+    assert files(path) == whole
+
+
+def test_what_does_not_belong_to_it_is_put_aside(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    Study(**SPEC).run(store=path).close()
+    whole = files(path)
+    (path / "bound" / "notes.txt").write_text("mine")
+    (damage,) = dse.verify(path).damages
+    assert str(damage) == "bound/notes.txt: it does not belong to the store"
+    found = dse.verify(path, repair=True)
+    assert found.kept is not None
+    assert (Path(found.kept) / "bound" / "notes.txt").read_text() == "mine"
+    assert files(path) == whole
