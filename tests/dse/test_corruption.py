@@ -9,7 +9,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,8 @@ ASKED: dict[str, Any] = {"maximize": "ms_throughput", "where": "threads <= 5"}
 
 
 @pytest.fixture(autouse=True)
-def no_nests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_nests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
-    yield
 
 
 def test_random_corruptions() -> None:
