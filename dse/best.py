@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sweeps.answers import Goal
+from sweeps.answers import Goal, check_top
 from sweeps.goals import check_single, goals_in_order
 from symbolic.errors import DseError, UnknownNameError, nearest
 
@@ -126,8 +126,7 @@ def read_best(tree: Any, *, origin: str = "best") -> Best:
     if len(goals_in_order(given.get("minimize"), given.get("maximize"))) > 1:
         check_single(top=tree.get("top", 1) != 1, per=bool(tree.get("per")))
     top = tree.get("top", 1)
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise DseError(f"{origin}: top = {top!r}, expected a whole number of at least 1")
+    check_top(top, f"{origin}: ")
     return Best(
         minimize=given.get("minimize"),
         maximize=given.get("maximize"),

@@ -281,7 +281,7 @@ def titles(kind: str) -> dict[str, str]:
     for name, paths in _paths(kind).items():
         try:
             found[name] = str(tomllib.loads(paths[0].read_text(encoding="utf-8"))["title"])
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, RecursionError):
             found[name] = f"cannot be read: {paths[0]}"
     if kind == "machine":
         for name in machines():

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from dse.toml_text import read_toml
 from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError, nearest
 from symbolic.quantities import TABLE, Quantity
 
@@ -56,7 +57,7 @@ class SourceText:
         for end in range(1, len(lines) + 1):
             try:
                 node: Any = tomllib.loads("\n".join(lines[:end]))
-            except tomllib.TOMLDecodeError:
+            except (ValueError, RecursionError):
                 continue  # in the middle of a value that spans lines
             for key in keys:
                 node = node.get(key) if isinstance(node, dict) else None
@@ -86,7 +87,7 @@ class EntryFile:
 
 def _content(source: SourceText) -> dict[str, Any]:
     try:
-        return tomllib.loads(source.text)
+        return read_toml(source.text)
     except tomllib.TOMLDecodeError as error:
         lines = source.text.split("\n")
         found = re.search(r"line (\d+)", str(error))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dse.toml_text import read_toml
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.files import folders, own_files
 
@@ -35,7 +36,7 @@ def read_study_file(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise DseError(f"the study {str(path)!r} cannot be read: {error}") from error
     try:
-        tree = tomllib.loads(text)
+        tree = read_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise DseError(f"the study {path} is no TOML: {error}") from error
     for key in tree:

@@ -40,6 +40,9 @@ __all__ = [
 #: The name of an objective that is a formula.
 OBJECTIVE = "objective"
 
+#: Winners that are listed at most.
+_MOST = 1_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
@@ -90,10 +93,14 @@ def one_goal(minimize: Any, maximize: Any) -> Goal:
     return goals[0]
 
 
-def check_top(top: int) -> None:
-    """Refuse a number of winners below one."""
+def check_top(top: int, where: str = "") -> None:
+    """Refuse a number of winners below one, or beyond what is held in memory."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise DseError(f"top = {top!r}: expected a whole number of at least 1")
+        raise DseError(f"{where}top = {top!r}: expected a whole number of at least 1")
+    if top > _MOST:
+        raise DseError(
+            f"{where}top = {top}: expected at most {_MOST:,}; for more, export the run and sort it"
+        )
 
 
 def per_axes(per: str | Sequence[str] | None, axes: Sequence[str]) -> tuple[str, ...]:

@@ -87,8 +87,8 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
         _finite((low, high), where, "powers_of_two")
         if low <= 0 or math.log2(low) % 1:
             raise DseError(f"{where}: powers_of_two starts at {low}, expected a power of two")
-        count = max(math.floor(math.log2(high / low)) + 1, 0) if high > 0 else 0
-        powers = np.array([low * 2.0**k for k in range(count)])
+        doublings = math.frexp(high)[1] - math.frexp(low)[1] if high > 0 else -1
+        powers = np.array([math.ldexp(low, k) for k in range(doublings + 1)])
         return powers.astype(np.int64) if isinstance(low, int) and isinstance(high, int) else powers
     if {"start", "stop"} <= keys <= {"start", "stop", "step"}:
         start, stop = (_number(spec[end], row, where) for end in ("start", "stop"))

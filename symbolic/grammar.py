@@ -18,6 +18,7 @@ from symbolic.units import dimension, exact, is_unit, nearest_unit, spellings
 __all__ = ["Parser"]
 
 MAX_DEPTH = 100
+MAX_OPERATORS = 300
 
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _BINDING = {
@@ -50,7 +51,7 @@ class Parser:
         self.tokens = self.source.tokens
         self.quantities = quantities
         self.index = 0
-        self.depth = 0
+        self.depth = self.operators = 0
         self.unit_end = -1
 
     def term(self) -> Term:
@@ -97,6 +98,12 @@ class Parser:
             )
         left = self._prefix()
         while (bound := _BINDING.get(self._now.text, 0)) > binding:
+            self.operators += 1
+            if self.operators > MAX_OPERATORS:
+                self.source.fail(
+                    f"the formula has more than {MAX_OPERATORS} operators: give parts of it names",
+                    self._now.position,
+                )
             left = self._infix(left, bound)
         self.depth -= 1
         return left

@@ -55,11 +55,13 @@ class Node:
         return self.op in BOOLEAN
 
     def __repr__(self) -> str:
-        if self.op == "constant":
-            return repr(self.args[0])
-        if self.op == "reference":
-            return str(self.args[0])
-        return f"{self.op}({', '.join(map(repr, self.args))})"
+        told: dict[int, str] = {}
+        for node in walk((self,)):
+            if node.op in ("constant", "reference"):
+                told[id(node)] = str(node.args[0]) if node.op == "reference" else repr(node.args[0])
+            else:
+                told[id(node)] = f"{node.op}({', '.join(told[id(arg)] for arg in node.args)})"
+        return told[id(self)]
 
     # --- arithmetic records itself
     def __add__(self, other: Any) -> Node:

@@ -57,7 +57,7 @@ def _world(args: Iterable[Any]) -> str:
             continue
         if isinstance(arg, Node):
             return "node"
-        if isinstance(arg, np.ndarray):
+        if isinstance(arg, (np.ndarray, np.generic)):  # of which none may become a Python float
             world = "array" if world == "scalar" else world
         elif hasattr(arg, "free_symbols"):
             world = "sympy"

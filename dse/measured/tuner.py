@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -85,7 +86,7 @@ def read_tuner(path: Path) -> Records:
         )
     try:
         records = kinds[kind](tree)
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise DseError(
             f"{str(path)!r} has {kind!r}, but not as T4 or a cache has it: {error!r}"
         ) from error
@@ -105,6 +106,8 @@ def _with_note(records: Records, note: str) -> Records:
 
 def _tree(text: str, path: Path) -> tuple[Any, bool]:
     """The document, and whether it is a cache that has no end."""
+    if re.search(r"\\u[dD][89a-fA-F]", text):  # half of a character: no text that can be written
+        text = _whole(text)
     try:
         return json.loads(text), False
     except (ValueError, RecursionError) as error:
@@ -118,6 +121,12 @@ def _tree(text: str, path: Path) -> tuple[Any, bool]:
         if isinstance(tree, dict) and isinstance(tree.get("cache"), dict):
             return tree, True
     raise DseError(f"{str(path)!r} is no JSON: {said}") from said
+
+
+def _whole(text: str) -> str:
+    """JSON text whose escapes of half a character, which no file can hold, are the mark of one."""
+    pairs = r"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F]..|\\\\"
+    return re.sub(pairs, lambda m: m[0] if m[1] or m[0] == "\\\\" else "\\ufffd", text)
 
 
 def _gathered(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
