@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.ops import interpret_all
 
@@ -100,7 +102,8 @@ def explain(study: Study, point: Mapping[str, Any]) -> Explanation:
         )
     conditions = {}
     for condition in graph.conditions:
-        conditions[condition.text] = bool(interpret_all((condition.node,), values)[0])
+        with np.errstate(all="ignore"):
+            conditions[condition.text] = bool(interpret_all((condition.node,), values)[0])
     return Explanation(point=at, steps=tuple(steps), conditions=conditions)
 
 

@@ -192,8 +192,14 @@ def ranges(
 def _one(study: Any) -> Study:
     from dse.study import Study
 
+    def text(given: Any) -> str:
+        return repr(given) if isinstance(given, (str, int, float)) else f"a {type(given).__name__}"
+
     if not isinstance(study, Study):
-        raise DseError(f"{study!r} is no study of one model: expected a dse.Study")
+        raise DseError(
+            f"{text(study)} is no study of one model: give the dse.Study itself, which "
+            "dse.Study.from_toml reads from its file"
+        )
     return study
 
 

@@ -197,5 +197,5 @@ def _certificate(grid: Grid, goal: Goal, winners: Sequence[Winner], tally: Tally
         settled=all(winner.settled for winner in winners),
         boxes=tally.boxes,
         visited=tally.visited,
-        excluded=max(grid.points - tally.scanned, 0),
+        excluded=max(grid.points - max(tally.scanned, len(found)), 0),
     )

@@ -176,7 +176,7 @@ def _certified(
         settled=settled,
         boxes=tally.boxes,
         visited=tally.visited,
-        excluded=max(grid.points - tally.scanned, 0),
+        excluded=max(grid.points - max(tally.scanned, 1), 0),
     )
     return found.assign_attrs(method="certified", **proven.attributes())
 

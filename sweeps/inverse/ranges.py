@@ -19,7 +19,7 @@ from symbolic.intervals import Interval
 from symbolic.monotone import EVERY, Trend, trend_number, trends
 from symbolic.ops import Node, constant, interpret_all, references
 
-__all__ = ["TOGETHER", "Spread", "least", "survivors"]
+__all__ = ["TOGETHER", "Spread", "least", "survivors", "unbeaten"]
 
 Floats = NDArray[np.float64]
 
@@ -201,8 +201,7 @@ def survivors(
     while stack:
         cell, some, count = stack.pop()
         low, high = _both(spread, cell, some)
-        beaten = low > np.nanmin(np.where(sure[some], high, math.inf), initial=math.inf)
-        some = some[~beaten]
+        some = some[unbeaten(low, high, sure[some])]
         if not names or count >= cells or some.size < 2 or found[some].all():
             found[some] = True
             continue
@@ -211,6 +210,16 @@ def survivors(
         halves = ((a, (a + b) / 2), ((a + b) / 2, b))
         stack.extend(({**cell, widest: ends}, some, 2 * count) for ends in halves)
     return found
+
+
+def unbeaten(low: Any, high: Any, sure: Any) -> NDArray[np.bool_]:
+    """Where the least of a configuration is not above the most of another one that is sure.
+
+    An infinite value is never the best, as in an optimum.
+    """
+    counts = ~((low == math.inf) | (high == -math.inf))
+    most = np.nanmin(np.where(sure & counts, high, math.inf), initial=math.inf)
+    return np.asarray(counts & ~(low > most))
 
 
 def _both(spread: Spread, cell: Mapping[str, tuple[float, float]], some: Any) -> Any:

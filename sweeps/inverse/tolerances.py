@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.grid import Grid, Leaf
-from sweeps.inverse.ranges import TOGETHER, Spread, least, survivors
+from sweeps.inverse.ranges import TOGETHER, Spread, least, survivors, unbeaten
 from symbolic.ops import Node, constant, references, where
 
 __all__ = ["Uncertain", "can_be_best", "extremes", "spread_dims"]
@@ -127,7 +127,7 @@ def can_be_best(
     """
     sure, may = held
     low, high = extremes(grid, roots, dims, inputs, {}, halved=False)
-    found = may & ~((low == math.inf) | (low > np.nanmin(high, where=sure, initial=math.inf)))
+    found = may & unbeaten(low, high, sure)
     if any(dim in grid.switch_axes for dim in dims):
         return np.asarray(found)
     key = next(iter(roots))
