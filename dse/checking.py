@@ -150,12 +150,20 @@ def told(medium: Medium, study: Study | None = None) -> tuple[dict[str, Any], bo
     whole = {key: pair for key, pair in trees.items() if pair[0] is not None}
     # what the list of the store does not have may be that of an earlier store
     listed = [k for k, (_, data) in whole.items() if held is None or not held.problem(k, data)]
+    said = {tree["identity"]: tree for tree, _ in reversed(whole.values()) if tree is not None}
+    if len(said) > 1 and not _holds_else(medium, held):  # whatever agrees with the list
+        listed = []
     found = whole[listed[0]][0] if listed else None
     if found is None and study is not None:
-        found = _of_given(study, held)
+        ours = study.attributes()["identity"]
+        found = _of_given(study, held) or said.get(ours) or said.get(f"{ours}-expanded")
+    if found is None and len(said) > 1:
+        raise DseError(
+            f"the files of {medium.name} are of different versions of it, and do not tell which is "
+            "meant: give its study file (--study)"
+        )
     if found is None and (len(whole) == 2 or held is None or not held.files):
-        said = {tree["identity"]: tree for tree, _ in reversed(whole.values()) if tree is not None}
-        found = next(iter(said.values())) if len(said) == 1 else None
+        found = next(iter(said.values()), None)
     if found is None:
         names = " and ".join((IDENTITY, ROOT))
         raise DseError(
@@ -163,6 +171,20 @@ def told(medium: Medium, study: Study | None = None) -> tuple[dict[str, Any], bo
             "file (--study)"
         )
     return found, str(found["identity"]).endswith("-expanded")
+
+
+def _holds_else(medium: Medium, held: Held | None) -> bool:
+    """Whether all that a list has, but for what tells whose store it is, is as it says."""
+    from sweeps.store.skeleton import IDENTITY, ROOT
+    from sweeps.store.zones import ZONES
+
+    for key in () if held is None else {*held.files} - {IDENTITY, ROOT, ZONES}:
+        data = None
+        with suppress(FileNotFoundError):
+            data = medium.get(key)
+        if held is not None and held.problem(key, data):
+            return False
+    return held is not None and bool(held.files)
 
 
 def _of_given(study: Study, held: Held | None) -> dict[str, Any] | None:

@@ -105,6 +105,20 @@ def test_the_study_tells_whose_store_it_is(tmp_path: Path) -> None:
     assert files(path) == whole
 
 
+def test_all_that_is_said_of_an_earlier_version(tmp_path: Path) -> None:
+    path, earlier = tmp_path / "a.zarr", tmp_path / "b.zarr"
+    Study(**SPEC).run(store=earlier).close()
+    Study(**LARGE).run(store=path).close()
+    whole = files(path)
+    shutil.copytree(earlier / ".simt-dse", path / ".simt-dse", dirs_exist_ok=True)
+    with pytest.raises(DseError, match=r"different versions of it.*give its study file"):
+        dse.verify(path, repair=True)
+    with pytest.raises(DamagedError):
+        dse.optimum(path, **ASKED)
+    assert dse.verify(path, repair=True, study=Study(**LARGE)).repaired
+    assert files(path) == whole
+
+
 def test_what_does_not_belong_to_it_is_put_aside(tmp_path: Path) -> None:
     path = tmp_path / "a.zarr"
     Study(**SPEC).run(store=path).close()
