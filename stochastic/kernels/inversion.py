@@ -24,7 +24,7 @@ _LEAP = 16  # steps in frequency after which a power of a root of unity takes on
 _FRESH = 1024  # ... and after which it is computed anew
 
 
-@compiled(fastmath={"contract"})
+@compiled(fastmath={"contract"}, _nrt=False)
 def transforms(
     frequencies: npt.NDArray[np.int64],
     period: int,
@@ -136,7 +136,7 @@ def transforms(
     return size
 
 
-@compiled(fastmath={"contract"})
+@compiled(fastmath={"contract"}, _nrt=False)
 def probabilities(
     sums: npt.NDArray[np.int64],
     end: int,

@@ -20,7 +20,7 @@ __all__ = ["raw"]
 _REST = 1e-18  # what may be left out on either side, relative to the result
 
 
-@compiled(fastmath={"contract"})
+@compiled(fastmath={"contract"}, _nrt=False)
 def raw(
     columns: npt.NDArray[np.float64],
     rows: npt.NDArray[np.float64],

@@ -16,7 +16,7 @@ _SPLIT = 134217729.0  # 2**27 + 1: halves of 26 digits, whose products are exact
 _TINY = 1e-307  # relative to the start; below it the second half would be denormal
 
 
-@compiled
+@compiled(_nrt=False)
 def walk(
     first: int,
     last: int,

@@ -23,7 +23,7 @@ _TINY = 1e-280
 CHUNK = 256
 
 
-@compiled(fastmath={"contract"})
+@compiled(fastmath={"contract"}, _nrt=False)
 def about(
     columns: npt.NDArray[np.float64],
     rows: npt.NDArray[np.float64],
