@@ -6,6 +6,7 @@ table cannot say (axes, units, attributes) goes into a leading comment or the fi
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -21,7 +22,7 @@ from sweeps.dataset import assemble, open_netcdf, open_zarr
 from sweeps.store.medium import is_url, medium_of
 from sweeps.store.versions import Version, steady
 from sweeps.whole import whole
-from symbolic.errors import DseError
+from symbolic.errors import DseError, UnreachableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,9 @@ _ROWS = 1 << 19
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"
 _TEXT = "text"
+#: What a system says that fails, whatever it was asked to read.
+_BROKEN = {errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
+_BROKEN |= {errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 
 
 def _write_netcdf(ds: xr.Dataset, path: Path) -> None:
@@ -268,4 +272,6 @@ def open_dataset(path: str | Path) -> xr.Dataset:
     except DseError:
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _BROKEN:
+            raise UnreachableError(f"{path} cannot be read: {error.strerror}") from error
         raise DseError(f"{str(path)!r} is no {kind} that can be read: {error}") from error

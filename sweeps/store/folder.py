@@ -56,7 +56,12 @@ class Folder:
         except (OSError, ValueError) as error:  # links in a circle, or no name of a file
             said = error.strerror if isinstance(error, OSError) else error
             raise DseError(f"{self.name} cannot be reached: {said}") from error
+        if self._place != self.path:  # where nothing was when it was claimed
+            raise self._begun()
         return True
+
+    def _begun(self) -> OtherProcessError:
+        return OtherProcessError(f"{self.name} was begun by another process at the same time")
 
     def get(self, key: str) -> bytes:
         """What stands under a key."""
@@ -135,6 +140,8 @@ class Folder:
                     self._place = stack.enter_context(room_beside(self.path))
                     break
                 held = stack.enter_context(locked(self.path, self.name, writing=writing))
+                if writing:
+                    sweep(self.path)
                 # what has no folder for a lock is no store; one may have come to be there since
                 if held or not writing or (self.exists() and not (self.path / HIDDEN).exists()):
                     break
@@ -154,9 +161,7 @@ class Folder:
             try:
                 beside.rename(self.path)
             except OSError as error:
-                raise OtherProcessError(
-                    f"{self.name} was begun by another process at the same time"
-                ) from error
+                raise self._begun() from error
         _durable(self.path.parent)
 
     def files(self) -> list[str]:
