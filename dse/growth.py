@@ -108,6 +108,7 @@ def grow(
     from sweeps.store.medium import medium_of
     from sweeps.store.skeleton import compression_of, skeleton
     from sweeps.store.swap import take_place
+    from sweeps.store.versions import Version
     from sweeps.stored.reader import stored
 
     layout = Layout(study.grid(), expand=expand, compression=compression_of(medium))
@@ -116,16 +117,19 @@ def grow(
     if before is None:
         belongs(medium, identity)  # names the difference
         return None
-    store = stored(medium.name)
-    if store is None:
-        raise DseError(f"{medium.name} is no store of a run")
     more = set(before.grid().outputs) - set(study.grid().outputs)
     if more:
         study = replace(study, outputs=(*study.grid().outputs, *sorted(more)), best=None)
         return grow(study, medium, held, expand=expand, listener=listener)
+    version = Version(medium.name)
+    held.enter_context(medium.exchanging())
+    version.still()
     beside = medium_of(medium.beside())
     if beside.exists() and not _is_of_safely(beside, study, expand=expand):
         beside.remove()
+    store = stored(medium.name)
+    if store is None:
+        raise DseError(f"{medium.name} is no store of a run")
     held.enter_context(beside.claim())
     growth = Growth(layout, Layout(before.grid(), expand=expand), store)
     filled = fill(

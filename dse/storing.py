@@ -142,7 +142,8 @@ def _kept_aside(medium: Medium) -> Iterator[str | None]:
         return
     kept = medium.aside()
     try:
-        medium.move(kept)
+        with medium.exchanging():
+            medium.move(kept)
     except OSError as error:
         raise DseError(f"{medium.name} cannot be kept aside: {error.strerror}") from error
     try:

@@ -20,9 +20,10 @@ import numpy as np
 from sweeps.copies import write_zarr
 from sweeps.dataset import assemble, open_netcdf, open_zarr
 from sweeps.store.medium import is_url, medium_of
+from sweeps.store.swap import begun
 from sweeps.store.versions import Version, steady
 from sweeps.whole import whole
-from symbolic.errors import DseError, UnreachableError
+from symbolic.errors import DamagedError, DseError, OtherProcessError, UnreachableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -258,6 +259,7 @@ def open_dataset(path: str | Path) -> xr.Dataset:
         raise DseError(f"{path!r} is no path: expected that of a store or file of a run")
     url = is_url(path)
     if not url and not Path(path).exists():
+        _in_exchange(path)
         raise DseError(f"{str(path)!r} does not exist: expected a store or file of a run")
     suffix = Path(path).suffix
     if suffix not in ((".zarr",) if url else _WRITERS):
@@ -265,13 +267,26 @@ def open_dataset(path: str | Path) -> xr.Dataset:
         raise DseError(f"{str(path)!r} ends in {suffix!r}: expected {known}")
     kind, reader = _READERS[suffix]
     if url and not medium_of(str(path)).exists():  # or what is missing to reach it is told
+        _in_exchange(path)
         raise DseError(f"{str(path)!r} does not exist: expected a store of a run")
     path = path if url else Path(path)
     try:
         return reader(path)
-    except DseError:
+    except DseError as error:
+        if isinstance(error, DamagedError):
+            _in_exchange(path)
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _BROKEN:
             raise UnreachableError(f"{path} cannot be read: {error.strerror}") from error
+        _in_exchange(path)
         raise DseError(f"{str(path)!r} is no {kind} that can be read: {error}") from error
+
+
+def _in_exchange(place: str | Path) -> None:
+    """Raise where another store is being put into a place, and neither stands there whole."""
+    if Path(place).suffix == ".zarr" and begun(medium_of(place)):
+        raise OtherProcessError(
+            f"another store is being put into the place of {place}, by a process that is at it or "
+            f"was stopped: wait for it, or let dse verify {place} bring it to its end"
+        )

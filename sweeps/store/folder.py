@@ -8,13 +8,13 @@ import stat
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from sweeps.store.direct import Appender
 from sweeps.store.locks import HIDDEN, LOCKS, PART, alone, locked, room_beside, sweep
-from symbolic.errors import DseError, OtherProcessError
+from symbolic.errors import OtherProcessError, UnreachableError
 
 __all__ = ["HIDDEN", "PART", "Folder", "exchanged"]
 
@@ -55,7 +55,7 @@ class Folder:
             return self.path.is_symlink()
         except (OSError, ValueError) as error:  # links in a circle, or no name of a file
             said = error.strerror if isinstance(error, OSError) else error
-            raise DseError(f"{self.name} cannot be reached: {said}") from error
+            raise UnreachableError(f"{self.name} cannot be reached: {said}") from error
         if self._place != self.path:  # where nothing was when it was claimed
             raise self._begun()
         return True
@@ -198,6 +198,10 @@ class Folder:
     def beside(self) -> str:
         """The name under which what shall take this place is built."""
         return str(self._itself.with_name(f".{self._itself.name}.next"))
+
+    def exchanging(self) -> Any:
+        """Who has claimed the folder may put something else into its place."""
+        return nullcontext()
 
     def swap(self, other: Folder) -> None:
         """Exchange what is here with what another folder holds, at once where the system can."""

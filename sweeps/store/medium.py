@@ -74,6 +74,9 @@ class Medium(Protocol):
     def beside(self) -> str:
         """The name under which what shall take this place is built."""
 
+    def exchanging(self) -> Any:
+        """A context in which no other process builds beside, or puts here what was built there."""
+
     def swap(self, other: Any) -> None:
         """Put what another place of the kind holds here; what was here may come to be there."""
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from sweeps.failing import reason_of
+from sweeps.store.holders import busy, holder, is_gone
+from sweeps.store.locks import HIDDEN
 from symbolic.errors import DseError, UnreachableError
 
 __all__ = ["Objects"]
+
+#: By these a store is opened, and known.
+_SIGNS = ("zarr.json", f"{HIDDEN}/finished", f"{HIDDEN}/identity")
 
 
 class Objects:
@@ -142,10 +148,46 @@ class Objects:
         """The name under which what shall take this place is built."""
         return f"{self._name.removesuffix('.zarr')}.next.zarr"
 
+    @contextmanager
+    def exchanging(self) -> Iterator[None]:
+        """Holds an object that names its holder, while something is built beside or put here.
+
+        Whether a holder on another host still runs nobody knows: a person must look.
+        """
+        url = f"{self._name.removesuffix('.zarr')}.lock"
+        lock, data = f"{self._root.removesuffix('.zarr')}.lock", json.dumps(holder()).encode()
+        while True:
+            try:
+                self.fs.pipe_file(lock, data, mode="create")
+                break
+            except (OSError, NotImplementedError):
+                if not self.fs.exists(lock):  # such a condition is not known
+                    self.fs.pipe_file(lock, data)
+                    break
+            there = json.loads(self.fs.cat_file(lock))
+            if not is_gone(there):
+                who = f"process {there['process']} of {there['host']}"
+                raise busy(self.name, f" ({who}; if it runs no more, remove {url})")
+            self.fs.rm_file(lock)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                self.fs.rm_file(lock)
+
     def swap(self, other: Objects) -> None:
-        """Put what another place holds here; not at once, and it can be done again."""
+        """Put what another place holds here; not at once, and it can be done again.
+
+        What tells that a store is here, and whose, goes first and comes last.
+        """
+        for key in _SIGNS:
+            self.delete(key)
         self.remove()
-        self.fs.copy(other._root, self._root, recursive=True)
+        names = {path[len(other._root) + 1 :] for path in other.fs.find(other._root)}
+        rest = sorted(names.difference(_SIGNS))
+        self.fs.copy([other._at(name) for name in rest], [self._at(name) for name in rest])
+        for name in (name for name in reversed(_SIGNS) if name in names):
+            self.fs.cp_file(other._at(name), self._at(name))
 
     def remove(self) -> None:
         """Remove all objects."""

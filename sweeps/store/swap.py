@@ -21,7 +21,10 @@ _MARK = f"{HIDDEN}/grown"
 
 
 def take_place(beside: Medium, medium: Medium) -> None:
-    """Put a whole store into the place of another, which is removed; both are claimed."""
+    """Put a whole store into the place of another, which is removed; both are claimed.
+
+    And the place is ``exchanging``.
+    """
     beside.put(_MARK, sealed({}))
     _exchange(beside, medium)
 
@@ -62,12 +65,13 @@ def claimed(medium: Medium) -> Iterator[None]:
 
 
 def _settle(beside: Medium, medium: Medium) -> None:
-    if _marked(beside):
-        with beside.claim():
-            if _marked(beside):  # else another process has put it there meanwhile
-                _exchange(beside, medium)
-    else:
-        _end(beside, medium)
+    with medium.exchanging():
+        if _marked(beside):
+            with beside.claim():
+                if _marked(beside):  # else another process has put it there meanwhile
+                    _exchange(beside, medium)
+        else:
+            _end(beside, medium)
 
 
 def _exchange(beside: Medium, medium: Medium) -> None:

@@ -21,15 +21,17 @@ from click.testing import CliRunner
 import dse
 import sweeps.run
 import sweeps.store.folder
-import sweeps.store.locks
+import sweeps.store.holders
 import sweeps.whole
 from dse import DseError, Study
 from dse.cli import main
 from sweeps.store import swap
 from sweeps.store.folder import Folder
+from sweeps.store.objects import Objects
 from symbolic.errors import OtherProcessError
 from tests.dse.killing import files
 
+ROOT = Path(__file__).parents[2]
 SPEC: dict[str, Any] = {
     "model": "transit",
     "axes": {"threads": [1, 2, 3], "supply": ["smooth"], "mem_latency": list(range(100, 110))},
@@ -266,7 +268,7 @@ def test_where_there_are_no_locks(
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     held = path / ".simt-dse" / "lock.held"
-    mine = sweeps.store.locks._self()
+    mine = sweeps.store.holders.holder()
     held.write_text(json.dumps({**mine, "process": gone.pid, "id": "x"}))
     assert dse.verify(path, repair=True).damages == ()
     held.write_text(json.dumps({**mine, "began": "1", "id": "x"}))  # the number is used again
@@ -287,7 +289,7 @@ def test_locks_that_name_their_holder_exclude(tmp_path: Path) -> None:
     hidden = tmp_path / ".simt-dse"
     hidden.mkdir()
     (hidden / "lock.held").write_text(
-        json.dumps({**sweeps.store.locks._self(), "began": "1", "id": "gone"})
+        json.dumps({**sweeps.store.holders.holder(), "began": "1", "id": "gone"})
     )
     inside, most, done = [0], [0], [0]
     here = os.open(hidden, os.O_RDONLY)
@@ -295,7 +297,7 @@ def test_locks_that_name_their_holder_exclude(tmp_path: Path) -> None:
     def work() -> None:
         for _ in range(200):
             try:
-                with sweeps.store.locks._named(here, hidden, "a", True):
+                with sweeps.store.holders.held_by_name(here, hidden, "a", True):
                     inside[0] += 1
                     most[0] = max(most[0], inside[0])
                     inside[0] -= 1
@@ -416,3 +418,61 @@ def test_an_export_that_cannot_be_written(path: Path, monkeypatch: pytest.Monkey
         assert done.exit_code == 1, done.output
         assert re.search(said, done.output), done.output
     assert sorted(p.name for p in path.parent.iterdir()) == ["a.zarr"]
+
+
+# --- drawn
+
+
+@pytest.mark.parametrize(
+    ("program", "count", "seed"), [("interleaving", "6", "1"), ("faults", "8", "1")]
+)
+def test_some_that_are_drawn(program: str, count: str, seed: str) -> None:
+    command = [sys.executable, "-m", f"tests.dse.{program}", count, seed]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["seed"] == int(seed)
+
+
+# --- where several objects are no folder
+
+
+def test_an_exchange_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not done at once: one process at a time, and who comes in between is told."""
+    import fsspec
+
+    fs, url = fsspec.filesystem("memory"), "memory://races/a.zarr"
+
+    def objects() -> dict[str, bytes]:
+        return {key.removeprefix("/races/a.zarr"): fs.cat_file(key) for key in fs.find("/races")}
+
+    LARGE.run(store=url)
+    right = objects()
+    fs.rm("/races", recursive=True)
+    SMALL.run(store=url)
+    opened, inner = dse.open(url), Objects.swap
+
+    def stopped(self: Objects, other: Objects) -> None:
+        for ask in (
+            lambda: dse.verify(url, repair=True),
+            lambda: LARGE.run(store=url, extend=True),
+        ):
+            with pytest.raises(OtherProcessError, match=r"if it runs no more, remove .*a\.lock"):
+                ask()
+        monkeypatch.setattr(Objects, "remove", lambda self: killed())
+        inner(self, other)
+
+    def killed() -> None:
+        monkeypatch.undo()
+        monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Objects, "swap", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        LARGE.run(store=url, extend=True)
+    for ask in (lambda: dse.open(url), lambda: dse.optimum(url, maximize="ms_throughput")):
+        with pytest.raises(OtherProcessError, match=r"let dse verify memory.*to its end"):
+            ask()
+    with pytest.raises(OtherProcessError, match="since it was opened"):
+        opened.bound.load()
+    assert dse.verify(url).damages == ()
+    assert objects() == right
