@@ -73,7 +73,7 @@ ALWAYS = (
     r"exists: remove it, or choose another name",
 )
 ABSENT, UNFINISHED = (r"does not exist",), (r"is not finished",)
-DAMAGED = (r"is damaged", r"repair", r"No such file")  # TODO
+DAMAGED = (r"is damaged", r"repair")
 STEPS = ("get", "put", "sizes", "stamp", "delete", "adopt", "exists")
 RARE = ("swap", "create", "move", "remove")
 
