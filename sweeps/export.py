@@ -19,6 +19,7 @@ import numpy as np
 
 from sweeps.copies import write_zarr
 from sweeps.dataset import assemble, open_netcdf, open_zarr
+from sweeps.memory import check_memory
 from sweeps.store.medium import is_url, medium_of
 from sweeps.store.swap import begun
 from sweeps.store.versions import Version, steady
@@ -97,6 +98,8 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
     shape = [ds.sizes[dim] for dim in dims]
     names = [*(str(n) for n in ds.coords), *(str(n) for n in ds.data_vars)]
     dims_of = {name: [str(dim) for dim in ds[name].dims] for name in names}
+    held = sum(ds[name].nbytes for name in names if not _in_memory(ds[name]))
+    check_memory(held, "the variables", "export to .zarr or .nc, which takes them piece by piece")
     arrays = {name: np.asarray(ds[name].values) for name in names}
     total = math.prod(shape)
     for low in range(0, total, _ROWS):
@@ -107,6 +110,10 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
             index = tuple(places[dim] for dim in dims_of[name])
             columns[name] = values[index] if index else np.full(flat.size, values[()])
         yield pd.DataFrame(columns)
+
+
+def _in_memory(array: xr.DataArray) -> bool:
+    return isinstance(array.variable._data, np.ndarray)
 
 
 def _write_csv(ds: xr.Dataset, path: Path) -> None:

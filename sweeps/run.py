@@ -16,10 +16,10 @@ from sweeps.check import check
 from sweeps.compile import compiled
 from sweeps.emit import Nest, emit, row_axes
 from sweeps.grid import FEASIBLE, Grid
+from sweeps.memory import check_memory
 from sweeps.progress import Listener, Tally
 from sweeps.streaming.enclosures import Barred, Numbers, boxes
 from sweeps.tiling import Tiling
-from symbolic.errors import DseError
 from symbolic.ops import Node
 
 __all__ = [
@@ -180,6 +180,12 @@ def compute(
     listener : callable, optional
         Told of the progress after each tile.
     """
+    check_memory(
+        sum(row["bytes"] for row in plan_rows(grid, expand=expand)),
+        f"{', '.join(grid.outputs)} over {grid.points:.4g} points",
+        "give run a store (store='OUT.zarr', dse run --store OUT.zarr), which keeps a few tiles in "
+        "memory; or ask optimum, pareto, count, histogram or quantiles, which keep nothing",
+    )
     check(grid)
     parts = groups(grid, expand=expand)
     meter = Tally(sum(math.prod(grid.shape(part.dims)) for part in parts), listener)
@@ -200,15 +206,7 @@ def _fill(
     points = math.prod(shape)
     # switch axes lead in memory, so that each nest fills one contiguous piece
     inner = (*switched, *plain)
-    try:
-        full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
-    except ValueError:  # more bytes than 64 bits address
-        count = math.prod(grid.shape(inner))
-        raise DseError(
-            f"{', '.join(part.outputs)} over {', '.join(inner)} have {count:.3g} values each, "
-            "more than memory holds: give run a store, or ask optimum, count or histogram, which "
-            "keep nothing"
-        ) from None
+    full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
     barred = Barred(grid, part.outputs, part.dims)
     for index, key in grid.keys(part.dims):
         nodes = [grid.output_node(name, key, part.dims) for name in part.outputs]

@@ -15,6 +15,7 @@ __all__ = [
     "InfeasibleError",
     "OtherProcessError",
     "OutOfTimeError",
+    "TooLargeError",
     "UnitError",
     "UnknownEntryError",
     "UnknownNameError",
@@ -77,6 +78,10 @@ class OtherProcessError(DseError):
 
 class DamagedError(DseError):
     """A store that is not as it was written."""
+
+
+class TooLargeError(DseError, MemoryError):
+    """What would take more memory than there is."""
 
 
 class UnreachableError(DseError):

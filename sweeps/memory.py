@@ -1,0 +1,79 @@
+"""How much memory there is for what a grid would hold, told before it is taken.
+
+Without this Linux grants more than there is and ends the process once it is used.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from symbolic.errors import TooLargeError
+
+__all__ = ["available", "check_memory"]
+
+#: Less than this is not asked for; share of what there is that one thing may take.
+_LITTLE, _SHARE = 1 << 26, 0.95
+#: Of both kinds of control groups: the folder, the limit, what is used, what of it can be given up.
+_GROUPS = (
+    ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+    (
+        "sys/fs/cgroup/memory",
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+)
+
+
+def available(root: Path = Path("/")) -> int:
+    """Bytes that this process can still take: of the machine, and of its control groups.
+
+    Where the system does not tell, as many as can be addressed.
+    """
+    found = [sys.maxsize]
+    with suppress(OSError, ValueError, KeyError):
+        found.append(1024 * _rows(root / "proc/meminfo")["MemAvailable:"])
+    with suppress(OSError):
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, kinds, place = line.split(":", 2)
+            if kinds and "memory" not in kinds.split(","):
+                continue
+            for base, *names in _GROUPS:
+                here = root / base / place.strip("/")
+                for folder in (here, *here.parents):
+                    if folder.is_relative_to(root / base):
+                        found += _left(folder, *names)
+    return max(min(found), 0)
+
+
+def _left(folder: Path, limit: str, used: str, idle: str) -> list[int]:
+    """What one control group leaves, if it has a limit."""
+    with suppress(OSError, ValueError):
+        most = int((folder / limit).read_text())
+        now = int((folder / used).read_text())
+        return [most - now + _rows(folder / "memory.stat").get(idle, 0)]
+    return []
+
+
+def _rows(path: Path) -> dict[str, int]:
+    return {row[0]: int(row[1]) for row in map(str.split, path.read_text().splitlines())}
+
+
+def check_memory(needed: float, what: str, way_out: str) -> None:
+    """Refuse what would take more memory than there is.
+
+    Raises
+    ------
+    TooLargeError
+        With how much is needed, how much there is, and the way out.
+    """
+    if needed < _LITTLE:
+        return
+    there = available()
+    if needed > _SHARE * there:
+        raise TooLargeError(
+            f"{what} need {needed / 2**30:,.3g} GiB of memory, of which {there / 2**30:,.3g} GiB "
+            f"can be had: {way_out}"
+        )
