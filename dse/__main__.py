@@ -1,6 +1,38 @@
-"""``python -m dse``: the command line."""
+"""The command ``dse``, and ``python -m dse``: signals are heeded before anything else is loaded."""
 
-from dse.cli import main
+import os
+import signal
+import sys
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it is listened to, it ends the process
+
+from dse.signals import ending, listening
+from sweeps import stopping
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line and end the process."""
+    status: object = 0
+    with listening(last=True):
+        try:
+            from dse.cli import main as command
+
+            command(prog_name="dse")
+        except SystemExit as ended:
+            status = ended.code
+        except BaseException as stopped:
+            if isinstance(stopped, Exception):
+                raise
+            status = ending(stopped)
+    if stopping.busy():  # machine code that is still compiled, which an orderly end would wait for
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status if isinstance(status, int) else status is not None)
+    sys.exit(status)  # type: ignore[arg-type]
+
 
 if __name__ == "__main__":
-    main(prog_name="dse")
+    main()

@@ -14,6 +14,7 @@ from sweeps.answers import texts_of
 from sweeps.build import build_grid
 from sweeps.grid import Grid
 from sweeps.space import parse_axis
+from sweeps.stopping import handing_back
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.ops import references
@@ -304,6 +305,7 @@ class Study:
             _warn(done.failed)
         return done.dataset
 
+    @handing_back
     @identifying
     def optimum(
         self,
@@ -345,6 +347,12 @@ class Study:
             Of a certified optimum: seconds, and the share by which the answer may miss the best: 0,
             or 1e-6 where an axis is a real interval (``{"between": [low, high]}``), which is always
             certified: the attribute ``bound`` holds for every real.
+
+        Raises
+        ------
+        sweeps.stopping.Interrupted
+            It was interrupted, once (a ``KeyboardInterrupt``): its attribute ``best`` is the answer
+            so far, as if the time had been up.
         """
         from sweeps.certify.optimum import best_of
         from sweeps.goals import goals_in_order
@@ -386,6 +394,7 @@ class Study:
             return grid_ties(grid, goal)
         return best_of(grid, goal, per=per, top=top, method=method, time_limit=time_limit, gap=gap)
 
+    @handing_back
     @identifying
     def pareto(
         self,
@@ -410,7 +419,8 @@ class Study:
         time_limit : float, optional
             Of a certified front: seconds after which the best points found so far are given. The
             attribute ``complete`` is 0 then, ``boxes_left`` tells how many boxes may hold others,
-            and the variable ``proven`` which points nothing can beat.
+            and the variable ``proven`` which points nothing can beat. An interrupt is told as by
+            :meth:`optimum`.
         """
         from sweeps.answers import read_goals
         from sweeps.certify.front import front_of_grid

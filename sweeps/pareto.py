@@ -82,7 +82,7 @@ def _front_of(
         return own
 
     known = Enclosures.of(grid, key, nodes, dims)
-    for part in streamed(tiling, ready.row, known, found.worth, work, skipped):
+    for part in streamed(tiling, ready.row, known, found.worth, work, skipped, partial=True):
         found.add(part.values, part.places)
     return found
 

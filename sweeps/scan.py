@@ -29,6 +29,7 @@ from sweeps.dataset import coordinates_by_axis, describe
 from sweeps.grid import FEASIBLE, Grid, Leaf
 from sweeps.reduce import smallest
 from sweeps.run import prepare
+from sweeps.stopping import halt
 from sweeps.streaming.enclosures import Enclosures
 from sweeps.streaming.tiles import Skipped, streamed
 from symbolic.expression import parse
@@ -163,6 +164,7 @@ def _in_blocks(
     step = max(1, BLOCK * size // math.prod(grid.shape(dims)))
     parts = []
     for low in range(0, size, step):
+        halt()
         cut = _restrict(grid, {per[0]: slice(low, low + step)})
         parts.append(choose(_over(cut, objectives, dims), dims, per, top))
     flat, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
@@ -268,7 +270,7 @@ def _fused_one(
         return values, places
 
     known = Enclosures.of(grid, key, [objective], dims)
-    for values, places in streamed(tiling, ready.row, known, better, work, skipped):
+    for values, places in streamed(tiling, ready.row, known, better, work, skipped, partial=True):
         joined, at = np.concatenate([best, values]), np.concatenate([found, places])
         order = np.lexsort((at, joined))[:top]
         best, found = joined[order], at[order]

@@ -13,7 +13,7 @@ from dse.cli.best import checked, optimum, pareto
 from dse.cli.checking import verify
 from dse.cli.compare import disagreement
 from dse.cli.effects import sensitivity
-from dse.cli.ends import Commands, reading
+from dse.cli.ends import Commands, handed_back, reading
 from dse.cli.figures import plot
 from dse.cli.fits import fit
 from dse.cli.frame import (
@@ -50,7 +50,8 @@ Exit status:
   1    failed: no point is feasible, a file cannot be written, a URL does not answer, memory
        does not suffice, a store is damaged
   2    misused: a wrong option, study, name, unit or input file; a store of another study
-  130  interrupted (143: terminated); no unfinished file stands under the name of a result
+  130  interrupted (143: terminated); no unfinished file stands under the name of a result, and of a
+       search the best so far is told
 
 \b
 Example:
@@ -147,7 +148,7 @@ def run(
         done,
         seconds=time.monotonic() - began,
         store=store,
-        best=best.ask(read, done.dataset) if best is not None else None,
+        best=handed_back(lambda: best.ask(read, done.dataset)) if best is not None else None,
     )
     put(as_json, data, lambda: run_text(data))
     if done.failed:

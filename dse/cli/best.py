@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.ends import handed_back
 from dse.cli.frame import (
     asked,
     example,
@@ -20,6 +21,7 @@ from dse.cli.frame import (
     read_source,
 )
 from dse.cli.proof import limited, proof_data, proof_text, share
+from dse.signals import left
 
 if TYPE_CHECKING:
     from dse.best import Best
@@ -86,7 +88,7 @@ def optimum(
     best = checked(read, given) if isinstance(read, Study) else question(given, None)
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
-    limits: dict[str, Any] = {"method": method, "time_limit": time_limit, "gap": gap}
+    limits: dict[str, Any] = {"method": method, "time_limit": left(time_limit), "gap": gap}
     limits["within"] = within
     limits = {name: value for name, value in limits.items() if value is not None}
     if limits and not isinstance(read, Study):
@@ -96,9 +98,9 @@ def optimum(
     with ticking("searching"):
         if isinstance(read, Study):
             asking = {key: getattr(best, key) for key in ("minimize", "maximize", "per", "where")}
-            found = read.optimum(**asking, top=best.top, ties=ties, **limits)
+            found = handed_back(lambda: read.optimum(**asking, top=best.top, ties=ties, **limits))
         else:
-            found = best_of(read, **given, ties=ties)
+            found = handed_back(lambda: best_of(read, **given, ties=ties))
     told = answer(found, order_of(read))
     data = told.data() | proof_data(found.attrs)
     note = ""
@@ -128,7 +130,8 @@ _OF_MODELS = (
     "--time-limit",
     type=click.FloatRange(min=0),
     metavar="S",
-    help="Seconds after which the best points found are told, and which of them are proven.",
+    help="Seconds after which the best points found are told, and which of them are proven; "
+    "counted from the start of the command.",
 )
 @in_json
 def pareto(
@@ -154,12 +157,15 @@ def pareto(
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")
     read = read_source(source)
     given["where"] = list(where)
-    limits = {"method": method, "time_limit": time_limit}
+    limits = {"method": method, "time_limit": left(time_limit)}
     given |= {name: value for name, value in limits.items() if value is not None}
     if (method or time_limit is not None) and not isinstance(read, Study):
         raise click.UsageError("--method and --time-limit are of a study: name its file")
     with ticking("searching"):
-        found = read.pareto(**given) if isinstance(read, Study) else front_of(read, **given)
+        if isinstance(read, Study):
+            found = handed_back(lambda: read.pareto(**given))
+        else:
+            found = handed_back(lambda: front_of(read, **given))
     told = answer(found, order_of(read))
     counted = f"{len(told.rows):,} configurations"
     data = told.data() | proof_data(found.attrs)

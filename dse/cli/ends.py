@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import errno
 import signal
-import threading
-import time
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dse.cli.waiting import waiting
+from dse.signals import Signalled, ending, listening, struck
 from stochastic.errors import LawError
+from sweeps.stopping import Interrupted
 from symbolic.errors import (
     DamagedError,
     DseError,
     InfeasibleError,
     OtherProcessError,
+    TooLargeError,
     UnreachableError,
 )
 
-__all__ = ["Commands", "Misused", "reading"]
+if TYPE_CHECKING:
+    import xarray as xr
 
-#: A second signal so soon is the same hand on the keyboard: the clean-up goes on.
-_AGAIN = 2.0
+__all__ = ["Commands", "Misused", "handed_back", "reading"]
+
+#: Says, of a command, that its answer is that of a search which was interrupted.
+_STOPPED = "dse.interrupted"
+
+
+#: Errors of what was asked rightly.
+_FAILURES = (DamagedError, InfeasibleError, OtherProcessError, TooLargeError, UnreachableError)
 
 
 class _Failed(click.ClickException):
@@ -38,60 +47,31 @@ class Misused(click.ClickException):
     exit_code = 2
 
 
-class _Signalled(BaseException):
-    """A signal that ends the program; what was begun is cleaned up on the way out."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-@contextmanager
-def _signals() -> Iterator[None]:
-    """Interrupt, termination and hang-up as an exception in the main thread."""
-    last = 0.0
-
-    def stop(number: int, _: Any) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last > _AGAIN:
-            last = now
-            raise _Signalled(number)
-
-    kept: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) in (
-                signal.SIG_DFL,
-                signal.default_int_handler,
-            ):
-                kept[number] = signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
-
-
 class Commands(click.Group):
     """The commands; every error a person can cause becomes one message and an exit status."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the command that the arguments name, and end the process."""
+        with listening():
+            try:
+                return super().main(*args, **options)
+            except Signalled as stopped:
+                sys.exit(ending(stopped))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            with _signals(), waiting():
-                return super().invoke(ctx)
-        except (_Signalled, KeyboardInterrupt) as stopped:
-            number = stopped.number if isinstance(stopped, _Signalled) else int(signal.SIGINT)
-            said = "interrupted" if number == signal.SIGINT else "terminated"
-            notes = getattr(stopped, "__notes__", None)
-            told = "; ".join(notes or ["nothing unfinished was left under the name of a result"])
-            click.echo(f"{said}: {told}", err=True)
-            ctx.exit(128 + number)
+            with waiting():
+                found = super().invoke(ctx)
+            if (number := struck()) is not None:  # what it raised was lost where nobody could tell
+                ctx.exit(ending(Signalled(number)))
+            if ctx.meta.get(_STOPPED):
+                ctx.exit(128 + signal.SIGINT)
+            return found
+        except (Signalled, KeyboardInterrupt) as stopped:
+            ctx.exit(ending(stopped))
         except (DseError, LawError) as error:
-            others = (DamagedError, InfeasibleError, OtherProcessError, UnreachableError)
-            failed = isinstance(error, others)
+            failed = isinstance(error, _FAILURES)
             failed = failed or isinstance(error.__cause__, OSError)
             raise (_Failed if failed else Misused)(str(error)) from error
         except ValueError as error:
@@ -127,3 +107,15 @@ def reading() -> Iterator[None]:
         raise
     except (DseError, LawError) as error:
         raise Misused(str(error)) from error
+
+
+def handed_back(search: Callable[[], xr.Dataset]) -> xr.Dataset:
+    """The answer of a search; where it is interrupted, that so far, and the exit status says so."""
+    try:
+        return search()
+    except Interrupted as stopped:
+        if stopped.best is None:
+            raise
+        click.get_current_context().meta[_STOPPED] = True
+        found: xr.Dataset = stopped.best
+        return found

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.ends import handed_back
 from dse.cli.frame import example, from_study, in_json, listed, pairs, put, read_study
+from dse.signals import left
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,9 +20,8 @@ __all__ = ["borders", "meets", "ranges"]
 
 #: Rows of a table for people; JSON has them all.
 ROWS = 60
-_where = click.option(
-    "--where", multiple=True, metavar="CONDITION", help="A constraint besides; may be repeated."
-)
+_BESIDES = "A constraint besides; may be repeated."
+_where = click.option("--where", multiple=True, metavar="CONDITION", help=_BESIDES)
 
 
 @click.command(
@@ -143,8 +144,8 @@ def _borders_text(data: Mapping[str, Any]) -> str:
     for along, told in data.get("closed_forms", {}).items():
         for pair, solved in told.items():
             lines += [f"{pair}: {along} = {each}" for each in solved]
-    if data["undecided"]:
-        lines.append(f"of {data['undecided']:,} gaps it is not certain that they hold no others")
+    if gaps := data["undecided"]:
+        lines.append(f"of {gaps:,} gaps it is not certain that they hold no others")
     return "\n".join(lines).rstrip()
 
 
@@ -169,9 +170,9 @@ def meets(
     import dse
     from dse.progress import ticking
 
-    read = read_study(study)
+    read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=left(time_limit))
     with ticking("halving boxes"):
-        found = dse.meets(read, list(where), boxes=boxes, time_limit=time_limit)
+        found = handed_back(lambda: dse.meets(read, list(where), **limits))
     data = _meets_data(found, list(read.grid().axes))
     put(as_json, data, lambda: _meets_text(data))
 
@@ -256,7 +257,7 @@ def ranges(
     from dse.cli.text import answer, order_of, to_json
     from dse.progress import ticking
 
-    if minimize is not None and maximize is not None:
+    if None not in (minimize, maximize):
         raise click.UsageError("--minimize and --maximize are both given: ask one")
     read = read_study(study)
     with ticking("enclosing"):

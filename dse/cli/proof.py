@@ -47,7 +47,8 @@ def limited(function: _F) -> _F:
         "--time-limit",
         type=click.FloatRange(min=0),
         metavar="S",
-        help="Seconds after which the best found is told, and how good it is proven to be.",
+        help="Seconds after which the best found is told, and how good it is proven to be; counted "
+        "from the start of the command.",
     )
     gap = click.option(
         "--gap",
@@ -64,8 +65,11 @@ def proof_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("within", "configurations", "complete", "points_proven", "boxes_left"):
         if name in attributes:
             found[name] = attributes[name]
-    if attributes.get("points_skipped"):
-        found["points_skipped"] = attributes["points_skipped"]
+    for name in ("points_skipped", "points_left"):
+        if attributes.get(name):
+            found[name] = attributes[name]
+    if attributes.get("interrupted"):
+        found["interrupted"] = True
     if "bound" in attributes:
         found["certificate"] = {key: attributes[key] for key in _TOLD if key in attributes}
     if "certificate" in found and "settled" in attributes:
@@ -101,6 +105,9 @@ def proof_text(attributes: Mapping[str, Any]) -> str:
     ...             "points_excluded": 1e20}).strip()
     'certified: none is better (1,200 boxes bounded, 5 points looked at, 1e+20 excluded)'
     """
+    if attributes.get("points_left"):
+        many = f"{attributes['points_left']:,}"
+        return f"\n\nscanned, but for {many} configurations, of which one may be better"
     if attributes.get("points_skipped"):
         many = f"{attributes['points_skipped']:,}"
         return (

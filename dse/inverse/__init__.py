@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sweeps.stopping import handing_back
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def borders(
     return with_closed_forms(asked, found) if closed_form else found
 
 
+@handing_back
 def meets(
     study: Study,
     targets: str | Sequence[str],
@@ -105,7 +107,8 @@ def meets(
     boxes : int
         How many there may be before what is still open stays open.
     time_limit : float, optional
-        Seconds after which what is open stays open.
+        Seconds after which what is open stays open; so it is after an interrupt, which is told as
+        by :meth:`dse.Study.optimum`.
 
     Returns
     -------

@@ -29,13 +29,13 @@ def met(study: Study, targets: tuple[str, ...], most: Any, time_limit: Any) -> x
     wrong = isinstance(time_limit, bool) or not isinstance(time_limit, (int, float))
     if time_limit is not None and (wrong or not time_limit >= 0):
         raise DseError(f"time_limit = {time_limit!r}: expected seconds")
+    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     grid = study.grid((), targets)
     if not (targets or study.where):
         raise DseError("no target is given: name one, such as 'time <= 2 ms'")
     roots = {key: grid.feasible_node(key) for key in grid.graphs}
     enclosed(grid, roots)
     check(study.grid(), counted=False)
-    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     found = meeting(grid, roots, grid.dims(FEASIBLE), most=most, deadline=deadline)
     return _labelled(study, grid, targets, found)
 

@@ -70,11 +70,11 @@ def certified_front(
     more, and the variable ``proven`` which points none of these can beat.
     """
     check_limits(time_limit)
-    if len(goals) == 2 and grid.points > _VAST:
-        ready()
     tally = Tally()
     if time_limit is not None:
         tally.deadline = time.monotonic() + time_limit
+    if len(goals) == 2 and grid.points > _VAST:
+        ready(tally.deadline)
     for goal in goals:
         enclosed(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
     check(grid, counted=False, tally=tally)
@@ -103,7 +103,7 @@ def certified_front(
         complete = not ideals.shape[1]
         found, settled = _settled(grid, parts, spaces, archive, tally)
     if not found and not complete:
-        raise OutOfTimeError(f"no point of the front was found in {time_limit:g} s: give more time")
+        raise OutOfTimeError("no point of the front was found in time: give more time")
     if not found:
         raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
     order = sorted(range(len(found)), key=found.__getitem__)

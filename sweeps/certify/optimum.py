@@ -19,6 +19,7 @@ from sweeps.certify.search import Tally, ready
 from sweeps.check import check, enclosed
 from sweeps.grid import Grid
 from sweeps.scan import answer_grid, dims_of, grid_optimum, objective_node
+from sweeps.stopping import stopped
 from symbolic.errors import DseError, OutOfTimeError
 
 if TYPE_CHECKING:
@@ -78,9 +79,8 @@ def certified_optimum(
     check_limits(time_limit, gap)
     if top != 1 and gap:
         raise DseError(f"top = {top} with gap = {gap:g}: the best is one; leave out gap, or top")
-    ready()  # once a process, and no part of the time that is limited
-    began = time.monotonic()
-    deadline = math.inf if time_limit is None else began + time_limit
+    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+    ready(deadline)
     roots = {key: objective_node(grid, key, goal) for key in grid.graphs}
     enclosed(grid, roots)
     tally = Tally(deadline=deadline)
@@ -147,8 +147,10 @@ def best_of(
         try:
             found = certified_optimum(grid, goal, per=per, time_limit=points / SCANNED_A_SECOND)
         except OutOfTimeError:
+            if stopped():
+                raise
             return grid_optimum(grid, goal, per=per)
-        if found.attrs["gap"] == 0 and found.attrs["settled"]:
+        if stopped() or (found.attrs["gap"] == 0 and found.attrs["settled"]):
             return found
     return grid_optimum(grid, goal, per=per, top=top)
 

@@ -25,6 +25,7 @@ from sweeps.check import check, enclosed
 from sweeps.goals import in_words
 from sweeps.grid import Grid
 from sweeps.scan import answer_grid, dims_of, objective_node, scanned
+from sweeps.stopping import stopped
 from sweeps.streaming.tiles import Skipped
 from sweeps.ties import as_ties, check_ties, tied_places
 from symbolic.errors import InfeasibleError, OutOfTimeError
@@ -79,8 +80,11 @@ def best_in_order(
         try:
             found = _certified(grid, goals, seconds, 0.0)
         except OutOfTimeError:
+            if stopped():
+                raise
             return _scan(grid, goals)
-        if seconds is None or (not any(found.attrs["gap"]) and found.attrs["settled"]):
+        proven = not any(found.attrs["gap"]) and found.attrs["settled"]
+        if seconds is None or proven or stopped():
             return found
         return _scan(grid, goals)
     if method == "certified" or limited:
@@ -116,6 +120,8 @@ def _scan(grid: Grid, goals: Sequence[Goal], *, ties: bool = False) -> xr.Datase
         flat, scores, rest = scanned(grid, asked, dims, (), 1, skipped)
         if flat[0] < 0:
             raise _nothing(goals, number)
+        if stopped():  # what was decided so far
+            break
         for key, root in roots.items():
             held[key].append(root <= float(scores[0]))
     if ties:
@@ -131,8 +137,8 @@ def _certified(
     grid: Grid, goals: Sequence[Goal], time_limit: float | None, gap: float
 ) -> xr.Dataset:
     """By as many searches, each with a proof."""
-    ready()
     end = math.inf if time_limit is None else time.monotonic() + time_limit
+    ready(end)
     parts = parts_of(grid, goals, ())
     roots = [[objective_node(grid, part.key, goal) for part in parts] for goal in goals]
     for of_goal in roots:

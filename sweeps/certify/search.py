@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.certify.boxes import Indices, Problem
+from sweeps.stopping import in_time, stopped
 from symbolic.ops import constant
 
 __all__ = ["Least", "Tally", "ready", "search"]
@@ -25,6 +26,8 @@ __all__ = ["Least", "Tally", "ready", "search"]
 ROUND, BUDGET = 32, 512
 #: Open boxes beyond which those nearest to their end come first, and boxes bounded in each then.
 POOL, DEEP = 1 << 17, 1 << 14
+#: Not empty once the machine code is there.
+_loaded: list[bool] = []
 #: Points told of one dig that the library's functions leave in doubt.
 _NEAR = 256
 #: Boxes bounded before a descent is thought worth its time.
@@ -43,7 +46,7 @@ class Tally:
     @property
     def late(self) -> bool:
         """Whether the time is up."""
-        return time.monotonic() > self.deadline
+        return stopped() or time.monotonic() > self.deadline
 
 
 @dataclass(slots=True, kw_only=True)
@@ -202,6 +205,18 @@ def search(
     return _Search(problem, goal, tally).run(improve)
 
 
-def ready() -> None:
-    """Load the machine code, or compile it where that was never done."""
+def ready(deadline: float = math.inf) -> None:
+    """Load the machine code, or compile it where that was never done; once a process.
+
+    Raises
+    ------
+    OutOfTimeError
+        The time is up before.
+    """
+    if not _loaded:
+        in_time(_load, deadline, "the search was compiled")
+        _loaded.append(True)
+
+
+def _load() -> None:
     search(Problem(constant(0.0), {}, {}), Least(), Tally())

@@ -150,16 +150,17 @@ def _certified(
     grid: Grid, goal: Goal, dims: Sequence[str], within: float, time_limit: float | None
 ) -> _Found:
     """By boxes: the best with a proof, then all boxes throughout which values are near it."""
-    ready()
     tally = Tally()
     if time_limit is not None:
         tally.deadline = time.monotonic() + time_limit
+    ready(tally.deadline)
     roots = {key: objective_node(grid, key, goal) for key in grid.graphs}
     enclosed(grid, roots)
     check(grid, counted=False, tally=tally)
     best = best_within(grid, parts_of(grid, [goal], ()), {}, 0.0, tally, settle=False)
     if best.bound < best.value:
-        raise OutOfTimeError(f"the best was not proven in {time_limit:g} s: give more time")
+        best_known = f", {goal.sign * best.value:.6g} so far," if best.place is not None else ""
+        raise OutOfTimeError(f"the best{best_known} was not proven in time: give more time")
     if best.place is None:
         raise no_choice(goal)
     limit = _threshold(best.value, within)

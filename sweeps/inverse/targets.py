@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sweeps.certify.boxes import Boxes, Problem
 from sweeps.grid import Grid
+from sweeps.stopping import stopped
 from symbolic.ops import Node, constant, where
 
 __all__ = ["Meeting", "meeting"]
@@ -200,7 +201,7 @@ def meeting(
         parts.append((dict(zip(switched, index, strict=True)), one))
     while any(one.open for _, one in parts):
         count = sum(one.size for _, one in parts)
-        if count > most or time.monotonic() > deadline:
+        if count > most or stopped() or time.monotonic() > deadline:
             break
         with np.errstate(all="ignore"):
             for _, one in parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.run import in_threads, workers
+from sweeps.stopping import halt, stopped
 from sweeps.streaming.enclosures import Enclosures, Numbers, boxes
 from sweeps.tiling import Tiling
 
@@ -31,6 +33,8 @@ class Skipped:
 
     tiles: int = 0
     points: int = 0
+    #: Points that an interrupt left.
+    left: int = 0
 
     def add(self, tiles: int, points: int) -> None:
         """Some more."""
@@ -39,7 +43,8 @@ class Skipped:
 
     def attributes(self, weight: int = 1) -> dict[str, int]:
         """For a Dataset; each point stands for ``weight`` configurations."""
-        return {"tiles_skipped": self.tiles, "points_skipped": self.points * weight}
+        found = {"tiles_skipped": self.tiles, "points_skipped": self.points * weight}
+        return {**found, "points_left": self.left * weight} if self.left else found
 
 
 def batches(count: int) -> Iterator[Numbers]:
@@ -57,13 +62,21 @@ def streamed(
     keep: Callable[[list[Any], Numbers], NDArray[np.bool_]],
     work: Callable[[Numbers], Result],
     skipped: Skipped | None = None,
+    *,
+    partial: bool = False,
 ) -> Iterator[Result]:
     """What ``work`` gives of some tiles at a time, in order, by threads.
 
     ``keep`` tells by the enclosures over tiles, and their points, which must be looked at; it is
-    asked again after each batch, when the results of the one before are known.
+    asked again after each batch, when the results of the one before are known. An interrupt ends it
+    before its end: where the results are those of a ``partial`` answer, ``skipped`` tells what is
+    left.
     """
     for numbers in batches(tiling.count):
+        if stopped() and partial and skipped is not None:
+            skipped.left += math.prod(tiling.sizes) - tiling.bounds(int(numbers[0]))[1]
+            return
+        halt()
         if enclosures is not None and tiling.count >= _WORTH:
             low, high, points = boxes(tiling, row, numbers)
             kept = keep(enclosures.over(low, high), points)

@@ -151,3 +151,11 @@ def test_startup_loads_no_heavy_library(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_signals_at_random_moments() -> None:
+    """More by ``python -m tests.dse.interrupting 200 1``."""
+    command = [sys.executable, "-m", "tests.dse.interrupting", "3", "2"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["signals"] == 3

@@ -20,6 +20,7 @@ import symbolic.files
 import symbolic.library
 from dse.cli import main
 from dse.study import Study
+from sweeps.store.records import sealed
 from symbolic.errors import DseError
 from symbolic.library import load_model
 
@@ -58,8 +59,6 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     text = f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n{OWN}"
     Path("own.py").write_text(text)
     Study(model="own.py", axes={"width": [1, 2, 3]}).run(store="a.zarr")
-    (tmp_path / "a.zarr" / "own.py").write_text(text)
-    (tmp_path / "link.py").symlink_to(tmp_path / "a.zarr" / "own.py")
     mark.unlink()
     forget(monkeypatch)
     return tmp_path
@@ -72,7 +71,9 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def edited(folder: Path, place: str) -> str:
-    """The store says that its model lies there, in all that tells of it."""
+    """The store holds the file, and says that its model lies there, in all that tells of it."""
+    (folder / "a.zarr" / "own.py").write_text((folder / "own.py").read_text())
+    (folder / "link.py").symlink_to(folder / "a.zarr" / "own.py")
     place = place.replace("@", str(folder))
     path = folder / "a.zarr" / "zarr.json"
     tree = json.loads(path.read_text())
@@ -86,7 +87,11 @@ def edited(folder: Path, place: str) -> str:
     }
     tree["attributes"] |= said
     path.write_text(json.dumps(tree))
-    (folder / "a.zarr" / ".simt-dse" / "identity").unlink(missing_ok=True)
+    hidden = folder / "a.zarr" / ".simt-dse"
+    (hidden / "identity").unlink()
+    (hidden / "finished").write_bytes(
+        sealed({"tiles": 1})
+    )  # as of an earlier version: no checksums
     return place
 
 

@@ -1,0 +1,154 @@
+"""A search that is interrupted ends as if its time were up, with the best that it has found.
+
+While a question heeds interrupts (:func:`handing_back`), the first one only asks its loops to stop;
+they look at :func:`stopped` as at the clock. A second one is an interrupt as any other.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeVar
+
+from symbolic.errors import InfeasibleError, OutOfTimeError
+
+__all__ = ["Interrupted", "ask", "busy", "halt", "handing_back", "in_time", "stopped"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+#: Seconds that are waited for machine code, however little time there is: it may lie ready.
+_LOAD = 1.0
+_LOOK = 0.05
+
+
+class _State:
+    """Whether a question heeds interrupts, and whether one came; what still compiles in vain."""
+
+    heeding = False
+    asked = False
+    left: threading.Thread | None = None
+
+
+class Interrupted(KeyboardInterrupt):
+    """A search was interrupted; ``best`` is its answer so far, as if its time had been up.
+
+    None where nothing was found by then; the message says what is known.
+    """
+
+    def __init__(self, said: str, best: Any = None) -> None:
+        super().__init__(said)
+        self.best = best
+
+
+def ask() -> bool:
+    """Ask the search that goes on to end; False where none does, or it was asked before."""
+    if not _State.heeding or _State.asked:
+        return False
+    _State.asked = True
+    return True
+
+
+def stopped() -> bool:
+    """Whether the search that goes on is to end."""
+    return _State.asked
+
+
+def halt() -> None:
+    """End what has no answer to hand back before its end, if it is to end."""
+    if _State.asked:
+        raise Interrupted("interrupted before there was an answer")
+
+
+def _interrupt(*_: Any) -> None:
+    if not ask():
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _heeding() -> Iterator[None]:
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:  # else whoever listens asks
+        signal.signal(signal.SIGINT, _interrupt)
+    _State.heeding = True
+    try:
+        yield
+    finally:
+        _State.heeding = _State.asked = False
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def handing_back(question: _F) -> _F:
+    """A question that an interrupt ends with :class:`Interrupted`, which holds its answer so far.
+
+    Its attribute ``interrupted`` is 1. Interrupts reach the main thread alone: in others it is
+    asked as it is.
+    """
+
+    @wraps(question)
+    def asked(*args: Any, **options: Any) -> Any:
+        main = threading.current_thread() is threading.main_thread()
+        if not main or _State.heeding:
+            return question(*args, **options)
+        with _heeding():
+            try:
+                found = question(*args, **options)
+            except InfeasibleError as error:
+                if not stopped():
+                    raise
+                late = isinstance(error, OutOfTimeError)
+                said = str(error) if late else "nothing was found by then"
+                raise Interrupted(said) from None
+            if stopped():
+                raise Interrupted(
+                    "the best so far is in its attribute best", found.assign_attrs(interrupted=1)
+                )
+            return found
+
+    return asked  # type: ignore[return-value]
+
+
+def in_time(work: Callable[[], object], deadline: float, what: str) -> None:
+    """Do what cannot be stopped in a thread of its own, and wait for it no longer than there is.
+
+    Raises
+    ------
+    OutOfTimeError
+        The time is up, or the search is to end; the work goes on, for whoever asks next.
+    """
+    failed: list[BaseException] = []
+    over = threading.Event()
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            over.set()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    deadline = max(deadline, time.monotonic() + _LOAD)
+    try:
+        while not over.wait(_LOOK):
+            if stopped() or time.monotonic() > deadline:
+                late = "it was to end" if stopped() else "the time was up"
+                raise OutOfTimeError(
+                    f"{late} while {what}, which is done once for this machine: nothing "
+                    "is known yet; give more time"
+                )
+    except BaseException:
+        _State.left = thread
+        raise
+    if failed:
+        raise failed[0]
+
+
+def busy() -> bool:
+    """Whether work still goes on for which nobody waits, so that a process cannot end in order."""
+    return _State.left is not None and _State.left.is_alive()

@@ -1,0 +1,244 @@
+"""An interrupted search hands back the best so far; machine code is waited for in time."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import dse
+import sweeps.certify.search
+import sweeps.scan
+import sweeps.streaming.tiles
+from dse import signals
+from dse.cli import main
+from sweeps import stopping
+from sweeps.stopping import Interrupted, in_time
+from symbolic.errors import OutOfTimeError
+from tests.sweeps.test_time_limits import launch
+
+SETTING = """
+model = "occupancy + ipp"
+machine = "gtx280"
+workload = "svm"
+[axes]
+threads_per_block = { start = 32, stop = 512, step = 32 }
+registers_per_thread = { start = 8, stop = 39 }
+shared_mem_per_block = { start = 0, stop = 16384, step = 1024 }
+active_sms = { start = 1, stop = 30 }
+core_clock = { linspace = [8e8, 1.6e9, 8] }
+"""
+
+
+@pytest.fixture
+def struck(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Interrupts this process after so many looks of a search at whether it is to end."""
+
+    def after(looks: int, where: str = "certify.search") -> None:
+        seen = 0
+
+        def stopped() -> bool:
+            nonlocal seen
+            seen += 1
+            if seen == looks:
+                signal.raise_signal(signal.SIGINT)
+            return stopping.stopped()
+
+        monkeypatch.setattr(f"sweeps.{where}.stopped", stopped)
+
+    return after
+
+
+@pytest.fixture(scope="module")
+def best() -> float:
+    return float(launch().optimum(minimize="energy", method="certified").energy)
+
+
+@pytest.mark.parametrize("looks", [2, 20, 60])
+def test_a_proof_hands_back_the_best_so_far(
+    looks: int, struck: Callable[..., None], best: float
+) -> None:
+    struck(looks)
+    with pytest.raises(KeyboardInterrupt) as said:
+        launch().optimum(minimize="energy", method="certified")
+    assert isinstance(said.value, Interrupted)
+    found = said.value.best
+    if found is None:
+        assert looks == 2
+        return
+    assert found.attrs["interrupted"] == 1
+    assert found.attrs["bound"] <= best <= float(found.energy)
+    assert "study" in found.attrs
+    assert not stopping.stopped()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_scan_hands_back_the_best_so_far(
+    struck: Callable[..., None], best: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps.scan, "REDUCED_TILE", 1 << 12)
+    monkeypatch.setattr("sweeps.pareto.PIECE", 1 << 12)
+    struck(2, "streaming.tiles")
+    with pytest.raises(Interrupted) as said:
+        launch().optimum(minimize="energy", method="scan")
+    found = said.value.best
+    assert best <= float(found.energy)
+    assert 0 < found.attrs["points_left"] < launch().grid().points
+    struck(2, "streaming.tiles")
+    with pytest.raises(Interrupted) as said:
+        launch().pareto(minimize=["energy", "time"], method="scan")
+    assert said.value.best.attrs["points_left"] > 0
+
+
+def test_other_searches(struck: Callable[..., None]) -> None:
+    struck(5)
+    with pytest.raises(Interrupted) as said:
+        launch().pareto(minimize=["energy", "time"], method="certified")
+    assert said.value.best is None or said.value.best.attrs["complete"] == 0
+    struck(20)
+    with pytest.raises(Interrupted) as said:
+        launch().optimum(minimize=["time", "energy"], method="certified")
+    assert said.value.best is None or said.value.best.attrs["interrupted"] == 1
+    struck(30)
+    with pytest.raises(Interrupted, match=r"not proven in time|could be told in time"):
+        launch().optimum(minimize="energy", within=0.01, method="certified")
+    struck(2, "inverse.targets")
+    with pytest.raises(Interrupted) as said:
+        dse.meets(launch(), "energy <= 20 mJ")
+    assert said.value.best.attrs["complete"] == 0
+    assert int(said.value.best.inner) < int(said.value.best.outer)
+
+
+def test_the_second_interrupt_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice() -> bool:
+        signal.raise_signal(signal.SIGINT)
+        return False
+
+    monkeypatch.setattr("sweeps.certify.search.stopped", twice)
+    with pytest.raises(KeyboardInterrupt) as said:
+        launch().optimum(minimize="energy", method="certified")
+    assert not isinstance(said.value, Interrupted)
+
+
+def test_another_thread_is_not_interrupted(best: float) -> None:
+    found: list[float] = []
+
+    def ask() -> None:
+        found.append(float(launch().optimum(minimize="energy", method="certified").energy))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    assert found == [best]
+
+
+def test_the_command_tells_the_best_so_far(
+    struck: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("study.toml").write_text(SETTING)
+    struck(40)
+    command = ["optimum", "study.toml", "--minimize", "energy", "--method", "certified"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 130
+    assert "certified: none is better than" in result.stdout
+    assert "from the best found" in result.stdout
+    struck(40)
+    result = CliRunner().invoke(main, [*command, "--json"])
+    assert result.exit_code == 130
+    assert '"interrupted": true' in result.stdout
+    struck(2, "inverse.targets")
+    result = CliRunner().invoke(main, ["meets", "study.toml", "--where", "energy <= 20 mJ"])
+    assert result.exit_code == 130
+    assert "configurations that meet energy <= 20 mJ: between" in result.stdout
+
+
+# --- machine code
+
+
+def test_machine_code_is_waited_for_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "_LOAD", 0.1)
+    over = threading.Event()
+    began = time.monotonic()
+    with pytest.raises(OutOfTimeError, match="the time was up while it was made, which is done"):
+        in_time(lambda: over.wait(60), began + 0.2, "it was made")
+    assert time.monotonic() - began < 30
+    assert stopping.busy()
+    over.set()
+    with pytest.raises(ValueError, match="broken"):
+        in_time(lambda: int("broken"), began + 60, "it was made")
+    made: list[int] = []
+    in_time(lambda: made.append(1), 0.0, "it was made")
+    assert made == [1]
+    limit = time.monotonic() + 30
+    while stopping.busy() and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert not stopping.busy()
+
+
+def test_a_limit_counts_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "_LOAD", 0.1)
+    monkeypatch.setattr(sweeps.certify.search, "_loaded", [])
+    over = threading.Event()
+    monkeypatch.setattr(sweeps.certify.search, "_load", lambda: over.wait(60))
+    for ask in (
+        lambda: launch().optimum(minimize="energy", time_limit=0.1),
+        lambda: launch().optimum(minimize=["energy", "time"], time_limit=0.1),
+        lambda: launch().optimum(minimize="energy", within=0.01, time_limit=0.1),
+    ):
+        with pytest.raises(OutOfTimeError, match="while the search was compiled"):
+            ask()
+    over.set()
+
+
+# --- signals
+
+
+def test_what_is_dropped_is_raised_again() -> None:
+    """An exception within the callback of a weak reference goes nowhere."""
+
+    class Thing:
+        pass
+
+    def callback(_: Any) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    def work() -> None:
+        thing = Thing()
+        kept = weakref.ref(thing, callback)
+        del thing
+        assert kept() is None
+        limit = time.monotonic() + 30
+        while time.monotonic() < limit:
+            time.sleep(0.01)
+
+    hook = sys.unraisablehook
+    with pytest.raises(signals.Signalled) as said, signals.listening():
+        work()
+    assert said.value.number == signal.SIGTERM
+    assert sys.unraisablehook is hook
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_what_is_lost_counts_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: Any, **__: Any) -> Any:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except BaseException:
+            return {}
+        return None
+
+    monkeypatch.chdir(tmp_path)
+    Path("study.toml").write_text(SETTING)
+    monkeypatch.setattr("dse.plan.make_plan", lambda *_, **__: type("P", (), {"to_dict": lost})())
+    result = CliRunner().invoke(main, ["plan", "study.toml", "--json"])
+    assert result.exit_code == 143
+    assert "terminated" in result.stderr
