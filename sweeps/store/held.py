@@ -135,7 +135,7 @@ def held_of(medium: Medium) -> Held | None:
     except FileNotFoundError:
         return None
     tree = read_sealed(data)
-    if tree is None:
+    if tree is None or "tiles" not in tree or "tile" in tree:  # or it is another file of a store
         raise damaged(medium.name, FINISHED, "its checksum is another one")
     return Held(
         place=medium.name,
