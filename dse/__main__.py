@@ -4,7 +4,10 @@ import os
 import signal
 import sys
 
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+if (
+    os.path.basename(sys.argv[0]).startswith(("dse", "__main__"))  # else it is only imported
+    and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+):
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it is listened to, it ends the process
 
 from dse.signals import ending, listening

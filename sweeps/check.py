@@ -31,7 +31,7 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-__all__ = ["check", "enclosed", "first"]
+__all__ = ["check", "check_count", "enclosed", "first"]
 
 #: Points looked at together, and those looked at before all others: most grids hold a feasible one.
 _BLOCK, _GLANCE = 1 << 20, 1 << 12
@@ -122,6 +122,15 @@ def _first_within(
     return [int(low + step) for low, step in zip(bounds[:, 0], place, strict=True)]
 
 
+def check_count(grid: Grid) -> None:
+    """Raise where there are more points than can be counted."""
+    if grid.points >= 2**63:
+        raise DseError(
+            f"the axes make {grid.points:.3g} points, more than 64-bit indices hold: shorten an "
+            "axis (optimum with method='certified' counts no points)"
+        )
+
+
 def check(
     grid: Grid, *, counted: bool = True, possible: bool = True, tally: Tally | None = None
 ) -> None:
@@ -131,11 +140,8 @@ def check(
     ``possible``: some point must be feasible, unless the time of a tally is up before that is known
     (what is asked of the grid then tells). Formulas must be checked in time.
     """
-    if counted and grid.points >= 2**63:
-        raise DseError(
-            f"the axes make {grid.points:.3g} points, more than 64-bit indices hold: shorten an "
-            "axis (optimum with method='certified' counts no points)"
-        )
+    if counted:
+        check_count(grid)
     if not grid.kept.get("formulas"):
         _check_formulas(grid, tally)
         grid.kept["formulas"] = True

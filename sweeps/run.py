@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.check import check
+from sweeps.check import check, check_count
 from sweeps.compile import compiled
 from sweeps.emit import Nest, emit, row_axes
 from sweeps.grid import FEASIBLE, Grid
@@ -180,6 +180,7 @@ def compute(
     listener : callable, optional
         Told of the progress after each tile.
     """
+    check_count(grid)
     check_memory(
         sum(row["bytes"] for row in plan_rows(grid, expand=expand)),
         f"{', '.join(grid.outputs)} over {grid.points:.4g} points",

@@ -45,7 +45,7 @@ MISUSED = [
     ("run nowhere.toml", "does not exist"),
     ("run wrong.toml", "has the key 'modle', which is none of"),
     ("run best.toml", "best has the key 'minimise'"),
-    ("run top.toml", "best: top = 0, expected a whole number"),
+    ("run top.toml", "best: top = 0: expected a whole number of at least 1"),
     ("run both.toml", "best holds both minimize and maximize"),
     ("run table.toml", "best = 3: expected a table"),
     ("run goal.toml", "'tim' is no quantity; did you mean 'time'?"),
