@@ -64,7 +64,7 @@ class Equation:
         """The equation as a tree over the names of its inputs."""
         try:
             return constant(self.function(*map(reference, self.inputs)))
-        except TypeError as error:
+        except (TypeError, ArithmeticError, AttributeError, LookupError, NameError) as error:
             raise GraphError(
                 f"the equation {self.describe()} cannot be recorded: {error}"
             ) from None

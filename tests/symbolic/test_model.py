@@ -174,9 +174,20 @@ def test_a_faulty_file_says_what_is_wrong(write: Write, text: str, message: str)
         load_model(write("mine", text))
 
 
-def test_an_equation_that_cannot_be_recorded_names_itself(write: Write) -> None:
-    model = load_model(write("mine", "@equation\ndef pull(threads):\n    return min(threads, 2)"))
-    with pytest.raises(GraphError, match=r"pull of mine cannot be recorded: .* minimum"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("min(threads, 2)", ".* minimum"),
+        ("threads / (2 - 2) + 3 / 0", "division by zero"),
+        ("other * threads", "name 'other' is not defined"),
+        ("threads.size", ".* no attribute 'size'"),
+    ],
+)
+def test_an_equation_that_cannot_be_recorded_names_itself(
+    write: Write, text: str, message: str
+) -> None:
+    model = load_model(write("mine", f"@equation\ndef pull(threads):\n    return {text}"))
+    with pytest.raises(GraphError, match=rf"pull of mine cannot be recorded: {message}"):
         model.closed_form("pull")
 
 
