@@ -37,6 +37,10 @@ _STOPPED = "dse.interrupted"
 _FAILURES = (DamagedError, InfeasibleError, OtherProcessError, TooLargeError, UnreachableError)
 
 
+#: Errors of the system, and not of what was given to be read.
+_SYSTEM = {errno.EIO, errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+
+
 class _Failed(click.ClickException):
     exit_code = 1
 
@@ -100,13 +104,15 @@ class Commands(click.Group):
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """What is wrong with an input that is reached and whole is misuse, whatever its cause."""
+    """What is wrong with an input that is reached and whole is misuse, if the system is well."""
     try:
         yield
     except (DamagedError, UnreachableError):
         raise
     except (DseError, LawError) as error:
-        raise Misused(str(error)) from error
+        cause = error.__cause__
+        failed = isinstance(cause, OSError) and cause.errno in _SYSTEM
+        raise (_Failed if failed else Misused)(str(error)) from error
 
 
 def handed_back(search: Callable[[], xr.Dataset]) -> xr.Dataset:

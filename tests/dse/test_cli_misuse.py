@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,3 +127,14 @@ def test_what_fails_is_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "x.zarr cannot be written: No space left on device; 0 of 2 tiles are stored" in said
     assert "the same command continues" in said
     assert "computed in" in run("run", "study.toml", "--store", "x.zarr").stdout
+
+
+@pytest.mark.parametrize(("code", "status"), [("EIO", 1), ("ENOSPC", 1), ("EACCES", 2)])
+def test_a_system_that_fails_is_no_misuse(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, code: str, status: int
+) -> None:
+    def failing(*_: Any, **__: Any) -> str:
+        raise OSError(getattr(errno, code), code)
+
+    monkeypatch.setattr(Path, "read_text", failing)
+    assert "cannot be read" in run("plan", "study.toml", status=status).stderr
