@@ -37,8 +37,12 @@ _STOPPED = "dse.interrupted"
 _FAILURES = (DamagedError, InfeasibleError, OtherProcessError, TooLargeError, UnreachableError)
 
 
-#: Errors of the system, and not of what was given to be read.
-_SYSTEM = {errno.EIO, errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+#: Errors of what was given to be read; any other is the system's.
+_GIVEN = {
+    None,  # by a library
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ELOOP),
+    *(errno.ENAMETOOLONG, errno.EINVAL, errno.ENXIO),
+}
 
 
 class _Failed(click.ClickException):
@@ -111,7 +115,7 @@ def reading() -> Iterator[None]:
         raise
     except (DseError, LawError) as error:
         cause = error.__cause__
-        failed = isinstance(cause, OSError) and cause.errno in _SYSTEM
+        failed = isinstance(cause, OSError) and cause.errno not in _GIVEN
         raise (_Failed if failed else Misused)(str(error)) from error
 
 

@@ -129,7 +129,9 @@ def test_what_fails_is_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "computed in" in run("run", "study.toml", "--store", "x.zarr").stdout
 
 
-@pytest.mark.parametrize(("code", "status"), [("EIO", 1), ("ENOSPC", 1), ("EACCES", 2)])
+@pytest.mark.parametrize(
+    ("code", "status"), [("EIO", 1), ("ENOSPC", 1), ("EROFS", 1), ("EACCES", 2)]
+)
 def test_a_system_that_fails_is_no_misuse(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, code: str, status: int
 ) -> None:
