@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from symbolic.errors import UnknownNameError, nearest
-from symbolic.ops import interpret_all
+from symbolic.ops import interpret_arrays
 
 if TYPE_CHECKING:
     from dse.study import Study
@@ -102,8 +100,7 @@ def explain(study: Study, point: Mapping[str, Any]) -> Explanation:
         )
     conditions = {}
     for condition in graph.conditions:
-        with np.errstate(all="ignore"):
-            conditions[condition.text] = bool(interpret_all((condition.node,), values)[0])
+        conditions[condition.text] = bool(interpret_arrays((condition.node,), values)[0])
     return Explanation(point=at, steps=tuple(steps), conditions=conditions)
 
 

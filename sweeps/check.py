@@ -23,7 +23,7 @@ from symbolic.ops import (
     either,
     equal,
     floor,
-    interpret_all,
+    interpret_arrays,
     negate,
     references,
     walk,
@@ -112,8 +112,7 @@ def _first_within(
         leaf = np.atleast_1d(grid.leaves[key][name].over(own))
         cuts = zip(leaf.shape, bounds, strict=True)
         values[name] = leaf[tuple(slice(*b) if n > 1 else slice(None) for n, b in cuts)]
-    with np.errstate(all="ignore"):
-        holds = interpret_all((node,), values)[0]
+    holds = interpret_arrays((node,), values)[0]
     sizes = tuple(bounds[:, 1] - bounds[:, 0])
     holds = np.broadcast_to(holds, sizes)
     if not holds.any():
@@ -236,8 +235,7 @@ def _excluding_most(grid: Grid) -> str:
                 name: np.atleast_1d(leaves[name].array[tuple(drawn[a] for a in leaves[name].axes)])
                 for name in references(node)
             }
-            with np.errstate(all="ignore"):
-                holds = interpret_all((node,), values)[0]
+            holds = interpret_arrays((node,), values)[0]
             count += int((np.broadcast_to(holds, _SAMPLE) & chosen).sum())
         met[condition.text] = count
     least = min(met, key=lambda text: met[text])

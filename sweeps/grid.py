@@ -21,7 +21,7 @@ from symbolic.ops import (
     Node,
     both,
     constant,
-    interpret_all,
+    interpret_arrays,
     reference,
     references,
     where,
@@ -207,8 +207,7 @@ class Grid:
         # never fewer than one dimension: bare numbers would divide as Python does
         values = {name: np.atleast_1d(leaves[name].over(dims)) for name in names}
         shape = self.shape(dims)
-        with np.errstate(all="ignore"):
-            found = interpret_all(roots, values)
+        found = interpret_arrays(roots, values)
         if not shape:
             found = [np.asarray(value).reshape(()) for value in found]
         return [np.broadcast_to(value, shape) for value in found]
@@ -225,8 +224,7 @@ class Grid:
             name: np.array([leaves[name].array[tuple(point[a] for a in leaves[name].axes)]])
             for name in references(*roots)
         }
-        with np.errstate(all="ignore"):
-            found = [np.atleast_1d(value)[0] for value in interpret_all(roots, values)]
+        found = [np.atleast_1d(value)[0] for value in interpret_arrays(roots, values)]
         return dict(zip(names, found, strict=True))
 
     def at_points(
@@ -252,7 +250,7 @@ class Grid:
                 for name in references(*roots)
             }
             with np.errstate(all="ignore"):
-                for name, value in zip(names, interpret_all(roots, values), strict=True):
+                for name, value in zip(names, interpret_arrays(roots, values), strict=True):
                     found[name][chosen] = value
         return found
 

@@ -27,7 +27,7 @@ from sweeps.reduce import front
 from sweeps.ties import all_tied, answer_ties, check_ties
 from symbolic.errors import InfeasibleError
 from symbolic.expression import parse, parse_condition
-from symbolic.ops import Node, interpret_all, references
+from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import Quantity
 
 if TYPE_CHECKING:
@@ -109,9 +109,8 @@ class Table:
         names = references(*self.conditions)
         arrays = {name: self.over(name, dims) for name in names}
         counts: Any = self.over(FEASIBLE, dims).astype(bool) if FEASIBLE in self.ds else True
-        with np.errstate(all="ignore"):
-            for condition in interpret_all(self.conditions, arrays):
-                counts = counts & condition
+        for condition in interpret_arrays(self.conditions, arrays):
+            counts = counts & condition
         return np.broadcast_to(counts, tuple(self.axes[dim] for dim in dims))
 
     def values(self, goals: Sequence[Goal]) -> tuple[list[NDArray[np.float64]], tuple[str, ...]]:
@@ -119,8 +118,7 @@ class Table:
         nodes = [goal.node(self.quantities) for goal in goals]
         dims = self.dims([*nodes, *self.conditions])
         arrays = {name: self.over(name, dims) for name in references(*nodes)}
-        with np.errstate(all="ignore"):
-            results = interpret_all(nodes, arrays)
+        results = interpret_arrays(nodes, arrays)
         holds = self.holds(dims)
         found = [np.where(holds & np.isfinite(value), value, np.inf) for value in results]
         return found, dims
@@ -235,8 +233,7 @@ def source_optimum(
                 axis, values_on_axis, _ = coordinates[name]
                 array = values_on_axis[np.maximum(chosen.places[axis], 0)]
             arrays[name] = array.astype(np.float64)
-        with np.errstate(all="ignore"):  # there may be no winner in some places
-            number = np.broadcast_to(interpret_all((node,), arrays)[0], shape)
+        number = np.broadcast_to(interpret_arrays((node,), arrays)[0], shape)
         found[OBJECTIVE] = (number, {"long_name": goal.text})
     if ties:
         return answer_ties(coordinates, found, chosen, goal)

@@ -33,7 +33,7 @@ from sweeps.stopping import halt
 from sweeps.streaming.enclosures import Enclosures
 from sweeps.streaming.tiles import Skipped, streamed
 from symbolic.expression import parse
-from symbolic.ops import Node, both, constant, interpret_all, references, substitute, where
+from symbolic.ops import Node, both, constant, interpret_arrays, references, substitute, where
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -290,8 +290,7 @@ def answer_grid(grid: Grid, goal: Goal, chosen: Chosen, top: int) -> xr.Dataset:
         needed = list(references(goal.node(grid.model.quantities)))
         values = {n: a.astype(np.float64) for n, a in grid.at_points(flat, needed).items()}
         formula = parse(goal.text, grid.model.quantities)
-        with np.errstate(all="ignore"):  # there may be no winner in some places
-            number = np.asarray(interpret_all((formula,), values)[0])
+        number = np.asarray(interpret_arrays((formula,), values)[0])
         number = np.broadcast_to(number, math.prod(shape)).reshape(shape)
         found[OBJECTIVE] = (number, {"long_name": goal.text})
     return answer(coordinates_by_axis(grid), found, chosen, top, goal)

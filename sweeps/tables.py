@@ -16,7 +16,7 @@ from sweeps.laws import read_label
 from symbolic.equation import Equation
 from symbolic.errors import DseError
 from symbolic.graph import Graph
-from symbolic.ops import interpret_all, references
+from symbolic.ops import interpret_arrays, references
 
 __all__ = ["run_tables"]
 
@@ -40,8 +40,7 @@ def run_tables(
     switched = {axis for n in names for axis in leaves[n].switched}
     axes = tuple(axis for axis in order if axis in used)
     values = {n: np.atleast_1d(leaves[n].over(axes)) for n in names}
-    with np.errstate(all="ignore"):
-        columns = np.broadcast_arrays(*map(np.asarray, interpret_all(roots, values)))
+    columns = np.broadcast_arrays(*map(np.asarray, interpret_arrays(roots, values)))
     shape = columns[0].shape if columns and axes else ()
     known: dict[Inputs, int] = {}
     rows = zip(*(c.reshape(-1).tolist() for c in columns), strict=True) if columns else [()]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symbolic.intervals import Decision, Interval, enclose
-from symbolic.ops import Node, constant, interpret_all, reference, walk, where
+from symbolic.ops import Node, constant, interpret_arrays, reference, walk, where
 
 __all__ = ["Lines"]
 
@@ -33,8 +33,7 @@ class Lines:
         values = {
             key: np.atleast_1d(np.asarray(value, dtype=float)) for key, value in others.items()
         }
-        with np.errstate(all="ignore"):
-            found = interpret_all(list(fixed.values()), values)
+        found = interpret_arrays(list(fixed.values()), values)
         self.others = {key: np.asarray(array) for key, array in zip(fixed, found, strict=True)}
 
     def _values(self, line: Indices) -> dict[str, Any]:
@@ -46,8 +45,7 @@ class Lines:
         for first in range(0, line.size, BATCH):
             some = slice(first, first + BATCH)
             values = self._values(line[some]) | {self.name: x[some]}
-            with np.errstate(all="ignore"):
-                found[some] = interpret_all((self.root,), values)[0]
+            found[some] = interpret_arrays((self.root,), values)[0]
         found[np.isnan(found)] = -1.0
         return found
 

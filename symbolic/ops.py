@@ -31,6 +31,7 @@ __all__ = [
     "floor",
     "interpret",
     "interpret_all",
+    "interpret_arrays",
     "log",
     "log2",
     "log10",
@@ -378,6 +379,23 @@ def interpret_all(
         else:
             done[id(node)] = algebra[node.op](*[done[id(arg)] for arg in node.args])
     return [done[id(root)] for root in roots]
+
+
+def interpret_arrays(roots: Iterable[Node], values: Mapping[str, Any]) -> list[Any]:
+    """Evaluate several traced equations over NumPy arrays, without a warning.
+
+    A literal is a double as they are: Python's own numbers raise where they divide by zero, and
+    whole ones multiply without end.
+
+    >>> interpret_arrays([constant(1) / 0, constant(3) * 2], {})
+    [np.float64(inf), np.float64(6.0)]
+    """
+    with np.errstate(all="ignore"):
+        return interpret_all(roots, values, number=_double)
+
+
+def _double(value: Any) -> Any:
+    return value if isinstance(value, bool) else np.float64(value)
 
 
 def interpret(

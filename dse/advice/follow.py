@@ -18,7 +18,7 @@ from symbolic.ops import (
     both,
     constant,
     either,
-    interpret,
+    interpret_arrays,
     negate,
     reference,
     references,
@@ -170,7 +170,7 @@ class _Way:
         for condition in graph.conditions:
             names = references(condition.node)
             values = dict(zip(names, self.site.at(names, moved), strict=True))
-            if not np.all(interpret(condition.node, values)):
+            if not np.all(interpret_arrays([condition.node], values)[0]):
                 return f"{'the rule' if condition.is_rule else 'where'} {condition.text}"
         return f"the end of what {self.site.guide.goal} is defined for"
 

@@ -21,7 +21,7 @@ from symbolic.advice import guides, smallest_terms
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.library import load_model
 from symbolic.model import Guide, Model
-from symbolic.ops import Node, both, constant, either, equal, interpret_all, minimum, negate
+from symbolic.ops import Node, both, constant, either, equal, interpret_arrays, minimum, negate
 from symbolic.quantities import Quantity
 
 __all__ = ["TIE", "Site", "open_site"]
@@ -56,15 +56,13 @@ class Site:
         roots = [self.grid.feasible_node(()) if n == FEASIBLE else graph.flat(n) for n in names]
         values: dict[str, Any] = {**self.leaves(), **(moved or {})}
         size = max((len(array) for array in (moved or {}).values()), default=1)
-        with np.errstate(all="ignore"):
-            found = interpret_all(roots, values)
+        found = interpret_arrays(roots, values)
         return [np.broadcast_to(value, (size,)) for value in found]
 
     def holds(self, condition: Node, moved: Mapping[str, Floats]) -> NDArray[np.bool_]:
         """A condition over the leaves, with some inputs moved to each of several values."""
         values: dict[str, Any] = {**self.leaves(), **moved}
-        with np.errstate(all="ignore"):
-            found = interpret_all([condition], values)[0]
+        found = interpret_arrays([condition], values)[0]
         return np.broadcast_to(found, next(iter(moved.values())).shape)
 
     def leaves(self) -> dict[str, NDArray[Any]]:

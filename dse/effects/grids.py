@@ -14,7 +14,7 @@ from sweeps.answers import Goal
 from sweeps.grid import Grid, Leaf
 from sweeps.run import prepare
 from sweeps.scan import dims_of, objective_node
-from symbolic.ops import interpret_all, references
+from symbolic.ops import interpret_arrays, references
 
 __all__ = ["COMPILED", "Values"]
 
@@ -66,8 +66,7 @@ class Values:
                     for dim, size in zip(plain, leaf.shape, strict=False)
                 ]
                 values[name] = leaf[tuple(cuts)]
-            with np.errstate(all="ignore"):
-                full[piece] = interpret_all((node,), values)[0]
+            full[piece] = interpret_arrays((node,), values)[0]
         return full.transpose([inner.index(dim) for dim in dims])
 
     def _by_nest(self, goal: Goal, key: tuple[str, ...], bounds: Mapping[str, slice]) -> Floats:

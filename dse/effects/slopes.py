@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sweeps.grid import Grid
 from symbolic.expression import parse
-from symbolic.ops import interpret_all, references, substitute
+from symbolic.ops import interpret_arrays, references, substitute
 from symbolic.quantities import Quantity
 
 __all__ = ["Slopes", "arc", "at_point"]
@@ -67,8 +67,7 @@ def at_point(grid: Grid, texts: Sequence[str], point: Mapping[str, int]) -> Slop
     values = {name: np.full(size, float(value)) for name, value in base.items()}
     for k, (name, to) in enumerate(zip(inputs, steps, strict=True)):
         values[name][1 + width * k : 1 + width * (k + 1)] = to
-    with np.errstate(all="ignore"):
-        found = interpret_all([*roots, *rules], values)
+    found = interpret_arrays([*roots, *rules], values)
     allowed = np.ones(size, dtype=bool)
     for rule in found[len(roots) :]:
         allowed &= np.broadcast_to(rule, (size,)).astype(bool)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dse.fitting.columns import Floats
 from dse.fitting.coordinates import Coordinate
-from symbolic.ops import Node, interpret_all
+from symbolic.ops import Node, interpret_arrays
 
 __all__ = ["Problem"]
 
@@ -66,8 +66,7 @@ class Problem:
         for name, places in self.places.items():
             shared = self.free[places[0]].label is None
             values[name] = points[:, places] if shared else points[:, places][:, self.labels]
-        with np.errstate(all="ignore"):
-            found = interpret_all(self.nodes, values)
+        found = interpret_arrays(self.nodes, values)
         return np.stack([np.broadcast_to(np.asarray(f, float), shape) for f in found], axis=1)
 
     def residuals(self, points: Floats) -> Floats:

@@ -20,7 +20,7 @@ from sweeps.grid import Grid
 from sweeps.inverse.borders import NONE, Way, grid_borders
 from symbolic.crossings import DEPTH
 from symbolic.errors import DseError, UnknownNameError, nearest
-from symbolic.ops import Node, interpret_all, references
+from symbolic.ops import Node, interpret_arrays, references
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -198,8 +198,7 @@ def _here(asked: Asked) -> NDArray[np.int16]:
             for name, leaf in grid.leaves[key].items()
             if name in references(root)
         }
-        with np.errstate(all="ignore"):
-            case = np.nan_to_num(interpret_all((root,), values)[0], nan=BROKEN)
+        case = np.nan_to_num(interpret_arrays((root,), values)[0], nan=BROKEN)
         array[cells] = case if dims else case.item()
     return array
 

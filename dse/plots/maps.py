@@ -20,7 +20,7 @@ from sweeps.dataset import quantities_of
 from sweeps.grid import FEASIBLE
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_condition
-from symbolic.ops import interpret, references
+from symbolic.ops import interpret_arrays, references
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -168,8 +168,8 @@ def _over(ds: xr.Dataset, node: Any) -> xr.DataArray:
 
     names = references(node)
     arrays = xr.broadcast(*(ds[name].astype(float) for name in names))
-    with np.errstate(all="ignore"):
-        held = interpret(node, {n: a.values for n, a in zip(names, arrays, strict=True)})
+    values = {name: array.values for name, array in zip(names, arrays, strict=True)}
+    held = interpret_arrays([node], values)[0]
     return arrays[0].copy(data=np.asarray(held, dtype=bool))
 
 

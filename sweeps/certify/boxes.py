@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sweeps.grid import Leaf
 from symbolic.intervals import Interval
 from symbolic.monotone import EVERY, Trend, trend_number, trends
-from symbolic.ops import Node, interpret_all, references, walk
+from symbolic.ops import Node, interpret_arrays, references, walk
 
 __all__ = ["Bounds", "Boxes", "Extremes", "Indices", "Problem"]
 
@@ -268,8 +268,7 @@ class Problem:
 
     def every(self, places: Indices) -> NDArray[np.float64]:
         """All objectives (rows) at points."""
-        with np.errstate(all="ignore"):
-            return np.stack(self._at(self.roots, places))
+        return np.stack(self._at(self.roots, places))
 
     def _at(self, roots: Sequence[Node], places: Indices) -> list[NDArray[np.float64]]:
         along = dict(zip(self.dims, places, strict=True))
@@ -278,7 +277,7 @@ class Problem:
             for name, leaf in self.used.items()
         }
         shape = places.shape[1:]
-        found = interpret_all(roots, values)
+        found = interpret_arrays(roots, values)
         return [np.broadcast_to(np.asarray(each, dtype=np.float64), shape) for each in found]
 
     def inside(self, boxes: Boxes) -> Indices:

@@ -22,7 +22,7 @@ from sweeps.certify.boxes import Indices, Problem
 from sweeps.certify.spaces import Space
 from sweeps.fold import folded
 from sweeps.grid import Leaf
-from symbolic.ops import Node, constant, interpret_all, reference, references, walk
+from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
 __all__ = ["reduced"]
 
@@ -164,8 +164,7 @@ class _Merging:
             values[name] = np.atleast_1d(
                 part.transpose(order).reshape([lengths.get(axis, 1) for axis in some])
             )
-        with np.errstate(all="ignore"):
-            found = interpret_all(nodes, values)
+        found = interpret_arrays(nodes, values)
         return [np.broadcast_to(value, shape).reshape(-1).astype(np.float64) for value in found]
 
     def _distinct(self, some: tuple[str, ...], index: Mapping[str, Indices]) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sweeps.grid import Grid, Leaf
 from symbolic.crossings import Crossings, crossings, located
-from symbolic.ops import Node, interpret_all, references
+from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import Domain
 
 __all__ = ["NONE", "Found", "Way", "grid_borders", "reach"]
@@ -171,8 +171,7 @@ def _stepwise(
         used: np.atleast_1d(leaves[used].array[tuple(along[axis] for axis in leaves[used].axes)])
         for used in references(root)
     }
-    with np.errstate(all="ignore"):
-        case = np.broadcast_to(interpret_all((root,), held)[0], (count, order.size))
+    case = np.broadcast_to(interpret_arrays((root,), held)[0], (count, order.size))
     case = np.asarray(case, dtype=float)
     case = np.where(np.isnan(case), -1.0, case)
     line, place = np.nonzero(case[:, 1:] != case[:, :-1])

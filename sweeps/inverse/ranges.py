@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from symbolic.intervals import Interval
 from symbolic.monotone import EVERY, Trend, trend_number, trends
-from symbolic.ops import Node, constant, interpret_all, references
+from symbolic.ops import Node, constant, interpret_all, interpret_arrays, references
 
 __all__ = ["TOGETHER", "Spread", "least", "survivors", "unbeaten"]
 
@@ -51,8 +51,7 @@ class Spread:
     def values(self, chosen: Any, at: Mapping[str, Floats]) -> Floats:
         """At places within the ends, of some configurations."""
         values = {**self._known(chosen), **at}
-        with np.errstate(all="ignore"):
-            found = interpret_all((self.root,), values)[0]
+        found = interpret_arrays((self.root,), values)[0]
         return np.broadcast_to(np.asarray(found, dtype=float), np.shape(chosen))
 
     def trend(self, chosen: Any, low: Mapping[str, Floats], high: Mapping[str, Floats]) -> Trend:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.ops import Node, interpret_all, references
+from symbolic.ops import Node, interpret_arrays, references
 
 if TYPE_CHECKING:
     from sweeps.stored.question import Question
@@ -120,8 +120,7 @@ def _located(
         addresses, held = question.addresses(term.name, numbers, math.prod(shape))
         return addresses, shape, held
     arrays = {name: question.array(name, numbers, length) for name in references(term.node)}
-    with np.errstate(all="ignore"):
-        (value,) = interpret_all([term.node], arrays)
+    (value,) = interpret_arrays([term.node], arrays)
     values = np.asarray(value, dtype=np.float64)
     axes = len(question.shape((), length))
     shape = list(values.shape[1:]) or [1] * axes

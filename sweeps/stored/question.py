@@ -20,7 +20,7 @@ from sweeps.stored.reader import Stored
 from symbolic.expression import parse_condition
 from symbolic.intervals import Decision, Interval, enclose
 from symbolic.node import conjuncts
-from symbolic.ops import Node, interpret_all, reference, references
+from symbolic.ops import Node, interpret_arrays, reference, references
 
 __all__ = ["Question"]
 
@@ -214,11 +214,10 @@ class Question:
         ]
         names = references(*self.nodes, *undecided)
         arrays = {name: self.array(name, numbers, length) for name in names}
-        with np.errstate(all="ignore"):
-            results = interpret_all([*self.nodes, *undecided], arrays)
-            holds: Any = True
-            for condition in results[len(self.nodes) :]:
-                holds = holds & condition
+        results = interpret_arrays([*self.nodes, *undecided], arrays)
+        holds: Any = True
+        for condition in results[len(self.nodes) :]:
+            holds = holds & condition
         return results[: len(self.nodes)], holds
 
     def points(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:

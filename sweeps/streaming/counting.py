@@ -84,10 +84,9 @@ def _kind(ds: xr.Dataset, name: str) -> type:
 
 
 def _true(node: Node, arrays: Mapping[str, NDArray[Any]]) -> int:
-    from symbolic.ops import interpret_all
+    from symbolic.ops import interpret_arrays
 
-    with np.errstate(all="ignore"):
-        return int(np.count_nonzero(interpret_all((node,), arrays)[0]))
+    return int(np.count_nonzero(interpret_arrays((node,), arrays)[0]))
 
 
 def product_of(

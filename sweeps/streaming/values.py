@@ -21,7 +21,7 @@ from sweeps.streaming.tiles import PIECE, Skipped, streamed
 from sweeps.tiling import Tiling
 from symbolic.errors import InfeasibleError
 from symbolic.expression import parse
-from symbolic.ops import both, constant, interpret_all, references, substitute, where
+from symbolic.ops import both, constant, interpret_arrays, references, substitute, where
 from symbolic.quantities import Quantity
 
 if TYPE_CHECKING:
@@ -175,8 +175,7 @@ class TableValues:
         for part in pieces(self.ds[self.names], self.dims):
             table = Table(part, self.where)
             arrays = {name: table.over(name, self.dims) for name in references(self.node)}
-            with np.errstate(all="ignore"):
-                values = interpret_all((self.node,), arrays)[0]
+            values = interpret_arrays((self.node,), arrays)[0]
             fed(whole, [values, table.holds(self.dims)])
         return whole
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from symbolic.intervals import Decision, Interval, enclose
 from symbolic.library import iterate_models
 from symbolic.monotone import EVERY, Trend, trend_number, trends
-from symbolic.ops import Node, interpret_all, references, walk
+from symbolic.ops import Node, interpret_all, interpret_arrays, references, walk
 from symbolic.quantities import Quantity
 
 Floats = NDArray[np.float64]
@@ -146,7 +146,7 @@ def check(subject: Subject, seed: int, size: int) -> int:
     with np.errstate(all="ignore"):
         boxes = {name: box(rows[name], rng, size) for name in names}
         points = {name: inside(rows[name], boxes[name], rng) for name in names}
-        values = interpret_all(roots, points)
+        values = interpret_arrays(roots, points)
         _along(subject, boxes, points, rng)
     ends = {name: Interval(*pair) for name, pair in boxes.items()}
     for outward in (True, False):
@@ -183,7 +183,7 @@ def _along(
         further[name] = np.where(moving == place, np.maximum(other, points[name]), points[name])
     bit = np.uint64(1) << moving.astype(np.uint64)
     said = interpret_all(roots, held, trends(), trend_number)
-    first, second = interpret_all(roots, points), interpret_all(roots, further)
+    first, second = interpret_arrays(roots, points), interpret_arrays(roots, further)
     for key, trend, a, b in zip(subject.roots, said, first, second, strict=True):
         a, b = (np.asarray(value, dtype=float) for value in (a, b))
         rise, fall = (b < a), (a < b)  # what must not be where it is said to rise, or to fall

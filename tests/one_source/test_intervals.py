@@ -29,7 +29,7 @@ from symbolic.ops import (
     equal,
     exp,
     floor,
-    interpret_all,
+    interpret_arrays,
     log,
     log10,
     maximum,
@@ -206,7 +206,7 @@ def test_primitives_hold_any_numbers(ends: list[tuple[float, ...]]) -> None:
             inner = np.where(np.isfinite(inner), np.clip(inner, lo, hi), lo)
             boxes[name], points[name] = Interval(lo, hi), inner
         for formula, root in FORMULAS.items():
-            values = interpret_all((root,), points)[0]
+            values = interpret_arrays((root,), points)[0]
             for outward in (True, False):
                 (found,) = enclose((root,), boxes, outward=outward)
                 assert_holds(
@@ -245,7 +245,7 @@ def test_ends_are_reached() -> None:
                 axes.append(np.arange(lo, hi + 1))
             mesh = dict(zip(boxes, np.meshgrid(*axes, indexing="ij"), strict=True))
             with np.errstate(all="ignore"):
-                values = np.asarray(interpret_all((root,), mesh)[0])
+                values = np.asarray(interpret_arrays((root,), mesh)[0])
             (found,) = enclose((root,), boxes)
             unbounded = name == "divide" and (boxes["y"].lo <= 0 <= boxes["y"].hi)
             if name == "cube" and boxes["x"].lo == 0:

@@ -26,7 +26,7 @@ from sweeps.grid import Leaf
 from sweeps.scan import dims_of, objective_node
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.monotone import trends
-from symbolic.ops import floor, interpret_all, reference
+from symbolic.ops import floor, interpret_arrays, reference
 from tests.benchmarks.test_certify import FLOW, FLOW_ENDS
 from tests.sweeps.certifying import answer, compared, study
 
@@ -133,7 +133,7 @@ def test_ties_among_axes_merged_more_than_once(monkeypatch: pytest.MonkeyPatch) 
         a, b, c, d = (reference(name) for name in rng.permutation(list("abcd")).tolist())
         root = floor((floor((a + 2 * b) * 0.5) + c) * 0.7) + floor(d * 0.6)
         mesh = np.meshgrid(*(leaf.array for leaf in leaves.values()), indexing="ij")
-        values = interpret_all((root,), dict(zip(leaves, mesh, strict=True)))[0]
+        values = interpret_arrays((root,), dict(zip(leaves, mesh, strict=True)))[0]
         first = np.unravel_index(int(np.argmin(values)), values.shape)
         merged += any(len(axes) > 2 for axes, _ in reduced(root, leaves, sizes, {}).rows)
         least = float(values.min())

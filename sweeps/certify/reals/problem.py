@@ -13,7 +13,7 @@ from sweeps.certify.reals.cases import decided
 from sweeps.grid import Leaf
 from symbolic.intervals import Decision, Interval, algebra, enclose
 from symbolic.monotone import EVERY, Trend, trends
-from symbolic.ops import Node, interpret_all, references, walk
+from symbolic.ops import Node, interpret_arrays, references, walk
 from symbolic.slopes import slopes
 
 __all__ = ["Bounded", "Floats", "Mixed"]
@@ -198,6 +198,5 @@ class Mixed(Problem):
             else leaf.array[tuple(index[axis] for axis in leaf.axes)]
             for name, leaf in self.used.items()
         }
-        with np.errstate(all="ignore"):
-            found = interpret_all((self.root,), values)[0]
+        found = interpret_arrays((self.root,), values)[0]
         return np.array(np.broadcast_to(np.asarray(found, dtype=float), points.shape[1:]))
