@@ -125,7 +125,7 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Mark a body: compiled when it is first used, without the GIL, with NumPy's division.
 
     ``options`` are those of ``numba.njit``; ``_nrt=False`` leaves out the counts of who holds an
-    array, in bodies that make none.
+    array, in bodies that make none and in which a name is of one type throughout.
     """
     if function is None:
         return lambda body: compiled(body, **options)

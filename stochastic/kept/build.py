@@ -21,8 +21,8 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
-from numba.core.typed_passes import NopythonRewrites
-from numba.core.untyped_passes import InlineClosureLikes
+from numba.core.typed_passes import IRLegalization, NopythonRewrites, PreLowerStripPhis
+from numba.core.untyped_passes import DeadBranchPrune, InlineClosureLikes, ReconstructSSA
 
 from stochastic.kept.body import Body, Later, names
 from stochastic.kept.native import UnfitError, packed
@@ -136,12 +136,22 @@ def built(body: Body, args: tuple[Any, ...]) -> bytes:
 
 
 class _Short(CompilerBase):  # type: ignore[misc]
-    """Numba's passes for bodies that make no arrays: without those that look for what does."""
+    """Numba's passes for bodies that make no arrays: without those that look for what does.
+
+    Nor those that give a name anew wherever it is bound, or say where it ends: LLVM finds that out
+    in no time, Numba takes a quarter of its own for it. So a name is of one type in all of a body.
+    """
+
+    #: What is left out.
+    _idle = (
+        *(NopythonRewrites, InlineClosureLikes, DeadBranchPrune),
+        *(ReconstructSSA, PreLowerStripPhis, IRLegalization),
+    )
 
     def define_pipelines(self) -> list[Any]:
         usual, short = DefaultPassBuilder.define_nopython_pipeline(self.state), PassManager("short")
         for step, told in usual.passes:
-            if step not in (NopythonRewrites, InlineClosureLikes):
+            if step not in self._idle:
                 short.add_pass(step, told)
         short.finalize()
         return [short]
@@ -176,7 +186,9 @@ def _plainly() -> Iterator[None]:
         finally:
             del codegen._library_class, codegen.set_env
             if collecting:
+                gc.freeze()  # they count as old, as what is looked through seldom
                 gc.enable()
+                gc.unfreeze()
 
 
 def _entry(symbol: str, function: Any) -> str:

@@ -207,5 +207,5 @@ def probabilities(
                 for i in range(size):
                     room[1, i] += real[i] * room[2, i] - imag[i] * room[3, i]
             for i in range(size):
-                a = first + i
-                found[t] += room[1, i] - at_end[a] + chances[a] * (end - sums[t, a]) / period
+                k = first + i
+                found[t] += room[1, i] - at_end[k] + chances[k] * (end - sums[t, k]) / period

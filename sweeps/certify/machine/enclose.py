@@ -267,11 +267,11 @@ def enclose(
                 hole = hole or far
                 zl, zh, uz, zup, zdn = 0.0, 0.0, False, EVERY, EVERY
                 if op == DIVIDE:
-                    z = args[n, 2]
-                    zl, zh, uz, zup, zdn = lo[z], hi[z], und[z], up[z], dn[z]
+                    c = args[n, 2]
+                    zl, zh, uz, zup, zdn = lo[c], hi[c], und[c], up[c], dn[c]
                     known = known or uz
                     idle &= zup & zdn
-                    free = free or loose[z]
+                    free = free or loose[c]
                 au = aup if bl >= 0 else adn if bh <= 0 else aup & adn
                 ad = adn if bl >= 0 else aup if bh <= 0 else aup & adn
                 bu = bup if al >= 0 else bdn if ah <= 0 else bup & bdn
@@ -297,25 +297,25 @@ def enclose(
                     low = 1.0 if ah <= bl and not hole else 0.0
                     high = 1.0 if al <= bh else 0.0
                 rises, falls = adn & bup, aup & bdn
-                x, y = alias[a], alias[b]
+                i, j = alias[a], alias[b]
                 if low < high and ranked > 0 and not hole:
-                    if x == y:
+                    if i == j:
                         low, high = (0.0, 0.0) if op == LESS else (1.0, 1.0)
                         free = True
                     for r in range(ranked):
-                        under = ranks[r, 0] == x and ranks[r, 1] == y
+                        under = ranks[r, 0] == i and ranks[r, 1] == j
                         if under and (op == LESS_EQUAL or ranks[r, 2] > 0):
                             low, free = 1.0, True
-                        over = ranks[r, 0] == y and ranks[r, 1] == x
+                        over = ranks[r, 0] == j and ranks[r, 1] == i
                         if over and (op == LESS or ranks[r, 2] > 0):
                             high, free = 0.0, True
                     if low > high:
                         return False
                 if forced[n] == 1 and not hole:
-                    ranks[ranked, 0], ranks[ranked, 1], ranks[ranked, 2] = x, y, op == LESS
+                    ranks[ranked, 0], ranks[ranked, 1], ranks[ranked, 2] = i, j, op == LESS
                     ranked += 1
                 elif forced[n] == 2 and not hole:
-                    ranks[ranked, 0], ranks[ranked, 1], ranks[ranked, 2] = y, x, op == LESS_EQUAL
+                    ranks[ranked, 0], ranks[ranked, 1], ranks[ranked, 2] = j, i, op == LESS_EQUAL
                     ranked += 1
                 hole = False
                 if forced[n] == 1 and low == 0:
@@ -343,15 +343,15 @@ def enclose(
                     low, high = bl if ua else max(al, bl), max(ah, bh)
                     one, two = bh <= al, ah <= bl
                 if not known:
-                    x, y = alias[a], alias[b]
+                    i, j = alias[a], alias[b]
                     pick = 1 if one else 2 if two else 0
                     if pick == 0 and ranked > 0:
-                        if x == y:
+                        if i == j:
                             pick = 1
                         for r in range(ranked):
-                            if ranks[r, 0] == x and ranks[r, 1] == y:
+                            if ranks[r, 0] == i and ranks[r, 1] == j:
                                 pick = 1 if op == MINIMUM else 2
-                            elif ranks[r, 0] == y and ranks[r, 1] == x:
+                            elif ranks[r, 0] == j and ranks[r, 1] == i:
                                 pick = 2 if op == MINIMUM else 1
                         free = free or pick > 0
                     if forced[n] > 0 and pick != forced[n]:
@@ -362,14 +362,14 @@ def enclose(
                             return False
                         pick, free = forced[n], True
                         first_less = (pick == 1) == (op == MINIMUM)
-                        ranks[ranked, 0], ranks[ranked, 1] = (x, y) if first_less else (y, x)
+                        ranks[ranked, 0], ranks[ranked, 1] = (i, j) if first_less else (j, i)
                         ranks[ranked, 2] = 0
                         ranked += 1
                     if pick == 1:
-                        alias[n] = x
+                        alias[n] = i
                         low, high = max(low, al), min(high, ah)
                     elif pick == 2:
-                        alias[n] = y
+                        alias[n] = j
                         low, high = max(low, bl), min(high, bh)
                 if free:
                     one, two = False, False
@@ -377,9 +377,9 @@ def enclose(
                 falls = adn if one else bdn if two else adn & bdn
             elif op == POW:
                 x, y = max(al, 0.0), max(ah, 0.0)
-                p, q, r, s = x**bl, x**bh, y**bl, y**bh
-                low = max(_below(min(min(p, q), min(r, s))), 0.0)
-                high = _above(max(max(p, q), max(r, s)))
+                t, u, v, w = x**bl, x**bh, y**bl, y**bh
+                low = max(_below(min(min(t, u), min(v, w))), 0.0)
+                high = _above(max(max(t, u), max(v, w)))
                 if al < 0 or (al == 0 and bl < 0):
                     low, high = -INF, INF
                     hole = hole or (al < 0 and not (bl == bh and np.floor(bl) == bl))

@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeps.certify.machine.along import along, cut, least
 from sweeps.certify.machine.enclose import MAXIMUM, ONE, SUB, enclose
-from sweeps.certify.machine.jit import inlined
+from sweeps.certify.machine.jit import jitted
 from sweeps.certify.machine.relax import give, relax, signed
 
 __all__ = ["look"]
@@ -20,7 +20,7 @@ INF = math.inf
 _SLACK = 1e-10
 
 
-@inlined
+@jitted
 def _bounded(
     tape: Any,
     first: Any,
@@ -166,7 +166,7 @@ def _bounded(
     return bound
 
 
-@inlined
+@jitted
 def _middle(tape: Any, first: Any, last: Any, at: Any, spot: Any) -> Any:
     """The steps at the middle of a box, where curves are touched."""
     for axis in range(first.size):
@@ -175,7 +175,7 @@ def _middle(tape: Any, first: Any, last: Any, at: Any, spot: Any) -> Any:
     enclose(tape, at[1], at[1], nothing, lo, hi, und, up, dn, loose, alias, ranks)
 
 
-@inlined
+@jitted
 def look(
     tape: Any,
     first: Any,
