@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from dse.study import Study
     from sweeps.store.fill import Watch
+    from sweeps.stored.written import Written
 
 __all__ = ["Best", "read_best"]
 
@@ -65,26 +66,20 @@ class Best:
             return None
         return Watch(output=goal.text, sign=goal.sign)
 
-    def ask(self, study: Study, ds: xr.Dataset | None = None) -> xr.Dataset:
-        """The winners; looked up in the store or Dataset of a run where that is quicker."""
-        from dse.questions import at_hand
+    def ask(self, study: Study, run: xr.Dataset | Written) -> xr.Dataset:
+        """The winners; looked up in the Dataset or store of a run where that is quicker."""
+        from dse.questions import ask_optimum, at_hand
 
-        if ds is not None and at_hand(ds, study.grid().points <= _LOOKED_UP):
-            from dse.api import optimum
+        if at_hand(run, study.grid().points <= _LOOKED_UP):
             from symbolic.expression import parse, parse_condition
             from symbolic.ops import references
 
             quantities = study.grid().model.quantities
             nodes = [parse(goal.text, quantities) for goal in self.goals]
             nodes += [parse_condition(text, quantities) for text in self.where]
-            if all(name in ds.variables for name in references(*nodes)):
-                return optimum(
-                    ds,
-                    minimize=self.minimize,
-                    maximize=self.maximize,
-                    per=self.per,
-                    where=self.where,
-                    top=self.top,
+            if all(name in run.variables for name in references(*nodes)):
+                return ask_optimum(
+                    run, self.goals, where=self.where, per=self.per, top=self.top, ties=False
                 )
         return study.optimum(
             minimize=self.minimize,

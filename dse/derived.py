@@ -56,7 +56,7 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
 
 def study_of(ds: xr.Dataset) -> Study:
     """The study of a Dataset, as it tells it; its model and values must be what they were."""
-    from sweeps.stored.reader import origin
+    from sweeps.stored.written import origin
 
     place = origin(ds)
     if place is not None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from dse.study import Study
     from sweeps.stored.reader import Stored
+    from sweeps.stored.written import Written
 
 __all__ = ["ask_optimum", "ask_pareto", "at_hand", "source_of"]
 
@@ -26,7 +27,7 @@ _ROWS = ("configuration",)
 
 @identifying
 def ask_optimum(
-    source: xr.Dataset | str | Path,
+    source: xr.Dataset | Written | str | Path,
     goals: Sequence[Goal],
     *,
     where: Sequence[str],
@@ -91,17 +92,19 @@ def _in_order(
         return found
     if last.text not in found.variables:
         found = found.rename({OBJECTIVE: f"{OBJECTIVE}_{len(goals)}"})
-    for name, value in formulas.items():
-        shape = tuple(found.sizes.values())
-        found[name] = (tuple(found.dims), np.full(shape, float(value)), value.attrs)
+    shape = tuple(found.sizes.values())
+    found = found.assign(
+        {n: (found.dims, np.full(shape, float(v)), v.attrs) for n, v in formulas.items()}
+    )
     if "blocks_read" in found.attrs:
         found.attrs["blocks_read"] += read
     return found.assign_attrs(question=in_words(goals))
 
 
-def at_hand(ds: xr.Dataset, small: bool) -> bool:
+def at_hand(ds: xr.Dataset | Written, small: bool) -> bool:
     """Whether a Dataset answers quickly: it lies in a finished store, or in memory and is small."""
-    from sweeps.stored.reader import origin, stored
+    from sweeps.stored.reader import stored
+    from sweeps.stored.written import origin
 
     place = origin(ds)
     if place is None:
@@ -116,13 +119,13 @@ def at_hand(ds: xr.Dataset, small: bool) -> bool:
 
 @identifying
 def ask_pareto(
-    ds: xr.Dataset | str | Path, goals: Sequence[Goal], *, where: Sequence[str]
+    source: xr.Dataset | str | Path, goals: Sequence[Goal], *, where: Sequence[str]
 ) -> xr.Dataset:
     """See :func:`dse.pareto`."""
     from sweeps.questions import dataset_pareto
     from sweeps.stored.asked import stored_pareto
 
-    ds, store = source_of(ds)
+    ds, store = source_of(source)
     try:
         if store is not None:
             return stored_pareto(store, goals, where=where, outputs=_outputs(ds))
@@ -178,17 +181,21 @@ def _with(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     return derive(ds, names)
 
 
-def source_of(ds: xr.Dataset | str | Path) -> tuple[xr.Dataset, Stored | None]:
-    """The Dataset, and the finished store in which it lies, as it was opened."""
+def source_of(ds: xr.Dataset | Written | str | Path) -> tuple[Any, Stored | None]:
+    """The Dataset, and the finished store in which it lies, as it was opened.
+
+    A store that nobody has opened comes as :class:`sweeps.stored.written.Written`.
+    """
     from dse.given import a_dataset
-    from sweeps.stored.reader import origin, stored
+    from sweeps.stored.reader import stored
+    from sweeps.stored.written import Written, origin
 
     if isinstance(ds, (str, Path)):
         from dse.api import open as opened
 
         store = stored(ds) if str(ds).rstrip("/").endswith(".zarr") else None
-        return (opened(ds), None) if store is None else (store.ds, store)
-    place = origin(a_dataset(ds))
+        return (opened(ds), None) if store is None else (Written(ds), store)
+    place = origin(ds if isinstance(ds, Written) else a_dataset(ds))
     return ds, None if place is None else stored(place)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sweeps.store.fill import Watch
     from sweeps.store.layout import Layout
     from sweeps.store.medium import Medium
+    from sweeps.stored.written import Written
 
 __all__ = ["WAY_OUT", "Outcome", "attributes_of", "belongs", "run", "stored_identity"]
 
@@ -32,7 +33,7 @@ WAY_OUT = "choose another path, or give fresh=True (--fresh) to keep it aside an
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a run gave: the dataset, and how it came about.
+    """What a run gave: its values, in memory or written, and how they came about.
 
     ``seconds`` is without ``compiling``; ``share`` is how much of the values was computed now,
     ``tiles`` how many of the store's tiles, and how many an earlier run had stored; ``feasible``
@@ -41,7 +42,7 @@ class Outcome:
     computing, because no point of their tile keeps the rules.
     """
 
-    dataset: xr.Dataset
+    values: xr.Dataset | Written
     seconds: float
     compiling: float
     share: float = 1.0
@@ -50,6 +51,13 @@ class Outcome:
     kept: str | None = None
     failed: tuple[Failure, ...] = ()
     barred: int = 0
+
+    @property
+    def dataset(self) -> xr.Dataset:
+        """The Dataset; a store is opened for it."""
+        import xarray as xr
+
+        return self.values if isinstance(self.values, xr.Dataset) else self.values.dataset()
 
 
 def attributes_of(study: Study, *, expand: bool) -> dict[str, Any]:
@@ -215,7 +223,7 @@ def _in_memory(study: Study, expand: bool, listener: Callable[[Progress], None] 
     compiling = last[0].compiling if last else 0.0
     seconds = last[0].elapsed - compiling if last else 0.0
     return Outcome(
-        dataset=ds,
+        values=ds,
         seconds=seconds,
         compiling=compiling,
         failed=failures_of(study.grid(), study.grid().outputs),

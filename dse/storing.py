@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from dse.growth import grow, refused, widened
 from dse.runner import WAY_OUT, Outcome, attributes_of, belongs, stored_identity
-from sweeps.grid import FEASIBLE
 from sweeps.store.fill import Filled, Watch, fill, finished
 from sweeps.store.layout import COMPRESSIONS, Layout
 from sweeps.store.medium import medium_of
 from sweeps.store.skeleton import compression_of, skeleton
 from sweeps.store.swap import begun, claimed
 from sweeps.store.versions import steady
+from sweeps.stored.written import Written
 from symbolic.errors import DseError, OtherProcessError
 
 if TYPE_CHECKING:
@@ -117,12 +117,8 @@ def _target(
 def _outcome(
     store: str | Path, filled: Filled, names: tuple[str, ...], kept: str | None = None
 ) -> Outcome:
-    from sweeps.export import open_dataset
-
-    ds = open_dataset(store)
-    more = {str(name) for name in ds.data_vars} - {*names, FEASIBLE}
     return Outcome(
-        dataset=ds.drop_vars(more) if more else ds,
+        values=Written(store, names),
         seconds=filled.seconds,
         compiling=filled.compiling,
         share=filled.share,

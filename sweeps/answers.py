@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.dataset import assemble
+from sweeps.plain import answered
 from sweeps.reduce import smallest
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError, nearest
 from symbolic.expression import parse
@@ -233,7 +233,7 @@ def answer(
         for name, (array, attrs) in found.items()
     }
     sense = "minimize" if goal.sign > 0 else "maximize"
-    return assemble(variables, coords, {"question": f"{sense} {goal.text}", "method": "scan"})
+    return answered(variables, coords, {"question": f"{sense} {goal.text}", "method": "scan"})
 
 
 def _blank(array: NDArray[Any], none: NDArray[np.bool_]) -> NDArray[Any]:
@@ -269,4 +269,4 @@ def answer_points(
         f"{'minimize' if goal.sign > 0 else 'maximize'} {goal.text}" for goal in goals
     )
     variables = {name: ("point", array, attrs) for name, (array, attrs) in found.items()}
-    return assemble(variables, coords, {"question": question})
+    return answered(variables, coords, {"question": question})

@@ -26,6 +26,7 @@ __all__ = [
     "open_zarr",
     "opened_from",
     "quantities_of",
+    "quantity_of",
     "selected",
 ]
 
@@ -166,11 +167,15 @@ def open_netcdf(path: Path) -> xr.Dataset:
 
 def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
     """The numeric variables and coordinates of a Dataset as quantities, with their units."""
-    found = {}
-    for name, variable in ds.variables.items():
-        if variable.dtype.kind in "iufb":
-            unit = str(variable.attrs.get("units", ""))
-            found[str(name)] = Quantity(name=str(name), unit="" if unit == "1" else unit)
-        else:
-            found[str(name)] = Quantity(name=str(name), labels=())
-    return found
+    return {
+        str(name): quantity_of(str(name), variable.dtype, variable.attrs)
+        for name, variable in ds.variables.items()
+    }
+
+
+def quantity_of(name: str, dtype: Any, attributes: Mapping[Any, Any]) -> Quantity:
+    """A variable or coordinate as a quantity: a number with its unit, or labels."""
+    if dtype.kind not in "iufb":
+        return Quantity(name=name, labels=())
+    unit = str(attributes.get("units", ""))
+    return Quantity(name=name, unit="" if unit == "1" else unit)

@@ -232,35 +232,35 @@ def _ordered(ds: xr.Dataset) -> xr.Dataset:
     return ordered.assign_coords({n: c for n, c in ds.coords.items() if n not in ordered.coords})
 
 
-def _opened_zarr(path: str | Path) -> xr.Dataset:
+def _opened_zarr(path: str | Path, version: Version | None = None) -> xr.Dataset:
     """A zarr store; that of a run stays the one it was, or refuses to be read."""
 
     def read() -> xr.Dataset:
-        version = Version(str(path))
-        if not version.known:
+        which = version or Version(str(path))
+        if not which.known:
             return open_zarr(path)
         from sweeps.store.pinned import pinned
 
-        return open_zarr(pinned(version), version)
+        return open_zarr(pinned(which), which)
 
     return _ordered(steady(medium_of(path), read))
 
 
-_READERS: dict[str, tuple[str, Callable[[Any], xr.Dataset]]] = {
-    ".zarr": ("zarr store", lambda path: _opened_zarr(path)),
+_READERS: dict[str, tuple[str, Callable[..., xr.Dataset]]] = {
+    ".zarr": ("zarr store", _opened_zarr),
     ".nc": ("netCDF file", open_netcdf),
     ".csv": ("CSV file", _read_csv),
     ".parquet": ("Parquet file", _read_parquet),
 }
 
 
-def open_dataset(path: str | Path) -> xr.Dataset:
+def open_dataset(path: str | Path, version: Version | None = None) -> xr.Dataset:
     """Open a file or store that this library wrote; zarr (a URL too) and netCDF lazily.
 
     Raises
     ------
     DseError
-        Nothing is there, or it is not of a kind this library writes.
+        Nothing is there, or not of a kind this library writes, or not the store of a ``version``.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise DseError(f"{path!r} is no path: expected that of a store or file of a run")
@@ -278,7 +278,7 @@ def open_dataset(path: str | Path) -> xr.Dataset:
         raise DseError(f"{str(path)!r} does not exist: expected a store of a run")
     path = path if url else Path(path)
     try:
-        return reader(path)
+        return reader(path) if version is None else reader(path, version)
     except DseError as error:
         if isinstance(error, DamagedError):
             _in_exchange(path)

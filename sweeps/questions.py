@@ -47,8 +47,8 @@ class Source(Protocol):
     """What is asked: a Dataset in memory, or a store."""
 
     @property
-    def ds(self) -> xr.Dataset:
-        """The Dataset, read or not."""
+    def variables(self) -> Mapping[Any, Any]:
+        """Outputs and coordinates by name; those that lie along no axis with their ``values``."""
 
     @property
     def where(self) -> Sequence[str]:
@@ -83,7 +83,7 @@ class Table:
     """A Dataset as arrays over its axes, for formulas."""
 
     def __init__(self, ds: xr.Dataset, where: Sequence[str]) -> None:
-        self.ds, self.where = ds, tuple(where)
+        self.ds, self.where, self.variables = ds, tuple(where), ds.variables
         self.quantities = quantities_of(ds)
         self.axes = {str(d): int(n) for d, n in ds.sizes.items()}
         order = [d for d in _axis_order(ds) if d in self.axes]
@@ -221,17 +221,17 @@ def source_optimum(
         chosen = Chosen(per=kept, places=spread(flat, rest, kept, source.axes))
     shape = next(iter(chosen.places.values())).shape if chosen.places else flat.shape
     coordinates, found = source.pick(chosen.places, shape)
-    if goal.text not in source.ds.variables:
+    if goal.text not in source.variables:
         node = parse(goal.text, source.quantities)
         arrays = {}
         for name in references(node):
             if name in found:
                 array = found[name][0]
-            elif not source.ds[name].ndim:  # an axis of which one value was selected
-                array = np.broadcast_to(source.ds[name].values, shape)
-            else:
+            elif name in coordinates:
                 axis, values_on_axis, _ = coordinates[name]
                 array = values_on_axis[np.maximum(chosen.places[axis], 0)]
+            else:  # an axis of which one value was selected
+                array = np.broadcast_to(source.variables[name].values, shape)
             arrays[name] = array.astype(np.float64)
         number = np.broadcast_to(interpret_arrays((node,), arrays)[0], shape)
         found[OBJECTIVE] = (number, {"long_name": goal.text})

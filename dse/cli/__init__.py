@@ -148,7 +148,7 @@ def run(
         done,
         seconds=time.monotonic() - began,
         store=store,
-        best=handed_back(lambda: best.ask(read, done.dataset)) if best is not None else None,
+        best=handed_back(lambda: best.ask(read, done.values)) if best is not None else None,
     )
     put(as_json, data, lambda: run_text(data))
     if done.failed:

@@ -120,9 +120,15 @@ def reading() -> Iterator[None]:
 
 
 def handed_back(search: Callable[[], xr.Dataset]) -> xr.Dataset:
-    """The answer of a search; where it is interrupted, that so far, and the exit status says so."""
+    """The answer of a search; where it is interrupted, that so far, and the exit status says so.
+
+    Only its attributes, and what :func:`sweeps.plain.arrays_of` has, are sure to be there.
+    """
+    from sweeps.plain import plainly
+
     try:
-        return search()
+        with plainly():
+            return search()
     except Interrupted as stopped:
         if stopped.best is None:
             raise

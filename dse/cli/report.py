@@ -39,10 +39,10 @@ def run_data(
     best: xr.Dataset | None,
 ) -> dict[str, Any]:
     """The report of a run for JSON; ``seconds`` it took in all."""
-    grid, ds = study.grid(), done.dataset
+    grid, ds = study.grid(), done.dataset if store is None else None
     computed = done.tiles is None or done.tiles[0] > 0
     feasible = done.feasible
-    if store is None and "feasible" in ds:
+    if ds is not None and "feasible" in ds:
         feasible = round(float(ds["feasible"].mean()) * grid.points)
     return {
         "model": study.model,
@@ -60,7 +60,7 @@ def run_data(
         "points_per_second": grid.points * done.share / done.seconds if done.seconds else None,
         "store": store,
         "store_bytes": size_of(store) if store is not None else None,
-        "memory_bytes": None if store is not None else ds.nbytes,
+        "memory_bytes": None if ds is None else ds.nbytes,
         "kept_aside": done.kept,
         "values_barred": done.barred,
         "failed": [asdict(failure) for failure in done.failed],

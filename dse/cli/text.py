@@ -108,12 +108,18 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
 
     ``order`` lists axes and outputs as the study does; a store keeps them in an order of its own.
     """
-    sizes = {str(dim): size for dim, size in ds.sizes.items()}
-    first = next(iter(ds.data_vars.values()), None)
-    over = tuple(map(str, first.dims)) if first is not None else tuple(sizes)
+    from sweeps.plain import arrays_of
+
+    coords, variables_of = arrays_of(ds)
+    arrays = {**coords, **variables_of}
+    sizes = {
+        d: n for dims, values, _ in arrays.values() for d, n in zip(dims, values.shape, strict=True)
+    }
+    first = next(iter(variables_of.values()), None)
+    over = first[0] if first is not None else tuple(sizes)
     places = {name: place for place, name in enumerate(order)}
-    coordinates = sorted(map(str, ds.coords), key=lambda name: places.get(name, len(places)))
-    outputs = sorted(map(str, ds.data_vars), key=lambda name: places.get(name, len(places)))
+    coordinates = sorted(coords, key=lambda name: places.get(name, len(places)))
+    outputs = sorted(variables_of, key=lambda name: places.get(name, len(places)))
     leading = [name for name in over if name in coordinates]
     names = [
         *leading,
@@ -122,15 +128,15 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
     ]
     columns, variables = {}, {}
     for name in names:
-        variable = ds[name].variable
-        own = [dim for dim in over if dim in variable.dims]
-        values = np.asarray(variable.transpose(*own).values)
+        dims, values, attributes = arrays[name]
+        own = [dim for dim in over if dim in dims]
+        values = values.transpose([dims.index(dim) for dim in own])
         values = values.reshape([sizes[dim] if dim in own else 1 for dim in over])
         columns[name] = np.broadcast_to(values, [sizes[d] for d in over]).reshape(-1).tolist()
-        kept = {k: v for k, v in variable.attrs.items() if k in ("units", "long_name")}
-        if "flag_values" in variable.attrs:
-            meanings = [m.replace("_", " ") for m in str(variable.attrs["flag_meanings"]).split()]
-            flags = np.atleast_1d(variable.attrs["flag_values"]).tolist()
+        kept = {k: v for k, v in attributes.items() if k in ("units", "long_name")}
+        if "flag_values" in attributes:
+            meanings = [m.replace("_", " ") for m in str(attributes["flag_meanings"]).split()]
+            flags = np.atleast_1d(attributes["flag_values"]).tolist()
             kept["flags"] = dict(zip(map(str, flags), meanings, strict=True))
         variables[name] = kept
     rows = tuple(dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True))

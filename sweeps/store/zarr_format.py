@@ -21,6 +21,7 @@ __all__ = [
     "checksum",
     "chunk_key",
     "coordinate",
+    "coordinate_values",
     "group_metadata",
     "joined",
     "to_json",
@@ -140,3 +141,28 @@ def coordinate(
     dtype = None if text else values.dtype
     found = array_metadata(values.shape, values.shape, dims, dtype, attributes)
     return found, data + trailer(checksum(data))
+
+
+def coordinate_values(about: Mapping[str, Any], chunk: bytes) -> NDArray[Any]:
+    """The values of a coordinate, of its metadata and its one chunk as :func:`coordinate` has them.
+
+    Raises
+    ------
+    ValueError, KeyError, struct.error
+        It is another's.
+
+    >>> about, chunk = coordinate(np.array(["gtx280", "c2050"]), ["machine"], {})
+    >>> coordinate_values(about, chunk).tolist()
+    ['gtx280', 'c2050']
+    """
+    body, (count,) = chunk[:-TRAILER], about["shape"]
+    if about["data_type"] != "string":
+        values = np.frombuffer(body, np.dtype(about["data_type"]).newbyteorder("<"))
+        return values.astype(about["data_type"]).reshape(count)
+    found, at = [], struct.calcsize("<I")
+    for _ in range(count):
+        (length,) = struct.unpack_from("<I", body, at)
+        at += struct.calcsize("<I")
+        found.append(body[at : at + length].decode())
+        at += length
+    return np.array(found, dtype=np.dtypes.StringDType())

@@ -26,7 +26,8 @@ class _Asked:
 
     def __init__(self, stored: Stored, where: Sequence[str], outputs: Sequence[str]) -> None:
         self.stored, self.where, self.outputs = stored, tuple(where), outputs
-        self.ds, self.quantities, self.axes = stored.ds, stored.quantities, stored.axes
+        self.quantities, self.axes = stored.quantities, stored.axes
+        self.variables = {**stored.coordinates, **stored.outputs}
         self.read = self.blocks = 0
 
     def _count(self, question: Question) -> None:
@@ -69,10 +70,6 @@ class _Asked:
         return found
 
 
-def _all(stored: Stored) -> list[str]:
-    return [str(name) for name in stored.ds.data_vars]
-
-
 def stored_optimum(
     stored: Stored,
     goal: Goal,
@@ -84,7 +81,7 @@ def stored_optimum(
     outputs: Sequence[str] | None = None,
 ) -> xr.Dataset:
     """As :func:`sweeps.questions.dataset_optimum`, of a store; ``outputs`` are told, or all."""
-    asked = _Asked(stored, where, _all(stored) if outputs is None else outputs)
+    asked = _Asked(stored, where, list(stored.outputs) if outputs is None else outputs)
     return asked.told(source_optimum(asked, goal, per=per, top=top, ties=ties))
 
 
@@ -96,5 +93,5 @@ def stored_pareto(
     outputs: Sequence[str] | None = None,
 ) -> xr.Dataset:
     """As :func:`sweeps.questions.dataset_pareto`, of a store; ``outputs`` are told, or all."""
-    asked = _Asked(stored, where, _all(stored) if outputs is None else outputs)
+    asked = _Asked(stored, where, list(stored.outputs) if outputs is None else outputs)
     return asked.told(source_pareto(asked, goals))

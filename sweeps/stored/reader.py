@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import struct
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.dataset import opened_from, quantities_of
-from sweeps.export import open_dataset
+from sweeps.dataset import quantity_of
 from sweeps.store.folder import Folder
-from sweeps.store.held import FINISHED
+from sweeps.store.held import FINISHED, damaged
 from sweeps.store.medium import medium_of
 from sweeps.store.records import RECORDS
-from sweeps.store.skeleton import compression_of
+from sweeps.store.skeleton import ROOT, compression_of
 from sweeps.store.versions import Version, steady, version_of
+from sweeps.store.zarr_format import chunk_key, coordinate_values
 from sweeps.store.zones import ZONES, Zoned, unpack
 from sweeps.stored.chunks import Chunk, Chunks
 from symbolic.errors import DamagedError, DseError
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["Stored", "origin", "stored"]
+__all__ = ["Stored", "stored"]
 
 #: How many things that follow from the zones are kept for the next question.
 _KEPT = 64
@@ -62,21 +62,6 @@ def _stored(place: str | Path) -> Stored | None:
     return _opened(str(place), stamp)
 
 
-def origin(ds: xr.Dataset) -> str | None:
-    """The store of a run in which a Dataset lies as it was opened; None where it lies in none.
-
-    Raises
-    ------
-    OtherProcessError
-        Another store came to be there since it was opened.
-    """
-    version: Version | None = opened_from(ds)
-    if version is None:
-        return None
-    version.still()
-    return version.place
-
-
 @lru_cache(maxsize=4)
 def _opened(place: str, stamp: Any) -> Stored:
     return Stored(place)
@@ -93,19 +78,47 @@ class Stored:
         #: What it must hold.
         self.held = version.held
         self.zones: Mapping[str, Zoned] = unpack(data) or {}
-        self.ds: xr.Dataset = open_dataset(place)
-        self.quantities = quantities_of(self.ds)
-        self.axes = {axis: int(self.ds.sizes[axis]) for axis in self.ds.attrs["axes"].split()}
-        #: Coordinates by name: the axis along which one lies, its values, its attributes.
-        self.coordinates = {
-            str(name): (str(c.dims[0]), np.asarray(c.values), dict(c.attrs))
-            for name, c in self.ds.coords.items()
-        }
-        self._types = {name: np.dtype(self.ds[name].dtype) for name in self.zones}
+        key = ROOT
+        try:
+            tree = json.loads(self._bytes(version, key))
+            arrays = tree["consolidated_metadata"]["metadata"]
+            #: What the store tells of itself, and of each output, as attributes.
+            self.attrs: dict[str, Any] = dict(tree["attributes"])
+            axes, beside = self.attrs["axes"].split(), self.attrs.pop("coordinates", "").split()
+            #: Coordinates by name: the axis along which one lies, its values, its attributes.
+            self.coordinates: dict[str, tuple[str, NDArray[Any], dict[str, Any]]] = {}
+            for name in (*axes, *beside):
+                about, key = arrays[name], f"{name}/{chunk_key([0])}"
+                values = coordinate_values(about, self._bytes(version, key))
+                self.coordinates[name] = (*about["dimension_names"], values, about["attributes"])
+            rest = [name for name in arrays if name not in self.coordinates]
+            self.outputs = {name: dict(arrays[name]["attributes"]) for name in rest}
+            self._types = {name: np.dtype(arrays[name]["data_type"]) for name in self.zones}
+        except DseError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
+            raise damaged(self.medium.name, key, f"it cannot be read ({error})") from error
+        self.axes = {axis: self.coordinates[axis][1].size for axis in axes}
+        told = {name: (values.dtype, of) for name, (_, values, of) in self.coordinates.items()}
+        told |= {name: (self._types[name], of) for name, of in self.outputs.items()}
+        self.quantities = {name: quantity_of(name, *about) for name, about in told.items()}
         packed = compression_of(self.medium) != "none"
         self._chunks = Chunks(self.medium, self.zones, self._types, packed=packed, version=version)
         self._kept: dict[Any, Any] = {}
         self._addresses: dict[str, tuple[NDArray[np.int64], dict[int, Chunk]]] = {}
+
+    def _bytes(self, version: Version, key: str) -> bytes:
+        """What stands under a key, as it was written."""
+
+        def read() -> bytes | None:
+            with suppress(FileNotFoundError):
+                return self.medium.get(key)
+            return None
+
+        found = version.checked(key, read)
+        if found is None:  # of an earlier version, which tells not what it must hold
+            raise damaged(self.medium.name, key, "it is missing")
+        return found
 
     def once(self, key: Any, make: Callable[[], Made]) -> Made:
         """What was made before, of the last few."""
@@ -119,6 +132,10 @@ class Stored:
     def dims(self, name: str) -> tuple[str, ...]:
         """The axes of an output or coordinate."""
         return self.zones[name].dims if name in self.zones else (self.coordinates[name][0],)
+
+    def attributes(self, name: str) -> dict[str, Any]:
+        """The attributes of an output or coordinate."""
+        return dict(self.outputs[name] if name in self.outputs else self.coordinates[name][2])
 
     def box(self, name: str, low: Sequence[int], high: Sequence[int]) -> NDArray[Any]:
         """An output over a box of its axes."""
@@ -252,7 +269,7 @@ class Stored:
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Coordinates by axis, and variables at the given places, of the given shape."""
         found = {
-            name: (np.broadcast_to(self.at(name, places), shape), dict(self.ds[name].attrs))
+            name: (np.broadcast_to(self.at(name, places), shape), self.attributes(name))
             for name in outputs
         }
         return dict(self.coordinates), found

@@ -16,7 +16,7 @@ from sweeps.stored.question import Question
 from sweeps.stored.reader import Stored
 from sweeps.streaming.counting import product_of, told
 from sweeps.streaming.tiles import Skipped
-from sweeps.streaming.values import AnyPart, Bounds, conditions_of, fed
+from sweeps.streaming.values import AnyPart, Bounds, fed, stated
 from symbolic.expression import parse_condition
 from symbolic.node import conjuncts
 from symbolic.ops import Node, reference, references
@@ -31,13 +31,13 @@ class StoredValues:
     """A formula over a finished store; see :class:`sweeps.streaming.values.Values`."""
 
     def __init__(self, stored: Stored, text: str, conditions: Sequence[str]) -> None:
-        self.text, ds = text, stored.ds
+        self.text = text
         self.question = Question(stored, [Goal(text=text, sign=1.0)], conditions)
         self.points = math.prod(stored.axes.values())
         self.weight = self.points // math.prod(self.question.axes.values())
-        self.conditions = conditions_of(ds, conditions)
+        self.conditions = stated(stored.outputs.get(FEASIBLE), conditions)
         self.row = stored.quantities.get(text)
-        self.attributes = dict(ds[text].attrs) if self.row is not None else {"long_name": text}
+        self.attributes = stored.attributes(text) if self.row is not None else {"long_name": text}
         self.skipped = Skipped()
 
     def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
@@ -84,7 +84,7 @@ def stored_count(stored: Stored, where: Sequence[str] = ()) -> xr.Dataset:
         return certain + int(sum(question.through(left, _counting(question))))
 
     total = product_of(known, stored.axes, count)
-    texts = conditions_of(stored.ds, where)
+    texts = stated(stored.outputs.get(FEASIBLE), where)
     return told(total, math.prod(stored.axes.values()), texts, Skipped().attributes())
 
 

@@ -41,6 +41,7 @@ __all__ = [
     "fed",
     "nothing",
     "pieces",
+    "stated",
 ]
 
 #: Below this many points no nest is compiled; points of a Dataset that are read together.
@@ -210,8 +211,13 @@ def nothing(source: Values) -> InfeasibleError:
 
 def conditions_of(ds: xr.Dataset, further: Sequence[str]) -> tuple[str, ...]:
     """The conditions that a Dataset carries, and those of a question."""
-    carried = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
-    texts = [text for text in carried.split("; ") if text] or [FEASIBLE] * (FEASIBLE in ds)
+    return stated(ds[FEASIBLE].attrs if FEASIBLE in ds else None, further)
+
+
+def stated(feasible: Mapping[Any, Any] | None, further: Sequence[str]) -> tuple[str, ...]:
+    """The conditions that the attributes of ``feasible`` tell, if there are, and further ones."""
+    carried = str((feasible or {}).get("conditions", ""))
+    texts = [text for text in carried.split("; ") if text] or [FEASIBLE] * (feasible is not None)
     return tuple(dict.fromkeys([*texts, *further]))
 
 

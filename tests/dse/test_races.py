@@ -24,7 +24,9 @@ import sweeps.store.folder
 import sweeps.store.holders
 import sweeps.whole
 from dse import DseError, Study
+from dse.best import Best
 from dse.cli import main
+from dse.runner import run
 from sweeps.store import swap
 from sweeps.store.folder import Folder
 from sweeps.store.objects import Objects
@@ -184,9 +186,10 @@ def test_fresh_beside_a_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_an_opened_store_stays_the_one_it_was(path: Path) -> None:
     opened, again = dse.open(path), dse.open(path)
-    loaded = dse.open(path).load()
+    loaded, written = dse.open(path).load(), run(SMALL, store=path)
     best = dse.optimum(opened, maximize="ms_throughput")
     dse.add(path, "cs_throughput")  # it still holds all that was there
+    assert written.dataset.load().equals(loaded)
     assert opened.ms_throughput.load().equals(loaded.ms_throughput)
     assert dse.optimum(again, maximize="ms_throughput").identical(best)
     more = {**SPEC["axes"], "supply": ["sharp", "smooth"]}
@@ -196,6 +199,8 @@ def test_an_opened_store_stays_the_one_it_was(path: Path) -> None:
         lambda: dse.optimum(again, maximize="ms_throughput"),
         lambda: dse.derive(again, "ms_transition"),
         lambda: dse.export(again, path.with_name("a.nc")),
+        lambda: written.dataset,
+        lambda: Best(maximize="ms_throughput").ask(SMALL, written.values),
     ):
         with pytest.raises(OtherProcessError, match="since it was opened: open it again"):
             ask()

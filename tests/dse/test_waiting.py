@@ -124,3 +124,36 @@ def test_the_command_line_starts_without_what_takes_time_to_load():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+SWEPT = """
+import json, sys
+from dse.cli import main
+
+main(sys.argv[1:], prog_name="dse", standalone_mode=False)
+heavy = ["dask.array", "numba", "pandas", "scipy", "sympy", "xarray", "zarr"]
+print(json.dumps([name for name in heavy if name in sys.modules]))
+"""
+
+
+def test_what_is_compiled_once_is_run_and_told_without_what_takes_time_to_load(tmp_path):
+    """Anew, where it is finished, and with a proof."""
+    run = ["run", "examples/merge-four-gpus.toml", "--where", "active_sms >= 2", "--store"]
+    proof = ["optimum", "examples/merge-four-gpus.toml", "--method", "certified"]
+    for arguments in (
+        *([*run, str(tmp_path / name)] for name in ("a.zarr", "b.zarr", "b.zarr")),
+        *(proof, proof),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", SWEPT, *arguments],
+            env={"DSE_CACHE": str(tmp_path), "PATH": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        *text, last = done.stdout.splitlines()
+        told = [line for line in text if line.startswith(("sepia", "blackscholes"))]
+        assert len(told) == 8, text
+        if arguments[-1].endswith("b.zarr"):
+            assert json.loads(last) == []
+    assert json.loads(last) == []

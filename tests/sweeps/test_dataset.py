@@ -18,6 +18,7 @@ import xarray as xr
 import dse
 from dse import Study
 from sweeps.dataset import quantities_of
+from sweeps.plain import arrays_of, plainly
 from symbolic.library import load_model
 from symbolic.quantities import TABLE
 from tests.oracles.compare import identical
@@ -264,3 +265,46 @@ def test_its_quantities_can_be_named_in_formulas(ds: xr.Dataset) -> None:
     assert (rows["time"].unit, rows["occupancy"].unit, rows["core_clock"].unit) == ("s", "", "Hz")
     assert rows["machine"].is_label
     assert not rows["feasible"].is_label
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"minimize": "time"},
+        {"minimize": "time * mwp", "per": "machine", "where": "time <= 0.3 s"},
+        {"minimize": "time", "per": ["machine", "pair"], "top": 3, "method": "certified"},
+        {"maximize": "mwp", "ties": True},
+        {"minimize": "time", "within": 0.5},
+        {"minimize": ["mwp / 2", "time"]},
+        {"minimize": ["mwp / 2", "time"], "ties": True},
+    ],
+)
+def test_an_answer_as_bare_arrays_is_that_of_its_dataset(
+    asked: dict[str, Any], tmp_path: Path
+) -> None:
+    def told(found: Any) -> Any:
+        parts = arrays_of(found)
+        listed = [
+            {
+                n: (dims, values.tolist(), values.dtype.kind, dict(attrs))
+                for n, (dims, values, attrs) in part.items()
+            }
+            for part in parts
+        ]
+        return json.dumps([listed, found.attrs], default=str, sort_keys=True)
+
+    study, path = Study(**SPEC), tmp_path / "out.zarr"
+    study.run(store=path)
+    of_store = {key: value for key, value in asked.items() if key not in ("within", "method")}
+    for ask, given in ((study.optimum, asked), (dse.optimum, of_store)):
+        args = () if ask == study.optimum else (path,)
+        whole = ask(*args, **given)
+        assert isinstance(whole, xr.Dataset)
+        with plainly():
+            bare = ask(*args, **given)
+        assert told(bare) == told(whole)
+        identical(bare.drop_attrs(deep=False), whole.drop_attrs(deep=False))
+    goals = {"minimize": ["time", "mwp"]}
+    with plainly():
+        bare = study.pareto(**goals)
+    assert told(bare) == told(study.pareto(**goals))

@@ -24,7 +24,7 @@ import sweeps.store.zones
 import sweeps.stored.blocks
 import sweeps.stored.question
 from dse import DseError, Study
-from sweeps.dataset import opened_from
+from sweeps.dataset import opened_from, quantities_of
 from sweeps.store.zones import Cut, Ranges, cut_of
 from sweeps.stored.blocks import Blocks, points_cut
 from sweeps.stored.reader import Stored
@@ -412,6 +412,27 @@ def test_a_chunk_stays_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda _: store.get("ms_throughput", 0), range(2))
     assert first is second is store.get("ms_throughput", 0)
+
+
+def test_a_store_is_described_without_xarray_as_with_it(tmp_path: Path) -> None:
+    axes: dict[str, Any] = {
+        "machine": ["gtx280", "8800gt"],
+        "threads_per_block": [64, 128],
+        "pair": {"zip": {"core_clock": ["1 GHz", "1.2 GHz"], "active_sms": [10, 20]}},
+    }
+    path = tmp_path / "out.zarr"
+    ds = Study(model="occupancy + mwp_cwp", workload="svm", axes=axes).run(store=path)
+    store = Stored(str(path))
+    assert store.attrs == ds.attrs
+    assert store.axes == {axis: ds.sizes[axis] for axis in ds.attrs["axes"].split()}
+    assert store.quantities == quantities_of(ds)
+    assert store.outputs == {name: one.attrs for name, one in ds.data_vars.items()}
+    assert store._types == {name: one.dtype for name, one in ds.data_vars.items()}
+    assert store.coordinates.keys() == set(ds.coords)
+    for name, (axis, values, attrs) in store.coordinates.items():
+        assert ((axis,), attrs) == (ds[name].dims, ds[name].attrs)
+        assert values.dtype == ds[name].dtype
+        np.testing.assert_array_equal(values, ds[name].values)
 
 
 def test_ties_are_listed_on_request() -> None:

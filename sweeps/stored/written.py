@@ -1,0 +1,80 @@
+"""The store in which a Dataset lies, or of which one can be made: the one it was, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeps.dataset import opened_from
+from sweeps.export import open_dataset
+from sweeps.grid import FEASIBLE
+from sweeps.store.versions import Version
+from sweeps.stored.reader import Stored, stored
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Written", "origin"]
+
+
+def origin(ds: xr.Dataset | Written) -> str | None:
+    """The store of a run in which a Dataset lies as it was opened; None where it lies in none.
+
+    Raises
+    ------
+    OtherProcessError
+        Another store came to be there since it was opened.
+    """
+    version: Version | None = ds.version if isinstance(ds, Written) else opened_from(ds)
+    if version is None:
+        return None
+    version.still()
+    return version.place
+
+
+class Written:
+    """A store of a run as it was when this was made, before xarray opens it.
+
+    ``names`` are the outputs that are meant; all where None.
+    """
+
+    def __init__(self, place: str | Path, names: Sequence[str] | None = None) -> None:
+        self.version, self.names = Version(str(place)), names
+
+    def dataset(self) -> xr.Dataset:
+        """The Dataset, whose values are read where they are needed.
+
+        Raises
+        ------
+        OtherProcessError
+            Another store came to be there.
+        """
+        ds = open_dataset(self.version.place, self.version)
+        more = [name for name in ds.data_vars if not self._meant(str(name))]
+        return ds.drop_vars(more) if more else ds
+
+    def _meant(self, name: str) -> bool:
+        return self.names is None or name in (*self.names, FEASIBLE)
+
+    @property
+    def _stored(self) -> Stored:
+        self.version.still()
+        found = stored(self.version.place)
+        assert found is not None  # a version of a store of a run
+        return found
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:
+        """The attributes of the Dataset."""
+        return self._stored.attrs
+
+    @property
+    def data_vars(self) -> Sequence[str]:
+        """The names of its outputs."""
+        return [name for name in self._stored.outputs if self._meant(name)]
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """The names of its coordinates and outputs."""
+        return [*self._stored.coordinates, *self.data_vars]
