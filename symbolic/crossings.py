@@ -166,6 +166,8 @@ def _cut(low: Floats, high: Floats, parts: int, whole: bool, *, to_zero: bool = 
 def _halved(lines: Lines, edges: Floats, whole: bool) -> tuple[Indices, Floats, int]:
     """Places inside of gaps, dense where a border may be; gaps given up."""
     count, gaps = len(edges), edges.shape[1] - 1
+    if gaps == 0:
+        return np.zeros(0, dtype=np.int64), np.zeros(0), 0
     line = np.arange(count)
     first, last = np.zeros(count, dtype=np.int64), np.full(count, gaps)
     held: list[tuple[Indices, Indices]] = []

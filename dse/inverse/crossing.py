@@ -73,12 +73,15 @@ def prepared(
         names = dict(along)
     else:
         names = dict.fromkeys(texts_of(along, "along"))
-    ways = tuple(_way(grid, name, ends) for name, ends in names.items())
-    if not ways:
+    if not names:
         raise DseError(
             "no axis of the study holds numbers: name quantities with along=, such as "
             'along="mem_bandwidth"'
         )
+    used = {name for graph in grid.graphs.values() for name in graph.definitions}
+    ways = tuple(
+        _way(grid, name, ends) for name, ends in names.items() if along is not None or name in used
+    )
     grid = opened(study, grid, [way.name for way in ways], references(case.node), where)
     roots = {key: case.root(grid, key) for key in grid.graphs}
     enclosed(grid, roots)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -257,6 +258,22 @@ def test_each_border_of_whole_numbers_is_one_row() -> None:
     assert [(row["border"], row["from"], row["to"]) for row in border_rows(found)] == [
         (512, "blocks", "threads")
     ]
+
+
+def test_axes_along_which_nothing_asked_changes_have_no_borders(tmp_path: Path) -> None:
+    """One value of which a case may be no number, and an axis that nothing is made of."""
+    text = "import dse\n" + "".join(
+        f'{name} = dse.quantity("{name}", domain="[-inf, inf]")\n' for name in "xyz"
+    )
+    text += '@dse.equation(source="here")\ndef share(x, y):\n    return x / (x + x / y)\n'
+    (tmp_path / "shares.py").write_text(text)
+    axes = {"x": [0.0, 1.0], "y": [28.0], "z": [1.0, 2.0]}
+    study = dse.Study(model="shares.py", folder=tmp_path, axes=axes, outputs=["share"])
+    found = dse.borders(study, "share <= 0.5")
+    assert found.along.values.tolist() == ["x", "y"]
+    assert np.isnan(found.border.sel(along="y")).all()
+    with pytest.raises(DseError, match="nothing asked depends on z"):
+        dse.borders(study, "share <= 0.5", along="z")
 
 
 # --- misuse

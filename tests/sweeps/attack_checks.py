@@ -13,7 +13,7 @@ import dse
 import symbolic.ops
 from tests.sweeps.attack_models import Drawn
 
-__all__ = ["CHECKS", "Truth", "Wrong"]
+__all__ = ["CHECKS", "Truth", "Wrong", "holds", "same", "signed"]
 
 Floats = NDArray[np.float64]
 NAMES = {name: getattr(symbolic.ops, name) for name in symbolic.ops.__all__}
@@ -24,12 +24,12 @@ class Wrong(AssertionError):  # noqa: N818 - what it says is what it is
     """A proof that brute force disproves."""
 
 
-def _same(told: Any, true: Any, what: str) -> None:
+def same(told: Any, true: Any, what: str) -> None:
     if not np.array_equal(np.asarray(told), np.asarray(true), equal_nan=True):
         raise Wrong(f"{what}: {told}, brute force has {true}")
 
 
-def _holds(claim: Any, what: str) -> None:
+def holds(claim: Any, what: str) -> None:
     if not claim:
         raise Wrong(what)
 
@@ -85,6 +85,8 @@ class Truth:
         asked = dict(self.one.question)
         if "where" in asked:
             asked["where"] = [self._limit(*limit) for limit in asked["where"]]
+        if "quantity" in asked:
+            asked["quantity"] = self._limit(*asked["quantity"])
         return asked
 
     def _limit(self, name: str, relation: str, share: float) -> str:
@@ -139,7 +141,7 @@ class Truth:
         return np.ravel_multi_index(np.array(rows), self.sizes).tolist()
 
 
-def _told(found: Any, asked: dict[str, Any]) -> tuple[float, Any]:
+def signed(found: Any, asked: dict[str, Any]) -> tuple[float, Any]:
     """The sense of an answer, and its values, smaller being better."""
     sense = "minimize" if "minimize" in asked else "maximize"
     sign, text = (1.0 if sense == "minimize" else -1.0), asked[sense]
@@ -150,22 +152,22 @@ def _optimum(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
     found = study.optimum(**asked, method="certified")
     values = truth.objective(asked)[0]
     least = float(values.min())
-    _holds(least < math.inf, f"found where nothing is: {found}")
-    sign, told = _told(found, asked)
+    holds(least < math.inf, f"found where nothing is: {found}")
+    sign, told = signed(found, asked)
     place, told, bound = truth.places(found, study)[0], float(told), sign * found.attrs["bound"]
-    _same(told, values[place], "the value where it was found")
-    _holds(bound <= least, f"bound {bound}, yet {least} is there (signed)")
+    same(told, values[place], "the value where it was found")
+    holds(bound <= least, f"bound {bound}, yet {least} is there (signed)")
     gap = found.attrs["gap"]
     off = gap * abs(told) * (1 + 1e-12) if gap < math.inf else math.inf
-    _holds(told - least <= off, f"gap {gap}: {told}, yet {least}")
+    holds(told - least <= off, f"gap {gap}: {told}, yet {least}")
     if "time_limit" not in asked:
         given = asked.get("gap", 0.0)
-        _holds(gap <= given * (1 + 1e-12), f"a gap of {gap} where {given} was asked")
+        holds(gap <= given * (1 + 1e-12), f"a gap of {gap} where {given} was asked")
         if not given:
-            _same([told, bound], [least, least], "value and bound")
-            _holds(found.attrs["settled"], "not settled which is the first")
+            same([told, bound], [least, least], "value and bound")
+            holds(found.attrs["settled"], "not settled which is the first")
     if found.attrs["settled"]:
-        _same(place, int(np.argmin(values)), "the first of the best")
+        same(place, int(np.argmin(values)), "the first of the best")
 
 
 def _top(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
@@ -173,8 +175,8 @@ def _top(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
     values = truth.objective(asked)[0]
     order = np.argsort(values, kind="stable")
     order = order[values[order] < math.inf][: asked["top"]]
-    _same(truth.places(found, study), order, "the ranks")
-    _same(_told(found, asked)[1], values[order], "their values")
+    same(truth.places(found, study), order, "the ranks")
+    same(signed(found, asked)[1], values[order], "their values")
 
 
 def _per(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
@@ -191,14 +193,14 @@ def _per(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
         array.transpose(*[d for d in kept if d in array.dims]), least.shape
     )
     given = asked.get("gap", 0.0)
-    _same(np.isnan(told), np.isnan(least), "where there is none")
+    same(np.isnan(told), np.isnan(least), "where there is none")
     if given:
         wrong = (told < least) | (told - least > given * np.abs(told) * (1 + 1e-12))
-        _holds(not np.any(wrong), f"beyond a gap of {given}: {told}, brute force has {least}")
+        holds(not np.any(wrong), f"beyond a gap of {given}: {told}, brute force has {least}")
     else:
-        _same(told, least, "the best of each")
+        same(told, least, "the best of each")
         scan = study.optimum(**{k: v for k, v in asked.items() if k != "gap"}, method="scan")
-        _holds(found.drop_attrs().identical(scan.drop_attrs()), f"{found}\nscan: {scan}")
+        holds(found.drop_attrs().identical(scan.drop_attrs()), f"{found}\nscan: {scan}")
 
 
 def _order(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
@@ -212,13 +214,13 @@ def _order(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
         among = np.where(left, values, math.inf)
         least, told = float(among.min()), float(values[place])
         bound, gap = sign * found.attrs["bound"][number], found.attrs["gap"][number]
-        _holds(bound <= least, f"objective {number}: bound {bound}, yet {least} is there")
-        _holds(gap <= given * (1 + 1e-12), f"objective {number}: gap {gap}, asked {given}")
+        holds(bound <= least, f"objective {number}: bound {bound}, yet {least} is there")
+        holds(gap <= given * (1 + 1e-12), f"objective {number}: gap {gap}, asked {given}")
         if not given:
-            _same([told, bound], [least, least], f"objective {number} and its bound")
+            same([told, bound], [least, least], f"objective {number} and its bound")
         left &= values <= told
     if not given:
-        _same(place, int(np.flatnonzero(left)[0]), "the first of the best")
+        same(place, int(np.flatnonzero(left)[0]), "the first of the best")
 
 
 def _within(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
@@ -227,8 +229,8 @@ def _within(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
     best, share = float(values.min()), asked["within"]
     near = np.flatnonzero((values <= best + share * abs(best)) & (values < math.inf))
     near = near[np.argsort(values[near], kind="stable")]
-    _same(truth.places(found, study), near, "all that are near")
-    _same(found.attrs["configurations"], near.size, "how many are near")
+    same(truth.places(found, study), near, "all that are near")
+    same(found.attrs["configurations"], near.size, "how many are near")
 
 
 def _front(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
@@ -241,8 +243,8 @@ def _front(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
         for v, k in zip(vectors.T, first, strict=True)
         if not np.any(np.all(vectors <= v[:, None], axis=0) & np.any(vectors < v[:, None], axis=0))
     ]
-    _same(truth.places(found, study), sorted(kept), "the front")
-    _holds(found.attrs["complete"] and found.attrs["settled"], f"left open: {found.attrs}")
+    same(truth.places(found, study), sorted(kept), "the front")
+    holds(found.attrs["complete"] and found.attrs["settled"], f"left open: {found.attrs}")
 
 
 def _meets(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
@@ -250,7 +252,7 @@ def _meets(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
     allowed = truth.allowed(asked).reshape(truth.sizes)
     times = np.zeros(truth.sizes, dtype=int)
     axes = study.grid().axes
-    _holds(bool(np.all(found.certain)) and found.attrs["complete"], "boxes left open")
+    holds(bool(np.all(found.certain)) and found.attrs["complete"], "boxes left open")
     ends = [
         [
             [axes[name].position(v, {}) for v in found[f"{name}_{side}"].values.tolist()]
@@ -260,14 +262,14 @@ def _meets(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
     ]
     for box in range(found.sizes["box"]):
         times[tuple(slice(low[box], high[box] + 1) for low, high in ends)] += 1
-    _same(times, allowed.astype(int), "how many boxes hold each point")
+    same(times, allowed.astype(int), "how many boxes hold each point")
     counts = [int(found[name]) for name in ("inner", "outer", "total")]
-    _same(counts, [allowed.sum(), allowed.sum(), allowed.size], "inner, outer and total")
+    same(counts, [allowed.sum(), allowed.sum(), allowed.size], "inner, outer and total")
 
 
 def _count(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
     found = study.count(**asked)
-    _same(int(found.feasible_points), int(truth.allowed(asked).sum()), "how many are feasible")
+    same(int(found.feasible_points), int(truth.allowed(asked).sum()), "how many are feasible")
 
 
 def _ranges(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
@@ -293,7 +295,7 @@ def _ranges(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
             )
             value = moved.known[output]
             off = np.where(np.isfinite(value), 1e-12 * np.abs(value), 0.0)
-            _holds(
+            holds(
                 not np.any((value < low - off) | (value > high + off)),
                 f"{output} leaves its range at {away}",
             )
@@ -307,7 +309,7 @@ def _ranges(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
             dims = [a for a in truth.axes if a in found.can_be_best.dims]
             can = found.can_be_best.transpose(*dims).values.reshape(shape)
             can = np.broadcast_to(can, truth.sizes).reshape(-1)
-            _holds(bool(can[best].all()), f"the best by {text} at {away} is none that can be")
+            holds(bool(can[best].all()), f"the best by {text} at {away} is none that can be")
 
 
 def _used(truth: Truth, asked: dict[str, Any]) -> set[str]:

@@ -265,7 +265,7 @@ def _question(
 
     kinds = {
         "optimum": 34, "gap": 14, "top": 10, "per": 8, "order": 9, "within": 9, "late": 3,
-        "front": 7, "meets": 6, "ranges": 4, "count": 1,
+        "front": 7, "meets": 6, "ranges": 4, "count": 1, "borders": 6, "reals": 4,
     }  # fmt: skip
     ask = rng.choices(list(kinds), list(kinds.values()))[0]
     sense = rng.choice(["minimize", "maximize"])
@@ -275,7 +275,7 @@ def _question(
         if len(question[sense]) == 1:
             ask = "optimum"
             question[sense] = question[sense][0]
-    elif ask not in ("meets", "count"):
+    elif ask not in ("meets", "count", "borders"):
         question[sense] = goal()
     if ask == "gap" or (ask == "order" and rng.random() < 0.4):
         question["gap"] = rng.choice([0.0, 1e-6, 0.01, 0.05, 0.2, 0.5, 1.0, 3.0])
@@ -289,11 +289,15 @@ def _question(
         question["within"] = rng.choice([0, 0.01, 0.1, 0.5, 2])
     if ask == "late":
         question["time_limit"] = 0
-    if rng.random() < 0.6 or ask in ("meets", "count"):
+    if ask == "reals":
+        question["real"] = rng.sample(AXES, rng.choice([1, 1, 2, 4]))
+    if rng.random() < 0.6 or ask in ("meets", "count", "borders"):
         compared = [*made_of, *made_of, *(n for n in names if n not in ("letters", "k"))]
         limits = []
         for _ in range(rng.choice([1, 1, 2, 3])):
             relation = rng.choice(["<=", "<=", ">=", ">=", "<", ">", "=="])
             limits.append((rng.choice(compared), relation, rng.random()))
         question["where"] = limits
+        if ask == "borders":
+            question["quantity"] = limits.pop()
     return question, ask

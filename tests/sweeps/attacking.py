@@ -4,10 +4,10 @@
 
 asks 20,000 studies, the seeds from 1 on, of proofs: optima, with gaps, ranks, ties, limits of time
 and for each value of an axis; several objectives, all that is near the best, fronts, what meets
-targets, and ranges. Models are made of random formulas; a study has few enough points for each to
-be looked at, and the search is cut so small that it splits boxes all the same. A third number is
-that of the processes. What differs is printed with its seed, made smaller, as what reproduces it;
-the status is 1 then.
+targets, and ranges; borders and optima between the values of axes. Models are made of random
+formulas; a study has few enough points for each to be looked at, and the search is cut so small
+that it splits boxes all the same. A third number is that of the processes. What differs is printed
+with its seed, made smaller, as what reproduces it; the status is 1 then.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ import sweeps.certify.beating
 import sweeps.certify.boxes
 import sweeps.certify.front
 import sweeps.certify.merging
+import sweeps.certify.reals.search
 import sweeps.certify.search
 import sweeps.check
 import sweeps.inverse.targets
 import sweeps.run
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
+from tests.sweeps.attack_between import BETWEEN
 from tests.sweeps.attack_checks import CHECKS, Truth, Wrong
 from tests.sweeps.attack_models import Drawn, drawn, made
 
@@ -61,6 +63,8 @@ def pressed(rng: random.Random) -> Iterator[None]:
         (sweeps.certify.front, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
         (sweeps.certify.boxes, "_TABLE"): rng.choice([0, 1 << 24]),
         (sweeps.certify.boxes, "_TOGETHER"): rng.choice([0, 1 << 11]),
+        (sweeps.certify.reals.search, "_TOGETHER"): rng.choice([4, 1 << 9]),
+        (sweeps.certify.reals.search, "_DRAWN"): rng.choice([1, 1 << 10]),
         (sweeps.check, "_MANY"): rng.choice([0, 1 << 26]),
         (sweeps.check, "_GLANCE"): rng.choice([1, 1 << 12]),
         (sweeps.inverse.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
@@ -87,11 +91,15 @@ def attacked(one: Drawn, seed: int, folder: Path) -> tuple[str, str]:
     asked = truth.question()
     try:
         with pressed(random.Random(seed)):
-            CHECKS[one.ask](study, asked, truth)
+            (CHECKS | BETWEEN)[one.ask](study, asked, truth)
     except Wrong as error:
         return "wrong", str(error)
     except OutOfTimeError as error:
-        return ("out of time", "") if one.ask == "late" else ("wrong", f"out of time: {error}")
+        return (
+            ("out of time", "")
+            if one.ask in ("late", "reals")
+            else ("wrong", f"out of time: {error}")
+        )
     except InfeasibleError as error:
         if truth.feasible(asked):
             return "wrong", f"feasible, yet: {error}"

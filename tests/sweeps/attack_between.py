@@ -1,0 +1,154 @@
+"""What lies between the values of axes: borders and real axes, against dense brute force."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dse
+from symbolic.errors import DseError
+from tests.sweeps.attack_checks import Truth, holds, same, signed
+
+__all__ = ["BETWEEN"]
+
+Floats = NDArray[np.float64]
+#: Borders nearer to each other than this share are one; so far may one lie from its short number.
+NEAR = 3e-11
+#: Seconds that a search between reals may take.
+PATIENCE = 0.2
+
+
+def _case(truth: Truth, asked: dict[str, Any]) -> Floats:
+    """1 where the condition asked of holds, 0 where it does not, -1 where another is broken."""
+    return np.where(truth.allowed(asked), truth.at(asked["quantity"]), -1.0)
+
+
+class _Way:
+    """The case of every configuration of a study with one quantity at another value."""
+
+    def __init__(self, truth: Truth, asked: dict[str, Any], name: str) -> None:
+        self.truth, self.asked, self.name = truth, asked, name
+
+    def at(self, values: Floats) -> Floats:
+        moved = Truth(self.truth.one, {self.name: lambda _: values})
+        return _case(moved, self.asked)
+
+
+def _borders(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+    _followed(dse.borders(study, asked["quantity"], where=asked["where"]), asked, truth)
+    if "k" in study.grid().graph.definitions:  # no axis: over its domain
+        with contextlib.suppress(DseError):  # nothing asked depends on it
+            found = dse.borders(study, asked["quantity"], where=asked["where"], along="k")
+            _followed(found, asked, truth)
+
+
+def _followed(found: Any, asked: dict[str, Any], truth: Truth) -> None:
+    here = _case(truth, asked)
+
+    def spread(array: Any) -> Any:
+        dims = [axis for axis in truth.axes if axis in array.dims]
+        sizes = [n if a in dims else 1 for a, n in zip(truth.axes, truth.sizes, strict=True)]
+        values = array.transpose(*dims).values.reshape(sizes)
+        return np.broadcast_to(values, truth.sizes).reshape(-1)
+
+    same(spread(found.condition), here, "the case at each configuration")
+    tabled = {name for dims, _ in truth.one.tables.values() for name in dims}
+    for along in found.along.values.tolist():
+        if along in tabled:
+            continue  # only the values of the axis count
+        way = _Way(truth, asked, along)
+        for side, sign in (("below", -1.0), ("above", 1.0)):
+            told = found.sel(along=along, side=side)
+            border, beyond = spread(told.border), spread(told.beyond)
+            what = f"along {along}, {side}"
+            same(np.isnan(border), beyond == -2, f"{what}: no border, nothing beyond")
+            _beyond(way, sign, border, beyond, what)
+            if not found.attrs["undecided"]:
+                _same_until(way, sign, here, border, what)
+
+
+def _beyond(way: _Way, sign: float, border: Floats, beyond: Floats, what: str) -> None:
+    """The case that is told stands there."""
+    seen = np.isnan(border)
+    for share in (0.0, 1e-16, 1e-12, NEAR / 3, NEAR):
+        step = np.maximum(share * np.abs(border), 5e-324 if share else 0.0)
+        seen |= way.at(border + sign * step) == beyond
+    wrong = np.flatnonzero(~seen)[:3]
+    holds(seen.all(), f"{what}: not {beyond[wrong]} beyond {border[wrong]}")
+
+
+def _same_until(way: _Way, sign: float, here: Floats, border: Floats, what: str) -> None:
+    """Up to the next border nothing changes, but for what is no wider than an equality."""
+    start = way.truth.known[way.name]
+    values = np.unique(start)
+    if way.name == "k":
+        far = (abs(values[0]) or 1.0) * 2.0**64
+        values = np.array([-far, far])
+    limit = np.where(np.isnan(border), values[-1] if sign > 0 else values[0], border)
+    rng = np.random.default_rng(start.size)
+    first = way.at(start + sign * NEAR * np.abs(start))
+    alone = (first != here) & (way.at(start - sign * NEAR * np.abs(start)) != here)
+    expected = np.where(alone, first, here)
+    for number in range(12):
+        if number % 3:
+            x = start + rng.random(start.size) ** rng.choice([1, 8, 40]) * (limit - start)
+        else:
+            x = rng.choice(values, start.size)
+        room = NEAR * np.maximum(np.abs(start), np.abs(limit))
+        inside = ((x - start) * sign > room) & ((limit - x) * sign > room)
+        wrong = inside & (way.at(x) != expected)
+        if wrong.any():  # but for a value alone
+            sides = [way.at(x + step * np.abs(x)) == expected for step in (-NEAR, NEAR)]
+            wrong &= ~(sides[0] & sides[1])
+        bad = np.flatnonzero(wrong)[:3]
+        holds(
+            not wrong.any(),
+            f"{what}: from {start[bad]} to {border[bad]} not {expected[bad]} at {x[bad]}",
+        )
+
+
+def _reals(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+    one = truth.one
+    tabled = {name for dims, _ in one.tables.values() for name in dims}
+    ends = {
+        name: (min(one.axes[name]), max(one.axes[name]))
+        for name in asked.pop("real")
+        if name in one.axes and len(one.axes[name]) > 1 and name not in tabled
+    }
+    if not ends:
+        return
+    rng = np.random.default_rng(truth.index.shape[1])
+    between = {name: {"between": list(pair)} for name, pair in ends.items()}
+    most = int(
+        (20_000 * math.prod(len(one.axes[n]) for n in ends) / truth.index.shape[1])
+        ** (1 / len(ends))
+    )
+    dense = {
+        name: np.unique([*one.axes[name], *rng.uniform(*pair, max(most - len(one.axes[name]), 2))])
+        for name, pair in ends.items()
+    }
+    wide = Truth(one.without(axes={**one.axes, **{k: v.tolist() for k, v in dense.items()}}))
+    least = float(wide.objective(asked)[0].min())
+    found = replace(study, axes={**study.axes, **between}).optimum(**asked, time_limit=PATIENCE)
+    sign, told = signed(found, asked)
+    value, bound, gap = float(told), sign * found.attrs["bound"], found.attrs["gap"]
+    at = {name: [float(found[name])] for name in ends}
+    point = Truth(one.without(axes={**one.axes, **at}))
+    values = point.objective(asked)[0]
+    position = replace(study, axes={**study.axes, **at})
+    same(value, values[point.places(found, position)[0]], "the value where it was found")
+    holds(bound <= min(value, least), f"bound {bound}, yet {min(value, least)} is there (signed)")
+    off = gap * abs(value) * (1 + 1e-12) if gap < math.inf else math.inf
+    holds(value - least <= off, f"gap {gap}: {value}, yet {least}")
+
+
+BETWEEN: dict[str, Callable[[dse.Study, dict[str, Any], Truth], None]] = {
+    "borders": _borders,
+    "reals": _reals,
+}
