@@ -6,6 +6,7 @@ error that names the primitive to use.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from numbers import Number
 from typing import Any, ClassVar
@@ -151,6 +152,10 @@ def constant(value: Any) -> Node:
         value = value.item()
     if not isinstance(value, Number):
         raise TypeError(f"an equation may use numbers and quantities, not {value!r}")
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        raise OverflowError(
+            "a whole number in it is beyond the largest float, 1.8e308: write inf, or another unit"
+        )
     return Node("constant", (value,))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dse
+from symbolic.errors import DseError
 from symbolic.ops import constant, interpret_arrays, reference, where
 
 MODEL = """
@@ -81,6 +82,12 @@ def test_literals_are_doubles() -> None:
     np.testing.assert_array_equal(found[:2], [math.inf, math.nan])
     assert found[2].tolist() == [2.0**64]
     assert found[3] is True
+
+
+def test_a_whole_number_beyond_all_doubles_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "beyond.py").write_text(MODEL.replace("2**53 + 1", "-(10**309)"))
+    with pytest.raises(DseError, match=r"odd .* cannot be recorded: .* beyond the largest float"):
+        dse.Study(model="beyond.py", folder=tmp_path, axes={"x": [1.0], "y": [2.0]})
 
 
 def test_runs_explanations_and_configurations_agree(study: Any) -> None:

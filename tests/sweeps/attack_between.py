@@ -12,7 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dse
+from sweeps.answers import Goal
+from sweeps.scan import objective_node
 from symbolic.errors import DseError
+from symbolic.intervals import Interval, enclose
+from symbolic.ops import references
 from tests.sweeps.attack_checks import Truth, holds, same, signed
 
 __all__ = ["BETWEEN"]
@@ -134,18 +138,38 @@ def _reals(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
         for name, pair in ends.items()
     }
     wide = Truth(one.without(axes={**one.axes, **{k: v.tolist() for k, v in dense.items()}}))
-    least = float(wide.objective(asked)[0].min())
+    values = wide.objective(asked)[0]
+    least = int(values.argmin())
     found = replace(study, axes={**study.axes, **between}).optimum(**asked, time_limit=PATIENCE)
     sign, told = signed(found, asked)
     value, bound, gap = float(told), sign * found.attrs["bound"], found.attrs["gap"]
     at = {name: [float(found[name])] for name in ends}
     point = Truth(one.without(axes={**one.axes, **at}))
-    values = point.objective(asked)[0]
-    position = replace(study, axes={**study.axes, **at})
-    same(value, values[point.places(found, position)[0]], "the value where it was found")
-    holds(bound <= min(value, least), f"bound {bound}, yet {min(value, least)} is there (signed)")
+    here = replace(study, axes={**study.axes, **at})
+    there = point.objective(asked)[0][point.places(found, here)[0]]
+    same(value, there, "the value where it was found")
+    best = {axis: wide.index[k, least] for k, axis in enumerate(wide.axes)}
+    least_at = {name: [float(dense[name][best[name]])] for name in ends}
+    place = {axis: 0 if axis in ends else int(k) for axis, k in best.items()}
+    most = _exactly(replace(study, axes={**study.axes, **least_at}), asked, place)
+    most = most if values[least] < math.inf else math.inf
+    holds(bound <= min(value, most), f"bound {bound}, yet {values[least]} is there (signed)")
     off = gap * abs(value) * (1 + 1e-12) if gap < math.inf else math.inf
-    holds(value - least <= off, f"gap {gap}: {value}, yet {least}")
+    holds(value - most <= off, f"gap {gap}: {value}, yet {values[least]}")
+
+
+def _exactly(study: dse.Study, asked: dict[str, Any], place: dict[str, int]) -> float:
+    """What the objective, but for the rounding of floats, is at most at a configuration."""
+    sense = "minimize" if "minimize" in asked else "maximize"
+    grid = study._question([asked[sense]], asked.get("where", ()))
+    key = tuple(grid.axes[axis].labels[place[axis]] for axis in grid.switch_axes)
+    goal = Goal(text=asked[sense], sign=1.0 if sense == "minimize" else -1.0)
+    node, leaves = objective_node(grid, key, goal), grid.leaves[key]
+    boxes = {}
+    for name in references(node):
+        known = np.array([leaves[name].array[tuple(place[axis] for axis in leaves[name].axes)]])
+        boxes[name] = Interval(known, known)
+    return float(enclose((node,), boxes)[0].hi[0])
 
 
 BETWEEN: dict[str, Callable[[dse.Study, dict[str, Any], Truth], None]] = {

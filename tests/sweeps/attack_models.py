@@ -291,6 +291,12 @@ def _question(
         question["time_limit"] = 0
     if ask == "reals":
         question["real"] = rng.sample(AXES, rng.choice([1, 1, 2, 4]))
+        if rng.random() < 0.8:  # mostly best between two ends
+            e, x = made_of[-1], rng.choice([n for n in names if n in AXES])
+            bowls = (f"({e} - {x}) * ({e} - {x})", f"absolute({e} - 2) + {x} * {x}")
+            question[sense] = f"{rng.choice(bowls)} + {x} * {rng.choice([0.5, -3])} + 1"
+        if rng.random() < 0.4:
+            question["gap"] = rng.choice([1e-9, 0.01, 0.3])
     if rng.random() < 0.6 or ask in ("meets", "count", "borders"):
         compared = [*made_of, *made_of, *(n for n in names if n not in ("letters", "k"))]
         limits = []
