@@ -5,30 +5,33 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
 __all__ = ["compiling_beside"]
 
 
 @contextmanager
-def compiling_beside(program: str) -> Iterator[Callable[[], None]]:
+def compiling_beside(program: str, bodies: Collection[str] = ()) -> Iterator[Callable[[], None]]:
     """From the first body on that must be compiled, run a program that needs the others.
 
     What it compiles lies where compiled code is kept; where none is kept, it is not run. Yields
-    what waits for it. Whatever becomes of it, what is missing is compiled when it is needed.
+    what waits for it; who needs one of the ``bodies``, of these names, waits, too. Whatever becomes
+    of it, what is missing is compiled when it is needed.
     """
     from stochastic.kept import place, telling
 
     others: list[subprocess.Popen[bytes]] = []
     alone = place() is None or (os.cpu_count() or 1) < 2
 
-    def begin(_: str) -> None:
-        if others or alone:
+    def begin(name: str) -> None:
+        if name in bodies:
+            wait()
+        if others or alone or name in bodies:
             return
         nothing = subprocess.DEVNULL
         with suppress(OSError):
-            command = [sys.executable, "-c", program]
+            command = [sys.executable, "-P", "-c", program]  # no code of the folder it is in
             others.append(subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing))
 
     def wait() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from stochastic.kept import Later, compiled
 
-__all__ = ["gather", "least", "outside", "tally"]
+__all__ = ["gather", "least", "outside", "ready", "tally"]
 
 _SOME, _ALL = 1, 2
 #: Most values of a short row; values of a line of the cache.
@@ -322,3 +322,10 @@ def tally(addresses: Any, offsets: Any, steps: Any, low: Any, high: Any, run: An
         for row in rows[:passing]:
             found += _marked(_GOALS[0], addresses, offsets, steps, low, high, block, row, ok, seen)
     return found
+
+
+def ready() -> None:
+    """Compile what finds the best of many blocks, or find it compiled."""
+    whole, real, table = np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 0), dtype=np.int64)
+    columns = (table, table, whole, real, real, 0)
+    least.prepare(*columns, 1.0, whole, whole, whole, 0, np.empty((0, 0)), table)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 import time
@@ -157,3 +158,30 @@ def test_what_is_compiled_once_is_run_and_told_without_what_takes_time_to_load(t
         if arguments[-1].endswith("b.zarr"):
             assert json.loads(last) == []
     assert json.loads(last) == []
+
+
+COMPILED = """
+import sys
+from dse.cli import main
+import stochastic.kept.build as build
+
+built = []
+whole = build.built
+build.built = lambda body, args: built.append(body.__name__) or whole(body, args)
+main(sys.argv[1:], prog_name="dse", standalone_mode=False)
+print(sorted(set(built)))
+"""
+
+
+def test_what_finds_the_best_is_compiled_beside_the_rest(tmp_path):
+    """In a second process, where there are processors for two, and kept as it is called."""
+    arguments = ["run", "examples/merge-four-gpus.toml", "--store", str(tmp_path / "a.zarr")]
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILED, *arguments],
+        env={"DSE_CACHE": str(tmp_path), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    mine = ["extremes", "nest", "ranges"] + ["least"] * (os.cpu_count() == 1)
+    assert done.stdout.splitlines()[-1] == str(sorted(mine))
