@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +16,18 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
+    from symbolic.model import Model
+
 __all__ = ["with_closed_forms"]
 
 
 def with_closed_forms(asked: Asked, found: xr.Dataset) -> xr.Dataset:
-    """The Dataset with the attribute ``closed_forms``, by quantity and by the pair of cases."""
-    case, model, graph = asked.case, asked.grid.model, asked.grid.graph
+    """The Dataset with the attribute ``closed_forms``, by quantity and by the pair of cases.
+
+    A pair is told apart by the labels of switches that vary in the study where its forms differ.
+    """
+    case, model, choices = asked.case, asked.grid.model, _choices(asked)
+    varying = [s for s in choices[0] if len({choice[s] for choice in choices}) > 1]
     told: dict[str, dict[str, Any]] = {}
     for way in asked.ways:
         one = found.sel(along=way.name)
@@ -32,15 +40,42 @@ def with_closed_forms(asked: Asked, found: xr.Dataset) -> xr.Dataset:
             a, b = case.flags.get(low, ""), case.flags.get(high, "")
             if case.family is None or not (a in case.family.terms and b in case.family.terms):
                 continue
-            switches = {s: label for s, label in graph.switches.items() if _used(asked, s)}
-            try:
-                solved = model.border(a, b, solve_for=way.name, **switches)
-            except DseError as error:
-                solved = f"none: {error}"
-            listed = solved if isinstance(solved, list) else [solved]
-            told.setdefault(way.name, {})[f"{a} | {b}"] = [str(each) for each in listed]
+            forms = {}
+            for choice in choices:
+                label = ", ".join(f"{switch}={choice[switch]}" for switch in varying)
+                forms[f"{a} | {b} ({label})"] = _solved(model, a, b, way.name, choice)
+            first = next(iter(forms.values()))
+            if all(form == first for form in forms.values()):
+                forms = {f"{a} | {b}": first}
+            told.setdefault(way.name, {}).update(forms)
     return found.assign_attrs(closed_forms=json.dumps(told))
 
 
-def _used(asked: Asked, switch: str) -> bool:
-    return any(switch in eq.when for eq in asked.grid.model.equations)
+def _solved(model: Model, a: str, b: str, name: str, switches: Mapping[str, str]) -> list[str]:
+    try:
+        solved = model.border(a, b, solve_for=name, **switches)
+    except DseError as error:
+        solved = f"none: {error}"
+    return [str(each) for each in (solved if isinstance(solved, list) else [solved])]
+
+
+def _choices(asked: Asked) -> list[dict[str, str]]:
+    """The labels of the switches that choose among equations, as often as they differ.
+
+    One that is settled otherwise along an axis stands for both of the labels it is settled to.
+    """
+    model = asked.grid.model
+    used = {switch for eq in model.equations for switch in eq.when}
+    found: list[dict[str, str]] = []
+    for graph in asked.grid.graphs.values():
+        known = {}
+        for switch, label in graph.switches.items():
+            if switch in used:
+                row = model.quantities[switch]
+                several = label == "auto" and row.settled_by
+                known[switch] = (row.labels or ())[-2:] if several else (label,)
+        for labels in itertools.product(*known.values()):
+            choice = dict(zip(known, labels, strict=True))
+            if choice not in found:
+                found.append(choice)
+    return found

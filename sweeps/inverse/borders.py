@@ -113,7 +113,7 @@ def _keys(grid: Grid, dims: Sequence[str], places: Mapping[str, Indices]) -> Any
     for index, key in grid.keys(dims):
         held = [np.flatnonzero(places[a] == i) for a, i in zip(switched, index, strict=True)]
         if all(found.size for found in held):
-            yield key, {a: int(found[0]) for a, found in zip(switched, held, strict=True)}
+            yield key, {a: found[:1, None] for a, found in zip(switched, held, strict=True)}
 
 
 def _others(

@@ -149,6 +149,22 @@ def test_labels_of_a_machine_share_the_answer() -> None:
             np.testing.assert_array_equal(here.beyond, alone.beyond)
 
 
+def test_a_switch_may_be_all_that_varies() -> None:
+    given = {"threads_per_block": 256, "active_blocks_per_sm": 2, "active_sms": 8}
+    spec: dict[str, Any] = {"model": "mwp_cwp", "machine": "gtx280", "workload": "svm"}
+    study = dse.Study(**spec, axes={"printed": [False, True]}, set=given)
+    found = dse.borders(study, "mwp", along="mem_bandwidth", closed_form=True)
+    assert found.border.dims == ("along", "side", "printed")
+    told = json.loads(found.closed_forms)["mem_bandwidth"]
+    for printed in (False, True):
+        one = dse.Study(**spec, set={**given, "printed": printed})
+        alone = dse.borders(one, "mwp", along="mem_bandwidth", closed_form=True)
+        label = str(printed).lower()
+        np.testing.assert_array_equal(found.border.sel(printed=label), alone.border)
+        for pair, form in json.loads(alone.closed_forms)["mem_bandwidth"].items():
+            assert told.get(pair, told.get(f"{pair} (printed={label})")) == form
+
+
 # --- against dense sweeps
 MODELS = ["transit", "mwp_cwp", "tmm", "transit_time", "throughput", "ipp"]
 

@@ -80,9 +80,13 @@ def _followed(found: Any, asked: dict[str, Any], truth: Truth) -> None:
 def _beyond(way: _Way, sign: float, border: Floats, beyond: Floats, what: str) -> None:
     """The case that is told stands there."""
     seen = np.isnan(border)
-    for share in (0.0, 1e-16, 1e-12, NEAR / 3, NEAR):
-        step = np.maximum(share * np.abs(border), 5e-324 if share else 0.0)
-        seen |= way.at(border + sign * step) == beyond
+    values = np.unique(way.truth.known[way.name])
+    place = np.searchsorted(values, border)
+    ends = [values[np.clip(place - k, 0, values.size - 1)] for k in (0, 1)]
+    steps = [np.maximum(share * np.abs(border), 5e-324) for share in (1e-16, 1e-12, NEAR / 3, NEAR)]
+    for x in (border, *(border + sign * step for step in steps), *ends):
+        near = np.abs(x - border) <= np.maximum(NEAR * np.abs(border), 5e-324)
+        seen |= near & (way.at(x) == beyond)
     wrong = np.flatnonzero(~seen)[:3]
     holds(seen.all(), f"{what}: not {beyond[wrong]} beyond {border[wrong]}")
 
