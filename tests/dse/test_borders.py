@@ -16,6 +16,7 @@ import dse
 from dse.inverse.rows import border_rows
 from symbolic.crossings import crossings, located
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
+from symbolic.model import Model
 from symbolic.ops import reference, where
 from symbolic.quantities import TABLE
 from tests.dse.studies import dense, drawn
@@ -163,6 +164,31 @@ def test_a_switch_may_be_all_that_varies() -> None:
         np.testing.assert_array_equal(found.border.sel(printed=label), alone.border)
         for pair, form in json.loads(alone.closed_forms)["mem_bandwidth"].items():
             assert told.get(pair, told.get(f"{pair} (printed={label})")) == form
+
+
+def test_a_switch_that_machines_settle_otherwise_is_told_for_both_of_its_labels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = {"max_threads_per_sm": 1536, "max_threads_per_block": 1024, "max_blocks_per_sm": 16}
+    limits |= {"registers_per_sm": 65536, "shared_mem_per_sm": 65536}
+    said = [f'{name} = {{ value = {value}, source = "x" }}' for name, value in limits.items()]
+    (bare := tmp_path / "bare.toml").write_text("\n".join(['title = "bare"', "[values]", *said]))
+    asked: list[dict[str, Any]] = []
+
+    def border(self: Model, *_: str, solve_for: str, **switches: str) -> str:
+        asked.append(switches)
+        return f"as {switches['granularity']}"
+
+    monkeypatch.setattr(Model, "border", border)
+    given = {"threads_per_block": 128, "registers_per_thread": 33, "shared_mem_per_block": 0}
+    for machines, labels in ((["cc8.0", str(bare)], ["none", "cuda"]), (["cc8.0"], ["cuda"])):
+        study = dse.Study(model="occupancy", axes={"machine": machines}, set=given)
+        found = dse.borders(study, "limiter", along="max_blocks_per_sm", closed_form=True)
+        told = json.loads(found.closed_forms)["max_blocks_per_sm"]
+        for label in labels:
+            pair = "registers | blocks" + (f" (granularity={label})" if len(labels) > 1 else "")
+            assert told[pair] == [f"as {label}"]
+    assert {switches["granularity"] for switches in asked} == {"none", "cuda"}
 
 
 # --- against dense sweeps
