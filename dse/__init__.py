@@ -13,28 +13,33 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dse.advice import advise
-    from dse.api import (
-        best_config,
-        disagreement,
-        export,
-        model,
-        models,
-        open,  # noqa: A004
-        optimum,
-        pareto,
-    )
     from dse.calibration import calibrate
     from dse.catalog import machine, machines, workload, workloads
     from dse.checking import verify
     from dse.derived import derive
-    from dse.distribution import count, histogram, quantiles
-    from dse.effects import sensitivity
     from dse.evaluation import evaluate
+    from dse.faces import Study
+    from dse.files import export, open  # noqa: A004
     from dse.fitting import fit
     from dse.growth import add
-    from dse.inverse import borders, meets, ranges
-    from dse.study import Study
+    from dse.library import model, models
+    from dse.verbs import (
+        advise,
+        best_config,
+        borders,
+        count,
+        disagreement,
+        explain,
+        histogram,
+        meets,
+        optimum,
+        pareto,
+        plan,
+        quantiles,
+        ranges,
+        run,
+        sensitivity,
+    )
     from symbolic.equation import equation
     from symbolic.errors import DseError
     from symbolic.quantities import quantity
@@ -52,6 +57,7 @@ __all__ = [
     "disagreement",
     "equation",
     "evaluate",
+    "explain",
     "export",
     "fit",
     "histogram",
@@ -63,9 +69,11 @@ __all__ = [
     "open",
     "optimum",
     "pareto",
+    "plan",
     "quantiles",
     "quantity",
     "ranges",
+    "run",
     "sensitivity",
     "verify",
     "workload",
@@ -74,32 +82,35 @@ __all__ = [
 
 _HOMES = {
     "DseError": "symbolic.errors",
-    "Study": "dse.study",
+    "Study": "dse.faces",
     "add": "dse.growth",
-    "advise": "dse.advice",
-    "best_config": "dse.api",
-    "borders": "dse.inverse",
+    "advise": "dse.verbs",
+    "best_config": "dse.verbs",
+    "borders": "dse.verbs",
     "calibrate": "dse.calibration",
-    "count": "dse.distribution",
+    "count": "dse.verbs",
     "derive": "dse.derived",
-    "disagreement": "dse.api",
+    "disagreement": "dse.verbs",
     "equation": "symbolic.equation",
     "evaluate": "dse.evaluation",
-    "export": "dse.api",
+    "explain": "dse.verbs",
+    "export": "dse.files",
     "fit": "dse.fitting",
-    "histogram": "dse.distribution",
+    "histogram": "dse.verbs",
     "machine": "dse.catalog",
     "machines": "dse.catalog",
-    "meets": "dse.inverse",
-    "model": "dse.api",
-    "models": "dse.api",
-    "open": "dse.api",
-    "optimum": "dse.api",
-    "pareto": "dse.api",
-    "quantiles": "dse.distribution",
+    "meets": "dse.verbs",
+    "model": "dse.library",
+    "models": "dse.library",
+    "open": "dse.files",
+    "optimum": "dse.verbs",
+    "pareto": "dse.verbs",
+    "plan": "dse.verbs",
+    "quantiles": "dse.verbs",
     "quantity": "symbolic.quantities",
-    "ranges": "dse.inverse",
-    "sensitivity": "dse.effects",
+    "ranges": "dse.verbs",
+    "run": "dse.verbs",
+    "sensitivity": "dse.verbs",
     "verify": "dse.checking",
     "workload": "dse.catalog",
     "workloads": "dse.catalog",

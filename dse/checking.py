@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.given import a_place
-from dse.runner import attributes_of, belongs, stored_identity
-from dse.study import Study
+from dse.identity import attributes_of, belongs, stored_identity
+from dse.study.data import StudyData
 from symbolic.errors import DamagedError, DseError
 from symbolic.files import found_again
 
@@ -34,7 +34,7 @@ def verify(
     store: str | Path,
     *,
     repair: bool = False,
-    study: Study | str | Path | None = None,
+    study: StudyData | str | Path | None = None,
     listener: Listener | None = None,
 ) -> Checked:
     """Compare every chunk, record and description of a store with its checksum.
@@ -95,7 +95,9 @@ def missing(store: str | Path) -> DseError:
     return DseError(f"{str(store)!r} does not exist: expected the store of a run")
 
 
-def rebuilt(store: str | Path, *, study: Study | str | Path | None = None) -> tuple[Study, bool]:
+def rebuilt(
+    store: str | Path, *, study: StudyData | str | Path | None = None
+) -> tuple[StudyData, bool]:
     """The study of a store, and whether its outputs are expanded; given, it is compared.
 
     Raises
@@ -111,9 +113,9 @@ def rebuilt(store: str | Path, *, study: Study | str | Path | None = None) -> tu
     if not medium.exists():
         raise missing(store)
 
-    def read() -> tuple[Study, bool]:
+    def read() -> tuple[StudyData, bool]:
         given = None if study is None else study
-        given = Study.from_toml(given) if isinstance(given, (str, Path)) else given
+        given = StudyData.from_toml(given) if isinstance(given, (str, Path)) else given
         tree, expand = told(medium, given)
         whose = _rebuilt(medium, tree) if given is None else given
         identity = stored_identity(whose, Layout(whose.grid(), expand=expand))
@@ -126,7 +128,7 @@ def rebuilt(store: str | Path, *, study: Study | str | Path | None = None) -> tu
     return steady(medium, read)
 
 
-def told(medium: Medium, study: Study | None = None) -> tuple[dict[str, Any], bool]:
+def told(medium: Medium, study: StudyData | None = None) -> tuple[dict[str, Any], bool]:
     """What a store tells of its study, by what is whole; and whether its outputs are expanded.
 
     Where nothing tells it, it may be that of a study that is given.
@@ -187,7 +189,7 @@ def _holds_else(medium: Medium, held: Held | None) -> bool:
     return held is not None and bool(held.files)
 
 
-def _of_given(study: Study, held: Held | None) -> dict[str, Any] | None:
+def _of_given(study: StudyData, held: Held | None) -> dict[str, Any] | None:
     """What a store tells that is that of a study, as the list of what it holds proves; or None."""
     from sweeps.store.layout import COMPRESSIONS, Layout
     from sweeps.store.skeleton import skeleton
@@ -203,7 +205,7 @@ def _of_given(study: Study, held: Held | None) -> dict[str, Any] | None:
     return None
 
 
-def _rebuilt(medium: Medium, tree: dict[str, Any]) -> Study:
+def _rebuilt(medium: Medium, tree: dict[str, Any]) -> StudyData:
     """The study as its canonical text tells it; long axes are read from the store."""
     try:
         return read_study_text(tree, lambda name, spec: axis_of(medium, name, spec))
@@ -213,7 +215,7 @@ def _rebuilt(medium: Medium, tree: dict[str, Any]) -> Study:
         ) from error
 
 
-def read_study_text(said: Mapping[str, Any], axis: Callable[[str, Any], Any]) -> Study:
+def read_study_text(said: Mapping[str, Any], axis: Callable[[str, Any], Any]) -> StudyData:
     """The study that attributes tell; ``axis`` gives the values of an axis.
 
     Whoever wrote the attributes chose them: a file of a model is run where it is the user's own,
@@ -225,7 +227,7 @@ def read_study_text(said: Mapping[str, Any], axis: Callable[[str, Any], Any]) ->
     given = {name: _value(value) for name, value in tree["set"].items()}
     rest = {key: tree.get(key) for key in ("machine", "workload", "prefer")}
     kept = {"where": tree["where"], "outputs": tree["outputs"]}
-    return Study(model=model, axes=axes, set=given, **rest, **kept)
+    return StudyData(model=model, axes=axes, set=given, **rest, **kept)
 
 
 def axis_of(medium: Medium, name: str, spec: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.checking import read_study_text, rebuilt
-from dse.study import Study
+from dse.study.data import StudyData
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     DseError
         The study of the Dataset cannot be told, or its model or values have changed since.
 
+    >>> from dse import Study
     >>> ds = Study(model="transit", axes={"threads": [256, 1024]}, outputs=["ms_throughput"],
     ...            set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}).run()
     >>> derive(ds, "cs_throughput").cs_throughput.values.round(3).tolist()
@@ -54,7 +55,7 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     return with_derived(ds, grid, names)
 
 
-def study_of(ds: xr.Dataset) -> Study:
+def study_of(ds: xr.Dataset) -> StudyData:
     """The study of a Dataset, as it tells it; its model and values must be what they were."""
     from sweeps.stored.written import origin
 

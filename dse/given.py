@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["a_dataset", "a_place", "of_a_store", "some_outputs"]
 
 
-def a_dataset(given: Any, what: str = "ds") -> xr.Dataset:
+def a_dataset(
+    given: Any, what: str = "ds", kind: str = "a Dataset, as dse.open and Study.run give it"
+) -> xr.Dataset:
     """What was given, which must be a Dataset.
 
     >>> a_dataset(None)
@@ -26,10 +28,10 @@ def a_dataset(given: Any, what: str = "ds") -> xr.Dataset:
 
     if isinstance(given, xr.Dataset):
         return given
-    from dse.study import Study
+    from dse.study.data import StudyData
 
-    shown = f"a {type(given).__name__}" if isinstance(given, Study) else _shown(given)
-    raise DseError(f"{what} = {shown}: expected a Dataset, as dse.open and Study.run give it")
+    shown = f"a {type(given).__name__}" if isinstance(given, StudyData) else _shown(given)
+    raise DseError(f"{what} = {shown}: expected {kind}")
 
 
 def a_place(given: Any, what: str = "store") -> str | Path:

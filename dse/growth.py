@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from dse.checking import axis_of, missing, rebuilt, told
 from dse.given import a_place, some_outputs
-from dse.runner import attributes_of, belongs, stored_identity
-from dse.study import Study
+from dse.identity import attributes_of, belongs, stored_identity
+from dse.study.data import StudyData
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = ["add", "grow", "refused", "smaller", "widened"]
 Listener = Callable[["Progress"], None]
 
 
-def widened(study: Study, medium: Medium, *, expand: bool) -> Study:
+def widened(study: StudyData, medium: Medium, *, expand: bool) -> StudyData:
     """The study with all outputs of its store, where that holds more of them; else as it is."""
     held = _outputs(medium)
     if not set(study.grid().outputs) < set(held) and (
@@ -41,7 +41,7 @@ def widened(study: Study, medium: Medium, *, expand: bool) -> Study:
     return study
 
 
-def smaller(study: Study, medium: Medium, *, expand: bool) -> Study | None:
+def smaller(study: StudyData, medium: Medium, *, expand: bool) -> StudyData | None:
     """The study of a store whose axes a study extends, or to whose outputs it adds; else None."""
     with suppress(DseError, ValueError, KeyError, TypeError, OSError):
         there = json.loads(told(medium)[0]["study"])
@@ -54,14 +54,14 @@ def smaller(study: Study, medium: Medium, *, expand: bool) -> Study | None:
     return None
 
 
-def refused(study: Study, medium: Medium, error: DseError, *, expand: bool) -> DseError:
+def refused(study: StudyData, medium: Medium, error: DseError, *, expand: bool) -> DseError:
     """Why a store is not that of a study; where the study extends it, with that way out."""
     if smaller(study, medium, expand=expand) is None:
         return error
     return DseError(f"{error}; or give extend=True (--extend) to compute only what is new")
 
 
-def _within(small: Study, large: Study) -> bool:
+def _within(small: StudyData, large: StudyData) -> bool:
     """Whether the axes of a study hold all values of those of another."""
     from sweeps.store.growth import places_of
 
@@ -75,7 +75,7 @@ def _outputs(medium: Medium) -> Sequence[str]:
     return []
 
 
-def _is_of(medium: Medium, study: Study, *, expand: bool) -> bool:
+def _is_of(medium: Medium, study: StudyData, *, expand: bool) -> bool:
     from sweeps.store.layout import Layout
 
     tree, _ = told(medium)
@@ -84,7 +84,7 @@ def _is_of(medium: Medium, study: Study, *, expand: bool) -> bool:
 
 
 def grow(
-    study: Study,
+    study: StudyData,
     medium: Medium,
     held: ExitStack,
     *,
@@ -149,7 +149,7 @@ def grow(
     return filled
 
 
-def _is_of_safely(medium: Medium, study: Study, *, expand: bool) -> bool:
+def _is_of_safely(medium: Medium, study: StudyData, *, expand: bool) -> bool:
     with suppress(DseError):
         return _is_of(medium, study, expand=expand)
     return False
@@ -159,7 +159,7 @@ def add(
     store: str | Path,
     outputs: str | Sequence[str],
     *,
-    study: Study | str | Path | None = None,
+    study: StudyData | str | Path | None = None,
     listener: Listener | None = None,
 ) -> xr.Dataset:
     """Add quantities to a finished store; the graph computes them from the axes.

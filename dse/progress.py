@@ -7,14 +7,18 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from dse.wording import value_text
 from sweeps.progress import Progress
+from symbolic.errors import DseError
 
-__all__ = ["Lines", "Meter", "ticking"]
+__all__ = ["Lines", "Meter", "Shown", "shown"]
+
+#: Whether progress is shown on standard error, or who is told of it.
+Shown: TypeAlias = "bool | Callable[[Progress], None]"
 
 
 class Meter:
@@ -111,8 +115,15 @@ class Lines:
 
 
 @contextmanager
-def ticking(what: str) -> Iterator[None]:
-    """Shows for how long work goes on that does not tell how far it is."""
+def shown(progress: Shown, what: str) -> Iterator[None]:
+    """Shows, if asked, for how long work goes on that does not tell how far it is."""
+    if progress is False:
+        yield
+        return
+    if progress is not True:
+        raise DseError(
+            f"progress = {progress!r}: expected True or False; only a run tells how far it is"
+        )
     meter, began = Meter(), time.monotonic()
     over = threading.Event()
 

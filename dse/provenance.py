@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     from dse.inputs import Parts
-    from dse.study import Study
     from sweeps.grid import Grid
     from sweeps.space import Axis
 
@@ -32,17 +31,21 @@ def version() -> str:
         return "unknown"
 
 
-def study_text(study: Study) -> str:
-    """A study as canonical JSON: the same study always gives the same text."""
-    tree: dict[str, Any] = {"model": study._parts.model.name}
-    for key in ("machine", "workload", "prefer"):
-        if getattr(study, key) is not None:
-            tree[key] = getattr(study, key)
-    tree["axes"] = {name: _listed(axis) for name, axis in study.space().axes.items()}
-    labels = study._parts.labels
-    tree["set"] = {name: labels.get(name, _jsonable(value)) for name, value in study.set.items()}
-    tree["where"] = list(study.where)
-    tree["outputs"] = list(study.space().outputs)
+def study_text(
+    parts: Parts,
+    grid: Grid,
+    names: Mapping[str, str | None],
+    *,
+    given: Mapping[str, Any],
+    where: Iterable[str],
+) -> str:
+    """A study as canonical JSON; ``names`` are those of its machine, workload, preferred model."""
+    tree: dict[str, Any] = {"model": parts.model.name}
+    tree |= {key: name for key, name in names.items() if name is not None}
+    tree["axes"] = {name: _listed(axis) for name, axis in grid.axes.items()}
+    tree["set"] = {name: parts.labels.get(name, _jsonable(value)) for name, value in given.items()}
+    tree["where"] = list(where)
+    tree["outputs"] = list(grid.outputs)
     return json.dumps(tree)
 
 
@@ -133,15 +136,17 @@ def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
     }
 
 
-def fingerprints(study: Study) -> dict[str, dict[str, str]]:
+def fingerprints(grid: Grid, parts: Parts, said: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """A hash of each equation, value and rule that a study uses, so that a change has a name.
+
+    ``said`` are its :func:`attributes`.
 
     Raises
     ------
     DseError
         A table equation whose text cannot be found, so that a change of it would go unseen.
     """
-    equations, grid, parts = {}, study.grid(), study._parts
+    equations = {}
     for graph in grid.graphs.values():
         for name, definition in graph.definitions.items():
             eq = definition.equation
@@ -156,7 +161,7 @@ def fingerprints(study: Study) -> dict[str, dict[str, str]]:
     values: dict[str, str] = {}
     for given in (parts.values, parts.tables, parts.labels, parts.switches, parts.laws or {}):
         values |= {name: _digest(_plain(value)) for name, value in given.items()}
-    defaults = json.loads(study.attributes()["defaults"])
+    defaults = json.loads(said["defaults"])
     values |= {name: _digest(_plain(value)) for name, value in defaults.items()}
     rules = {condition.text: _digest(condition.text) for condition in grid.conditions}
     return {"equations": equations, "values": values, "rules": rules}

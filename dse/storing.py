@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.growth import grow, refused, widened
-from dse.runner import WAY_OUT, Outcome, attributes_of, belongs, stored_identity
+from dse.identity import WAY_OUT, attributes_of, belongs, stored_identity
+from dse.outcome import Outcome
 from sweeps.store.fill import Filled, Watch, fill, finished
 from sweeps.store.layout import COMPRESSIONS, Layout
 from sweeps.store.medium import medium_of
@@ -24,7 +25,7 @@ from sweeps.stored.written import Written
 from symbolic.errors import DseError, OtherProcessError
 
 if TYPE_CHECKING:
-    from dse.study import Study
+    from dse.study.data import StudyData
     from sweeps.progress import Progress
     from sweeps.store.crew import Crew
     from sweeps.store.medium import Medium
@@ -36,7 +37,7 @@ __all__ = ["run_into"]
 class _Target:
     """What must stand at a place, in the end; ``grows`` where that is another study as yet."""
 
-    study: Study
+    study: StudyData
     layout: Layout
     identity: dict[str, Any]
     grows: bool
@@ -44,7 +45,7 @@ class _Target:
 
 def run_into(
     store: str | Path,
-    study: Study,
+    study: StudyData,
     *,
     listener: Callable[[Progress], None] | None,
     watch: Watch | None,
@@ -54,7 +55,7 @@ def run_into(
     fresh: bool,
     extend: bool,
 ) -> Outcome:
-    """See :func:`dse.runner.run`."""
+    """See :func:`dse.runner.run_study`."""
     medium, names = medium_of(store), study.grid().outputs
 
     def target() -> _Target:
@@ -89,7 +90,7 @@ def run_into(
 
 
 def _target(
-    study: Study, medium: Medium, compression: str | None, *, expand: bool, extend: bool
+    study: StudyData, medium: Medium, compression: str | None, *, expand: bool, extend: bool
 ) -> _Target:
     """What must stand at a place in the end; raises where what is there is in the way."""
     there = medium.exists()

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from sweeps.failing import Failure
 
-__all__ = ["failures_text", "value_text"]
+__all__ = ["failures_text", "value_text", "warn_of"]
 
 _PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
 _SCALED = ("Hz", "s", "J", "W", "B/s")
@@ -46,3 +46,10 @@ def failures_text(failures: Sequence[Failure], most: int = 5) -> list[str]:
     lines = [f"failed: {points:,} points; the same command tries them again"]
     lines += [f"  {failure}" for failure in failures[:most]]
     return lines + ([f"  and {len(failures) - most:,} more"] if len(failures) > most else [])
+
+
+def warn_of(failures: Sequence[Failure]) -> None:
+    """Warn of what could not be computed, where the question was called."""
+    import warnings
+
+    warnings.warn("; ".join(failures_text(failures)), stacklevel=3)

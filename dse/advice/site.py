@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dse.advice.words import Suggestion
 from dse.inputs import read_parts
-from dse.study import Study
+from dse.study.data import StudyData
 from sweeps.build import build_grid
 from sweeps.check import check
 from sweeps.grid import FEASIBLE, Grid, Leaf
@@ -177,7 +177,7 @@ class Site:
 
 
 def open_site(
-    what: str | Model | Study,
+    what: str | Model | StudyData,
     entries: Mapping[str, str | None],
     prefer: str | None,
     point: Mapping[str, Any],
@@ -186,7 +186,7 @@ def open_site(
     wanted: Sequence[str] = ()
     where, folder = wanted, None
     given = dict(point)
-    if isinstance(what, Study):
+    if isinstance(what, StudyData):
         if prefer is not None:
             raise DseError("prefer is part of a study: give it to dse.Study")
         named = {kind: name for kind, name in entries.items() if name is not None}
@@ -259,7 +259,7 @@ def _guide(model: Model, wanted: Sequence[str]) -> Guide:
 
 
 def _of_study(
-    study: Study, point: Mapping[str, Any]
+    study: StudyData, point: Mapping[str, Any]
 ) -> tuple[dict[str, str | None], dict[str, Any]]:
     """A configuration of a study as the entries and values of one point."""
     grid, parts = study.grid(), study._parts

@@ -11,12 +11,13 @@ from typing import Any
 import click
 
 from dse.cli.beside import compiling_beside
-from dse.cli.best import checked, optimum, pareto
+from dse.cli.best import optimum, pareto
 from dse.cli.checking import verify
 from dse.cli.compare import disagreement
 from dse.cli.effects import sensitivity
 from dse.cli.ends import Commands, handed_back, reading
 from dse.cli.figures import plot
+from dse.cli.filed import checked, looked_for, looked_up, watched
 from dse.cli.fits import fit
 from dse.cli.frame import (
     asked,
@@ -130,13 +131,13 @@ def run(
     outputs, are computed alone with --extend.
     """
     from dse.cli.report import run_data, run_text
-    from dse.runner import run as run_study
+    from dse.runner import run_study
 
     read = read_study(study)
     best = checked(read, asked(**options))
     began = time.monotonic()
     with nullcontext() if store is None else compiling_beside(_BEST, _NAMED):
-        with listening(progress, best.looked_for(read) if best is not None else None) as listener:
+        with listening(progress, looked_for(best, read) if best is not None else None) as listener:
             done = run_study(
                 read,
                 store=store,
@@ -147,9 +148,11 @@ def run(
                 compression=compression,
                 client=scheduler,
                 workers=workers,
-                watch=best.watch(read) if best is not None else None,
+                watch=watched(best, read) if best is not None else None,
             )
-        found = handed_back(lambda: best.ask(read, done.values)) if best is not None else None
+        found = (
+            handed_back(lambda: looked_up(best, read, done.values)) if best is not None else None
+        )
     seconds = time.monotonic() - began
     data = run_data(read, done, seconds=seconds, store=store, best=found)
     put(as_json, data, lambda: run_text(data))
@@ -172,7 +175,7 @@ def plan(study: str, expand: bool, no_code: bool, as_json: bool) -> None:
     A study whose model is a Python file (.py) runs that file, as any program. Of a study that is
     not your own ask first with --no-code: where it would run Python, that is told and nothing run.
     """
-    from dse.plan import make_plan
+    from dse.planning import make_plan
 
     if no_code:
         from dse.study_file import code_of
@@ -198,15 +201,15 @@ def export(store: str, out: str, as_json: bool) -> None:
     The ending of the name chooses it. Values, units, flags and attributes are kept.
     """
     from dse.cli.report import size_of
-    from dse.plan import bytes_text
-    from dse.progress import ticking
+    from dse.planning import bytes_text
+    from dse.progress import shown
     from sweeps.export import export as write
     from sweeps.export import open_dataset
 
     with reading():
         ds = open_dataset(store)
     path = Path(out)
-    with ticking(f"writing {path}"):
+    with shown(True, f"writing {path}"):
         write(ds, path)
     size = size_of(path)
     data = {"source": store, "written": path, "bytes": size}

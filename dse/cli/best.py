@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from dse.cli.ends import handed_back
+from dse.cli.filed import checked
 from dse.cli.frame import (
     asked,
     example,
@@ -23,19 +24,7 @@ from dse.cli.frame import (
 from dse.cli.proof import limited, proof_data, proof_text, share
 from dse.signals import left
 
-if TYPE_CHECKING:
-    from dse.best import Best
-    from dse.study import Study
-
-__all__ = ["checked", "optimum", "pareto"]
-
-
-def checked(study: Study, given: Mapping[str, Any]) -> Best | None:
-    """The question of the options, or of the study file, if the study can answer it."""
-    best = question(given, study.best)
-    if best is not None:
-        best.check(study)
-    return best
+__all__ = ["optimum", "pareto"]
 
 
 @click.command(
@@ -78,34 +67,27 @@ def optimum(
     objectives each decides among what is best by those before it; a minus turns one around.
     Measurements are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
     """
-    from dse.api import optimum as best_of
+    import dse
     from dse.cli.text import answer, order_of
-    from dse.progress import ticking
-    from dse.study import Study
 
     read = read_source(source)
     given, given_per = asked(**options), options["per"]
-    best = checked(read, given) if isinstance(read, Study) else question(given, None)
+    best = checked(read, given) if isinstance(read, dse.Study) else question(given, None)
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
     limits: dict[str, Any] = {"method": method, "time_limit": left(time_limit), "gap": gap}
     limits["within"] = within
     limits = {name: value for name, value in limits.items() if value is not None}
-    if limits and not isinstance(read, Study):
+    if limits and not isinstance(read, dse.Study):
         raise click.UsageError(
             "--method, --time-limit, --gap and --within are of a study: name its file"
         )
-    with ticking("searching"):
-        if isinstance(read, Study):
-            asking = {key: getattr(best, key) for key in ("minimize", "maximize", "per", "where")}
-            found = handed_back(lambda: read.optimum(**asking, top=best.top, ties=ties, **limits))
-        else:
-            found = handed_back(lambda: best_of(read, **given, ties=ties))
+    limits |= {"ties": ties, "progress": True}
+    found = handed_back(lambda: dse.optimum(read, **best.as_asked(), **limits))
     told = answer(found, order_of(read))
     data = told.data() | proof_data(found.attrs)
-    note = ""
-    if not isinstance(read, Study) and "model" in read.sizes and "model" not in listed(given_per):
-        note = _OF_MODELS
+    of_models = not isinstance(read, dse.Study) and "model" in read.sizes
+    note = _OF_MODELS if of_models and "model" not in listed(given_per) else ""
     put(as_json, data, lambda: f"{told.question}\n\n{told}{proof_text(found.attrs)}{note}")
 
 
@@ -147,10 +129,8 @@ def pareto(
 
     Of configurations equal in every objective the first in the order of the axes stands for all.
     """
-    from dse.api import pareto as front_of
+    import dse
     from dse.cli.text import answer, order_of
-    from dse.progress import ticking
-    from dse.study import Study
 
     given: dict[str, Any] = {"minimize": listed(minimize), "maximize": listed(maximize)}
     if not any(given.values()):
@@ -159,13 +139,9 @@ def pareto(
     given["where"] = list(where)
     limits = {"method": method, "time_limit": left(time_limit)}
     given |= {name: value for name, value in limits.items() if value is not None}
-    if (method or time_limit is not None) and not isinstance(read, Study):
+    if (method or time_limit is not None) and not isinstance(read, dse.Study):
         raise click.UsageError("--method and --time-limit are of a study: name its file")
-    with ticking("searching"):
-        if isinstance(read, Study):
-            found = handed_back(lambda: read.pareto(**given))
-        else:
-            found = handed_back(lambda: front_of(read, **given))
+    found = handed_back(lambda: dse.pareto(read, **given, progress=True))
     told = answer(found, order_of(read))
     counted = f"{len(told.rows):,} configurations"
     data = told.data() | proof_data(found.attrs)

@@ -51,8 +51,7 @@ def disagreement(
     configuration by one model, over the best, both computed by another. Without an objective the
     one under [best] is asked, or --minimize time.
     """
-    from dse.api import disagreement as compared
-    from dse.progress import ticking
+    from dse.verbs import disagreement as compared
     from sweeps.export import export
 
     ds, filed = read_models(source)
@@ -60,8 +59,7 @@ def disagreement(
     if not {"minimize", "maximize"} & set(given):
         given = {**filed, **given}
     given.pop("top", None)
-    with ticking("comparing"):
-        found = compared(ds, **given)
+    found = compared(ds, **given, progress=True)
     if store is not None:
         export(ds, Path(store))
     data = _data(found) | ({"dataset": store} if store is not None else {})

@@ -59,7 +59,6 @@ def sensitivity(
     by one. Points that break a rule or constraint do not count.
     """
     import dse
-    from dse.progress import ticking
 
     named = listed(output)
     if plot is not None:
@@ -67,8 +66,8 @@ def sensitivity(
         if len(named) != 1:
             raise click.UsageError("--plot draws one output: name it with --output")
     read = read_source(source)
-    with ticking("looking at every point"):
-        found = dse.sensitivity(read, output=named or None, where=list(where), at=pairs(at, "at"))
+    asked: dict[str, Any] = {"where": list(where), "at": pairs(at, "at")}
+    found = dse.sensitivity(read, output=named or None, **asked, progress=True)
     data = _data(found)
     if plot is not None:
         from dse.plots.tornado import draw

@@ -19,7 +19,7 @@ from dse.cli.frame import example, in_json, listed, pairs, picture, put, read_so
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study import Study
+    from dse.faces import Study
 
 __all__ = ["KINDS", "Kind", "plot"]
 
@@ -193,7 +193,7 @@ def _source(
     kind: str, source: str | None, options: Mapping[str, Any], drawn: Mapping[str, Any]
 ) -> Study | xr.Dataset:
     """The study or dataset named, or the study that the options describe."""
-    from dse.study import Study
+    from dse.faces import Study
 
     own = {"model": "--model", "machine": "--machine", "workload": "--workload"}
     own |= {"axis": "--axis", "given": "--set"} | ({} if "where" in drawn else {"where": "--where"})

@@ -16,8 +16,8 @@ from dse.cli.ends import Misused, reading
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.best import Best
-    from dse.study import Study
+    from dse.faces import Study
+    from dse.study.best import Best
     from sweeps.progress import Progress
 
 __all__ = [
@@ -53,7 +53,7 @@ def _someone() -> bool:
 
 def _from_file(path: str) -> Study:
     """The study of a file; a model file that lies elsewhere is run if a person says so."""
-    from dse.study import Study
+    from dse.faces import Study
     from dse.study_file import is_near
 
     folder = Path(path).resolve().parent
@@ -75,7 +75,7 @@ def _from_file(path: str) -> Study:
 
 def read_study(path: str) -> Study:
     """The study of a file."""
-    from dse.study import Study
+    from dse.faces import Study
 
     study = _from_file(path)
     if not isinstance(study, Study):
@@ -89,11 +89,11 @@ def read_study(path: str) -> Study:
 def read_source(path: str) -> Study | xr.Dataset:
     """The study of a file that ends in .toml, else a dataset: stored, measured, or of models."""
     if Path(path).suffix == ".toml":
-        from dse.study import Study
+        from dse.faces import Study
 
         study = _from_file(path)
         return study if isinstance(study, Study) else study.run()
-    from dse.api import open as opened
+    from dse.files import open as opened
 
     with reading():
         return opened(path)
@@ -101,7 +101,7 @@ def read_source(path: str) -> Study | xr.Dataset:
 
 def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     """The dataset of several models, and what its study file asks under [best]."""
-    from dse.study import Study
+    from dse.faces import Study
 
     read = _from_file(path) if Path(path).suffix == ".toml" else read_source(path)
     if isinstance(read, Study):
@@ -241,7 +241,7 @@ def asked(
 
 def question(given: Mapping[str, Any], filed: Mapping[str, Any] | None) -> Best | None:
     """What the options ask; where they name no objective, they refine the study file's question."""
-    from dse.best import read_best
+    from dse.study.best import read_best
 
     if "minimize" in given or "maximize" in given:
         return read_best(given, origin="the question")

@@ -55,18 +55,17 @@ def borders(
     its domain. Enclosures rule out borders between the values that were looked at.
     """
     import dse
-    from dse.progress import ticking
 
     read = read_study(study)
-    with ticking("following every line"):
-        found = dse.borders(
-            read,
-            quantity,
-            along=listed(along) or None,
-            at=pairs(listed(at), "at"),
-            where=list(where),
-            closed_form=closed_form,
-        )
+    found = dse.borders(
+        read,
+        quantity,
+        along=listed(along) or None,
+        at=pairs(listed(at), "at"),
+        where=list(where),
+        closed_form=closed_form,
+        progress=True,
+    )
     data = _borders_data(found)
     put(as_json, data, lambda: _borders_text(data))
 
@@ -168,11 +167,9 @@ def meets(
     its end the answer is exact, whatever the size of the space.
     """
     import dse
-    from dse.progress import ticking
 
     read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=left(time_limit))
-    with ticking("halving boxes"):
-        found = handed_back(lambda: dse.meets(read, list(where), **limits))
+    found = handed_back(lambda: dse.meets(read, list(where), **limits, progress=True))
     data = _meets_data(found, list(read.grid().axes))
     put(as_json, data, lambda: _meets_text(data))
 
@@ -255,20 +252,19 @@ def ranges(
     """
     import dse
     from dse.cli.text import answer, order_of, to_json
-    from dse.progress import ticking
 
     if None not in (minimize, maximize):
         raise click.UsageError("--minimize and --maximize are both given: ask one")
     read = read_study(study)
-    with ticking("enclosing"):
-        found = dse.ranges(
-            read,
-            pairs(within, "within"),
-            outputs=listed(output) or None,
-            minimize=minimize,
-            maximize=maximize,
-            where=list(where),
-        )
+    found = dse.ranges(
+        read,
+        pairs(within, "within"),
+        outputs=listed(output) or None,
+        minimize=minimize,
+        maximize=maximize,
+        where=list(where),
+        progress=True,
+    )
     flat = _flattened(found)
     told = answer(flat, order_of(read))
     data = told.data()

@@ -19,10 +19,10 @@ def models(name: str | None, latex: bool, as_json: bool) -> None:
     NAME is a model, the path of a file (.py), or several joined by +. Of one: its inputs, switches,
     outputs and equations with their sources.
     """
-    from dse.api import model
-    from dse.api import models as known
     from dse.cli.about import model_data, model_text
     from dse.cli.text import table
+    from dse.library import model
+    from dse.library import models as known
 
     if name is None:
         if latex:

@@ -51,8 +51,8 @@ def import_measured(
     with named columns, whose headers may end in a unit, "time [ms]". Failed configurations are
     kept: their numbers are NaN, and a status says why.
     """
-    from dse.api import export
     from dse.cli.report import size_of
+    from dse.files import export
     from dse.measured import open_measured
 
     with reading():
@@ -79,7 +79,7 @@ def _told(ds: xr.Dataset) -> dict[str, Any]:
 
 
 def _text(data: Mapping[str, Any]) -> str:
-    from dse.plan import bytes_text
+    from dse.planning import bytes_text
 
     failed = {name: count for name, count in data["statuses"].items() if name != "correct"}
     why = "; failed: " + ", ".join(f"{count:,} {name}" for name, count in failed.items())

@@ -12,8 +12,8 @@ from dse.wording import failures_text, value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.runner import Outcome
-    from dse.study import Study
+    from dse.outcome import Outcome
+    from dse.study.data import StudyData
     from sweeps.space import Axis
 
 __all__ = ["run_data", "run_text", "size_of"]
@@ -31,7 +31,7 @@ def size_of(place: str | Path) -> int:
 
 
 def run_data(
-    study: Study,
+    study: StudyData,
     done: Outcome,
     *,
     seconds: float,
@@ -68,7 +68,7 @@ def run_data(
     }
 
 
-def _axis_data(axis: Axis, study: Study) -> dict[str, Any]:
+def _axis_data(axis: Axis, study: StudyData) -> dict[str, Any]:
     values = axis.coordinate
     row = study.grid().model.quantities.get(axis.name)
     found: dict[str, Any] = {"size": axis.size}
@@ -88,7 +88,7 @@ def _axis_text(said: dict[str, Any]) -> str:
 
 def run_text(data: dict[str, Any]) -> str:
     """The report of a run for people."""
-    from dse.plan import bytes_text
+    from dse.planning import bytes_text
     from sweeps.failing import Failure
 
     lines = [f"{data['model']}: {data['points']:,} configurations"]

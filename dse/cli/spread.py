@@ -30,15 +30,10 @@ _output = click.option("--output", required=True, metavar="Q", help="Quantity or
 def _asked(source: str, question: str, *given: Any, **options: Any) -> xr.Dataset:
     """The answer of a study or of a dataset."""
     import dse
-    from dse.progress import ticking
-    from dse.study import Study
 
-    read = read_source(source)
-    with ticking("counting"):
-        if isinstance(read, Study):
-            found: xr.Dataset = getattr(read, question)(*given, **options)
-        else:
-            found = getattr(dse, question)(read, *given, **options)
+    found: xr.Dataset = getattr(dse, question)(
+        read_source(source), *given, **options, progress=True
+    )
     return found
 
 

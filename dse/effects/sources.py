@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dse.effects.grids import Values
 from dse.effects.slopes import Slopes, arc, at_point
-from dse.study import Study
+from dse.study.data import StudyData
 from sweeps.answers import Goal
 from sweeps.dataset import axis_coordinates, describe, quantities_of
 from sweeps.grid import FEASIBLE
@@ -74,15 +74,15 @@ class Source:
 
 
 def read_source(
-    source: Any, texts: tuple[str, ...] | None, where: tuple[str, ...], at: Mapping[str, Any]
+    source: StudyData | xr.Dataset,
+    texts: tuple[str, ...] | None,
+    where: tuple[str, ...],
+    at: Mapping[str, Any],
 ) -> Source:
     """Read what is to be analysed; see :func:`dse.sensitivity`."""
-    if isinstance(source, Study):
+    if isinstance(source, StudyData):
         return _of_study(source, texts, where, at)
-    ds = source.run() if hasattr(source, "each") else source
-    if not hasattr(ds, "data_vars"):
-        raise DseError(f"{source!r} has no sensitivity: expected a Study, or the Dataset of one")
-    return _of_dataset(ds, texts, where, at)
+    return _of_dataset(source, texts, where, at)
 
 
 def _known(names: Sequence[str], axes: Sequence[str], what: str) -> None:
@@ -103,7 +103,7 @@ def _no_flag(text: str, flags: Any) -> None:
 
 # --- a study
 def _of_study(
-    study: Study, texts: tuple[str, ...] | None, where: tuple[str, ...], at: Mapping[str, Any]
+    study: StudyData, texts: tuple[str, ...] | None, where: tuple[str, ...], at: Mapping[str, Any]
 ) -> Source:
     from sweeps.check import check
 

@@ -23,7 +23,7 @@ from symbolic.ops import (
 )
 
 if TYPE_CHECKING:
-    from dse.study import Study
+    from dse.study.data import StudyData
     from symbolic.model import Family
 
 __all__ = ["BROKEN", "Case", "read_case"]
@@ -59,7 +59,7 @@ class Case:
         return constant(where(held, node, float(BROKEN)))
 
 
-def read_case(study: Study, text: str | None) -> Case:
+def read_case(study: StudyData, text: str | None) -> Case:
     """Read what borders are asked of; the first case or bound of the study where None."""
     model = study._parts.model
     flags = {eq.name: eq.flags for eq in model.equations if eq.flags}

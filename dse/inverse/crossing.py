@@ -25,7 +25,7 @@ from symbolic.ops import Node, interpret_arrays, references
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study import Study
+    from dse.study.data import StudyData
 
 __all__ = ["Asked", "find", "prepared"]
 
@@ -39,7 +39,7 @@ _TAKEN = ("along", "side", "unit", "border", "beyond", "distance")
 class Asked:
     """A study with what is asked of it: the case, its nodes, the ways, and from where."""
 
-    study: Study
+    study: StudyData
     case: Case
     grid: Grid
     roots: Mapping[tuple[str, ...], Node]
@@ -50,7 +50,7 @@ class Asked:
 
 
 def prepared(
-    study: Study,
+    study: StudyData,
     case: Case,
     along: str | Sequence[str] | Mapping[str, Any] | None,
     at: Mapping[str, Any],

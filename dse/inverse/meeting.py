@@ -17,12 +17,12 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study import Study
+    from dse.study.data import StudyData
 
 __all__ = ["met"]
 
 
-def met(study: Study, targets: tuple[str, ...], most: Any, time_limit: Any) -> xr.Dataset:
+def met(study: StudyData, targets: tuple[str, ...], most: Any, time_limit: Any) -> xr.Dataset:
     """Subdivide the grid; see :func:`dse.meets`."""
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise DseError(f"boxes = {most!r}: expected a whole number of at least 1")
@@ -40,7 +40,7 @@ def met(study: Study, targets: tuple[str, ...], most: Any, time_limit: Any) -> x
     return _labelled(study, grid, targets, found)
 
 
-def _labelled(study: Study, grid: Grid, targets: tuple[str, ...], found: Meeting) -> xr.Dataset:
+def _labelled(study: StudyData, grid: Grid, targets: tuple[str, ...], found: Meeting) -> xr.Dataset:
     idle = math.prod(axis.size for name, axis in grid.axes.items() if name not in found.dims)
     sizes = (found.hi - found.lo + 1).T.tolist()
     counts = [idle * math.prod(row) for row in sizes]

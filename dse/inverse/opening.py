@@ -13,7 +13,7 @@ from symbolic.errors import DseError
 from symbolic.expression import parse_value
 
 if TYPE_CHECKING:
-    from dse.study import Study
+    from dse.study.data import StudyData
     from symbolic.quantities import Quantity
 
 __all__ = ["number", "opened"]
@@ -28,7 +28,11 @@ def number(value: Any, row: Quantity) -> float:
 
 
 def opened(
-    study: Study, grid: Grid, names: Sequence[str], outputs: Sequence[str], where: tuple[str, ...]
+    study: StudyData,
+    grid: Grid,
+    names: Sequence[str],
+    outputs: Sequence[str],
+    where: tuple[str, ...],
 ) -> Grid:
     """The grid with some quantities standing at their values, free of formulas and equations."""
     parts = study._parts

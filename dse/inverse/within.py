@@ -22,7 +22,7 @@ from symbolic.ops import Node, both, constant, references, substitute, where
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study import Study
+    from dse.study.data import StudyData
     from symbolic.quantities import Quantity
 
 __all__ = ["ranged"]
@@ -33,7 +33,7 @@ ENDS = ("lower", "given", "upper")
 
 
 def ranged(
-    study: Study,
+    study: StudyData,
     within: Mapping[str, Any],
     outputs: Sequence[str] | None,
     goal: Goal | None,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.plots.cells import edges_of
-from dse.study import Study
+from dse.study.data import StudyData
 from sweeps.inverse.borders import NONE
 from symbolic.errors import DseError
 
@@ -38,9 +38,9 @@ def contours(
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
-    from dse.inverse import borders
+    from dse.verbs import borders
 
-    if not isinstance(source, Study):
+    if not isinstance(source, StudyData):
         raise DseError("borders are drawn of a study: a Dataset tells its values alone")
     ways = [name for name in (over, by) if source.grid().axes[name].kind == "number"]
     if not ways:
@@ -55,7 +55,7 @@ def contours(
     return Line2D([], [], color="tab:red", lw=1.4, label=f"border of {quantity}")
 
 
-def _moving(study: Study, quantity: str, ways: Sequence[str]) -> list[str]:
+def _moving(study: StudyData, quantity: str, ways: Sequence[str]) -> list[str]:
     """The axes along which there can be a border at all."""
     from dse.inverse.cases import read_case
     from symbolic.ops import references

@@ -13,7 +13,7 @@ from dse.plots.curves import line_looks
 from dse.plots.frame import axes_of, legend, named, side, title
 from dse.plots.looks import LOOKS, PARTS, look_of, variants
 from dse.plots.sources import Source, allowed, axis_of, dataset, finite, lines_of
-from dse.study import Study
+from dse.study.data import StudyData
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def sms(
 
 def _can(source: Any, name: str) -> bool:
     """Whether a Dataset holds a quantity, or a study has all that it needs."""
-    if not isinstance(source, Study):
+    if not isinstance(source, StudyData):
         return name in getattr(source, "data_vars", ())
     try:
         replace(source, outputs=[name], best=None).grid()
@@ -159,7 +159,7 @@ def _part(variable: Any) -> str:
 
 
 def temperature(
-    source: Study,
+    source: StudyData,
     *,
     over: str = "elapsed",
     at: Mapping[str, Any] | None = None,
@@ -179,7 +179,7 @@ def temperature(
     ax : Axes, optional
         Where to draw; a new figure where None.
     """
-    if not isinstance(source, Study):
+    if not isinstance(source, StudyData):
         raise DseError(f"{source!r}: expected a Study, because cooling begins where heating ends")
     ds = dataset(source, ["temperature", "max_temperature", "idle_temperature"], at)
     heading, rising = lines_of(ds, over, "temperature", axis_of(ds, over, "temperature"))
@@ -208,6 +208,6 @@ def temperature(
     return ax
 
 
-def _axes_only(source: Study, reached: xr.DataArray, at: Mapping[str, Any] | None) -> Any:
+def _axes_only(source: StudyData, reached: xr.DataArray, at: Mapping[str, Any] | None) -> Any:
     """Temperatures as a study takes them: a number, or an array over some of its axes."""
     return float(reached) if not reached.dims else reached.drop_vars([*(at or {})], errors="ignore")

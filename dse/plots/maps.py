@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.api import best_config, optimum
 from dse.plots.cells import hatch_cells, mesh, steps
 from dse.plots.contours import contours
 from dse.plots.frame import axes_of, factors_side, legend, named, side, title
 from dse.plots.looks import GREY, LOOKS, UNIFORM, Look, looks_of
 from dse.plots.scales import norm_of
 from dse.plots.sources import Source, dataset, finite, flags_of, needed
+from dse.verbs import best_config, optimum
 from sweeps.answers import texts_of
 from sweeps.dataset import quantities_of
 from sweeps.grid import FEASIBLE

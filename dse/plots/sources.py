@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.comparison import Comparison
 from dse.plots.frame import number_text, unit_of
-from dse.study import Study
+from dse.study.comparison import ComparisonData
+from dse.study.data import StudyData
+from dse.verbs import run
 from sweeps.dataset import quantities_of
 from sweeps.grid import FEASIBLE
 from sweeps.space import parse_axis
@@ -38,7 +39,7 @@ __all__ = [
     "select",
 ]
 
-Source: TypeAlias = "Study | Comparison | xr.Dataset"
+Source: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
 
 #: More lines, or groups of bars, than these are no figure.
 MOST = 16
@@ -63,12 +64,12 @@ def dataset(source: Any, names: Sequence[str], at: Mapping[str, Any] | None = No
         raise DseError(
             f"at = {at!r}: expected axes with one value each, such as {{'core_clock': '1.3 GHz'}}"
         )
-    if isinstance(source, Study):
+    if isinstance(source, StudyData):
         axes = {*source.grid().axes, *(c for a in source.grid().axes.values() for c in a.columns)}
         wanted = [name for name in dict.fromkeys(names) if name not in axes]
-        ds = replace(source, outputs=wanted, best=None).run()
-    elif isinstance(source, Comparison):
-        ds = source.run()
+        ds = run(replace(source, outputs=wanted, best=None))
+    elif isinstance(source, ComparisonData):
+        ds = run(source)
     elif hasattr(source, "data_vars"):
         ds = source
     else:
@@ -210,7 +211,7 @@ def counted(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> str
 
 def needed(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str]:
     """The quantities of a goal and of constraints, so that a study computes them."""
-    if not isinstance(source, Study):
+    if not isinstance(source, StudyData):
         return []
     quantities = source.grid().model.quantities
     nodes = [parse_condition(text, quantities) for text in (*where, *source.where)]

@@ -12,7 +12,7 @@ from dse.plots.curves import draw_lines, line_looks, sparse
 from dse.plots.frame import axes_of, legend, named, side, title
 from dse.plots.looks import LOOKS, MEANS, look_of, variants
 from dse.plots.sources import Source, axis_of, counted, dataset, finite, lines_of
-from dse.study import Study
+from dse.study.data import StudyData
 from sweeps.answers import texts_of
 from symbolic.errors import DseError
 
@@ -178,7 +178,7 @@ def mwp(
 
 def _terms(source: Any) -> list[str]:
     """MWP after the terms of which the model says that it is the smallest."""
-    if isinstance(source, Study):
+    if isinstance(source, StudyData):
         for family in source.grid().model.families:
             if family.of == "mwp":
                 return [*family.terms.values(), "mwp"]

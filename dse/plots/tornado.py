@@ -10,7 +10,7 @@ import numpy as np
 from dse.plots.frame import axes_of, legend, side
 from dse.plots.looks import LOOKS
 from dse.plots.sources import Source, dataset, needed
-from dse.study import Study
+from dse.study.data import StudyData
 from sweeps.answers import texts_of
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ def tornado(
     ax : Axes, optional
         Where to draw; a new figure where None.
     """
-    from dse.effects import sensitivity
+    from dse.verbs import sensitivity
 
     texts = texts_of(where, "where")
-    if at or not isinstance(source, Study):
+    if at or not isinstance(source, StudyData):
         source = dataset(source, needed(source, quantity, texts), at)
     return draw(sensitivity(source, output=quantity, where=texts), quantity, ax)
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.advice import advise
 from dse.evaluation import evaluate
 from dse.plots.frame import axes_of, legend, named, number_text, side, title
 from dse.plots.looks import LOOKS, look_of
+from dse.verbs import advise
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

@@ -42,7 +42,6 @@ LONGER = {
     "symbolic/grammar.py": "one Pratt parser",
     "symbolic/intervals.py": "the primitives over enclosures, side by side",
     "symbolic/closed_form.py": "the primitives in SymPy, side by side, and what reads them",
-    "dse/study.py": "one class: all that a study is asked, each with its parameters",
     "sweeps/certify/machine/enclose.py": "the primitives over boxes, side by side",
     "sweeps/certify/machine/relax.py": "the primitives as planes, side by side",
     "sweeps/stored/kernels.py": "machine code that is kept by its file: what it calls stands in it",

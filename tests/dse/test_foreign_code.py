@@ -19,7 +19,7 @@ import dse
 import symbolic.files
 import symbolic.library
 from dse.cli import main
-from dse.study import Study
+from dse.faces import Study
 from sweeps.store.records import sealed
 from symbolic.errors import DseError
 from symbolic.library import load_model

@@ -97,7 +97,7 @@ def test_where_to_write(store: Path) -> None:
     with pytest.raises(DseError, match="expand = 'x': expected True or False"):
         study.run(expand="x")  # type: ignore[arg-type]
     with pytest.raises(DseError, match="a Study: expected a Dataset"):
-        dse.optimum(study, minimize="bound")  # type: ignore[arg-type]
+        dse.derive(study, "bound")  # type: ignore[arg-type]
 
 
 def test_a_folder_in_place_of_a_file_is_damage(store: Path) -> None:

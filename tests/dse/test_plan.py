@@ -14,7 +14,7 @@ import pytest
 import dse
 import sweeps.run
 from dse import Study
-from dse.plan import bytes_text
+from dse.planning import bytes_text
 from sweeps.compile import compiled
 
 SPEC: dict[str, Any] = {

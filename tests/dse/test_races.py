@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from dse.best import Best
 
 import dse
 import sweeps.run
@@ -24,7 +25,6 @@ import sweeps.store.folder
 import sweeps.store.holders
 import sweeps.whole
 from dse import DseError, Study
-from dse.best import Best
 from dse.cli import main
 from dse.runner import run
 from sweeps.store import swap

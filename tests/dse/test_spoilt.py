@@ -113,9 +113,11 @@ def test_some_spoilt_inputs(tmp_path: Path) -> None:
 
 
 def test_what_is_no_study_is_told_in_a_sentence() -> None:
-    ds = dse.Study(**STUDY).run()
-    with pytest.raises(DseError, match=r"^a Dataset is no study of one model: give the dse\.Study"):
-        dse.meets(ds, "threads > 1")  # type: ignore[arg-type]
+    study = dse.Study(**STUDY)
+    said = r"^a Model is no study of one model: give the dse\.Study"
+    with pytest.raises(DseError, match=said):
+        dse.meets(dse.model("transit"), "threads > 1")  # type: ignore[arg-type]
+    assert dse.meets(study.run(), "threads > 1").identical(study.meets("threads > 1"))
 
 
 def test_an_infinite_objective_is_never_the_best(tmp_path: Path) -> None:

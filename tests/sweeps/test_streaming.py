@@ -558,7 +558,7 @@ def test_tiles_that_no_rule_leaves_anything_of_are_not_computed(
 def test_tiles_of_a_store_are_the_same_whether_computed_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dse.runner import run
+    from dse.runner import run_study
     from sweeps.streaming.enclosures import Barred
 
     axes = {"toy_load": LARGE["axes"]["toy_load"], "toy_unit": {"linspace": [1, 9, 40]}}
@@ -566,12 +566,12 @@ def test_tiles_of_a_store_are_the_same_whether_computed_or_not(
     spec = {**LARGE, "axes": axes, "set": {"toy_kind": "x", "toy_share": 0.5}}
     monkeypatch.setattr(sweeps.run, "SMALL", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", TILE)
-    done = run(Study(**spec), store=tmp_path / "known.zarr")
+    done = run_study(Study(**spec), store=tmp_path / "known.zarr")
     values = 4000 * 2 + 100  # toy_waste and toy_state lie along toy_load alone
     assert 0.3 * values < done.barred <= 0.4 * values
     with monkeypatch.context() as patch:
         patch.setattr(Barred, "over", lambda self, key, low, high: np.zeros(low.shape[1], bool))
-        assert run(Study(**spec), store=tmp_path / "computed.zarr").barred == 0
+        assert run_study(Study(**spec), store=tmp_path / "computed.zarr").barred == 0
     files = {
         name: {
             path.relative_to(tmp_path / name): path.read_bytes()

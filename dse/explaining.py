@@ -10,9 +10,9 @@ from symbolic.errors import UnknownNameError, nearest
 from symbolic.ops import interpret_arrays
 
 if TYPE_CHECKING:
-    from dse.study import Study
+    from dse.study.data import StudyData
 
-__all__ = ["Explanation", "Step", "explain"]
+__all__ = ["Explanation", "Step", "explained"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +60,8 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(study: Study, point: Mapping[str, Any]) -> Explanation:
-    """See :meth:`dse.Study.explain`."""
+def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
+    """See :func:`dse.explain`."""
     grid, parts = study.grid(), study._parts
     quantities = grid.model.quantities
     for name in point:

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.distribution import identifying
+from dse.verbs.of_studies import best_of_study, front_of_study
+from dse.verbs.reading import Table
 from sweeps.answers import OBJECTIVE, Goal
 from sweeps.goals import check_single, in_words
-from symbolic.errors import DamagedError, DseError, UnknownNameError
+from symbolic.errors import DseError, UnknownNameError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study import Study
-    from sweeps.stored.reader import Stored
-    from sweeps.stored.written import Written
+    from dse.study.data import StudyData
 
-__all__ = ["ask_optimum", "ask_pareto", "at_hand", "source_of"]
+__all__ = ["best_of_table", "front_of_table"]
 
 _ROWS = ("configuration",)
 
 
-@identifying
-def ask_optimum(
-    source: xr.Dataset | Written | str | Path,
+def best_of_table(
+    table: Table,
     goals: Sequence[Goal],
     *,
-    where: Sequence[str],
-    per: Sequence[str],
+    where: tuple[str, ...],
+    per: tuple[str, ...],
     top: int,
     ties: bool,
 ) -> xr.Dataset:
@@ -41,7 +38,7 @@ def ask_optimum(
 
     if len(goals) > 1:
         check_single(top=top != 1, per=bool(per))
-    ds, store = source_of(source)
+    ds, store = table.ds, table.store
 
     def ask(where: Sequence[str], goal: Goal, ties: bool) -> xr.Dataset:
         asked: dict[str, Any] = {"where": where, "per": per, "top": top, "ties": ties}
@@ -61,10 +58,7 @@ def ask_optimum(
     except UnknownNameError as error:
         more, study = _missing(ds, goals, where, error)
     if store is not None:
-        sense = _sense(goals[0])
-        texts = [goal.text if goal.sign == goals[0].sign else f"-{goal.text}" for goal in goals]
-        objective: dict[str, Any] = {sense: texts if len(texts) > 1 else texts[0]}
-        return study.optimum(**objective, where=where, per=per, top=top, ties=ties)
+        return best_of_study(study, goals, where=where, per=per, top=top, ties=ties)
     ds = _with(ds, more)
     return _in_order(ask, goals, where, ties)
 
@@ -101,31 +95,12 @@ def _in_order(
     return found.assign_attrs(question=in_words(goals))
 
 
-def at_hand(ds: xr.Dataset | Written, small: bool) -> bool:
-    """Whether a Dataset answers quickly: it lies in a finished store, or in memory and is small."""
-    from sweeps.stored.reader import stored
-    from sweeps.stored.written import origin
-
-    place = origin(ds)
-    if place is None:
-        return small
-    try:
-        return stored(place) is not None
-    except DamagedError:
-        raise
-    except DseError:
-        return False
-
-
-@identifying
-def ask_pareto(
-    source: xr.Dataset | str | Path, goals: Sequence[Goal], *, where: Sequence[str]
-) -> xr.Dataset:
+def front_of_table(table: Table, goals: Sequence[Goal], *, where: tuple[str, ...]) -> xr.Dataset:
     """See :func:`dse.pareto`."""
     from sweeps.questions import dataset_pareto
     from sweeps.stored.asked import stored_pareto
 
-    ds, store = source_of(source)
+    ds, store = table.ds, table.store
     try:
         if store is not None:
             return stored_pareto(store, goals, where=where, outputs=_outputs(ds))
@@ -133,21 +108,13 @@ def ask_pareto(
     except UnknownNameError as error:
         more, study = _missing(ds, goals, where, error)
     if store is not None:
-        by_sense: dict[str, Any] = {
-            sense: [goal.text for goal in goals if _sense(goal) == sense]
-            for sense in ("minimize", "maximize")
-        }
-        return study.pareto(**by_sense, where=where)
+        return front_of_study(study, goals, where=where)
     return dataset_pareto(_with(ds, more), goals, where=where)
-
-
-def _sense(goal: Goal) -> str:
-    return "minimize" if goal.sign > 0 else "maximize"
 
 
 def _missing(
     ds: xr.Dataset, goals: Sequence[Goal], where: Sequence[str], error: UnknownNameError
-) -> tuple[list[str], Study]:
+) -> tuple[list[str], StudyData]:
     """The quantities of a question that a Dataset does not hold and its study has, and the study.
 
     Raises the error that is given where there are none, or no study.
@@ -179,24 +146,6 @@ def _with(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     from dse.derived import derive
 
     return derive(ds, names)
-
-
-def source_of(ds: xr.Dataset | Written | str | Path) -> tuple[Any, Stored | None]:
-    """The Dataset, and the finished store in which it lies, as it was opened.
-
-    A store that nobody has opened comes as :class:`sweeps.stored.written.Written`.
-    """
-    from dse.given import a_dataset
-    from sweeps.stored.reader import stored
-    from sweeps.stored.written import Written, origin
-
-    if isinstance(ds, (str, Path)):
-        from dse.api import open as opened
-
-        store = stored(ds) if str(ds).rstrip("/").endswith(".zarr") else None
-        return (opened(ds), None) if store is None else (Written(ds), store)
-    place = origin(ds if isinstance(ds, Written) else a_dataset(ds))
-    return ds, None if place is None else stored(place)
 
 
 def _outputs(ds: xr.Dataset) -> list[str]:

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from sweeps.answers import Goal, check_top
 from sweeps.goals import check_single, goals_in_order
 from symbolic.errors import DseError, UnknownNameError, nearest
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from dse.study import Study
-    from sweeps.store.fill import Watch
-    from sweeps.stored.written import Written
-
 __all__ = ["Best", "read_best"]
 
-#: Below this many points no loop nest is compiled for the question.
-_LOOKED_UP = 1 << 24
 _KEYS = ("minimize", "maximize", "per", "where", "top")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
-    """What :meth:`dse.Study.optimum` is asked; ``where`` adds to the constraints of the study."""
+    """What :func:`dse.optimum` is asked; ``where`` adds to the constraints of the study."""
 
     minimize: str | tuple[str, ...] | None = None
     maximize: str | tuple[str, ...] | None = None
@@ -39,55 +30,9 @@ class Best:
         """The objectives, the first in priority first."""
         return goals_in_order(self.minimize, self.maximize)
 
-    def check(self, study: Study) -> None:
-        """Raise where the study has no such quantity or axis; nothing is computed."""
-        axes = study.space().axes
-        for name in self.per:
-            if name not in axes:
-                raise UnknownNameError(
-                    f"per names {name!r}, which is no axis of the study{nearest(name, axes)}; "
-                    f"its axes are: {', '.join(axes) or 'none'}"
-                )
-        study.space(study._needed([goal.text for goal in self.goals]), self.where)
-
-    def looked_for(self, study: Study) -> tuple[str, str] | None:
-        """The name and unit of the objective where it is an output, whose best a run can tell."""
-        watch = self.watch(study)
-        if watch is None:
-            return None
-        return watch.output, study.grid().model.quantities[watch.output].unit
-
-    def watch(self, study: Study) -> Watch | None:
-        """What a run watches, where the objective is an output and nothing else constrains it."""
-        from sweeps.store.fill import Watch
-
-        (goal, *later), grid = self.goals, study.grid()
-        if later or self.where or goal.text not in grid.outputs or grid.kind(goal.text) != "float":
-            return None
-        return Watch(output=goal.text, sign=goal.sign)
-
-    def ask(self, study: Study, run: xr.Dataset | Written) -> xr.Dataset:
-        """The winners; looked up in the Dataset or store of a run where that is quicker."""
-        from dse.questions import ask_optimum, at_hand
-
-        if at_hand(run, study.grid().points <= _LOOKED_UP):
-            from symbolic.expression import parse, parse_condition
-            from symbolic.ops import references
-
-            quantities = study.grid().model.quantities
-            nodes = [parse(goal.text, quantities) for goal in self.goals]
-            nodes += [parse_condition(text, quantities) for text in self.where]
-            if all(name in run.variables for name in references(*nodes)):
-                return ask_optimum(
-                    run, self.goals, where=self.where, per=self.per, top=self.top, ties=False
-                )
-        return study.optimum(
-            minimize=self.minimize,
-            maximize=self.maximize,
-            per=self.per,
-            where=self.where,
-            top=self.top,
-        )
+    def as_asked(self) -> dict[str, Any]:
+        """The keywords of :func:`dse.optimum`."""
+        return asdict(self)
 
 
 def read_best(tree: Any, *, origin: str = "best") -> Best:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dse.study import Study
+    from dse.study.data import StudyData
     from sweeps.grid import Grid
 
 __all__ = ["Plan", "PlannedOutput", "bytes_text", "make_plan"]
@@ -113,8 +113,8 @@ def _clock_is_free(grid: Grid) -> Callable[[tuple[str, ...]], bool]:
     return free
 
 
-def make_plan(study: Study, *, expand: bool = False) -> Plan:
-    """See :meth:`dse.Study.plan`."""
+def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
+    """See :func:`dse.plan`."""
     from json import loads
 
     from sweeps.run import SMALL, groups, plan_rows, tiles

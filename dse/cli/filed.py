@@ -1,0 +1,80 @@
+"""The question that a study file asks under ``[best]``, or the options of ``dse run``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dse.cli.frame import question
+from symbolic.errors import DamagedError, DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.faces import Study
+    from dse.study.best import Best
+    from sweeps.store.fill import Watch
+    from sweeps.stored.written import Written
+
+__all__ = ["checked", "looked_for", "looked_up", "watched"]
+
+#: Below this many points no loop nest is compiled for the question.
+_LOOKED_UP = 1 << 24
+
+
+def checked(study: Study, given: Mapping[str, Any]) -> Best | None:
+    """The question of the options, or of the study file, if the study can answer it."""
+    best = question(given, study.best)
+    if best is not None:
+        study.check_best(best)
+    return best
+
+
+def watched(best: Best, study: Study) -> Watch | None:
+    """What a run watches, where the objective is an output and nothing else constrains it."""
+    from sweeps.store.fill import Watch
+
+    (goal, *later), grid = best.goals, study.grid()
+    if later or best.where or goal.text not in grid.outputs or grid.kind(goal.text) != "float":
+        return None
+    return Watch(output=goal.text, sign=goal.sign)
+
+
+def looked_for(best: Best, study: Study) -> tuple[str, str] | None:
+    """The name and unit of the objective where it is an output, whose best a run can tell."""
+    watch = watched(best, study)
+    if watch is None:
+        return None
+    return watch.output, study.grid().model.quantities[watch.output].unit
+
+
+def looked_up(best: Best, study: Study, run: xr.Dataset | Written) -> xr.Dataset:
+    """The winners; looked up in the Dataset or store of a run where that is quicker."""
+    from dse.verbs import optimum
+
+    if _at_hand(run, study.grid().points <= _LOOKED_UP):
+        from symbolic.expression import parse, parse_condition
+        from symbolic.ops import references
+
+        quantities = study.grid().model.quantities
+        nodes = [parse(goal.text, quantities) for goal in best.goals]
+        nodes += [parse_condition(text, quantities) for text in best.where]
+        if all(name in run.variables for name in references(*nodes)):
+            return optimum(run, **best.as_asked())
+    return study.optimum(**best.as_asked())
+
+
+def _at_hand(run: xr.Dataset | Written, small: bool) -> bool:
+    """Whether a Dataset answers quickly: it lies in a finished store, or in memory and is small."""
+    from sweeps.stored.reader import stored
+    from sweeps.stored.written import origin
+
+    place = origin(run)
+    if place is None:
+        return small
+    try:
+        return stored(place) is not None
+    except DamagedError:
+        raise
+    except DseError:
+        return False

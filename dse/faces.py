@@ -1,0 +1,116 @@
+"""A study, and models compared, as users hold them: the data, and each verb as a method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dse import verbs
+from dse.study.comparison import ComparisonData
+from dse.study.data import StudyData
+
+__all__ = ["Comparison", "Study"]
+
+
+class Study(StudyData):
+    """A design space and a question frame over it.
+
+    Parameters
+    ----------
+    model : str
+        A shipped model, several joined by ``+``, or the path of a file of your own (``.py``). A
+        list gives a :class:`dse.faces.Comparison` of several.
+    machine, workload : str, optional
+        A name of :func:`dse.machines` / :func:`dse.workloads`, or the path of a TOML file.
+    axes : mapping
+        What varies, outermost first: quantities (lists, ranges, arrays, numbers with units, the
+        forms of :func:`sweeps.space.parse_axis`), switches, ``machine``, ``workload``, or a zip.
+    set : mapping
+        Values of quantities: numbers, texts with units, formulas, labels of switches, or
+        DataArrays over some of the axes.
+    where : str or list of str
+        Constraints; points that break one are marked in ``feasible``.
+    outputs : list of str, optional
+        The quantities wanted; the model's main outputs where None.
+    prefer : str, optional
+        Of joined models, the one whose equation is used where two define the same quantity.
+    best : mapping, optional
+        The question that ``dse run`` answers besides: ``minimize`` or ``maximize``, ``per``,
+        ``where`` and ``top``, as for :func:`optimum`. It changes nothing in what is computed.
+    folder : Path, optional
+        The folder against which relative paths are read.
+
+    Raises
+    ------
+    DseError
+        Whatever does not fit, naming what was given, what was expected and a way out.
+
+    >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
+    ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+    >>> study.run().cs_throughput.values.round(3).tolist()
+    [4.197, 8.393, 10.0]
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        *,
+        model: str | Sequence[str],
+        machine: str | None = None,
+        workload: str | None = None,
+        axes: Mapping[str, Any] = {},
+        set: Mapping[str, Any] = {},  # noqa: A002
+        where: str | Sequence[str] = (),
+        outputs: Sequence[str] | None = None,
+        prefer: str | None = None,
+        best: Mapping[str, Any] | None = None,
+        folder: Path | None = None,
+    ) -> Any:
+        """A study of one model; of a list of models, their comparison."""
+        if not isinstance(model, (list, tuple)):
+            return object.__new__(cls)
+        given: dict[str, Any] = {"machine": machine, "workload": workload, "axes": axes, "set": set}
+        given |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best}
+        return Comparison.of(cls, model, folder=folder, **given)
+
+    advise = verbs.advise
+    borders = verbs.borders
+    count = verbs.count
+    explain = verbs.explain
+    histogram = verbs.histogram
+    meets = verbs.meets
+    optimum = verbs.optimum
+    pareto = verbs.pareto
+    plan = verbs.plan
+    quantiles = verbs.quantiles
+    ranges = verbs.ranges
+    run = verbs.run
+    sensitivity = verbs.sensitivity
+
+
+class Comparison(ComparisonData):
+    """Studies that differ in their model alone; ``each`` holds them by the model.
+
+    >>> given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
+    >>> both = Study(model=["transit", "transit + transit_warps"], axes={"threads": [64, 2048]},
+    ...              set=given, outputs=["ms_throughput"])
+    >>> both.run().ms_throughput.dims
+    ('model', 'threads')
+    """
+
+    advise = verbs.advise
+    borders = verbs.borders
+    count = verbs.count
+    disagreement = verbs.disagreement
+    explain = verbs.explain
+    histogram = verbs.histogram
+    meets = verbs.meets
+    optimum = verbs.optimum
+    pareto = verbs.pareto
+    plan = verbs.plan
+    quantiles = verbs.quantiles
+    ranges = verbs.ranges
+    run = verbs.run
+    sensitivity = verbs.sensitivity

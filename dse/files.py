@@ -1,0 +1,77 @@
+"""Datasets in files: what this library wrote, and measurements of somebody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["export", "open"]
+
+
+def open(  # noqa: A001
+    path: str | Path,
+    *,
+    axes: str | Sequence[str] | None = None,
+    units: Mapping[str, str] | None = None,
+    shape: str = "auto",
+    add: str | Sequence[str] = (),
+) -> xr.Dataset:
+    """Open a store or file that this library wrote, or measurements of somebody else's.
+
+    Measured are T4 files and caches of Kernel Tuner (``.json``, ``.json.gz``), and CSV or Parquet
+    files with named columns. They become Datasets like those of a run: ``feasible`` marks what was
+    measured, ``status`` says why the rest was not; where a number is missing stands NaN.
+
+    Parameters
+    ----------
+    path : path
+        zarr, netCDF, CSV or Parquet as :func:`export` or a run writes them; or measurements.
+    axes : sequence of str, optional
+        Of a measured table, the columns that make a configuration; tuners' files tell theirs.
+        Without it every column is a variable.
+    units : mapping of str to str, optional
+        Of measured columns, ``{"time": "ms"}``. A header may end in one, ``time [ms]``; a quantity
+        of this library without a unit is in the stored one. Values are stored in SI.
+    shape : {"auto", "grid", "rows"}
+        Of measurements: over their axes, with NaN where a combination was not measured, or row by
+        row along ``configuration``. By itself a grid is made of what fills at least half of one
+        and holds no configuration twice.
+    add : str or list of str
+        Further quantities of the model of a run, computed when they are read; see :func:`derive`.
+
+    Raises
+    ------
+    DseError
+        Nothing is there, or it is not of a kind that can be read; a unit that does not fit.
+    """
+    from sweeps.export import open_dataset
+
+    if isinstance(path, (str, Path)):
+        from dse.measured import is_measured, open_measured
+
+        if Path(path).exists() and is_measured(Path(path)):
+            return open_measured(Path(path), axes=axes, units=units, shape=shape)
+    if axes is not None or units is not None or shape != "auto":
+        raise DseError(
+            f"{str(path)!r} is no file of measurements: axes, units, shape serve only it"
+        )
+    ds = open_dataset(path)
+    if not add:
+        return ds
+    from dse.derived import derive
+
+    return derive(ds, add)
+
+
+def export(ds: xr.Dataset, path: str | Path) -> Path:
+    """Write a Dataset as ``.zarr``, ``.nc``, ``.csv`` or ``.parquet``; see :func:`open`."""
+    from dse.given import a_dataset, a_place
+    from sweeps.export import export as write
+
+    return write(a_dataset(ds), a_place(path, "path"))

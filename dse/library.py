@@ -1,0 +1,50 @@
+"""The models by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from symbolic.errors import UnknownEntryError, nearest
+from symbolic.library import available_models, load_model
+from symbolic.model import Model
+
+__all__ = ["model", "models"]
+
+
+def model(name: str, *, prefer: str | None = None) -> Model:
+    """A model by its name, the path of its file, or several joined by ``+``.
+
+    >>> model("transit").closed_form("ms_transition")
+    mem_latency*ms_peak
+    """
+    return load_model(name, prefer=prefer)
+
+
+class _Models(Mapping[str, Model]):
+    """The models by name, loaded when asked for."""
+
+    def __getitem__(self, name: str) -> Model:
+        if name not in self:
+            known = list(self)
+            raise UnknownEntryError(
+                f"{name!r} is no model{nearest(str(name), known)}; there are: {', '.join(known)}"
+            )
+        return load_model(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(available_models()))
+
+    def __len__(self) -> int:
+        return len(available_models())
+
+    def __contains__(self, name: object) -> bool:
+        return name in available_models()
+
+
+def models() -> Mapping[str, Model]:
+    """Every model by its name: the shipped, and those in the folders of ``DSE_PATH``.
+
+    >>> "mwp_cwp" in models()
+    True
+    """
+    return _Models()

@@ -1,0 +1,77 @@
+"""What a verb is given: a study, models compared, a Dataset, or the path of any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from dse.study.comparison import ComparisonData, joined_answers
+from dse.study.data import StudyData
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeps.stored.written import Written
+
+__all__ = ["Askable", "each_study", "is_study_file", "one_answer", "with_file_read"]
+
+#: What every verb takes.
+Askable: TypeAlias = "StudyData | ComparisonData | xr.Dataset | Written | str | Path"
+
+_T = TypeVar("_T")
+
+
+def is_study_file(given: Any) -> bool:
+    """Whether something is the path of a study file."""
+    return isinstance(given, (str, Path)) and Path(given).suffix == ".toml"
+
+
+def with_file_read(source: Any) -> Any:
+    """The study, or the models compared, of a study file; anything else as it is."""
+    from dse.study_file import read_study_file
+
+    if not is_study_file(source):
+        return source
+    tree, folder = read_study_file(Path(source)), Path(source).resolve().parent
+    models = tree.pop("model")
+    if isinstance(models, list):
+        return ComparisonData.of(StudyData, models, folder=folder, **tree)
+    return StudyData(model=models, folder=folder, **tree)
+
+
+def each_study(source: Askable, ask: Callable[[StudyData], _T]) -> _T | dict[str, _T]:
+    """What is asked of equations: of a study, of that of a Dataset or file, of each model compared.
+
+    Raises
+    ------
+    DseError
+        It is no study and tells of none.
+    """
+    of = with_file_read(source)
+    if isinstance(of, ComparisonData):
+        return {model: ask(study) for model, study in of.each.items()}
+    return ask(of if isinstance(of, StudyData) else _told_by(of))
+
+
+def one_answer(source: Askable, ask: Callable[[StudyData], xr.Dataset]) -> xr.Dataset:
+    """As :func:`each_study`; the Datasets of models compared lie along ``model``."""
+    found = each_study(source, ask)
+    return joined_answers(found) if isinstance(found, dict) else found
+
+
+def _told_by(source: Any) -> StudyData:
+    from dse.derived import study_of
+
+    if isinstance(source, (str, Path)):
+        from dse.files import open as opened
+
+        source = opened(source)
+    if not hasattr(source, "data_vars"):
+        text = repr(source) if isinstance(source, (int, float)) else f"a {type(source).__name__}"
+        raise DseError(
+            f"{text} is no study of one model: give the dse.Study itself, which "
+            "dse.Study.from_toml reads from its file"
+        )
+    return study_of(source)

@@ -1,0 +1,213 @@
+"""How many configurations are feasible, how a quantity spreads over them, and what moves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dse.progress import Shown, shown
+from dse.study.data import StudyData
+from dse.verbs.reading import Table, asked_of, identified
+from dse.verbs.sources import Askable
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeps.streaming.values import Values
+
+__all__ = ["count", "histogram", "quantiles", "sensitivity"]
+
+
+def count(
+    source: Askable, *, where: str | Sequence[str] = (), progress: Shown = False
+) -> xr.Dataset:
+    """How many configurations are feasible, of how many; the grid of a study is not stored.
+
+    Conditions over different axes are counted apart, and multiplied. Of a finished store, given by
+    its path or as it was opened, only that is read of which its summaries do not tell enough.
+
+    Parameters
+    ----------
+    source : Study, Comparison, Dataset or path
+        What is asked.
+    where : str or list of str
+        Constraints besides those of the study or Dataset.
+    progress : bool
+        Tell on standard error, after a second, for how long the count goes on.
+
+    >>> from dse import Study
+    >>> study = Study(model="transit", axes={"threads": range(1, 10**6), "intensity": [1, 2]},
+    ...               set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+    >>> int(study.count(where=["threads <= 1024", "intensity > 1"]).feasible_points)
+    1024
+    """
+    from sweeps.answers import texts_of
+    from sweeps.stored.spread import stored_count
+    from sweeps.streaming.counting import dataset_count, grid_count
+
+    texts = texts_of(where, "where")
+    with shown(progress, "counting"):
+        of = asked_of(source)
+        if isinstance(of, StudyData):
+            found = grid_count(of._question([], texts))
+        elif of.store is not None:
+            found = stored_count(of.store, texts)
+        else:
+            found = dataset_count(of.ds, texts)
+        return identified(found, of)
+
+
+def _values(of: StudyData | Table, quantity: str, where: tuple[str, ...]) -> Values:
+    """A formula over a grid, a finished store with its zones, or a Dataset."""
+    from sweeps.stored.spread import StoredValues
+    from sweeps.streaming.values import GridValues, TableValues
+
+    if isinstance(of, StudyData):
+        return GridValues(of._question([quantity], where), quantity)
+    if of.store is not None:
+        return StoredValues(of.store, quantity, where)
+    return TableValues(of.ds, quantity, where)
+
+
+def histogram(
+    source: Askable,
+    quantity: str,
+    *,
+    bins: int | Sequence[float | str] = 10,
+    where: str | Sequence[str] = (),
+    progress: Shown = False,
+) -> xr.Dataset:
+    """How many feasible configurations have a quantity or formula in each of some bins.
+
+    Parameters
+    ----------
+    source : Study, Comparison, Dataset or path
+        What is asked.
+    quantity : str
+        A quantity or formula.
+    bins : int or sequence
+        A number of equal bins from the least to the largest finite value, or their edges, numbers
+        or texts with units. A bin holds its low edge, the last one both.
+    where : str or list of str
+        Constraints besides those of the study or Dataset.
+    progress : bool
+        Tell on standard error, after a second, for how long the count goes on.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``configurations`` along ``bin``, with the edges ``low`` and ``high``; its attributes say
+        how many lie ``below`` and ``above``, and how many are no number (``undefined``).
+    """
+    from sweeps.answers import texts_of
+    from sweeps.streaming.spread import histogram as histogram_of
+
+    with shown(progress, "counting"):
+        of = asked_of(source)
+        return identified(histogram_of(_values(of, quantity, texts_of(where, "where")), bins), of)
+
+
+def quantiles(
+    source: Askable,
+    quantity: str,
+    q: float | Sequence[float],
+    *,
+    where: str | Sequence[str] = (),
+    progress: Shown = False,
+) -> xr.Dataset:
+    """The least values that given shares of the feasible configurations do not exceed; exact.
+
+    Of N values the quantile q is the least that at least q N of them do not exceed (the inverse of
+    the distribution function), so that it is the value of some configuration; q = 0 is the least
+    of all. The result has the dimension ``quantile``.
+
+    Parameters
+    ----------
+    source : Study, Comparison, Dataset or path
+        What is asked.
+    quantity : str
+        A quantity or formula.
+    q : float or sequence of float
+        Shares, from 0 to 1.
+    where : str or list of str
+        Constraints besides those of the study or Dataset.
+    progress : bool
+        Tell on standard error, after a second, for how long the count goes on.
+    """
+    from sweeps.answers import texts_of
+    from sweeps.streaming.spread import quantiles as quantiles_of
+
+    with shown(progress, "counting"):
+        of = asked_of(source)
+        return identified(quantiles_of(_values(of, quantity, texts_of(where, "where")), q), of)
+
+
+def sensitivity(
+    source: Askable,
+    *,
+    output: str | Sequence[str] | None = None,
+    where: str | Sequence[str] = (),
+    at: Mapping[str, Any] | None = None,
+    progress: Shown = False,
+) -> xr.Dataset:
+    """How much of an output's variance each axis explains, curves of its mean, and elasticities.
+
+    The indices of Sobol are exact for the grid: every point that counts weighs the same, and the
+    whole grid is looked at, in blocks, so that it need not fit into memory. Points that break a
+    rule or constraint or have no number do not count.
+
+    Parameters
+    ----------
+    source : Study, Comparison, Dataset or path
+        What was or is to be computed, or measurements over a grid.
+    output : str or list of str, optional
+        Quantities or formulas; every output that is a number and varies where None.
+    where : str or list of str
+        Constraints besides those of the study or Dataset.
+    at : mapping, optional
+        The configuration of the elasticities, a value for each axis; axes left out stand at the
+        middle one of their values, or at the nearest configuration that counts.
+    progress : bool
+        Tell on standard error, after a second, for how long the work goes on.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over ``output`` and ``axis``: ``first``, the share of the variance that an axis explains
+        alone; ``total``, the share left where all other axes are known, interactions included;
+        ``low`` and ``high``, the least and the largest mean along the axis. ``over_<axis>``: that
+        mean at each value. Over ``output``: ``mean``, ``std``, ``counted`` of ``points``, and
+        ``value`` at the configuration. Over ``output`` and ``input``: ``elasticity``,
+        d log(output) / d log(input), by steps on the graph for each number that the model uses, or
+        between the neighbours on each axis for a Dataset; ``elasticity_down`` and
+        ``elasticity_up`` to either side: at the border of a regime they differ, and there is no
+        ``elasticity``.
+
+    Raises
+    ------
+    DseError
+        An unknown output, one that is no number, one that is the same at all points, no point that
+        counts.
+
+    >>> from dse import Study
+    >>> study = Study(model="transit", axes={"threads": [256, 512, 1024], "intensity": [10, 20]},
+    ...               set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+    >>> found = study.sensitivity(output="cs_throughput")
+    >>> found.total.sel(output="cs_throughput").values.round(3).tolist()
+    [0.525, 0.528]
+    """
+    from dse.effects.answer import analysed
+    from dse.effects.sources import read_source
+    from sweeps.answers import texts_of
+
+    if at is not None and not isinstance(at, Mapping):
+        raise DseError(f"at = {at!r}: expected a mapping from axes to values")
+    texts = None if output is None else texts_of(output, "output")
+    if texts == ():
+        raise DseError("output is empty: name a quantity, or leave it out for all outputs")
+    conditions = texts_of(where, "where")
+    with shown(progress, "looking at every point"):
+        of = asked_of(source, zones=False)
+        of_what = of if isinstance(of, StudyData) else of.ds
+        return analysed(read_source(of_what, texts, conditions, at or {}))
