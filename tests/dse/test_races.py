@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from dse.best import Best
 
 import dse
 import sweeps.run
@@ -26,7 +25,9 @@ import sweeps.store.holders
 import sweeps.whole
 from dse import DseError, Study
 from dse.cli import main
-from dse.runner import run
+from dse.cli.filed import looked_up
+from dse.runner import run_study
+from dse.study.best import Best
 from sweeps.store import swap
 from sweeps.store.folder import Folder
 from sweeps.store.objects import Objects
@@ -186,7 +187,7 @@ def test_fresh_beside_a_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_an_opened_store_stays_the_one_it_was(path: Path) -> None:
     opened, again = dse.open(path), dse.open(path)
-    loaded, written = dse.open(path).load(), run(SMALL, store=path)
+    loaded, written = dse.open(path).load(), run_study(SMALL, store=path)
     best = dse.optimum(opened, maximize="ms_throughput")
     dse.add(path, "cs_throughput")  # it still holds all that was there
     assert written.dataset.load().equals(loaded)
@@ -200,7 +201,7 @@ def test_an_opened_store_stays_the_one_it_was(path: Path) -> None:
         lambda: dse.derive(again, "ms_transition"),
         lambda: dse.export(again, path.with_name("a.nc")),
         lambda: written.dataset,
-        lambda: Best(maximize="ms_throughput").ask(SMALL, written.values),
+        lambda: looked_up(Best(maximize="ms_throughput"), SMALL, written.values),
     ):
         with pytest.raises(OtherProcessError, match="since it was opened: open it again"):
             ask()

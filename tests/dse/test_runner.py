@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dse import Study
-from dse.progress import Lines, Meter, ticking
+from dse.progress import Lines, Meter, shown
 from sweeps.progress import Progress
 
 
@@ -125,10 +125,10 @@ def test_what_was_interrupted_tells_no_more(monkeypatch: pytest.MonkeyPatch, clo
 
 def test_work_that_does_not_tell_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Stream(terminal=False))
-    with ticking("searching"):
+    with shown(True, "searching"):
         time.sleep(1.3)
     assert sys.stderr.getvalue() == "searching: 1 s so far\n"  # type: ignore[attr-defined]
-    with ticking("searching"):
+    with shown(True, "searching"):
         pass
     assert sys.stderr.getvalue().count("\n") == 1  # type: ignore[attr-defined]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import pickle
 from dataclasses import fields
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 import xarray as xr
 
 import dse
+import dse.progress
 from dse.faces import Comparison, Study
 from dse.study.data import StudyData
 
@@ -239,19 +239,23 @@ def test_what_cannot_be_run_or_asked_is_told(tmp_path: Path) -> None:
 
 
 # --- progress
-def test_a_question_tells_that_it_goes_on(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", [*OF_VALUES, *OF_EQUATIONS, "disagreement"])
+def test_a_question_shows_that_it_goes_on_where_asked(
+    name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import dse.progress
+    given, options = (OF_VALUES | OF_EQUATIONS).get(name, ((), {"maximize": "cs_throughput"}))
+    shown: list[str] = []
 
-    ONE.count(progress=True)
-    assert capsys.readouterr().err == ""  # nothing within a second
-    now = iter(range(0, 10**6, 2))
-    monkeypatch.setattr(dse.progress.time, "monotonic", lambda: float(next(now)))
-    with dse.progress.shown(True, "counting"):
-        while not (told := capsys.readouterr().err):
-            os.sched_yield()
-    assert told.startswith("counting: ")
+    class Shown(dse.progress.Meter):
+        def close(self) -> None:
+            shown.append(name)
+            super().close()
+
+    monkeypatch.setattr("dse.progress.Meter", Shown)
+    quiet = getattr(BOTH, name)(*given, **options)
+    assert shown == []
+    assert same(getattr(BOTH, name)(*given, **options, progress=True), quiet)
+    assert shown == [name]
 
 
 def test_only_a_run_tells_how_far_it_is() -> None:
