@@ -72,8 +72,8 @@ def _followed(found: Any, asked: dict[str, Any], truth: Truth) -> None:
             border, beyond = spread(told.border), spread(told.beyond)
             what = f"along {along}, {side}"
             same(np.isnan(border), beyond == -2, f"{what}: no border, nothing beyond")
-            _beyond(way, sign, border, beyond, what)
-            if not found.attrs["undecided"]:
+            if not found.attrs["undecided"]:  # as where rounding alone decides
+                _beyond(way, sign, border, beyond, what)
                 _same_until(way, sign, here, border, what)
 
 
