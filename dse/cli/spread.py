@@ -27,16 +27,6 @@ _where = click.option(
 _output = click.option("--output", required=True, metavar="Q", help="Quantity or formula.")
 
 
-def _asked(source: str, question: str, *given: Any, **options: Any) -> xr.Dataset:
-    """The answer of a study or of a dataset."""
-    import dse
-
-    found: xr.Dataset = getattr(dse, question)(
-        read_source(source), *given, **options, progress=True
-    )
-    return found
-
-
 def _data(found: xr.Dataset) -> dict[str, Any]:
     """What the attributes of an answer tell, for JSON."""
     attributes = dict(found.attrs)
@@ -75,7 +65,9 @@ def count(source: str, where: Sequence[str], as_json: bool) -> None:
     Of a study nothing is stored. Conditions over different axes are counted apart and multiplied,
     so that large spaces take no longer than small ones where all conditions are of that kind.
     """
-    found = _asked(source, "count", where=list(where))
+    import dse
+
+    found = dse.count(read_source(source), where=list(where), progress=True)
     counts = {name: int(found[name]) for name in ("feasible_points", "points")}
     data = {**_data(found), **counts}
     put(as_json, data, lambda: _feasible(data))
@@ -99,9 +91,12 @@ def histogram(source: str, output: str, bins: str, where: Sequence[str], as_json
 
     Of a study nothing is stored. A bin holds its low edge, the last one both of its edges.
     """
+    import dse
+
     edges = listed([bins])
     asked = int(bins) if bins.strip().isdecimal() else [_number(edge) for edge in edges]
-    found = _asked(source, "histogram", output, bins=asked, where=list(where))
+    options: dict[str, Any] = {"bins": asked, "where": list(where), "progress": True}
+    found = dse.histogram(read_source(source), output, **options)
     unit = str(found["low"].attrs.get("units", ""))
     names = ("low", "high", "configurations")
     columns = [found[name].values.tolist() for name in names]
@@ -145,10 +140,11 @@ def quantiles(source: str, output: str, q: str, where: Sequence[str], as_json: b
 
     Exact, and of some configuration: never a mean of two neighbours. Of a study nothing is stored.
     """
+    import dse
     from dse.wording import value_text
 
     shares = [_number(share) for share in listed([q])]
-    found = _asked(source, "quantiles", output, shares, where=list(where))
+    found = dse.quantiles(read_source(source), output, shares, where=list(where), progress=True)
     (name,) = found.data_vars
     unit = str(found[name].attrs.get("units", ""))
     pairs = zip(found["quantile"].values.tolist(), found[name].values.tolist(), strict=True)

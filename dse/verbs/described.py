@@ -21,15 +21,7 @@ __all__ = ["advise", "explain", "plan"]
 
 
 @overload
-def advise(
-    source: ComparisonData,
-    /,
-    *,
-    machine: str | None = None,
-    workload: str | None = None,
-    prefer: str | None = None,
-    **point: Any,
-) -> dict[str, Advice]: ...
+def advise(source: ComparisonData, /, **point: Any) -> dict[str, Advice]: ...
 @overload
 def advise(
     source: StudyData | xr.Dataset | str | Path | Model,
