@@ -157,6 +157,9 @@ KINDS: tuple[Callable[[random.Random, Path], None], ...] = (
 )
 
 
+_ALARMS = (signal.SIGALRM, signal.SIGPROF)
+
+
 def _late(*_: object) -> None:
     raise TimeoutError(f"not done within {SECONDS} s")
 
@@ -165,8 +168,10 @@ def fault(seed: int, folder: Path, seconds: float = SECONDS) -> str:
     """What is wrong with how one input is answered; empty where nothing is."""
     rng = random.Random(seed)
     kind = rng.choice(KINDS)
+    before = [signal.signal(number, _late) for number in _ALARMS]
     try:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_PROF, seconds)  # of a processor, however busy it is
+        signal.setitimer(signal.ITIMER_REAL, 30 * seconds)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             kind(rng, folder)
@@ -178,13 +183,15 @@ def fault(seed: int, folder: Path, seconds: float = SECONDS) -> str:
         where = f"{Path(ours.filename).name}, line {ours.lineno}"
         return f"seed {seed}, {kind.__name__}: {type(error).__name__}: {str(error)[:150]} ({where})"
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+            signal.setitimer(timer, 0)
+        for number, handler in zip(_ALARMS, before, strict=True):
+            signal.signal(number, handler)
     return ""
 
 
 def _some(seeds: range) -> list[str]:
     """The faults of some inputs, in a process whose memory is limited."""
-    signal.signal(signal.SIGALRM, _late)
     with tempfile.TemporaryDirectory() as scratch:
         for seed in range(-40, 0):  # what each library takes, and what is compiled or loaded once
             fault(seed, Path(scratch), 60.0)
