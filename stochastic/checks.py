@@ -11,13 +11,10 @@ from stochastic.errors import LawError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from stochastic.work.pmf import Pmf
-
 __all__ = [
     "ZERO_WORK",
     "choice",
     "fraction",
-    "law_of_work",
     "losses",
     "plain",
     "probability",
@@ -88,15 +85,3 @@ def probability(name: str, value: Any) -> None:
 def plain(value: Any) -> bool:
     """Whether NumPy may read it as it is: no fractions in it."""
     return isinstance(value, (int, float, np.ndarray, np.generic))
-
-
-def law_of_work(pmf: Any) -> Pmf:
-    """A law of the work of one item, or an error that says how one is made."""
-    from stochastic.work.pmf import Pmf
-
-    if not isinstance(pmf, Pmf):
-        raise LawError(
-            f"{pmf!r} is no law of work: expected a Pmf, such as Pmf.geometric(0.05) or "
-            "Pmf.from_samples(lengths)"
-        )
-    return pmf

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-    from stochastic.loss.law import Law
-
 __all__ = ["Parts", "joint_array", "labelled", "named", "pmf_array"]
 
 #: Variables, coordinates and attributes of a Dataset: what :func:`labelled` takes.
@@ -38,31 +36,20 @@ def named(dims: Any, values: Any, long_name: str, units: str = "1") -> tuple[Any
     return dims, values, {"long_name": long_name, "units": units}
 
 
-def _told(law: Law) -> dict[str, Any]:
-    error = law.error
-    return {
-        "work": repr(law.source),
-        "lanes": law.lanes,
-        "zero_work": law.zero_work,
-        "method": law.method["atoms"],
-        "cut": error.cut,
-        "missing": error.missing,
-        "source": _SOURCE,
-    }
-
-
-def joint_array(law: Law, maxima: Any, sums: Any, chances: Any) -> xr.DataArray:
+def joint_array(told: Mapping[str, Any], maxima: Any, sums: Any, chances: Any) -> xr.DataArray:
     """The joint law of the longest item and the sum of a group, labelled ``max`` and ``sum``."""
     coords = {
         "max": ("max", maxima, {"long_name": "longest item of the group", "units": "1"}),
         "sum": ("sum", sums, {"long_name": "work of the group", "units": "1"}),
     }
-    attrs = {"long_name": "probability", "units": "1", **_told(law)}
+    attrs = {"long_name": "probability", "units": "1", **told, "source": _SOURCE}
     variables = {"probability": (("max", "sum"), chances, attrs)}
     return labelled(variables, coords, {})["probability"]
 
 
-def pmf_array(law: Law, numerator: Any, denominator: Any, chances: Any) -> xr.DataArray:
+def pmf_array(
+    told: Mapping[str, Any], numerator: Any, denominator: Any, chances: Any
+) -> xr.DataArray:
     """The law of the loss along ``loss``, with its fractions in lowest terms."""
     loss = np.asarray(numerator) / np.asarray(denominator)
     coords = {
@@ -70,5 +57,5 @@ def pmf_array(law: Law, numerator: Any, denominator: Any, chances: Any) -> xr.Da
         "numerator": ("loss", numerator, {"long_name": "numerator of the loss"}),
         "denominator": ("loss", denominator, {"long_name": "denominator of the loss"}),
     }
-    attrs = {"long_name": "probability", "units": "1", **_told(law)}
+    attrs = {"long_name": "probability", "units": "1", **told, "source": _SOURCE}
     return labelled({"probability": ("loss", chances, attrs)}, coords, {})["probability"]

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
-from symbolic.closed_form import SYMPY, inline, piecewise, symbol, to_sympy, under
+from symbolic.closed_form import inline, symbol, to_sympy, under
+from symbolic.equation_set import Family
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.graph import Graph
 from symbolic.ops import Node, references, walk
+from symbolic.quantities import Quantity
 from symbolic.regimes import families_of, inlined, plain_terms
-
-if TYPE_CHECKING:
-    from symbolic.model import Family, Model
+from symbolic.sympy_primitives import SYMPY, piecewise
 
 __all__ = ["border"]
 
@@ -28,11 +28,10 @@ MOST_BRANCHES = 12
 INFINITE = (sympy.oo, sympy.nan, sympy.zoo)
 
 
-def border(model: Model, a: str, b: str, solve_for: str, switches: Mapping[str, Any]) -> Any:
+def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
     """Where two regimes meet; see :meth:`symbolic.model.Model.border`."""
-    row = model.quantity(solve_for)
-    graph = model.graph(**switches)
-    family = _family_of(model, graph, a, b)
+    row = graph.model.quantity(solve_for)
+    family = _family_of(graph, a, b)
     below = inlined(graph, solve_for, False, plain_terms(graph, family)) - {solve_for}
     trees = inline(graph, below)
     left, right = trees[family.terms[a]], trees[family.terms[b]]
@@ -50,7 +49,7 @@ def border(model: Model, a: str, b: str, solve_for: str, switches: Mapping[str, 
         )
     unknown = sympy.Dummy(solve_for, **_sign(symbol(row)))
     found: dict[Any, Any] = {}
-    sides = [_branches(model, node, solve_for, unknown) for node in (left, right)]
+    sides = [_branches(graph.model.quantities, node, solve_for, unknown) for node in (left, right)]
     if len(sides[0]) * len(sides[1]) > MOST_BRANCHES:
         raise _too_many(solve_for)
     for (first, when_first), (second, when_second) in product(*sides):
@@ -70,8 +69,8 @@ def border(model: Model, a: str, b: str, solve_for: str, switches: Mapping[str, 
     return answers[0] if len(answers) == 1 else answers
 
 
-def _family_of(model: Model, graph: Graph, a: str, b: str) -> Family:
-    families = families_of(model, graph).values()
+def _family_of(graph: Graph, a: str, b: str) -> Family:
+    model, families = graph.model, families_of(graph).values()
     labels = [label for entry in families for label in entry.terms]
     for label in (a, b):
         for entry in model.families:
@@ -104,14 +103,16 @@ def _sign(expression: Any) -> dict[str, bool]:
     return {"nonnegative": True} if expression.is_extended_nonnegative else {"real": True}
 
 
-def _branches(model: Model, root: Node, name: str, unknown: Any) -> list[tuple[Any, Any]]:
+def _branches(
+    quantities: Mapping[str, Quantity], root: Node, name: str, unknown: Any
+) -> list[tuple[Any, Any]]:
     """The tree as expressions free of decisions on the unknown, each with its condition."""
     done: dict[int, list[tuple[Any, Any]]] = {}
     for node in walk((root,)):
         if node.op == "reference" and node.args[0] == name:
             done[id(node)] = [(unknown, sympy.true)]
         elif name not in references(node):
-            done[id(node)] = [(to_sympy(node, model.quantities), sympy.true)]
+            done[id(node)] = [(to_sympy(node, quantities), sympy.true)]
         else:
             found: dict[Any, Any] = {}
             for parts in product(*(done[id(arg)] for arg in node.args)):

@@ -1,6 +1,6 @@
 """Formulas as people write them: ``"power <= 150 W"``, ``"2 * time"``, ``"141.7 GB/s"``.
 
-A Pratt parser of our own reads them into :class:`symbolic.ops.Node`; nothing is ever evaluated as
+A Pratt parser of our own reads them into :class:`symbolic.node.Node`; nothing is ever evaluated as
 Python. A number may be followed by a unit, a name is a quantity, operators and functions are those
 of :mod:`symbolic.ops`. Units are checked as far as they can be inferred: a bare number fits
 anything, and counts are plain numbers.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from symbolic.equation import Equation
-from symbolic.model import Model
+from symbolic.equation_set import EquationSet
 from symbolic.ops import Node, reference, references, substitute
 
 __all__ = ["Condition", "Definition", "Graph"]
@@ -46,7 +46,7 @@ class Condition:
 class Graph:
     """The definitions needed for some outputs, each after those it needs."""
 
-    model: Model
+    model: EquationSet
     definitions: Mapping[str, Definition]
     outputs: tuple[str, ...]
     conditions: tuple[Condition, ...]

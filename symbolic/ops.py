@@ -76,7 +76,7 @@ def _primitive(
             return Node(op, tuple(map(constant, args)))
         if world == "array":
             return array(*args)
-        from symbolic.closed_form import SYMPY
+        from symbolic.sympy_primitives import SYMPY
 
         return SYMPY[op](*args)
 

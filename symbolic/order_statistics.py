@@ -13,9 +13,10 @@ from typing import Any
 import sympy
 from sympy import Sum, Symbol, binomial
 
-from symbolic.closed_form import exact, symbol
+from symbolic.closed_form import symbol
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.quantities import TABLE
+from symbolic.sympy_primitives import exact
 
 __all__ = [
     "conditional_jensen",

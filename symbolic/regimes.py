@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
-from symbolic.closed_form import exact, inline, to_sympy
+from symbolic.closed_form import inline, to_sympy
+from symbolic.equation import Equation
+from symbolic.equation_set import Family
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.graph import Graph
 from symbolic.ops import Node, constant, walk
-
-if TYPE_CHECKING:
-    from symbolic.equation import Equation
-    from symbolic.model import Family, Model
+from symbolic.quantities import Quantity
+from symbolic.sympy_primitives import exact
 
 __all__ = ["Regime", "families_of", "inlined", "plain_terms", "regimes"]
 
@@ -51,11 +51,11 @@ def _tells_apart(family: Family, eq: Equation) -> bool:
     return set(family.terms) <= set(eq.flags.values())
 
 
-def families_of(model: Model, graph: Graph) -> dict[str, Family]:
+def families_of(graph: Graph) -> dict[str, Family]:
     """The families that hold under the switches: ``of`` is the extreme of just those terms."""
     return {
         family.of: family
-        for family in model.families
+        for family in graph.model.families
         if family.of in graph.definitions
         and _extreme_of(graph, family.of, family) == set(family.terms.values())
     }
@@ -78,12 +78,9 @@ def _extreme_of(graph: Graph, name: str, family: Family) -> set[str]:
     return found or {name}
 
 
-def regimes(
-    model: Model, family: str | None, expand: bool, switches: Mapping[str, Any]
-) -> tuple[Regime, ...]:
+def regimes(graph: Graph, family: str | None, expand: bool) -> tuple[Regime, ...]:
     """The regimes of a model; see :meth:`symbolic.model.Model.regimes`."""
-    graph = model.graph(**switches)
-    families = families_of(model, graph)
+    families = families_of(graph)
     flagged = _flagged(graph)
     known = [*families]
     known += [
@@ -93,24 +90,24 @@ def regimes(
     ]
     if family is not None and family not in known and family not in flagged:
         raise UnknownNameError(
-            f"{family!r} has no regimes in the model {model.name}{nearest(family, known)}; "
+            f"{family!r} has no regimes in the model {graph.model.name}{nearest(family, known)}; "
             f"there are regimes of: {', '.join(known) or 'nothing'}"
         )
     found: list[Regime] = []
     for of in known if family is None else (family,):
         if of in families:
-            found += _of_family(model, graph, families[of], expand)
+            found += _of_family(graph, families[of], expand)
         else:
-            found += _of_flags(model, graph, flagged[of], expand)
+            found += _of_flags(graph, flagged[of], expand)
     return tuple(found)
 
 
 def _outputs(
-    model: Model, graph: Graph, of: str, instead: Mapping[str, str | Node], names: set[str]
+    graph: Graph, of: str, instead: Mapping[str, str | Node], names: set[str]
 ) -> dict[str, Any]:
     return {
-        name: to_sympy(inline(graph, {*names, name}, instead)[name], model.quantities)
-        for name in model.outputs
+        name: to_sympy(inline(graph, {*names, name}, instead)[name], graph.model.quantities)
+        for name in graph.model.outputs
         if name in graph.definitions and of in graph.ancestors((name,))
     }
 
@@ -135,8 +132,8 @@ def inlined(
     return below.difference(keep).union(terms)
 
 
-def _of_family(model: Model, graph: Graph, family: Family, expand: bool) -> Iterator[Regime]:
-    flagged = _flagged(graph)
+def _of_family(graph: Graph, family: Family, expand: bool) -> Iterator[Regime]:
+    model, flagged = graph.model, _flagged(graph)
     names = inlined(graph, family.of, expand, plain_terms(graph, family), flagged)
     trees = inline(graph, names)
     terms = {label: to_sympy(trees[term], model.quantities) for label, term in family.terms.items()}
@@ -147,27 +144,27 @@ def _of_family(model: Model, graph: Graph, family: Family, expand: bool) -> Iter
         instead: dict[str, str | Node] = {family.of: term}
         for name, eq in decided.items():
             instead[name] = constant(next(k for k, text in eq.flags.items() if text == label))
-        outputs = _outputs(model, graph, family.of, instead, names)
+        outputs = _outputs(graph, family.of, instead, names)
         outputs |= {name: label for name in decided if name in model.outputs}
         yield Regime(of=family.of, label=label, condition=sympy.And(*others), outputs=outputs)
 
 
-def _of_flags(model: Model, graph: Graph, eq: Equation, expand: bool) -> Iterator[Regime]:
+def _of_flags(graph: Graph, eq: Equation, expand: bool) -> Iterator[Regime]:
     names = inlined(graph, eq.name, expand)
     node = inline(graph, names if expand else {eq.name})[eq.name]
     for value, label in eq.flags.items():
-        condition = _equals(model, node, value)
+        condition = _equals(graph.model.quantities, node, value)
         if condition != sympy.false:
-            outputs = _outputs(model, graph, eq.name, {eq.name: constant(value)}, names)
+            outputs = _outputs(graph, eq.name, {eq.name: constant(value)}, names)
             if eq.name in outputs:
                 outputs[eq.name] = label
             yield Regime(of=eq.name, label=label, condition=condition, outputs=outputs)
 
 
-def _equals(model: Model, node: Node, value: int) -> Any:
+def _equals(quantities: Mapping[str, Quantity], node: Node, value: int) -> Any:
     """The condition on which a case has the given value."""
     if node.op == "where":
-        condition = to_sympy(node.args[0], model.quantities)
-        first, second = (_equals(model, arm, value) for arm in node.args[1:])
+        condition = to_sympy(node.args[0], quantities)
+        first, second = (_equals(quantities, arm, value) for arm in node.args[1:])
         return sympy.Or(sympy.And(condition, first), sympy.And(sympy.Not(condition), second))
-    return sympy.Eq(to_sympy(node, model.quantities), exact(value))
+    return sympy.Eq(to_sympy(node, quantities), exact(value))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from symbolic.equation import Equation
+from symbolic.equation_set import EquationSet
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
 from symbolic.expression import parse_condition
 from symbolic.graph import Condition, Definition, Graph
-from symbolic.model import Model
 from symbolic.node import Node
 from symbolic.ops import both, constant, reference, references, substitute, where
 
@@ -21,7 +21,7 @@ _SHOWN = 4
 class _Resolver:
     def __init__(
         self,
-        model: Model,
+        model: EquationSet,
         given: Mapping[str, Node | None],
         switches: Mapping[str, str],
         varying: Mapping[str, Node],
@@ -182,7 +182,7 @@ class _Resolver:
         )
 
 
-def _settled(model: Model, given: Mapping[str, Node | None], switch: str) -> bool | Node:
+def _settled(model: EquationSet, given: Mapping[str, Node | None], switch: str) -> bool | Node:
     """Whether the quantities that settle a switch are given; along an axis, for which labels."""
 
     def supplied(node: Node, name: str) -> Node:
@@ -202,7 +202,7 @@ def _settled(model: Model, given: Mapping[str, Node | None], switch: str) -> boo
 
 
 def resolve(
-    model: Model,
+    model: EquationSet,
     *,
     given: Mapping[str, Node | None],
     switches: Mapping[str, str] | None = None,

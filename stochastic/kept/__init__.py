@@ -6,7 +6,8 @@ looked for in :mod:`stochastic.kept.folder`, compiled by Numba where it is not t
 without Numba, which takes longer to import than most runs take.
 """
 
-from stochastic.kept.body import Body, Later, compiled, telling
+from stochastic.kept.body import Body, compiled, telling
 from stochastic.kept.folder import place
+from stochastic.kept.identity import Later
 
 __all__ = ["Body", "Later", "compiled", "place", "telling"]

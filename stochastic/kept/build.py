@@ -24,7 +24,7 @@ from numba.core.registry import cpu_target
 from numba.core.typed_passes import IRLegalization, NopythonRewrites, PreLowerStripPhis
 from numba.core.untyped_passes import DeadBranchPrune, InlineClosureLikes, ReconstructSSA
 
-from stochastic.kept.body import Body, Later, names
+from stochastic.kept.identity import Later, Marked, names
 from stochastic.kept.native import UnfitError, packed
 
 __all__ = ["built", "dispatcher"]
@@ -62,11 +62,11 @@ define void @NRT_MemInfo_call_dtor(ptr %memory) {
 }
 """
 _KINDS = {types.float64: "f", types.int64: "i", types.boolean: "b"}
-_dispatchers: weakref.WeakKeyDictionary[Body, dict[bool, Any]] = weakref.WeakKeyDictionary()
+_dispatchers: weakref.WeakKeyDictionary[Marked, dict[bool, Any]] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 
 
-def dispatcher(body: Body, *, wrapped: bool) -> Any:
+def dispatcher(body: Marked, *, wrapped: bool) -> Any:
     """A body as Numba knows it, with all it calls; ``wrapped`` to be called from Python."""
     with _lock:
         made = _dispatchers.setdefault(body, {})
@@ -91,7 +91,7 @@ def dispatcher(body: Body, *, wrapped: bool) -> Any:
 def _resolved(value: Any) -> Any:
     if isinstance(value, Later):
         return value.found()
-    return dispatcher(value, wrapped=False) if isinstance(value, Body) else value
+    return dispatcher(value, wrapped=False) if isinstance(value, Marked) else value
 
 
 def _cell(cell: Any) -> Any:
@@ -99,7 +99,7 @@ def _cell(cell: Any) -> Any:
     return (lambda: resolved).__closure__[0]  # type: ignore[index]
 
 
-def built(body: Body, args: tuple[Any, ...]) -> bytes:
+def built(body: Marked, args: tuple[Any, ...]) -> bytes:
     """The machine code of a body for such arguments, with what is needed to call it.
 
     Raises

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stochastic.checks import fraction, law_of_work, whole
+from stochastic.checks import fraction, whole
 from stochastic.loss.longest import WIDE, OrderStatistics, given_maximum, order_statistics
+from stochastic.work.pmf import Pmf, law_of_work
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from stochastic.work.pmf import Pmf
 
     Floats = npt.NDArray[np.float64]
 

@@ -11,22 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.checks import (
-    ZERO_WORK,
-    choice,
-    fraction,
-    law_of_work,
-    losses,
-    plain,
-    probability,
-    whole,
-)
+from stochastic.checks import ZERO_WORK, choice, fraction, losses, plain, probability, whole
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import joint_array, pmf_array
 from stochastic.loss.answers import ErrorBound, Slowdown, moved_by, tail_for
 from stochastic.loss.numeric import NumericLaw
 from stochastic.loss.rational import RationalLaw, in_integers
-from stochastic.work.pmf import Pmf
+from stochastic.work.pmf import Pmf, law_of_work
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -188,14 +179,14 @@ class Law:
         LawError
             Where the atoms would not fit; moments, CDF and quantiles need none.
         """
-        return joint_array(self, *self._engine.joint())
+        return joint_array(self._told(), *self._engine.joint())
 
     def pmf(self) -> xr.DataArray:
         """P(X = x) with equal fractions merged exactly, ascending (Swatman 2022, Eq. 11).
 
         Along ``loss``; its coordinates ``numerator`` and ``denominator`` are in lowest terms.
         """
-        return pmf_array(self, *self._engine.atoms())
+        return pmf_array(self._told(), *self._engine.atoms())
 
     def sample(self, size: int, seed: int = 0) -> npt.NDArray[np.float64]:
         """Losses of ``size`` independent groups, drawn from the law of the work."""
@@ -204,6 +195,12 @@ class Law:
         return drawn(self.source, self.lanes, size, seed=seed, zero_work=self.zero_work)
 
     # --- what is told
+    def _told(self) -> dict[str, Any]:
+        """What the atoms are of."""
+        told = {"work": repr(self.source), "lanes": self.lanes, "zero_work": self.zero_work}
+        error = self.error
+        return {**told, "method": self.method["atoms"], "cut": error.cut, "missing": error.missing}
+
     @property
     def _moved(self) -> float:
         """Most by which the cut moves a probability."""

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.checks import fraction, law_of_work
+from stochastic.checks import fraction
 from stochastic.loss.longest import order_statistics
 from stochastic.loss.numeric import NumericLaw
+from stochastic.work.pmf import Pmf, law_of_work
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from stochastic.work.pmf import Pmf
 
 __all__ = ["REACH", "STEP", "finite", "log_nodes", "mean_loss", "slowdown"]
 

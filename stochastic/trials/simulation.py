@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.checks import ZERO_WORK, choice, law_of_work, whole
+from stochastic.checks import ZERO_WORK, choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
 from stochastic.trials.estimates import CONFIDENCE, histogram, moments, order_statistics, ratio
-from stochastic.work.pmf import Pmf
+from stochastic.work.pmf import Pmf, law_of_work
 
 if TYPE_CHECKING:
     import numpy.typing as npt

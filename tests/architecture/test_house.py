@@ -41,12 +41,10 @@ LONGER = {
     "symbolic/units.py": "the table of units and its two readers",
     "symbolic/grammar.py": "one Pratt parser",
     "symbolic/intervals.py": "the primitives over enclosures, side by side",
-    "symbolic/closed_form.py": "the primitives in SymPy, side by side, and what reads them",
     "sweeps/certify/machine/enclose.py": "the primitives over boxes, side by side",
     "sweeps/certify/machine/relax.py": "the primitives as planes, side by side",
     "sweeps/stored/kernels.py": "machine code that is kept by its file: what it calls stands in it",
     "sweeps/emit.py": "one emitter: where each step of a nest stands",
-    "stochastic/work/pmf.py": "one class: how a law is built, what it tells, what becomes of it",
 }
 
 PAPERS = {

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symbolic.closed_form import SYMPY, exact, symbol, to_sympy
+from symbolic.closed_form import symbol, to_sympy
 from symbolic.equation import Equation
 from symbolic.library import iterate_models
 from symbolic.ops import NUMERIC, Node, interpret, walk
 from symbolic.quantities import Quantity
+from symbolic.sympy_primitives import SYMPY, exact
 from tests.one_source.points import point
 
 DRAWS = 300

@@ -12,7 +12,7 @@ import sympy
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from symbolic.closed_form import SYMPY, exact, symbol, to_sympy
+from symbolic.closed_form import symbol, to_sympy
 from symbolic.errors import DseError, UnknownNameError
 from symbolic.library import iterate_models, load_model
 from symbolic.ops import (
@@ -30,6 +30,7 @@ from symbolic.ops import (
     where,
 )
 from symbolic.quantities import TABLE, quantity
+from symbolic.sympy_primitives import SYMPY, exact
 from tests.one_source.points import point
 
 TRANSCENDENTAL = {"exp", "log", "log2", "log10", "sqrt", "pow"}

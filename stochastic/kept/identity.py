@@ -1,0 +1,128 @@
+"""What a body is known by: all that its machine code depends on."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from stochastic.kept.native import UnfitError
+
+__all__ = ["Later", "Marked", "machine", "names"]
+
+
+class Later:
+    """What bodies use and only Numba knows, an intrinsic say: imported when one is compiled."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def found(self) -> Any:
+        """The thing itself."""
+        return getattr(importlib.import_module(self.module), self.name)
+
+    def identity(self) -> str:
+        """What it is known by: its name, and the text of its module."""
+        return f"{self.module}.{self.name} {_text(self.module)}"
+
+
+class Marked:
+    """A function marked to be compiled, with the options of ``numba.njit``."""
+
+    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
+        self.function, self.options = function, options
+        self._identity: str | None = None
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self.__module__, self.__wrapped__ = function.__module__, function
+
+    def identity(self) -> str:
+        """What its machine code depends on: its text, that of all it calls, and its options."""
+        if self._identity is None:
+            digest = hashlib.sha256(repr(sorted(self.options.items())).encode())
+            for part in _parts(self.function):
+                digest.update(part.encode() + b"\0")
+            self._identity = digest.hexdigest()
+        return self._identity
+
+
+@cache
+def machine() -> str:
+    """The processor, the compilers, and what changes what they make."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features().flatten()
+    given = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
+    versions = [importlib.metadata.version("numba"), llvmlite.__version__, np.__version__]
+    own = [_text(f"stochastic.kept.{name}") for name in ("build", "native")]
+    processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), features]
+    return "\0".join(map(str, [*processor, *versions, sys.version, *own, *given]))
+
+
+@cache
+def _text(module: str) -> str:
+    """A digest of the text of a module, which is not run."""
+    found = importlib.util.find_spec(module)
+    if found is None or found.origin is None:
+        raise UnfitError(f"no text of {module}")
+    return hashlib.sha256(Path(found.origin).read_bytes()).hexdigest()
+
+
+def _parts(function: FunctionType) -> Iterator[str]:
+    """All that a function says, and what the names in it stand for."""
+    yield repr(function.__defaults__)
+    for code in _codes(function.__code__):
+        yield from (code.co_name, code.co_code.hex(), str(code.co_flags))
+        yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount))
+        yield from (_told(value) for value in code.co_consts if not isinstance(value, CodeType))
+    yield from (f"{name}={_told(value)}" for name, value in names(function))
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        yield f"{name}={_told(cell.cell_contents)}"
+
+
+def names(function: FunctionType) -> list[tuple[str, Any]]:
+    """The names of its module that a function uses, and what they stand for."""
+    used = {name for code in _codes(function.__code__) for name in code.co_names}
+    known = function.__globals__
+    return [(name, known[name]) for name in sorted(used & known.keys())]
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            yield from _codes(value)
+
+
+def _told(value: Any) -> str:
+    """What a body is compiled with, as text."""
+    if isinstance(value, Marked | Later):
+        return value.identity()
+    if isinstance(value, ModuleType):
+        return value.__name__
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_told, value))})"
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(map(_told, value)))}}}"
+    if isinstance(value, np.generic | np.dtype):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, type | BuiltinFunctionType | np.ufunc):
+        return f"{getattr(value, '__module__', '')}.{value.__name__}"
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        return f"{type(value).__name__} {value!r}"
+    if value is ... or value is builtins:
+        return repr(value)
+    raise TypeError(f"a body cannot use {value!r}: name it as Later(module, name)")

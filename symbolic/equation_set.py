@@ -1,0 +1,125 @@
+"""A named set of equations, with the quantities it adds, its main outputs and regimes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from symbolic.equation import Equation
+from symbolic.errors import UnknownNameError, nearest
+from symbolic.quantities import RULES, Quantity
+
+__all__ = ["EquationSet", "Family", "Guide"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Regimes that exclude one another, told apart by which of several terms is the extreme one.
+
+    ``terms`` maps the regime's name to the quantity whose value decides; ``of`` is the quantity
+    that equals the smallest term, or the largest where ``largest`` says so (throughputs are the
+    smallest of several, times the largest). A *border* between two regimes is where their terms
+    are equal.
+    """
+
+    of: str
+    terms: Mapping[str, str]
+    largest: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guide:
+    """What helps in each bound or case of a model; a model file declares it as ``ADVICE``.
+
+    Parameters
+    ----------
+    state : str
+        The quantity with flags that names the bound or case.
+    goal : str
+        What should improve; ``maximize`` says whether it should rise.
+    limits : str
+        The quantity that equals the smallest of several terms; a border is where another term
+        becomes the smallest.
+    helps : str or mapping of str to str
+        The moves, for all states or by the label of each, with commas between: quantities moved
+        one at a time, or several joined by ``+`` that move together by one factor.
+    tied : mapping of str to tuple of str
+        The terms, by their labels in the model's families, that bind in a state; the one of the
+        state's own label where it is not named.
+    follow : bool
+        Whether moves that reach a border are told even where they do not help.
+    show : tuple of str
+        Quantities told with the state.
+    fixed : frozenset of str
+        Quantities never advised, though a quantity that helps may depend on them.
+    notes : mapping of str to str
+        What to say under a switch, by ``"name=label"``.
+    suggests : mapping of str to str
+        Quantities that say in closed form what an input should be, and that input; those that the
+        model, or a model it is joined with, yields are told.
+    """
+
+    state: str
+    goal: str
+    limits: str
+    helps: str | Mapping[str, str]
+    maximize: bool = False
+    tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    follow: bool = False
+    show: tuple[str, ...] = ()
+    fixed: frozenset[str] = frozenset()
+    notes: Mapping[str, str] = field(default_factory=dict)
+    suggests: Mapping[str, str] = field(default_factory=dict)
+
+    def moves(self, label: str) -> tuple[tuple[str, ...], ...]:
+        """The moves of a state, each as the quantities that move together.
+
+        >>> guide = Guide(state="b", goal="t", limits="r", helps={"memory": "z, m + r"})
+        >>> guide.moves("memory")
+        (('z',), ('m', 'r'))
+        """
+        text = self.helps if isinstance(self.helps, str) else self.helps.get(label, "")
+        moves = (tuple(name.strip() for name in move.split("+")) for move in text.split(","))
+        return tuple(move for move in moves if move != ("",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EquationSet:
+    """What a model is made of: graphs are joined of it, and :class:`symbolic.model.Model` asks.
+
+    ``files`` are those of the user of which it is made, each with its name and the SHA-256 of its
+    bytes.
+    """
+
+    name: str
+    equations: tuple[Equation, ...]
+    quantities: Mapping[str, Quantity]
+    rules: tuple[str, ...] = RULES
+    outputs: tuple[str, ...] = ()
+    families: tuple[Family, ...] = ()
+    guides: tuple[Guide, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
+    summary: str = ""
+
+    def quantity(self, name: str) -> Quantity:
+        """The row of a quantity, or an error that names the nearest."""
+        found = self.quantities.get(name)
+        if found is None:
+            raise UnknownNameError(
+                f"{name!r} is no quantity of the model {self.name}{nearest(name, self.quantities)}"
+            )
+        return found
+
+    def variants(self, name: str) -> tuple[Equation, ...]:
+        """The equations that can yield a quantity, whatever the switches."""
+        return tuple(eq for eq in self.equations if eq.name == name)
+
+    @property
+    def yields(self) -> tuple[str, ...]:
+        """The quantities it has an equation for, in the order of the paper."""
+        return tuple(dict.fromkeys(eq.name for eq in self.equations))
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        """The distinct sources of its equations, in the order of the paper."""
+        return tuple(dict.fromkeys(eq.source for eq in self.equations if eq.source))

@@ -1,0 +1,63 @@
+"""Equations as LaTeX, with the symbols of their papers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+
+from symbolic.closed_form import require_equation, to_sympy
+from symbolic.equation import Equation
+from symbolic.equation_set import EquationSet
+from symbolic.graph import Graph
+from symbolic.sympy_primitives import exact
+
+__all__ = ["latex"]
+
+
+def _escape(text: str) -> str:
+    return "".join(f"\\{char}" if char in "_#%&$" else char for char in text)
+
+
+def _names(model: EquationSet) -> dict[str, str]:
+    names = {name: f"\\mathrm{{{_escape(name)}}}" for name in model.quantities}
+    for eq in reversed(model.equations):
+        if eq.symbol:
+            names[eq.name] = eq.symbol
+    return names
+
+
+def _decimal(value: Any) -> Any:
+    """A literal as it is read: 0.1365, not 273/2000."""
+    finite = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
+    return sympy.Float(repr(value)) if finite else exact(value)
+
+
+def _line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -> str:
+    if eq.table:
+        right = f"\\mathrm{{table}}\\left({', '.join(names[need] for need in eq.inputs)}\\right)"
+    else:
+        expression = to_sympy(eq.node, model.quantities, _decimal)
+        symbols = {part: names[part.name] for part in expression.free_symbols}
+        right = sympy.latex(expression, symbol_names=symbols, mul_symbol="dot")
+    note = "; ".join(_escape(part) for part in (eq.source, eq.switches) if part)
+    return f"{names[eq.name]} = {right}" + (f" \\quad \\text{{({note})}}" if note else "")
+
+
+def latex(model: EquationSet, graph: Graph | None, name: str | None) -> str:
+    """Equations as LaTeX, one a line; see :meth:`symbolic.model.Model.latex`.
+
+    Those of the graph, where there is one.
+    """
+    names = _names(model)
+    if graph is None or name is None:
+        held = model.equations if graph is None else graph.equations
+        return "\n".join(_line(model, eq, names) for eq in model.equations if eq in held)
+    model.quantity(name)
+    definition = graph.definitions.get(name)
+    if definition is None or definition.equation is None:
+        require_equation(graph, name)
+        raise AssertionError(name)
+    return _line(model, definition.equation, names)
