@@ -17,7 +17,7 @@ import json
 from pathlib import Path
 
 from stochastic import Pmf
-from stochastic.trials.validation import compare, describe
+from stochastic.validation import compare, describe
 
 LAWS = {
     "B(40, 0.5)": Pmf.binomial(40, 0.5),

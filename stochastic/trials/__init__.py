@@ -1,3 +1,3 @@
-"""The laws put to the test: by simulation, and on a GPU."""
+"""Losses of groups drawn from a law, and what they tell of it."""
 
 __all__: list[str] = []

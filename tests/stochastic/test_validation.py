@@ -21,9 +21,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stochastic import validation
 from stochastic.errors import LawError
-from stochastic.trials import validation
-from stochastic.trials.validation import Comparison, drawn_loss, time_powers, timed_loss
+from stochastic.validation import Comparison, drawn_loss, time_powers, timed_loss
 
 ROOT = Path(__file__).parents[2]
 
@@ -157,9 +157,7 @@ def test_without_a_gpu_the_simulator_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_numba_is_loaded_when_a_kernel_is_asked_for() -> None:
-    script = (
-        "import sys, json, stochastic.trials.validation; print(json.dumps('numba' in sys.modules))"
-    )
+    script = "import sys, json, stochastic.validation; print(json.dumps('numba' in sys.modules))"
     assert told(script) is False
 
 
@@ -170,7 +168,7 @@ import threading
 
 import numpy as np
 
-from stochastic.trials import validation
+from stochastic import validation
 from stochastic.kernels import device
 
 exponents = np.random.default_rng(1).integers(0, 6, (5, 4)).astype(np.int32)
@@ -256,7 +254,7 @@ def test_the_record_names_what_ran(simulated: dict[str, Any]) -> None:
 def test_work_that_was_not_done_is_found() -> None:
     script = """
 import numpy as np
-from stochastic.trials import validation
+from stochastic import validation
 from stochastic.kernels import device
 
 launches = device.launches
