@@ -23,23 +23,11 @@ if TYPE_CHECKING:
     from dse.fitting import fit
     from dse.growth import add
     from dse.library import model, models
-    from dse.verbs import (
-        advise,
-        best_config,
-        borders,
-        count,
-        disagreement,
-        explain,
-        histogram,
-        meets,
-        optimum,
-        pareto,
-        plan,
-        quantiles,
-        ranges,
-        run,
-        sensitivity,
-    )
+    from dse.verbs.backwards import borders, meets, ranges
+    from dse.verbs.chosen import best_config, disagreement, optimum, pareto
+    from dse.verbs.described import advise, explain, plan
+    from dse.verbs.running import run
+    from dse.verbs.statistics import count, histogram, quantiles, sensitivity
     from symbolic.equation import equation
     from symbolic.errors import DseError
     from symbolic.quantities import quantity
@@ -84,33 +72,33 @@ _HOMES = {
     "DseError": "symbolic.errors",
     "Study": "dse.faces",
     "add": "dse.growth",
-    "advise": "dse.verbs",
-    "best_config": "dse.verbs",
-    "borders": "dse.verbs",
+    "advise": "dse.verbs.described",
+    "best_config": "dse.verbs.chosen",
+    "borders": "dse.verbs.backwards",
     "calibrate": "dse.calibration",
-    "count": "dse.verbs",
+    "count": "dse.verbs.statistics",
     "derive": "dse.derived",
-    "disagreement": "dse.verbs",
+    "disagreement": "dse.verbs.chosen",
     "equation": "symbolic.equation",
     "evaluate": "dse.evaluation",
-    "explain": "dse.verbs",
+    "explain": "dse.verbs.described",
     "export": "dse.files",
     "fit": "dse.fitting",
-    "histogram": "dse.verbs",
+    "histogram": "dse.verbs.statistics",
     "machine": "dse.catalog",
     "machines": "dse.catalog",
-    "meets": "dse.verbs",
+    "meets": "dse.verbs.backwards",
     "model": "dse.library",
     "models": "dse.library",
     "open": "dse.files",
-    "optimum": "dse.verbs",
-    "pareto": "dse.verbs",
-    "plan": "dse.verbs",
-    "quantiles": "dse.verbs",
+    "optimum": "dse.verbs.chosen",
+    "pareto": "dse.verbs.chosen",
+    "plan": "dse.verbs.described",
+    "quantiles": "dse.verbs.statistics",
     "quantity": "symbolic.quantities",
-    "ranges": "dse.verbs",
-    "run": "dse.verbs",
-    "sensitivity": "dse.verbs",
+    "ranges": "dse.verbs.backwards",
+    "run": "dse.verbs.running",
+    "sensitivity": "dse.verbs.statistics",
     "verify": "dse.checking",
     "workload": "dse.catalog",
     "workloads": "dse.catalog",

@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dse import verbs
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
+from dse.verbs.backwards import borders, meets, ranges
+from dse.verbs.chosen import disagreement, optimum, pareto
+from dse.verbs.described import advise, explain, plan
+from dse.verbs.running import run
+from dse.verbs.statistics import count, histogram, quantiles, sensitivity
 
 __all__ = ["Comparison", "Study"]
 
@@ -75,19 +79,19 @@ class Study(StudyData):
         given |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best}
         return Comparison.of(cls, model, folder=folder, **given)
 
-    advise = verbs.advise
-    borders = verbs.borders
-    count = verbs.count
-    explain = verbs.explain
-    histogram = verbs.histogram
-    meets = verbs.meets
-    optimum = verbs.optimum
-    pareto = verbs.pareto
-    plan = verbs.plan
-    quantiles = verbs.quantiles
-    ranges = verbs.ranges
-    run = verbs.run
-    sensitivity = verbs.sensitivity
+    advise = advise
+    borders = borders
+    count = count
+    explain = explain
+    histogram = histogram
+    meets = meets
+    optimum = optimum
+    pareto = pareto
+    plan = plan
+    quantiles = quantiles
+    ranges = ranges
+    run = run
+    sensitivity = sensitivity
 
 
 class Comparison(ComparisonData):
@@ -100,17 +104,17 @@ class Comparison(ComparisonData):
     ('model', 'threads')
     """
 
-    advise = verbs.advise
-    borders = verbs.borders
-    count = verbs.count
-    disagreement = verbs.disagreement
-    explain = verbs.explain
-    histogram = verbs.histogram
-    meets = verbs.meets
-    optimum = verbs.optimum
-    pareto = verbs.pareto
-    plan = verbs.plan
-    quantiles = verbs.quantiles
-    ranges = verbs.ranges
-    run = verbs.run
-    sensitivity = verbs.sensitivity
+    advise = advise
+    borders = borders
+    count = count
+    disagreement = disagreement
+    explain = explain
+    histogram = histogram
+    meets = meets
+    optimum = optimum
+    pareto = pareto
+    plan = plan
+    quantiles = quantiles
+    ranges = ranges
+    run = run
+    sensitivity = sensitivity

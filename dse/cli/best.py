@@ -67,26 +67,27 @@ def optimum(
     objectives each decides among what is best by those before it; a minus turns one around.
     Measurements are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
     """
-    import dse
     from dse.cli.text import answer, order_of
+    from dse.study.data import StudyData
+    from dse.verbs import chosen
 
     read = read_source(source)
     given, given_per = asked(**options), options["per"]
-    best = checked(read, given) if isinstance(read, dse.Study) else question(given, None)
+    best = checked(read, given) if isinstance(read, StudyData) else question(given, None)
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
     limits: dict[str, Any] = {"method": method, "time_limit": left(time_limit), "gap": gap}
     limits["within"] = within
     limits = {name: value for name, value in limits.items() if value is not None}
-    if limits and not isinstance(read, dse.Study):
+    if limits and not isinstance(read, StudyData):
         raise click.UsageError(
             "--method, --time-limit, --gap and --within are of a study: name its file"
         )
     limits |= {"ties": ties, "progress": True}
-    found = handed_back(lambda: dse.optimum(read, **best.as_asked(), **limits))
+    found = handed_back(lambda: chosen.optimum(read, **best.as_asked(), **limits))
     told = answer(found, order_of(read))
     data = told.data() | proof_data(found.attrs)
-    of_models = not isinstance(read, dse.Study) and "model" in read.sizes
+    of_models = not isinstance(read, StudyData) and "model" in read.sizes
     note = _OF_MODELS if of_models and "model" not in listed(given_per) else ""
     put(as_json, data, lambda: f"{told.question}\n\n{told}{proof_text(found.attrs)}{note}")
 
@@ -129,8 +130,9 @@ def pareto(
 
     Of configurations equal in every objective the first in the order of the axes stands for all.
     """
-    import dse
     from dse.cli.text import answer, order_of
+    from dse.study.data import StudyData
+    from dse.verbs import chosen
 
     given: dict[str, Any] = {"minimize": listed(minimize), "maximize": listed(maximize)}
     if not any(given.values()):
@@ -139,9 +141,9 @@ def pareto(
     given["where"] = list(where)
     limits = {"method": method, "time_limit": left(time_limit)}
     given |= {name: value for name, value in limits.items() if value is not None}
-    if (method or time_limit is not None) and not isinstance(read, dse.Study):
+    if (method or time_limit is not None) and not isinstance(read, StudyData):
         raise click.UsageError("--method and --time-limit are of a study: name its file")
-    found = handed_back(lambda: dse.pareto(read, **given, progress=True))
+    found = handed_back(lambda: chosen.pareto(read, **given, progress=True))
     told = answer(found, order_of(read))
     counted = f"{len(told.rows):,} configurations"
     data = told.data() | proof_data(found.attrs)

@@ -51,7 +51,7 @@ def disagreement(
     configuration by one model, over the best, both computed by another. Without an objective the
     one under [best] is asked, or --minimize time.
     """
-    from dse.verbs import disagreement as compared
+    from dse.verbs.chosen import disagreement as compared
     from sweeps.export import export
 
     ds, filed = read_models(source)

@@ -19,7 +19,7 @@ from dse.cli.frame import example, in_json, listed, pairs, picture, put, read_so
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.faces import Study
+    from dse.study.data import StudyData
 
 __all__ = ["KINDS", "Kind", "plot"]
 
@@ -191,9 +191,9 @@ def _arguments(
 
 def _source(
     kind: str, source: str | None, options: Mapping[str, Any], drawn: Mapping[str, Any]
-) -> Study | xr.Dataset:
+) -> StudyData | xr.Dataset:
     """The study or dataset named, or the study that the options describe."""
-    from dse.faces import Study
+    from dse.study.data import StudyData
 
     own = {"model": "--model", "machine": "--machine", "workload": "--workload"}
     own |= {"axis": "--axis", "given": "--set"} | ({} if "where" in drawn else {"where": "--where"})
@@ -206,7 +206,7 @@ def _source(
     if not model:
         raise click.UsageError(f"{kind} draws a study: name its file, a store, or a --model")
     wanted = _names(drawn) or KINDS[kind].outputs
-    study: Study = Study(
+    return StudyData(
         model=model,
         machine=options["machine"],
         workload=options["workload"],
@@ -215,7 +215,6 @@ def _source(
         where=() if "where" in drawn else list(options["where"]),
         outputs=list(dict.fromkeys(wanted)),
     )
-    return study
 
 
 def _names(drawn: Mapping[str, Any]) -> Sequence[str]:

@@ -11,8 +11,8 @@ from symbolic.errors import DamagedError, DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.faces import Study
     from dse.study.best import Best
+    from dse.study.data import StudyData
     from sweeps.store.fill import Watch
     from sweeps.stored.written import Written
 
@@ -22,7 +22,7 @@ __all__ = ["checked", "looked_for", "looked_up", "watched"]
 _LOOKED_UP = 1 << 24
 
 
-def checked(study: Study, given: Mapping[str, Any]) -> Best | None:
+def checked(study: StudyData, given: Mapping[str, Any]) -> Best | None:
     """The question of the options, or of the study file, if the study can answer it."""
     best = question(given, study.best)
     if best is not None:
@@ -30,7 +30,7 @@ def checked(study: Study, given: Mapping[str, Any]) -> Best | None:
     return best
 
 
-def watched(best: Best, study: Study) -> Watch | None:
+def watched(best: Best, study: StudyData) -> Watch | None:
     """What a run watches, where the objective is an output and nothing else constrains it."""
     from sweeps.store.fill import Watch
 
@@ -40,7 +40,7 @@ def watched(best: Best, study: Study) -> Watch | None:
     return Watch(output=goal.text, sign=goal.sign)
 
 
-def looked_for(best: Best, study: Study) -> tuple[str, str] | None:
+def looked_for(best: Best, study: StudyData) -> tuple[str, str] | None:
     """The name and unit of the objective where it is an output, whose best a run can tell."""
     watch = watched(best, study)
     if watch is None:
@@ -48,9 +48,9 @@ def looked_for(best: Best, study: Study) -> tuple[str, str] | None:
     return watch.output, study.grid().model.quantities[watch.output].unit
 
 
-def looked_up(best: Best, study: Study, run: xr.Dataset | Written) -> xr.Dataset:
+def looked_up(best: Best, study: StudyData, run: xr.Dataset | Written) -> xr.Dataset:
     """The winners; looked up in the Dataset or store of a run where that is quicker."""
-    from dse.verbs import optimum
+    from dse.verbs.chosen import optimum
 
     if _at_hand(run, study.grid().points <= _LOOKED_UP):
         from symbolic.expression import parse, parse_condition
@@ -61,7 +61,7 @@ def looked_up(best: Best, study: Study, run: xr.Dataset | Written) -> xr.Dataset
         nodes += [parse_condition(text, quantities) for text in best.where]
         if all(name in run.variables for name in references(*nodes)):
             return optimum(run, **best.as_asked())
-    return study.optimum(**best.as_asked())
+    return optimum(study, **best.as_asked())
 
 
 def _at_hand(run: xr.Dataset | Written, small: bool) -> bool:

@@ -16,8 +16,9 @@ from dse.cli.ends import Misused, reading
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.faces import Study
     from dse.study.best import Best
+    from dse.study.comparison import ComparisonData
+    from dse.study.data import StudyData
     from sweeps.progress import Progress
 
 __all__ = [
@@ -51,10 +52,10 @@ def _someone() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _from_file(path: str) -> Study:
+def _from_file(path: str) -> StudyData | ComparisonData:
     """The study of a file; a model file that lies elsewhere is run if a person says so."""
-    from dse.faces import Study
     from dse.study_file import is_near
+    from dse.verbs.sources import read_file
 
     folder = Path(path).resolve().parent
 
@@ -70,15 +71,15 @@ def _from_file(path: str) -> Study:
         return click.confirm(f"{what}. Run it?", err=True)
 
     with reading():
-        return Study.from_toml(path, allow=allow)
+        return read_file(path, allow)
 
 
-def read_study(path: str) -> Study:
+def read_study(path: str) -> StudyData:
     """The study of a file."""
-    from dse.faces import Study
+    from dse.study.data import StudyData
 
     study = _from_file(path)
-    if not isinstance(study, Study):
+    if not isinstance(study, StudyData):
         raise Misused(
             f"{path} compares several models: ask dse disagreement, dse optimum or dse pareto "
             "(dse disagreement --store OUT.zarr keeps the dataset), or name one model"
@@ -86,13 +87,14 @@ def read_study(path: str) -> Study:
     return study
 
 
-def read_source(path: str) -> Study | xr.Dataset:
+def read_source(path: str) -> StudyData | xr.Dataset:
     """The study of a file that ends in .toml, else a dataset: stored, measured, or of models."""
     if Path(path).suffix == ".toml":
-        from dse.faces import Study
+        from dse.study.data import StudyData
+        from dse.verbs.running import run
 
         study = _from_file(path)
-        return study if isinstance(study, Study) else study.run()
+        return study if isinstance(study, StudyData) else run(study)
     from dse.files import open as opened
 
     with reading():
@@ -101,15 +103,16 @@ def read_source(path: str) -> Study | xr.Dataset:
 
 def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     """The dataset of several models, and what its study file asks under [best]."""
-    from dse.faces import Study
+    from dse.study.data import StudyData
+    from dse.verbs.running import run
 
-    read = _from_file(path) if Path(path).suffix == ".toml" else read_source(path)
-    if isinstance(read, Study):
+    if Path(path).suffix != ".toml":
+        return read_source(path), {}  # type: ignore[return-value]
+    read = _from_file(path)
+    if isinstance(read, StudyData):
         raise Misused(f"{path} names one model: expected a list, model = [..., ...]")
-    if not hasattr(read, "each"):
-        return read, {}
     first = next(iter(read.each.values()))
-    return read.run(), dict(first.best or {})
+    return run(read), dict(first.best or {})
 
 
 def listed(texts: Sequence[str]) -> list[str]:

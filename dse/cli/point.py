@@ -53,6 +53,8 @@ def explain(study: str, point: Sequence[str], as_json: bool) -> None:
 
     Each with its value, unit, equation and source. Axes not given stand at their first value.
     """
+    import dse
+
     at = _read_point(point)
-    told = read_study(study).explain(**at)
+    told = dse.explain(read_study(study), **at)
     put(as_json, told.to_dict(), lambda: str(told))

@@ -38,7 +38,7 @@ def contours(
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
-    from dse.verbs import borders
+    from dse.verbs.backwards import borders
 
     if not isinstance(source, StudyData):
         raise DseError("borders are drawn of a study: a Dataset tells its values alone")

@@ -10,7 +10,7 @@ import numpy as np
 from dse.plots.frame import axes_of, legend, name_flags, side, title
 from dse.plots.looks import LOOKS, Look, looks_of
 from dse.plots.sources import Line, Source, axis_of, dataset, flags_of, lines_of, needed
-from dse.verbs import optimum
+from dse.verbs.chosen import optimum
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

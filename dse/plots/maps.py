@@ -14,7 +14,7 @@ from dse.plots.frame import axes_of, factors_side, legend, named, side, title
 from dse.plots.looks import GREY, LOOKS, UNIFORM, Look, looks_of
 from dse.plots.scales import norm_of
 from dse.plots.sources import Source, dataset, finite, flags_of, needed
-from dse.verbs import best_config, optimum
+from dse.verbs.chosen import best_config, optimum
 from sweeps.answers import texts_of
 from sweeps.dataset import quantities_of
 from sweeps.grid import FEASIBLE

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dse.plots.frame import number_text, unit_of
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
-from dse.verbs import run
+from dse.verbs.running import run
 from sweeps.dataset import quantities_of
 from sweeps.grid import FEASIBLE
 from sweeps.space import parse_axis

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dse.evaluation import evaluate
 from dse.plots.frame import axes_of, legend, named, number_text, side, title
 from dse.plots.looks import LOOKS, look_of
-from dse.verbs import advise
+from dse.verbs.described import advise
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sweeps.stored.written import Written
 
-__all__ = ["Askable", "each_study", "is_study_file", "one_answer", "with_file_read"]
+__all__ = ["Askable", "each_study", "one_answer", "read_file", "with_file_read"]
 
 #: What every verb takes.
 Askable: TypeAlias = "StudyData | ComparisonData | xr.Dataset | Written | str | Path"
@@ -23,22 +23,26 @@ Askable: TypeAlias = "StudyData | ComparisonData | xr.Dataset | Written | str | 
 _T = TypeVar("_T")
 
 
-def is_study_file(given: Any) -> bool:
-    """Whether something is the path of a study file."""
-    return isinstance(given, (str, Path)) and Path(given).suffix == ".toml"
+def read_file(
+    path: str | Path, allow: Callable[[Path], bool] | None = None
+) -> StudyData | ComparisonData:
+    """The study, or the models compared, of a file; ``allow`` as for ``Study.from_toml``."""
+    from dse.study_file import check_code, read_study_file
 
-
-def with_file_read(source: Any) -> Any:
-    """The study, or the models compared, of a study file; anything else as it is."""
-    from dse.study_file import read_study_file
-
-    if not is_study_file(source):
-        return source
-    tree, folder = read_study_file(Path(source)), Path(source).resolve().parent
+    tree, folder = read_study_file(Path(path)), Path(path).resolve().parent
+    if allow is not None:
+        check_code(tree, folder, allow)
     models = tree.pop("model")
     if isinstance(models, list):
         return ComparisonData.of(StudyData, models, folder=folder, **tree)
     return StudyData(model=models, folder=folder, **tree)
+
+
+def with_file_read(source: Any) -> Any:
+    """What a study file says, given by its path; anything else as it is."""
+    if isinstance(source, (str, Path)) and Path(source).suffix == ".toml":
+        return read_file(source)
+    return source
 
 
 def each_study(source: Askable, ask: Callable[[StudyData], _T]) -> _T | dict[str, _T]:
