@@ -12,12 +12,15 @@ __all__ = ["compiling_beside"]
 
 
 @contextmanager
-def compiling_beside(program: str, bodies: Collection[str] = ()) -> Iterator[Callable[[], None]]:
+def compiling_beside(
+    program: str, bodies: Collection[str] = (), begins: str | None = None
+) -> Iterator[Callable[[], None]]:
     """From the first body on that must be compiled, run a program that needs the others.
 
     What it compiles lies where compiled code is kept; where none is kept, it is not run. Yields
-    what waits for it; who needs one of the ``bodies``, of these names, waits, too. Whatever becomes
-    of it, what is missing is compiled when it is needed.
+    what waits for it; who needs one of the ``bodies``, of these names, waits, too. ``begins`` is
+    the body from which on it is run, where that is no other. Whatever becomes of it, what is
+    missing is compiled when it is needed.
     """
     from stochastic.kept import place, telling
 
@@ -27,7 +30,7 @@ def compiling_beside(program: str, bodies: Collection[str] = ()) -> Iterator[Cal
     def begin(name: str) -> None:
         if name in bodies:
             wait()
-        if others or alone or name in bodies:
+        if others or alone or name in bodies or begins not in (None, name):
             return
         nothing = subprocess.DEVNULL
         with suppress(OSError):

@@ -21,7 +21,7 @@ from dse.cli.frame import (
     question,
     read_source,
 )
-from dse.cli.proof import limited, proof_data, proof_text, share
+from dse.cli.proof import limited, proof_data, proof_text, proving, share
 from dse.signals import left
 
 __all__ = ["optimum", "pareto"]
@@ -84,7 +84,8 @@ def optimum(
             "--method, --time-limit, --gap and --within are of a study: name its file"
         )
     limits |= {"ties": ties, "progress": True}
-    found = handed_back(lambda: chosen.optimum(read, **best.as_asked(), **limits))
+    with proving():
+        found = handed_back(lambda: chosen.optimum(read, **best.as_asked(), **limits))
     told = answer(found, order_of(read))
     data = told.data() | proof_data(found.attrs)
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
@@ -143,7 +144,8 @@ def pareto(
     given |= {name: value for name, value in limits.items() if value is not None}
     if (method or time_limit is not None) and not isinstance(read, StudyData):
         raise click.UsageError("--method and --time-limit are of a study: name its file")
-    found = handed_back(lambda: chosen.pareto(read, **given, progress=True))
+    with proving():
+        found = handed_back(lambda: chosen.pareto(read, **given, progress=True))
     told = answer(found, order_of(read))
     counted = f"{len(told.rows):,} configurations"
     data = told.data() | proof_data(found.attrs)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import click
 
-__all__ = ["limited", "proof_data", "proof_text", "share"]
+from dse.cli.beside import compiling_beside
+
+__all__ = ["limited", "proof_data", "proof_text", "proving", "share"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _TOLD = (
@@ -21,6 +24,12 @@ _TOLD = (
     "points_visited",
     "points_excluded",
 )
+
+
+def proving() -> AbstractContextManager[object]:
+    """While something may be proven: two processes compile the search, where it must be."""
+    program = "from sweeps.certify.search import parts; parts()"
+    return compiling_beside(program, bodies=("enclose", "relax"), begins="dig")
 
 
 def share(_: click.Context, param: click.Parameter, value: str | None) -> float | None:

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 from stochastic.kept.folder import load, save
-from stochastic.kept.identity import Marked, machine
+from stochastic.kept.identity import Marked
 from stochastic.kept.native import UnfitError, kind_of, loaded
+from stochastic.kept.told import tell
 
-__all__ = ["Body", "compiled", "telling"]
+__all__ = ["Body", "compiled"]
 
 _lock = threading.RLock()
-_listeners: list[Callable[[str], None]] = []
-
-
-@contextmanager
-def telling(listener: Callable[[str], None]) -> Iterator[None]:
-    """Have a listener told the name of each body that is about to be compiled, which takes time."""
-    _listeners.append(listener)
-    try:
-        yield
-    finally:
-        _listeners.remove(listener)
 
 
 class Body(Marked):
@@ -53,6 +41,12 @@ class Body(Marked):
         if kinds not in self._ready:
             self._made(kinds, args)
 
+    def apart(self, *args: Any) -> None:
+        """Compile what others call of it, where it ``gives`` something; see :func:`compiled`."""
+        from stochastic.kept.build import part, typed
+
+        part(self, tuple(map(typed, args)))
+
     def _made(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
         with _lock:
             ready = self._ready.get(kinds)
@@ -64,16 +58,14 @@ class Body(Marked):
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
             return self.function
         try:
-            key = hashlib.sha256(f"{machine()}\0{self.identity()}\0{kinds}".encode()).hexdigest()
+            key = self.key(kinds)
             data = load(key)
             if data is not None:
                 return loaded(data, kinds)
         except Exception:  # whatever is wrong with what was kept, it is made anew
             pass
-        for listener in _listeners:
-            listener(self.__name__)
         try:  # a listener may have waited until another process had compiled it
-            data = load(key) if _listeners else None
+            data = load(key) if tell(self.__name__) else None
             if data is not None:
                 return loaded(data, kinds)
         except Exception:
@@ -85,7 +77,7 @@ class Body(Marked):
             ready = loaded(data, kinds)
         except (UnfitError, AttributeError, ImportError, RuntimeError, TypeError, OSError):
             # not to be called without Numba, or by another version of it than those known
-            return dispatcher(self, wrapped=True)  # type: ignore[no-any-return]
+            return dispatcher(self, wrapped=True, whole=True)  # type: ignore[no-any-return]
         save(key, data)
         return ready
 
@@ -94,7 +86,9 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Mark a body: compiled when it is first used, without the GIL, with NumPy's division.
 
     ``options`` are those of ``numba.njit``; ``_nrt=False`` leaves out the counts of who holds an
-    array, in bodies that make none and in which a name is of one type throughout.
+    array, in bodies that make none and in which a name is of one type throughout. ``gives``, a
+    value such as what comes back, has a large body compiled apart from those that call it: once for
+    all of them, by whichever process comes first.
     """
     if function is None:
         return lambda body: compiled(body, **options)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import builtins
 import ctypes
-import gc
+import inspect
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from copy import copy
 from types import FunctionType
 from typing import Any
 
@@ -16,18 +15,17 @@ import llvmlite.binding as llvm
 import numba
 import numpy as np
 from numba import types
+from numba.core import cgutils
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.compiler_machinery import PassManager
-from numba.core.registry import cpu_target
-from numba.core.typed_passes import IRLegalization, NopythonRewrites, PreLowerStripPhis
-from numba.core.untyped_passes import DeadBranchPrune, InlineClosureLikes, ReconstructSSA
+from numba.extending import intrinsic
 
+from stochastic.kept.folder import load, save
 from stochastic.kept.identity import Later, Marked, names
 from stochastic.kept.native import UnfitError, packed
+from stochastic.kept.passes import Short, plainly
+from stochastic.kept.told import tell
 
-__all__ = ["built", "dispatcher"]
+__all__ = ["built", "dispatcher", "part", "typed"]
 
 #: What Numba's code calls to have memory: a count of its holders, three fields that are not used
 #: but for the third, where the data are, and two more; then the data.
@@ -62,41 +60,99 @@ define void @NRT_MemInfo_call_dtor(ptr %memory) {
 }
 """
 _KINDS = {types.float64: "f", types.int64: "i", types.boolean: "b"}
-_dispatchers: weakref.WeakKeyDictionary[Marked, dict[bool, Any]] = weakref.WeakKeyDictionary()
+_dispatchers: weakref.WeakKeyDictionary[Marked, dict[Any, Any]] = weakref.WeakKeyDictionary()
+#: What is called apart, by the name under which it is called, and for what types.
+_apart: dict[str, tuple[Marked, tuple[Any, ...]]] = {}
 _lock = threading.RLock()
 
 
-def dispatcher(body: Marked, *, wrapped: bool) -> Any:
-    """A body as Numba knows it, with all it calls; ``wrapped`` to be called from Python."""
+def dispatcher(body: Marked, *, wrapped: bool = False, whole: bool = False) -> Any:
+    """A body as Numba knows it, with all it calls; ``wrapped`` to be called from Python.
+
+    ``whole`` with what else would be compiled apart.
+    """
     with _lock:
         made = _dispatchers.setdefault(body, {})
-        if wrapped not in made:
+        if (wrapped, whole) not in made:
             function = body.function
             options = {"no_cfunc_wrapper": True, **body.options}
+            options.pop("gives", None)
             if not wrapped:
                 options["no_cpython_wrapper"] = True
             if body.options.get("_nrt") is False:
-                options["pipeline_class"] = _Short
+                options["pipeline_class"] = Short
             known = {"__builtins__": builtins, "__name__": function.__module__}
-            known |= {name: _resolved(value) for name, value in names(function)}
-            cells = tuple(map(_cell, function.__closure__ or ())) or None
+            known |= {name: _resolved(value, whole) for name, value in names(function)}
+            cells = tuple(_cell(cell, whole) for cell in function.__closure__ or ()) or None
             twin = FunctionType(
                 function.__code__, known, function.__name__, function.__defaults__, cells
             )
             twin.__qualname__ = function.__qualname__
-            made[wrapped] = numba.njit(**options)(twin)
-        return made[wrapped]
+            made[wrapped, whole] = numba.njit(**options)(twin)
+        return made[wrapped, whole]
 
 
-def _resolved(value: Any) -> Any:
+def _resolved(value: Any, whole: bool) -> Any:
     if isinstance(value, Later):
         return value.found()
-    return dispatcher(value, wrapped=False) if isinstance(value, Marked) else value
+    if not isinstance(value, Marked):
+        return value
+    if "gives" in value.options and not whole:
+        return _call(value)
+    return dispatcher(value, whole=whole)
 
 
-def _cell(cell: Any) -> Any:
-    resolved = _resolved(cell.cell_contents)
+def _cell(cell: Any, whole: bool) -> Any:
+    resolved = _resolved(cell.cell_contents, whole)
     return (lambda: resolved).__closure__[0]  # type: ignore[index]
+
+
+def _call(body: Marked) -> Any:
+    """What calls a body by name, wherever its machine code is."""
+
+    def call(_: Any, *args: Any) -> Any:
+        form, symbol = typed(body.options["gives"]), _symbol(body, args)
+        _apart[symbol] = body, args
+
+        def code(context: Any, builder: Any, _: Any, values: Any) -> Any:
+            convention = context.call_conv
+            kind = convention.get_function_type(form, args)
+            function = cgutils.get_or_insert_function(builder.module, kind, symbol)
+            status, found = convention.call_function(builder, function, form, args, values)
+            with cgutils.if_unlikely(builder, status.is_error):
+                convention.return_status_propagate(builder, status)
+            return found
+
+        return form(*args), code
+
+    taken = inspect.signature(body.function)
+    context = inspect.Parameter("_context", inspect.Parameter.POSITIONAL_ONLY)
+    call.__signature__ = taken.replace(  # type: ignore[attr-defined]
+        parameters=[context, *taken.parameters.values()]
+    )
+    call.__name__ = body.__name__
+    return intrinsic(call)
+
+
+def _symbol(body: Marked, given: tuple[Any, ...]) -> str:
+    return f"apart_{body.__name__}_{body.key(tuple(map(str, given)))}"
+
+
+def part(body: Marked, given: tuple[Any, ...]) -> bytes:
+    """What others call of a body, for such types, as LLVM reads it: as it was kept, or made."""
+    symbol = _symbol(body, given)
+    key = symbol.rpartition("_")[2]
+    code = load(key)
+    if code is None and tell(body.__name__):  # a listener may have waited, as for any body
+        code = load(key)
+    if code is None:
+        made, module = _compiled(body, given)
+        if made.signature.return_type != typed(body.options["gives"]):
+            raise TypeError(f"{body.__name__} gives {made.signature.return_type}")
+        module.get_function(made.fndesc.llvm_func_name).name = symbol
+        code = module.as_bitcode()
+        save(key, code)
+    return code
 
 
 def built(body: Marked, args: tuple[Any, ...]) -> bytes:
@@ -108,87 +164,45 @@ def built(body: Marked, args: tuple[Any, ...]) -> bytes:
         If it cannot be called without Numba: it gives what is no number, array or tuple of these,
         or it calls Python.
     """
-    given = tuple(map(_type, args))
-    made = dispatcher(body, wrapped=False)
-    with _plainly():
-        made.compile(given)
-        result = made.overloads[given]
-        result.library._ensure_finalized()
-    returned = _kind(result.signature.return_type)
-    library, symbol = result.library, f"kept_{body.__name__}"
-    module = library._final_module = library._final_module.clone()
-    module.link_in(
-        llvm.parse_assembly(_entry(symbol, module.get_function(result.fndesc.llvm_func_name)))
-    )
+    made, module = _compiled(body, tuple(map(typed, args)))
+    returned, symbol = _kind(made.signature.return_type), f"kept_{body.__name__}"
+    function = module.get_function(made.fndesc.llvm_func_name)
+    module.link_in(llvm.parse_assembly(_entry(symbol, function)))
     module.link_in(llvm.parse_assembly(_MEMORY))
-    declared = {function.name for function in module.functions if function.is_declaration}
-    for function in module.functions:
-        if not function.is_declaration and function.name != symbol:
-            function.linkage = "internal"  # what nobody else calls is written into its one caller
-    needed = sorted(name for name in declared if not name.startswith("llvm."))
+    while parts := _declared(module) & _apart.keys():
+        for name in sorted(parts):
+            module.link_in(llvm.parse_bitcode(part(*_apart[name])))
+    needed = sorted(name for name in _declared(module) if not name.startswith("llvm."))
     symbols = ctypes.CDLL(None)
     for name in needed:
         if name.startswith(("Py", "_Py", "NRT", "numba")) or not hasattr(symbols, name):
             raise UnfitError(f"{body.__name__} calls {name}")
-    JITCodeLibrary._optimize_final_module(library)
-    code = library.codegen._tm.emit_object(library._final_module)
+    for defined in module.functions:
+        if not defined.is_declaration and defined.name != symbol:
+            defined.linkage = "internal"  # what nobody else calls is written into its one caller
+    library, codegen = copy(made.library), made.library.codegen
+    library._final_module = module
+    if body.options.get("_nrt") is False:
+        passes, builder = codegen._module_pass_manager()
+        passes.run(module, builder)
+    else:  # once more before, so that counts of who holds an array are seen to cancel
+        JITCodeLibrary._optimize_final_module(library)
+    code = codegen._tm.emit_object(module)
     return packed(symbol, returned, needed, code)
 
 
-class _Short(CompilerBase):  # type: ignore[misc]
-    """Numba's passes for bodies that make no arrays: without those that look for what does.
-
-    Nor those that give a name anew wherever it is bound, or say where it ends: LLVM finds that out
-    in no time, Numba takes a quarter of its own for it. So a name is of one type in all of a body.
-    """
-
-    #: What is left out.
-    _idle = (
-        *(NopythonRewrites, InlineClosureLikes, DeadBranchPrune),
-        *(ReconstructSSA, PreLowerStripPhis, IRLegalization),
-    )
-
-    def define_pipelines(self) -> list[Any]:
-        usual, short = DefaultPassBuilder.define_nopython_pipeline(self.state), PassManager("short")
-        for step, told in usual.passes:
-            if step not in self._idle:
-                short.add_pass(step, told)
-        short.finalize()
-        return [short]
+def _compiled(body: Marked, given: tuple[Any, ...]) -> tuple[Any, Any]:
+    """A body as Numba compiled it, and a module of it and what it calls, not optimised."""
+    made = dispatcher(body)
+    with plainly():
+        made.compile(given)
+        result = made.overloads[given]
+        result.library._ensure_finalized()
+    return result, result.library._final_module.clone()
 
 
-class _Plain(JITCodeLibrary):  # type: ignore[misc]
-    """What Numba makes of a function, as it is: only what calls it is optimised, all at once."""
-
-    def _optimize_functions(self, module: Any) -> None:
-        module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalized = True
-
-    def get_pointer_to_function(self, name: str) -> int:
-        return 0  # nobody calls it
-
-
-@contextmanager
-def _plainly() -> Iterator[None]:
-    """Have Numba keep its hands off machine code: it would make it of each function by itself."""
-    with global_compiler_lock:
-        codegen = cpu_target.target_context.codegen()
-        codegen._library_class, codegen.set_env = _Plain, lambda *_: None
-        collecting = gc.isenabled()
-        gc.disable()  # millions of small things live until the end: looking through them is a fifth
-        try:
-            yield
-        finally:
-            del codegen._library_class, codegen.set_env
-            if collecting:
-                gc.freeze()  # they count as old, as what is looked through seldom
-                gc.enable()
-                gc.unfreeze()
+def _declared(module: Any) -> set[str]:
+    return {function.name for function in module.functions if function.is_declaration}
 
 
 def _entry(symbol: str, function: Any) -> str:
@@ -205,13 +219,13 @@ def _entry(symbol: str, function: Any) -> str:
     return "\n".join(lines)
 
 
-def _type(value: Any) -> Any:
+def typed(value: Any) -> Any:
     """The type of an argument, as broad as its kind."""
     if isinstance(value, np.ndarray):
         layout = "C" if value.flags.c_contiguous else "A"
         return types.Array(numba.from_dtype(value.dtype), value.ndim, layout)
     if isinstance(value, tuple):
-        parts = tuple(map(_type, value))
+        parts = tuple(map(typed, value))
         if hasattr(value, "_fields"):
             alike = len(set(parts)) == 1
             form = types.NamedUniTuple if alike else types.NamedTuple

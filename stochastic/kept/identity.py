@@ -19,7 +19,7 @@ import numpy as np
 
 from stochastic.kept.native import UnfitError
 
-__all__ = ["Later", "Marked", "machine", "names"]
+__all__ = ["Later", "Marked", "names"]
 
 
 class Later:
@@ -57,9 +57,13 @@ class Marked:
             self._identity = digest.hexdigest()
         return self._identity
 
+    def key(self, kinds: tuple[Any, ...]) -> str:
+        """What its machine code for some kinds of arguments is kept under."""
+        return hashlib.sha256(f"{_machine()}\0{self.identity()}\0{kinds}".encode()).hexdigest()
+
 
 @cache
-def machine() -> str:
+def _machine() -> str:
     """The processor, the compilers, and what changes what they make."""
     import llvmlite
     import llvmlite.binding as llvm
@@ -67,7 +71,7 @@ def machine() -> str:
     features = llvm.get_host_cpu_features().flatten()
     given = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
     versions = [importlib.metadata.version("numba"), llvmlite.__version__, np.__version__]
-    own = [_text(f"stochastic.kept.{name}") for name in ("build", "native")]
+    own = [_text(f"stochastic.kept.{name}") for name in ("build", "native", "passes")]
     processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), features]
     return "\0".join(map(str, [*processor, *versions, sys.version, *own, *given]))
 

@@ -20,7 +20,7 @@ from sweeps.certify.boxes import Indices, Problem
 from sweeps.stopping import in_time, stopped
 from symbolic.ops import constant
 
-__all__ = ["Least", "Tally", "ready", "search"]
+__all__ = ["Least", "Tally", "parts", "ready", "search"]
 
 #: Boxes of a round; of the first, and boxes bounded in each before the next round.
 ROUND, BUDGET = 32, 512
@@ -220,3 +220,11 @@ def ready(deadline: float = math.inf) -> None:
 
 def _load() -> None:
     search(Problem(constant(0.0), {}, {}), Least(), Tally())
+
+
+def parts() -> None:
+    """Compile those parts of the machine code that another process may compile beside the rest."""
+    from sweeps.certify.machine import dig
+
+    some = _Search(Problem(constant(0.0), {}, {}), Least(), Tally())
+    dig.parts(some.tape, dig.rooms(some.tape, some.pool.firsts.shape[1]))

@@ -119,6 +119,33 @@ def test_laws_are_compiled_once_and_tell_the_same_whatever_is_kept(tmp_path):
     assert names == ["walk"]
 
 
+SEARCH = """
+import os
+from stochastic.kept import telling
+from dse.cli.proof import proving
+from sweeps.certify.search import ready
+
+os.cpu_count = lambda: 2
+names = []
+with telling(names.append), proving():
+    ready()
+print(*names)
+"""
+
+
+def test_two_processes_compile_the_search(tmp_path):
+    """Of its two parts one is asked for, and waited for; then both are there, for these types."""
+    done = subprocess.run(
+        [sys.executable, "-c", SEARCH],
+        env={"DSE_CACHE": str(tmp_path), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "dig enclose\n"
+    assert len(list((tmp_path / "code").iterdir())) == 3
+
+
 def test_the_command_line_starts_without_what_takes_time_to_load():
     program = "import sys, dse.cli; print([n for n in ('numpy', 'sympy') if n in sys.modules])"
     done = subprocess.run(

@@ -77,6 +77,63 @@ def test_it_is_compiled_once(folder: Path) -> None:
     assert found[0].tolist() == [3.0, 3.0]
 
 
+@compiled(_nrt=False, gives=(0.0, 1))
+def most(values: Any, least: Any) -> Any:
+    found, place = least, -1
+    for k in range(values.size):
+        if values[k] > found:
+            found, place = values[k], k
+    return found, place
+
+
+@compiled(_nrt=False)
+def highest(pair: Any) -> Any:
+    return most(pair.values, 0.0)[0] * pair.factor
+
+
+@compiled(_nrt=False)
+def where_highest(pair: Any) -> Any:
+    return most(pair.values, -1.0)[1]
+
+
+def test_what_is_compiled_apart_is_compiled_once_for_all_that_call_it(folder: Path) -> None:
+    pair = Pair(np.array([1.0, 7.0, 2.0]), 2.0)
+    assert told(fresh(highest), pair) == (14.0, ["highest", "most"])
+    assert told(fresh(where_highest), pair) == (1, ["where_highest"])
+    assert told(fresh(highest), pair) == (14.0, [])
+    for entry in folder.iterdir():
+        entry.write_bytes(entry.read_bytes()[:-1])
+    assert told(fresh(highest), pair) == (14.0, ["highest", "most"])
+
+
+def test_what_is_compiled_apart_may_be_compiled_before(folder: Path) -> None:
+    pair = Pair(np.array([1.0, 7.0, 2.0]), 2.0)
+    most.apart(pair.values, 0.0)
+    assert told(fresh(highest), pair) == (14.0, ["highest"])
+    strided = Pair(np.arange(6.0)[::2], 2.0)  # of another type: not what was compiled
+    assert told(fresh(highest), strided) == (8.0, ["highest", "most"])
+    assert most(pair.values, 0.0) == (7.0, 1)  # from Python, too
+
+
+def test_what_is_compiled_apart_must_give_what_it_says() -> None:
+    other = Body(most.function, {**most.options, "gives": 0.0})
+    with pytest.raises(TypeError, match="most gives"):
+        other.apart(np.ones(2), 0.0)
+
+
+def test_what_is_compiled_apart_while_it_is_told_of_is_used(folder: Path) -> None:
+    def tell(name: str) -> None:
+        names.append(name)
+        if name == "most" and names.count("most") == 1:
+            most.apart(pair.values, 0.0)
+
+    names: list[str] = []
+    pair = Pair(np.array([1.0, 7.0, 2.0]), 2.0)
+    with telling(tell):
+        assert fresh(highest)(pair) == 14.0
+    assert names == ["highest", "most", "most"]
+
+
 def test_damaged_entries_are_made_anew(folder: Path) -> None:
     pair = Pair(1.0, 3.0)
     assert fresh(scaled)(2.0, pair) == 6.0

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sweeps.certify.machine.enclose import EVERY
+from sweeps.certify.machine.enclose import EVERY, enclose
 from sweeps.certify.machine.jit import jitted, put
 from sweeps.certify.machine.look import look
+from sweeps.certify.machine.relax import relax
 from sweeps.certify.machine.tape import Tape, allowed
 
-__all__ = ["dig", "rooms"]
+__all__ = ["dig", "parts", "rooms"]
 
 INF = math.inf
 _till = jitted(allowed)
@@ -45,6 +46,13 @@ def rooms(tape: Tape, dims: int) -> Any:
     ends = tuple(np.zeros(dims, dtype=np.int64) for _ in range(4))
     told = np.zeros(atoms, dtype=np.int8), np.zeros(atoms), np.zeros(atoms, dtype=np.bool_)
     return (state(), plane, ends, forced[0], *told)
+
+
+def parts(tape: Tape, room: Any) -> None:
+    """Compile what :func:`dig` calls and is compiled apart from it."""
+    state, plane, (first, last, *_), forced, *_ = room
+    relax.apart(tape, 0, *state[:3], forced, *plane[:2], plane[6], plane[8][0])
+    enclose.apart(tape, first, last, forced, *state)
 
 
 @jitted

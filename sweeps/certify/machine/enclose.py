@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from stochastic.kept import compiled
 from sweeps.certify.machine.jit import jitted
 from sweeps.certify.machine.tape import CODES
 
@@ -135,7 +136,7 @@ def _divide(al: Any, ah: Any, bl: Any, bh: Any, zl: Any, zh: Any, low: Any, high
     return min(low, zl), max(high, zh)
 
 
-@jitted
+@compiled(_nrt=False, gives=True)
 def enclose(
     tape: Any,
     first: Any,

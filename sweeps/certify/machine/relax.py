@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from stochastic.kept import compiled
 from sweeps.certify.machine.enclose import (
     ABSOLUTE,
     ADD,
@@ -133,7 +134,7 @@ def _near(x: Any, low: Any, high: Any) -> Any:
     return min(max(abs(x), low), high) if x == x else math.sqrt(low * high)
 
 
-@jitted
+@compiled(_nrt=False, gives=(0.0, 0.0))
 def relax(
     tape: Any,
     top: Any,
