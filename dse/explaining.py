@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.ops import interpret_arrays
+from symbolic.quantities import label_of
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
@@ -80,9 +81,11 @@ def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     values = grid.at(places, list(graph.definitions))
     steps = []
     for name, definition in graph.definitions.items():
-        row = quantities[name]
         value = values[name]
         shown: float | str = value.item() if hasattr(value, "item") else value
+        if name != label_of(name):
+            name, shown = grid.told(name, value)
+        row = quantities[name]
         flags = grid.flags(name)
         if flags:
             shown = f"{int(float(shown))} ({flags.get(int(float(shown)), '?')})"

@@ -31,7 +31,8 @@ class Parts:
     """A study, read: what :func:`sweeps.build.build_grid` takes, and where each value is from.
 
     ``origins`` says it once for a quantity, or for each label of the axis that supplies it.
-    ``laws`` says what stands behind the labels of laws that their text does not determine.
+    ``laws`` says what stands behind the labels of laws that their text does not determine;
+    ``entries`` names the machine and the workload, where they are no axes.
     """
 
     model: Model
@@ -43,6 +44,12 @@ class Parts:
     origins: Mapping[str, str | Mapping[str, str]]
     assumptions: tuple[str, ...]
     laws: Mapping[str, str]
+    entries: Mapping[str, str]
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The labels of what does not vary, machine and workload among them."""
+        return {**self.entries, **self.labels}
 
 
 def read_parts(
@@ -69,7 +76,8 @@ def read_parts(
     labels: dict[str, str] = {}
     switches: dict[str, str] = {}
     tables: dict[str, dict[str, list[float | Node | None]]] = {}
-    origins: dict[str, str | Mapping[str, str]] = dict.fromkeys(varied, "axis of the study")
+    origins: dict[str, str | Mapping[str, str]] = dict.fromkeys(entries, "set by the study")
+    origins |= dict.fromkeys(varied, "axis of the study")
     assumptions: list[str] = []
     by_name = {axis.name: axis for axis in axes}
     for kind, load in _ENTRIES.items():
@@ -141,6 +149,7 @@ def read_parts(
         origins=origins,
         assumptions=tuple(dict.fromkeys(assumptions)),
         laws=laws,
+        entries={kind: name for kind, name in entries.items() if name and kind not in by_name},
     )
 
 

@@ -14,6 +14,7 @@ from dse.syntax import syntax
 from sweeps.grid import Leaf
 from symbolic.equation import Equation
 from symbolic.errors import DseError
+from symbolic.quantities import place_of
 
 if TYPE_CHECKING:
     from dse.inputs import Parts
@@ -109,7 +110,8 @@ def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
                 defaults[name] = definition.node.args[0]
             elif definition.kind == "formula" and name not in parts.origins:
                 defaults[name] = str(definition.node)
-        for name in graph.switches_of(grid.outputs) - set(grid.switch_axes):
+        compared = {name for name in graph.switches if place_of(name) in graph.definitions}
+        for name in (graph.switches_of(grid.outputs) | compared) - set(grid.switch_axes):
             if name not in parts.switches:
                 defaults[name] = graph.switches[name]
     used = {name for graph in grid.graphs.values() for name in graph.definitions}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,11 +24,15 @@ from symbolic.ops import (
     substitute,
     where,
 )
+from symbolic.quantities import Domain, Quantity, place_of
 from symbolic.resolve import resolve
 
 __all__ = ["build_grid"]
 
 Value = float | Node | Leaf
+
+#: What files give, whose labels are no values of a quantity.
+_FILES = ("machine", "workload")
 
 
 def build_grid(
@@ -52,7 +57,8 @@ def build_grid(
     values : mapping of str to float, Node or Leaf
         Given quantities: a number, a formula in other quantities, or a table over some axes.
     labels : mapping of str to str
-        Given quantities whose values are labels and which only table equations read.
+        Given quantities whose values are labels and which only table equations read; what machine
+        and workload they are, where it is told. Constraints may name them too.
     switches : mapping of str to str
         Labels of switches that do not vary.
     tables : mapping of str to mapping
@@ -78,8 +84,12 @@ def build_grid(
                 value if isinstance(value, Leaf) else Leaf(axes=(), array=np.array(float(value)))
             )
     for name, label in (labels or {}).items():
-        given[name] = None
-        leaves[name] = Leaf(axes=(), array=np.array(read_label(name, label), dtype=object))
+        if name not in _FILES:
+            given[name] = None
+            leaves[name] = Leaf(axes=(), array=np.array(read_label(name, label), dtype=object))
+    model, places = _placed(model, axes, labels or {}, switches or {})
+    given |= dict.fromkeys(places)
+    leaves |= places
     for axis in axes:
         _add_axis(axis, (tables or {}).get(axis.name, {}), given, leaves)
     switch_axes = tuple(axis.name for axis in axes if axis.kind == "switch")
@@ -87,7 +97,7 @@ def build_grid(
     for name in wanted or ():
         if model.quantity(name).is_label:
             raise DseError(f"{name} has labels for values and cannot be an output: leave it out")
-    supplied = {name for axis in axes for name in (axis.name, *axis.columns)}
+    supplied = {name for axis in axes for name in (axis.name, *axis.columns)} | set(places)
     graphs: dict[tuple[str, ...], Graph] = {}
     complete: dict[tuple[str, ...], dict[str, Leaf]] = {}
     for key in itertools.product(*(axis_of[name].labels for name in switch_axes)):
@@ -111,6 +121,29 @@ def build_grid(
         leaves=complete,
         outputs=tuple(name for name in first.outputs if name not in supplied),
     )
+
+
+def _placed(
+    model: Model, axes: Sequence[Axis], labels: Mapping[str, str], switches: Mapping[str, str]
+) -> tuple[Model, dict[str, Leaf]]:
+    """The model whose quantities tell the labels that they take, and the places of those."""
+    rows = {name: Quantity(name=name, labels=()) for name in _FILES} | dict(model.quantities)
+    taken = {name: str(row.default) for name, row in rows.items() if row.is_switch}
+    fixed = {name: (label,) for name, label in {**taken, **labels, **switches}.items()}
+    over = {axis.name: axis.labels for axis in axes if axis.labels}
+    found: dict[str, Leaf] = {}
+    for name, here in {**fixed, **over}.items():
+        row, known = rows[name], here
+        if name not in _FILES:
+            known = row.labels or here
+        elif name not in over and here[0] in row.places:  # one of several that are known
+            known = row.places
+        array = np.array([known.index(one) if one in known else -1 for one in here], dtype=float)
+        dims = (name,) if name in over else ()
+        found[place_of(name)] = Leaf(axes=dims, array=array if dims else array.reshape(()))
+        rows[name] = replace(row, places=known) if row.is_label else row
+        rows[place_of(name)] = Quantity(name=place_of(name), domain=Domain.parse("whole [0, inf)"))
+    return replace(model, quantities=rows), found
 
 
 def _at_switches(leaf: Leaf, at: Mapping[str, int]) -> Leaf:
@@ -137,7 +170,7 @@ def _add_axis(
         for column, array in axis.columns.items():
             given[column] = None
             leaves[column] = Leaf(axes=(axis.name,), array=array.astype(np.float64))
-    elif axis.kind == "label" and axis.name not in ("machine", "workload"):
+    elif axis.kind == "label" and axis.name not in _FILES:
         given[axis.name] = None
         leaves[axis.name] = Leaf(axes=(axis.name,), array=np.array(axis.labels, dtype=object))
     for name, supplied in _inlined(axis, table).items():
@@ -150,13 +183,11 @@ def _add_axis(
                 else Leaf(axes=(axis.name,), array=array)
             )
             continue
-        index = f"{axis.name}_index"
-        given[index] = None
-        leaves[index] = Leaf(axes=(axis.name,), array=axis.values)
+        index = reference(place_of(axis.name))
         node = reference(name)  # the model's own definition, where a label supplies nothing
         for place, value in enumerate(supplied):
             if value is not None:
-                node = where(equal(reference(index), place), value, node)
+                node = where(equal(index, place), value, node)
         if all(value is not None for value in supplied):
             node = _without(node, name, supplied[0])
         given[name] = node

@@ -202,7 +202,10 @@ def _why_infeasible(grid: Grid, tally: Tally | None) -> str:
         if broken:
             names = references(condition.node)
             values = grid.at(dict.fromkeys(grid.axes, 0), names)
-            shown = ", ".join(f"{n} = {float(v):g}" for n, v in values.items())
+            told = dict(grid.told(name, value) for name, value in values.items())
+            shown = ", ".join(
+                f"{n} = {v if isinstance(v, str) else f'{v:g}'}" for n, v in told.items()
+            )
             kind = "rule" if condition.is_rule else "constraint"
             lines.append(
                 f"the {kind} {condition.text!r} is broken at every point (at the first: {shown})"

@@ -26,6 +26,7 @@ from symbolic.ops import (
     references,
     where,
 )
+from symbolic.quantities import label_of
 
 __all__ = ["FEASIBLE", "Grid", "Leaf"]
 
@@ -253,6 +254,13 @@ class Grid:
                 for name, value in zip(names, interpret_arrays(roots, values), strict=True):
                     found[name][chosen] = value
         return found
+
+    def told(self, name: str, value: Any) -> tuple[str, float | str]:
+        """A quantity and its value; for the place of a label, the label."""
+        row = self.model.quantities.get(label_of(name))
+        if row is None or name == row.name:
+            return name, float(value)
+        return row.name, row.places[int(value)]
 
     def describe(self, point: Mapping[str, int]) -> str:
         """A point as text: ``active_sms = 4, machine = gtx280``."""

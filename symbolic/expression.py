@@ -16,7 +16,8 @@ from symbolic.errors import DseError, UnitError
 from symbolic.grammar import Parser
 from symbolic.ops import Node
 from symbolic.quantities import Quantity
-from symbolic.terms import Term, condition, numeric
+from symbolic.term import Term
+from symbolic.terms import condition, numeric
 from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
 from symbolic.units import Dimension, dimension, misfit
 
@@ -55,13 +56,18 @@ def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:
 def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
     """Read a formula that holds or does not, as ``where`` takes it.
 
-    Parameters and errors as for :func:`parse`.
+    Parameters and errors as for :func:`parse`. Besides it may compare labels, by ``==`` and
+    ``!=``, with those in the ``places`` of their quantity: the node speaks of the place
+    (:func:`symbolic.quantities.place_of`).
 
     >>> from symbolic.quantities import TABLE
     >>> parse_condition("time <= 10 ms and 1 < active_sms < n_sms", TABLE)
     both(less_equal(time, 0.01), both(less(1, active_sms), less(active_sms, n_sms)))
+    >>> machine = Quantity(name="machine", labels=(), places=("gtx280", "c2050"))
+    >>> parse_condition("machine == 'c2050'", {"machine": machine})
+    equal(PLACE_OF_machine, 1)
     """
-    parser = Parser(text, quantities)
+    parser = Parser(text, quantities, labels=True)
     return condition(parser.source, parser.term()).node
 
 

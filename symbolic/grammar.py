@@ -11,7 +11,8 @@ from typing import NoReturn
 from symbolic import ops
 from symbolic.errors import UnitError, nearest
 from symbolic.quantities import Quantity
-from symbolic.terms import FUNCTIONS, Term, apply, compare, condition, numeric
+from symbolic.term import Term
+from symbolic.terms import FUNCTIONS, apply, compare, condition, numeric
 from symbolic.tokens import ExpressionNameError, ExpressionUnitError, Source, Token, shown
 from symbolic.units import dimension, exact, is_unit, nearest_unit, spellings
 
@@ -44,12 +45,15 @@ _HINTS = {
 
 
 class Parser:
-    """Reads one formula, once."""
+    """Reads one formula, once; ``labels`` says that it may compare labels."""
 
-    def __init__(self, text: str, quantities: Mapping[str, Quantity]) -> None:
+    def __init__(
+        self, text: str, quantities: Mapping[str, Quantity], *, labels: bool = False
+    ) -> None:
         self.source = Source(text)
         self.tokens = self.source.tokens
         self.quantities = quantities
+        self.labels = labels
         self.index = 0
         self.depth = self.operators = 0
         self.unit_end = -1
@@ -81,7 +85,8 @@ class Parser:
         """What follows a complete part without an operator."""
         if token.text == ",":
             self.source.fail("',' stands outside the parentheses of a function", token.position)
-        if token.text == "(" or (token.kind in ("number", "name") and token.text != "not"):
+        operand = token.kind in ("number", "name", "text") and token.text != "not"
+        if token.text == "(" or operand:
             self.source.fail(
                 f"an operator is missing before {shown(token.text)}: for a product write *",
                 token.position,
@@ -144,6 +149,8 @@ class Parser:
             return self._number()
         if token.kind == "name" and token.text not in ("and", "or"):
             return self._name()
+        if token.kind == "text":
+            return self._text()
         if token.text == "(":
             self._take()
             inner = self._expression(0)
@@ -176,6 +183,16 @@ class Parser:
             self._no_quantity(token)
         return self._quantity(self.quantities[name], token)
 
+    def _text(self) -> Term:
+        token = self._take()
+        if not self.labels:
+            self.source.fail(
+                "a formula holds no text in quotes: numbers, units and quantities only; a "
+                "condition compares labels",
+                token.position,
+            )
+        return Term(0, None, token.position, token.end, token.text[1:-1])
+
     def _no_quantity(self, token: Token) -> NoReturn:
         name = token.text
         if name in FUNCTIONS:
@@ -186,6 +203,13 @@ class Parser:
                 token.position,
                 ExpressionUnitError,
             )
+        held = [row.name for row in self.quantities.values() if self.labels and name in row.places]
+        if held:
+            self.source.fail(
+                f"{shown(name)} is a label, which stands in quotes, as in {held[0]} == '{name}'",
+                token.position,
+                ExpressionNameError,
+            )
         self._unknown(token, "is no quantity")
 
     def _unknown(self, token: Token, what: str) -> NoReturn:
@@ -194,11 +218,13 @@ class Parser:
         self.source.fail(f"{shown(token.text)} {what}{hint}", token.position, ExpressionNameError)
 
     def _quantity(self, row: Quantity, token: Token) -> Term:
+        if row.is_label and self.labels:
+            return Term(0, None, token.position, token.end, row)
         if row.is_label:
-            labels = ", ".join(row.labels or ()) or "any label"
+            labels = ", ".join(row.labels or row.places) or "any label"
             self.source.fail(
                 f"{row.name} takes labels ({labels}), not numbers, and cannot stand in a formula: "
-                "set it to one of them",
+                "set it to one of them, or compare it in a condition",
                 token.position,
             )
         try:

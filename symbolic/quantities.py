@@ -15,7 +15,7 @@ import numpy as np
 
 from symbolic.errors import DomainError
 
-__all__ = ["RULES", "TABLE", "Domain", "Quantity", "quantity"]
+__all__ = ["RULES", "TABLE", "Domain", "Quantity", "label_of", "place_of", "quantity"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,7 @@ class Quantity:
     ``labels`` is None for a number; a tuple of labels makes the quantity a *switch*, which chooses
     among equations while the graph is built; an empty tuple admits any label (such quantities feed
     table equations only). ``default`` is a number, a label, or the name of another quantity.
+    ``places`` are the labels that it takes where a condition is asked, in order.
 
     A switch may have ``auto`` as its first label: it stands for the last one where the quantities
     ``settled_by`` are given, and for the one before where they are not, along a categorical axis
@@ -93,6 +94,7 @@ class Quantity:
     meaning: str = ""
     labels: tuple[str, ...] | None = None
     settled_by: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
     @property
     def is_switch(self) -> bool:
@@ -118,6 +120,23 @@ class Quantity:
             f"{self.name} = {value:g}{unit}{where} ({origin}) is outside its domain "
             f"{self.domain}{unit}: give a value inside it"
         )
+
+
+_PLACE = "PLACE_OF_"
+
+
+def place_of(name: str) -> str:
+    """Under which name formulas speak of the place of a label; quantities are in lower case."""
+    return _PLACE + name
+
+
+def label_of(name: str) -> str:
+    """The quantity whose place a name speaks of; any other name stays.
+
+    >>> label_of(place_of("machine")), label_of("time")
+    ('machine', 'time')
+    """
+    return name.removeprefix(_PLACE)
 
 
 def quantity(
@@ -343,8 +362,6 @@ def _rows() -> Iterator[Quantity]:
     )
 
     # --- positions along the categorical axes of a study
-    yield row("machine_index", "", _COUNT0, "position along the axis of machines")
-    yield row("workload_index", "", _COUNT0, "position along the axis of workloads")
 
     # --- occupancy
     yield row("warps_per_block", "", _COUNT1, "warps of one block", (1, 32))

@@ -4,70 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from symbolic import ops
 from symbolic.errors import DseError
-from symbolic.ops import Node, constant
+from symbolic.labels import labelled, refuse
+from symbolic.ops import Node
+from symbolic.term import Term
 from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
 from symbolic.units import Dimension, misfit
 
-__all__ = ["FUNCTIONS", "Term", "apply", "compare", "condition", "fold", "number_node", "numeric"]
+__all__ = ["FUNCTIONS", "apply", "compare", "condition", "fold", "numeric"]
 
 _MAX_BITS = 2000
-_WHOLE = 2**53
 _PLAIN = Dimension()
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A part of a formula.
-
-    Attributes
-    ----------
-    value : Node, int or Fraction
-        A number where the part is literal, else a node.
-    kind : Dimension or None
-        What it measures; None is a bare number, which fits anything.
-    start, end : int
-        Its place in the text.
-    """
-
-    value: Node | int | Fraction
-    kind: Dimension | None
-    start: int
-    end: int
-
-    @property
-    def is_literal(self) -> bool:
-        """Whether it is a number."""
-        return not isinstance(self.value, Node)
-
-    @property
-    def is_condition(self) -> bool:
-        """Whether it is a condition."""
-        return isinstance(self.value, Node) and self.value.is_boolean
-
-    @property
-    def node(self) -> Node:
-        """As a node."""
-        return self.value if isinstance(self.value, Node) else number_node(self.value)
-
-
-def number_node(value: int | Fraction) -> Node:
-    """The node of a literal: an int where it was written as one and floats hold it, else a float.
-
-    >>> number_node(3), number_node(Fraction(3))
-    (3, 3.0)
-    """
-    exact = isinstance(value, int) and abs(value) <= _WHOLE
-    return constant(value if exact else float(value))
 
 
 def numeric(source: Source, term: Term) -> Term:
     """The term, which must be a number."""
+    refuse(source, term)
     if term.is_condition:
         source.fail(
             f"{shown(source.text[term.start : term.end])} is a condition where a number is "
@@ -79,6 +35,7 @@ def numeric(source: Source, term: Term) -> Term:
 
 def condition(source: Source, term: Term) -> Term:
     """The term, which must be a condition."""
+    refuse(source, term)
     if not term.is_condition:
         source.fail(
             f"{shown(source.text[term.start : term.end])} is a number where a condition is "
@@ -228,7 +185,12 @@ def _kind(source: Source, name: str, terms: tuple[Term, ...]) -> Dimension | Non
 
 
 def compare(source: Source, operator: str, left: Term, right: Term) -> Term:
-    """The condition of ``<``, ``<=``, ``>``, ``>=``, ``==`` or ``!=`` between two numbers."""
+    """The condition of ``<``, ``<=``, ``>``, ``>=``, ``==`` or ``!=`` between two numbers.
+
+    ``==`` and ``!=`` also stand between a quantity that takes labels and a label.
+    """
+    if left.word is not None or right.word is not None:
+        return Term(labelled(source, operator, left, right), _PLAIN, left.start, right.end)
     _same(source, numeric(source, left), numeric(source, right))
     a, b = left.node, right.node
     table: dict[str, Callable[[], Node]] = {

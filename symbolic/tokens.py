@@ -25,9 +25,11 @@ class ExpressionNameError(ExpressionError, UnknownNameError):
 
 
 _NUMBER = r"(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+)?"
+_QUOTED = r"""(?:"[^"]*"|'[^']*')"""
 _TOKEN = re.compile(
     rf"""\s*(?:(?P<number>{_NUMBER})
     |(?P<name>[A-Za-z_]\w*)
+    |(?P<text>{_QUOTED})
     |(?P<bad>//|:=|=(?!=)|!(?!=))
     |(?P<operator>\*\*|<=|>=|==|!=|[-+*/^<>(),%])
     |(?P<end>\Z)
@@ -44,16 +46,18 @@ _BAD = {
     "~": "'~' is no operator here: write not",
     "&": "'&' is no operator here: write and",
     "|": "'|' is no operator here: write or",
-    **dict.fromkeys(
-        "'\"`", "a formula holds no text in quotes: numbers, units and quantities only"
-    ),
+    **dict.fromkeys("'\"", "the text in quotes is never closed: put the same quote behind it"),
+    "`": "'`' is no quote: a label stands in ' or \"",
     **dict.fromkeys("[]{}", "a formula knows only round parentheses"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word: ``kind`` is number, name, operator, bad or end; ``position`` is 0-based."""
+    """One word: ``kind`` is number, name, text, operator, bad or end; ``position`` is 0-based.
+
+    A text keeps its quotes.
+    """
 
     kind: str
     text: str
@@ -86,7 +90,7 @@ class Source:
     Parameters
     ----------
     text : str
-        The formula; ASCII, at most 10 000 characters.
+        The formula; ASCII but for what stands in quotes, at most 10 000 characters.
 
     Raises
     ------
@@ -115,18 +119,19 @@ class Source:
                 0,
             )
         self.text = re.sub(r"\s", " ", text, flags=re.ASCII)
-        if not text.isascii():
-            place = next(i for i, character in enumerate(text) if not character.isascii())
+        bare = re.sub(_QUOTED, lambda match: " " * len(match[0]), text)
+        if not bare.isascii():
+            place = next(i for i, character in enumerate(bare) if not character.isascii())
             self.fail(f"{text[place]!a} is no ASCII character: rewrite it", place)
         if not self.text.strip():
             self.fail("the formula is empty: give a number, a quantity or a formula", 0)
-        self.tokens = self._cut()
+        self.tokens = self._cut(text)
 
-    def _cut(self) -> list[Token]:
+    def _cut(self, text: str) -> list[Token]:
         tokens: list[Token] = []
         place = 0
         while not tokens or tokens[-1].kind != "end":
-            match = _TOKEN.match(self.text, place)
+            match = _TOKEN.match(text, place)
             kind = match.lastgroup if match else None
             if match is None or kind is None:  # pragma: no cover - the pattern matches anything
                 self.fail("this cannot be read", place)

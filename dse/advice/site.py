@@ -191,7 +191,7 @@ def open_site(
             raise DseError("prefer is part of a study: give it to dse.Study")
         named = {kind: name for kind, name in entries.items() if name is not None}
         entries, given = _of_study(what, {**point, **named})
-        model, where, folder = what._parts.model, tuple(what.where), what.folder
+        model, where, folder = what.space().model, tuple(what.where), what.folder
         wanted = what.outputs or ()
     else:
         model = load_model(what, prefer=prefer)
@@ -202,7 +202,7 @@ def open_site(
         return build_grid(
             model,
             values=values,
-            labels=parts.labels,
+            labels=parts.named,
             switches=parts.switches,
             outputs=outputs,
             constraints=where,

@@ -55,11 +55,12 @@ def looked_up(best: Best, study: StudyData, run: xr.Dataset | Written) -> xr.Dat
     if _at_hand(run, study.grid().points <= _LOOKED_UP):
         from symbolic.expression import parse, parse_condition
         from symbolic.ops import references
+        from symbolic.quantities import label_of
 
         quantities = study.grid().model.quantities
         nodes = [parse(goal.text, quantities) for goal in best.goals]
         nodes += [parse_condition(text, quantities) for text in best.where]
-        if all(name in run.variables for name in references(*nodes)):
+        if all(label_of(name) in run.variables for name in references(*nodes)):
             return optimum(run, **best.as_asked())
     return optimum(study, **best.as_asked())
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sweeps.grid import Grid
 from symbolic.expression import parse
 from symbolic.ops import interpret_arrays, references, substitute
-from symbolic.quantities import Quantity
+from symbolic.quantities import Quantity, place_of
 
 __all__ = ["Slopes", "arc", "at_point"]
 
@@ -55,7 +55,7 @@ def at_point(grid: Grid, texts: Sequence[str], point: Mapping[str, int]) -> Slop
     for name in references(*roots, *rules):
         array = leaves[name].array
         base[name] = array[tuple(point[a] for a in leaves[name].axes)] if array.ndim else array
-    places = {f"{axis}_index" for axis in grid.axes}  # which label of an axis
+    places = {place_of(axis) for axis in grid.axes}  # which label of an axis
     inputs = tuple(
         name
         for name in references(*roots)

@@ -205,7 +205,7 @@ def _meant(name: str, model: Model) -> str:
     """A hint at what the header of a column that is no quantity was to say."""
     if name in ("machine", "workload"):
         return f"; a {name} is given by {name}=, for one {name} at a time"
-    return nearest(name, (known for known in model.quantities if not known.endswith("_index")))
+    return nearest(name, model.quantities)
 
 
 def _stored(table: Table, header: str, model: Model, name: str) -> Floats:

@@ -54,7 +54,7 @@ def opened(
         parts.model,
         axes=parts.axes,
         values=values,
-        labels=parts.labels,
+        labels=parts.named,
         switches=parts.switches,
         tables=tables,
         outputs=[name for name in dict.fromkeys([*grid.outputs, *outputs]) if name not in names],

@@ -20,6 +20,7 @@ from sweeps.space import parse_axis
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError, nearest
 from symbolic.expression import parse, parse_condition
 from symbolic.ops import references
+from symbolic.quantities import label_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -216,4 +217,4 @@ def needed(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str
     quantities = source.grid().model.quantities
     nodes = [parse_condition(text, quantities) for text in (*where, *source.where)]
     nodes += [parse(goal, quantities)] if goal is not None else []
-    return list(references(*nodes))
+    return [name for name in references(*nodes) if name == label_of(name)]

@@ -149,7 +149,7 @@ class StudyData:
             parts.model,
             axes=parts.axes if at is None else [axis.held(at) for axis in parts.axes],
             values=parts.values,
-            labels=parts.labels,
+            labels=parts.named,
             switches=parts.switches,
             tables=parts.tables,
             outputs=tuple(dict.fromkeys([*wanted, *key[0]])),
@@ -190,7 +190,7 @@ class StudyData:
         """The quantities of some formulas."""
         from symbolic.expression import parse
 
-        quantities = self._parts.model.quantities
+        quantities = self.space().model.quantities
         return [name for text in texts for name in references(parse(text, quantities))]
 
     def check_best(self, best: Best) -> None:

@@ -129,7 +129,7 @@ def _missing(
         study = study_of(ds)
     except DseError as changed:
         raise DseError(f"{error}; nor can it be computed: {changed}") from None
-    quantities = study._parts.model.quantities
+    quantities = study.space().model.quantities
     try:
         nodes = [parse(goal.text, quantities) for goal in goals]
         nodes += [parse_condition(text, quantities) for text in where]

@@ -651,8 +651,8 @@ def test_columns_parted_by_something_else(tmp_path: Path, separator: str, said: 
 
 def test_no_name_of_an_axis_is_meant_by_a_column() -> None:
     with pytest.raises(UnknownNameError) as error:
-        dse.fit("transit_supply", {**GOOD, "machine_inde": [1, 2, 3, 4]}, free=SUPPLY)
-    assert "machine_index" not in str(error.value)
+        dse.fit("transit_supply", {**GOOD, "PLACE_OF_machin": [1, 2, 3, 4]}, free=SUPPLY)
+    assert "PLACE_OF_machine" not in str(error.value)
 
 
 @pytest.mark.filterwarnings("error")

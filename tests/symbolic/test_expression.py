@@ -214,8 +214,10 @@ REFUSED = [
     ("a.real", 1, PLAIN, "reads no attributes"),
     ("().__class__", 1, PLAIN, r"'\)' closes nothing"),
     ("a['b']", 1, PLAIN, "only round parentheses"),
-    ("'a'", 0, PLAIN, "no text in quotes"),
-    ('a + "b"', 4, PLAIN, "no text in quotes"),
+    ("'a", 0, PLAIN, "never closed: put the same quote behind it"),
+    ('a + "b', 4, PLAIN, "never closed"),
+    ("`a`", 0, PLAIN, "no quote: a label stands in"),
+    ("a 'b'", 2, PLAIN, "an operator is missing before \"'b'\""),
     ("{a}", 0, PLAIN, "only round parentheses"),
     ("lambda: 1", 0, NAME, "defines no functions"),
     ("a = 1", 2, PLAIN, "assigns nothing in a formula: == compares"),
@@ -297,8 +299,8 @@ REFUSED = [
     ("-(a < b)", 1, PLAIN, "is a condition where a number"),
     ("min(a < b, 1)", 4, PLAIN, "is a condition where a number"),
     # labels
-    ("printed == 1", 0, PLAIN, r"printed takes labels \(false, true\)"),
-    ("a + paths", 4, PLAIN, r"paths takes labels \(any label\)"),
+    ("printed + 1", 0, PLAIN, r"printed takes labels \(false, true\)"),
+    ("a + paths", 4, PLAIN, r"paths takes labels"),
     # units
     ("10 gb/s", 3, UNIT, "'gb' is neither a unit nor a quantity; did you mean 'GB'"),
     ("10 GB/sec", 6, UNIT, "'sec' is neither a unit nor a quantity; did you mean 'second'"),

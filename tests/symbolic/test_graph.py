@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from symbolic.graph import Graph
 from symbolic.library import load_model
 from symbolic.model import Model
 from symbolic.ops import constant, interpret, reference, where
+from symbolic.quantities import quantity
 from symbolic.resolve import resolve
 
 HEAD = "from symbolic.equation import equation\nfrom symbolic.quantities import quantity\n"
@@ -94,20 +96,23 @@ def test_a_formula_that_names_itself_means_the_models_own_definition(write: Writ
 
 
 def test_a_formula_for_some_labels_falls_back_on_the_equation(write: Write) -> None:
-    index = reference("machine_index")
-    partial = where(index < 1, constant(7.0), reference("first"))
-    given = {"threads": None, "blocks": None, "machine_index": None, "first": partial}
-    flat = resolve(write(CHAIN), given=given).flat("first")
-    assert interpret(flat, {"machine_index": 0, "threads": 2}) == 7
-    assert interpret(flat, {"machine_index": 1, "threads": 2}) == 3
+    partial = where(reference("label") < 1, constant(7.0), reference("first"))
+    given = {"threads": None, "blocks": None, "label": None, "first": partial}
+    flat = resolve(_labelled(write(CHAIN)), given=given).flat("first")
+    assert interpret(flat, {"label": 0, "threads": 2}) == 7
+    assert interpret(flat, {"label": 1, "threads": 2}) == 3
+
+
+def _labelled(model: Model) -> Model:
+    return replace(model, quantities={**model.quantities, "label": quantity("label")})
 
 
 def test_a_partial_formula_without_a_definition_to_fall_back_on_is_missing(write: Write) -> None:
-    partial = where(reference("machine_index") < 1, 7.0, THREADS)
+    partial = where(reference("label") < 1, 7.0, THREADS)
     with pytest.raises(GraphError, match=r"threads.*given for some labels of an axis and not"):
         resolve(
-            write(CHAIN),
-            given={"threads": partial, "blocks": None, "machine_index": None},
+            _labelled(write(CHAIN)),
+            given={"threads": partial, "blocks": None, "label": None},
         )
 
 

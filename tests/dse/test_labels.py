@@ -1,0 +1,247 @@
+"""Conditions on labels: every question answers as of the study with only what they leave."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dse
+from dse.derived import study_of
+from symbolic.errors import DseError, InfeasibleError, UnknownNameError
+
+AXES: dict[str, Any] = {
+    "machine": ["gtx280", "fx5600", "8800gtx"],
+    "workload": ["svm", "sepia"],
+    "rounding": ["whole", "continuous"],
+    "active_sms": [2, 4, 7, 8, 11, 14],
+}
+SET = {"active_blocks_per_sm": 4, "threads_per_block": 128}
+#: Conditions, and the axes of which they leave less.
+LEFT: list[tuple[str, dict[str, list[str]]]] = [
+    ('workload == "svm"', {"workload": ["svm"]}),
+    ("machine != 'fx5600'", {"machine": ["gtx280", "8800gtx"]}),
+    ('rounding == "continuous"', {"rounding": ["continuous"]}),
+    (
+        "not (machine == 'gtx280' or 'whole' == rounding) and workload != 'svm'",
+        {"machine": ["fx5600", "8800gtx"], "rounding": ["continuous"], "workload": ["sepia"]},
+    ),
+    ("printed == 'false'", {}),
+]
+
+
+def study(left: dict[str, list[str]] | None = None, **more: Any) -> dse.Study:
+    given = {"model": "mwp_cwp", "axes": {**AXES, **(left or {})}, "set": SET, "outputs": ["time"]}
+    return dse.Study(**(given | more))
+
+
+ASKED = {
+    "count": lambda s, w: s.count(where=w).feasible_points.item(),
+    "least": lambda s, w: s.optimum(minimize="time", where=w),
+    "most": lambda s, w: s.optimum(maximize="time * active_sms", where=w, top=3),
+    "proven": lambda s, w: s.optimum(minimize="time", where=w, method="certified"),
+    "each": lambda s, w: s.optimum(minimize="time", where=w, per="active_sms"),
+    "front": lambda s, w: s.pareto(minimize=["time", "active_sms"], where=w),
+    "quantiles": lambda s, w: s.quantiles("time", [0.1, 0.5, 1], where=w),
+    "histogram": lambda s, w: s.histogram("time", bins=[0, 0.01, 0.1, 1], where=w),
+}
+
+
+def same(found: Any, expected: Any) -> None:
+    """Alike but for what differs of necessity: labels left out, the text of the conditions."""
+    if not hasattr(found, "data_vars"):
+        assert found == expected
+        return
+    assert set(found.variables) == set(expected.variables)
+    for name, variable in expected.variables.items():
+        np.testing.assert_array_equal(found[name].values, variable.values, err_msg=str(name))
+
+
+def agree(found: xr.Dataset, expected: xr.Dataset, left: dict[str, list[str]]) -> None:
+    """Alike at the labels that are left; what depends on a label lies along its axis or not."""
+    for name, variable in expected.data_vars.items():
+        part = found[name].sel({axis: v for axis, v in left.items() if axis in found[name].dims})
+        one, other = xr.broadcast(part, variable)
+        np.testing.assert_array_equal(one.transpose(*other.dims), other, err_msg=str(name))
+
+
+@pytest.mark.parametrize(("text", "left"), LEFT)
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_study_answers_as_the_one_with_those_labels(asked: str, text: str, left: Any) -> None:
+    expected = ASKED[asked](study(left), ())
+    same(ASKED[asked](study(), text), expected)
+    same(ASKED[asked](study(where=text), ()), expected)
+
+
+@pytest.mark.parametrize(("text", "left"), LEFT)
+def test_a_run_marks_what_is_left(text: str, left: Any) -> None:
+    ds = study(where=text).run()
+    assert text in ds.feasible.attrs["conditions"]
+    whole = ds.feasible.broadcast_like(ds.time)
+    expected = study(left).count().feasible_points
+    assert whole.sel(left).sum() == whole.sum() == expected
+
+
+@pytest.mark.parametrize(("text", "left"), LEFT)
+def test_borders_lie_where_the_labels_are_left(text: str, left: Any) -> None:
+    expected = study(left).borders("time <= 0.1 s", along="active_sms")
+    asked = {"quantity": "time <= 0.1 s", "along": "active_sms"}
+    agree(study().borders(**asked, where=text), expected, left)
+    agree(study(where=text).borders(**asked), expected, left)
+
+
+@pytest.mark.parametrize(("text", "left"), LEFT)
+def test_what_changes_the_output_most_among_the_labels_left(text: str, left: Any) -> None:
+    expected = study(left).sensitivity()
+    for found in (study().sensitivity(where=text), study(where=text).sensitivity()):
+        assert found.counted == expected.counted > 0
+        for name in ("first", "total", "low", "high", "mean", "std", "counted"):
+            np.testing.assert_allclose(
+                found[name].values, expected[name].values, rtol=1e-12, atol=1e-15, err_msg=name
+            )
+
+
+@pytest.mark.parametrize(("text", "left"), LEFT)
+def test_what_meets_a_target_among_the_labels_left(text: str, left: Any) -> None:
+    expected = study(left).meets("time <= 0.2 s")
+    for found in (study().meets(["time <= 0.2 s", text]), study(where=text).meets("time <= 0.2 s")):
+        assert found.inner == expected.inner > 0
+        assert found.outer == expected.outer
+        assert int(found.points.sum()) == int(expected.points.sum())
+
+
+@pytest.mark.parametrize(("text", "left"), LEFT)
+def test_ranges_within_the_labels_left(text: str, left: Any) -> None:
+    within = {"core_clock": ["1 GHz", "1.5 GHz"]}
+    set_ = SET | {"core_clock": "1.2 GHz"}
+    expected = study(left, set=set_).ranges(within)
+    assert expected.certainly_feasible.any()
+    agree(study(set=set_).ranges(within, where=text), expected, left)
+    agree(study(set=set_, where=text).ranges(within), expected, left)
+
+
+def test_a_label_that_is_set_makes_a_condition_that_always_or_never_holds() -> None:
+    fixed = dse.Study(
+        model="mwp_cwp",
+        machine="gtx280",
+        workload="svm",
+        axes={"active_sms": [2, 4, 7]},
+        set=SET | {"rounding": "whole"},
+        outputs=["time"],
+    )
+    for text, held in [
+        ("machine == 'gtx280'", 3),
+        ("workload != 'svm'", 0),
+        ("rounding == 'whole'", 3),
+        ("rounding == 'continuous'", 0),
+        ("printed == 'false' and active_sms < 5", 2),
+        ("waves == 'whole' or active_sms < 3", 1),
+    ]:
+        assert fixed.count(where=text).feasible_points == held
+    with pytest.raises(UnknownNameError, match="machine has no label 'c2075'; it takes gtx280"):
+        fixed.count(where="machine == 'c2075'")
+    with pytest.raises(InfeasibleError, match=r"broken at every point .*rounding = whole"):
+        fixed.optimum(minimize="time", where="rounding == 'continuous'")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("workload == 'sepai'", "workload has no label 'sepai'; did you mean 'sepia'"),
+        ("workload == sepia", "'sepia' is a label, which stands in quotes"),
+        ("machine < 'gtx280'", "have no order"),
+        ("machine == 1", "and '1' is a number: compare"),
+        ("distribution == 'geometric:0.5'", "distribution has no label .* none here: give it one"),
+    ],
+)
+def test_what_compares_no_labels_is_told_before_any_work(text: str, message: str) -> None:
+    for asked in ASKED.values():
+        with pytest.raises(DseError, match=message):
+            asked(study(), text)
+    with pytest.raises(DseError, match=message):
+        study(where=text)
+
+
+@pytest.mark.parametrize("text", ["workload", "where(workload == 'svm', time, 0)", "time * 'svm'"])
+def test_formulas_refuse_labels(text: str) -> None:
+    message = "cannot stand in a formula: .* compare it in a condition|holds no text in quotes"
+    for ask in (
+        lambda: study().optimum(minimize=text),
+        lambda: study().quantiles(text, [0.5]),
+        lambda: study().sensitivity(output=text),
+    ):
+        with pytest.raises(DseError, match=message):
+            ask()
+
+
+def test_the_text_of_a_condition_stays_and_makes_the_study_again() -> None:
+    text = LEFT[3][0]
+    ds = study(where=text).run()
+    assert json.loads(ds.attrs["study"])["where"] == [text]
+    assert text in ds.feasible.attrs["conditions"].split("; ")
+    again = study_of(ds)
+    assert again.text() == study(where=text).text() == ds.attrs["study"]
+    assert again.attributes()["identity"] == ds.attrs["identity"]
+
+
+def test_a_default_that_only_a_condition_reads_is_part_of_what_a_study_is() -> None:
+    given = {"model": "transit", "axes": {"threads": [256, 512]}}
+    given["set"] = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
+    assert "rounding" not in json.loads(dse.Study(**given).attributes()["defaults"])
+    found = dse.Study(**given, where="rounding == 'continuous'").attributes()
+    assert json.loads(found["defaults"])["rounding"] == "continuous"
+
+
+def test_a_configuration_is_explained_by_its_labels() -> None:
+    text = "workload == 'svm' and machine != 'gtx280'"
+    found = dse.explain(study(where=text), machine="fx5600", workload="sepia")
+    steps = {step.name: step for step in found.steps}
+    assert (steps["machine"].value, steps["workload"].value) == ("fx5600", "sepia")
+    assert steps["workload"].source == "axis of the study"
+    assert found.conditions[text] is False
+
+
+def test_advice_knows_the_labels_of_the_study() -> None:
+    at = {"workload": "svm", "active_sms": 4, "rounding": "continuous"}
+    asked = study(where="machine != 'fx5600'")
+    assert "improves" in str(dse.advise(asked, machine="gtx280", **at))
+    with pytest.raises(InfeasibleError, match="machine = fx5600"):
+        dse.advise(asked, machine="fx5600", **at)
+
+
+def test_a_law_of_work_is_a_label() -> None:
+    laws = ["geometric:0.05", "uniform:20,40"]
+    asked = dse.Study(
+        model="imbalance", axes={"distribution": laws, "warp_size": [4, 32]}, outputs=None
+    )
+    ds = asked.run()
+    name = next(iter(ds.data_vars))
+    found = asked.optimum(maximize=name, where="distribution == 'uniform:20,40'")
+    assert found.distribution == "uniform:20,40"
+    assert found[name] == ds[name].sel(distribution="uniform:20,40").max()
+
+
+def test_no_quantity_of_a_model_stands_in_the_way_of_a_place(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(
+        "import dse\n"
+        "policy = dse.quantity('policy', labels=('eager', 'lazy'), default='lazy')\n"
+        "policy_index = dse.quantity('policy_index', domain='[0, inf)')\n"
+        "machine = dse.quantity('machine', domain='[0, inf)')\n"
+        "@dse.equation(name='cost', when={'policy': 'eager'})\n"
+        "def eager(policy_index):\n    '''Cost.'''\n    return policy_index + 1\n"
+        "@dse.equation(name='cost', when={'policy': 'lazy'})\n"
+        "def lazy(policy_index, machine):\n    '''Cost.'''\n    return policy_index * machine\n"
+    )
+    asked = dse.Study(
+        model=str(path),
+        axes={"policy": ["lazy", "eager"], "policy_index": [1, 2, 3]},
+        set={"machine": 5},
+    )
+    assert asked.optimum(maximize="cost", where="policy == 'eager'").cost == 4
+    assert asked.optimum(maximize="cost", where="policy != 'eager' and policy_index < 3").cost == 10
+    assert asked.count(where="machine == 5").feasible_points == 6
