@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dse.verbs.backwards import borders, meets, ranges
     from dse.verbs.chosen import best_config, disagreement, optimum, pareto
     from dse.verbs.described import advise, explain, plan
+    from dse.verbs.folding import fold
     from dse.verbs.running import run
     from dse.verbs.statistics import count, histogram, quantiles, sensitivity
     from symbolic.equation import equation
@@ -48,6 +49,7 @@ __all__ = [
     "explain",
     "export",
     "fit",
+    "fold",
     "histogram",
     "machine",
     "machines",
@@ -84,6 +86,7 @@ _HOMES = {
     "explain": "dse.verbs.described",
     "export": "dse.files",
     "fit": "dse.fitting",
+    "fold": "dse.verbs.folding",
     "histogram": "dse.verbs.statistics",
     "machine": "dse.catalog",
     "machines": "dse.catalog",

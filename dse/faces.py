@@ -11,6 +11,7 @@ from dse.study.data import StudyData
 from dse.verbs.backwards import borders, meets, ranges
 from dse.verbs.chosen import disagreement, optimum, pareto
 from dse.verbs.described import advise, explain, plan
+from dse.verbs.folding import fold
 from dse.verbs.running import run
 from dse.verbs.statistics import count, histogram, quantiles, sensitivity
 
@@ -83,6 +84,7 @@ class Study(StudyData):
     borders = borders
     count = count
     explain = explain
+    fold = fold
     histogram = histogram
     meets = meets
     optimum = optimum
@@ -109,6 +111,7 @@ class Comparison(ComparisonData):
     count = count
     disagreement = disagreement
     explain = explain
+    fold = fold
     histogram = histogram
     meets = meets
     optimum = optimum

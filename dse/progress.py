@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from dse.wording import value_text
 from sweeps.progress import Progress
+from sweeps.watching import watched
 from symbolic.errors import DseError
 
 __all__ = ["Lines", "Meter", "Shown", "shown"]
@@ -31,7 +32,7 @@ class Meter:
     def __init__(self, looked_for: tuple[str, str] | None = None) -> None:
         self.looked_for = looked_for
         self._began = time.monotonic()
-        self._shown = 0.0
+        self._shown, self._known = 0.0, ""
         self._open = self._closed = False
         self._lock = threading.Lock()
         self._terminal = sys.stderr.isatty()
@@ -54,9 +55,18 @@ class Meter:
             text += f"; best {name} {value_text(progress.best, unit)}"
         self._show(text)
 
+    def known(self, progress: Progress) -> None:
+        """Keep how far a question is, for :meth:`working`."""
+        told = f", {progress.done / progress.total:.0%}" if progress.total else ""
+        if progress.best is not None:
+            told += f", best {progress.best:.6g}"
+        if progress.gap is not None:
+            told += f", at most {progress.gap:.2%} off"
+        self._known = told
+
     def working(self, what: str, seconds: float) -> None:
         """Tell that work goes on."""
-        self._show(f"{what}: {seconds:.0f} s so far")
+        self._show(f"{what}: {seconds:.0f} s so far{self._known}")
 
     def _show(self, text: str) -> None:
         with self._lock:
@@ -115,15 +125,22 @@ class Lines:
 
 
 @contextmanager
-def shown(progress: Shown, what: str) -> Iterator[None]:
-    """Shows, if asked, for how long work goes on that does not tell how far it is."""
+def shown(progress: Shown, what: str, sign: float = 1.0) -> Iterator[None]:
+    """Shows, if asked, for how long work goes on and how far it is; or tells a listener.
+
+    ``sign`` turns what is made small into the values that are told.
+    """
     if progress is False:
         yield
         return
     if progress is not True:
-        raise DseError(
-            f"progress = {progress!r}: expected True or False; only a run tells how far it is"
-        )
+        if not callable(progress):
+            raise DseError(
+                f"progress = {progress!r}: expected True, False or a function of a Progress"
+            )
+        with watched(progress, sign):
+            yield
+        return
     meter, began = Meter(), time.monotonic()
     over = threading.Event()
 
@@ -134,7 +151,8 @@ def shown(progress: Shown, what: str) -> Iterator[None]:
     thread = threading.Thread(target=tick, daemon=True)
     thread.start()
     try:
-        yield
+        with watched(meter.known, sign):
+            yield
     finally:
         over.set()
         thread.join()

@@ -27,7 +27,9 @@ __all__ = [
     "answer_points",
     "check_top",
     "choose",
+    "in_words",
     "no_choice",
+    "objective_name",
     "one_goal",
     "per_axes",
     "read_goals",
@@ -150,7 +152,7 @@ def with_idle_axes(
     rest: Sequence[str],
     per: Sequence[str],
     sizes: Mapping[str, int],
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
     """The winners among all axes, those included along which nothing varies: ties of each other.
 
     ``flat`` and ``values`` are those of :func:`choose`, over the axes ``rest``. A configuration of
@@ -159,7 +161,7 @@ def with_idle_axes(
     idle = [axis for axis in sizes if axis not in rest and axis not in per]
     top = flat.shape[-1]
     if top == 1 or not idle:
-        return flat, tuple(rest)
+        return flat, values, tuple(rest)
     whole = tuple(axis for axis in sizes if axis not in per)
     shape = [sizes[axis] for axis in idle]
     copies = np.unravel_index(np.arange(min(top, math.prod(shape))), shape)
@@ -172,7 +174,8 @@ def with_idle_axes(
     scores = np.broadcast_to(values[..., None], found.shape).reshape(*flat.shape[:-1], -1)
     found = found.reshape(*flat.shape[:-1], -1)
     order = np.lexsort((found, scores))[..., :top]
-    return np.take_along_axis(found, order, axis=-1), whole
+    best = np.take_along_axis(scores, order, axis=-1)
+    return np.take_along_axis(found, order, axis=-1), best, whole
 
 
 def trimmed(flat: NDArray[np.int64], per: Sequence[str]) -> NDArray[np.int64]:
@@ -207,14 +210,10 @@ def answer(
     coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
     found: Mapping[str, tuple[NDArray[Any], dict[str, Any]]],
     chosen: Chosen,
-    top: int,
-    goal: Goal,
+    goals: Sequence[Goal],
+    ranked: bool,
 ) -> xr.Dataset:
-    """The Dataset of some winners: the axes as coordinates, the outputs as variables.
-
-    Its attribute ``method`` says that every point was looked at, unless replaced.
-    """
-    ranked = top > 1
+    """The Dataset of some winners: the axes as coordinates, the outputs as variables."""
     dims = (*chosen.per, *(["rank"] if ranked else []))
 
     def shaped(array: NDArray[Any]) -> NDArray[Any]:
@@ -232,8 +231,19 @@ def answer(
         name: (dims, _blank(shaped(array), shaped(none)), attrs)
         for name, (array, attrs) in found.items()
     }
-    sense = "minimize" if goal.sign > 0 else "maximize"
-    return answered(variables, coords, {"question": f"{sense} {goal.text}", "method": "scan"})
+    return answered(variables, coords, {"question": in_words(goals)})
+
+
+def in_words(goals: Sequence[Goal]) -> str:
+    """Objectives in order of priority: ``minimize time, then maximize throughput``."""
+    return ", then ".join(f"{'minimize' if g.sign > 0 else 'maximize'} {g.text}" for g in goals)
+
+
+def objective_name(goals: Sequence[Goal], number: int, known: Any) -> str:
+    """The name of an objective in an answer: its own, or that of a formula by its place."""
+    text = goals[number].text
+    formula = OBJECTIVE if len(goals) == 1 else f"{OBJECTIVE}_{number + 1}"
+    return text if text in known else formula
 
 
 def _blank(array: NDArray[Any], none: NDArray[np.bool_]) -> NDArray[Any]:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.answers import OBJECTIVE, Goal, choose, per_axes, spread
+from sweeps.arrays import Table
 from sweeps.dataset import assemble
 from sweeps.grid import FEASIBLE
-from sweeps.questions import Table
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.ops import reference, references
 

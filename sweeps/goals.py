@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from sweeps.answers import Goal, read_goals
 from symbolic.errors import DseError
 
-__all__ = ["check_single", "goals_in_order", "in_words"]
+__all__ = ["goals_in_order"]
 
 
 def goals_in_order(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
@@ -37,17 +36,3 @@ def goals_in_order(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
         if any(goal.text == other.text for other in turned[:number]):
             raise DseError(f"{goal.text} is given twice among the objectives {texts}: remove one")
     return tuple(turned)
-
-
-def in_words(goals: Sequence[Goal]) -> str:
-    """Objectives in order of priority: ``minimize time, then maximize throughput``."""
-    return ", then ".join(f"{'minimize' if g.sign > 0 else 'maximize'} {g.text}" for g in goals)
-
-
-def check_single(**given: bool) -> None:
-    """Refuse what asks for other configurations than the best by several objectives in order."""
-    if others := [name for name, asked in given.items() if asked]:
-        raise DseError(
-            f"several objectives in order give the one best: leave {', '.join(others)} out (ties "
-            "lists all that are as good; a constraint asks at one value of an axis)"
-        )

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.answers import Goal, answer_points, spread
+from sweeps.answers import Goal, spread
 from sweeps.check import check
 from sweeps.compile import compiled
-from sweeps.dataset import coordinates_by_axis, describe
-from sweeps.grid import FEASIBLE, Grid
+from sweeps.grid import Grid
 from sweeps.reduce import beaten_by, front
 from sweeps.run import prepare
 from sweeps.scan import SMALL, dims_of, objective_node, to_rest
@@ -21,10 +20,7 @@ from sweeps.streaming.enclosures import Enclosures
 from sweeps.streaming.tiles import PIECE, Skipped, streamed
 from symbolic.errors import InfeasibleError
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["answer_front", "grid_pareto"]
+__all__ = ["scanned_front"]
 
 #: Most points of a front that tell whether a tile is worth looking at.
 _JUDGES = 256
@@ -87,18 +83,16 @@ def _front_of(
     return found
 
 
-def grid_pareto(grid: Grid, goals: Sequence[Goal]) -> xr.Dataset:
-    """The configurations that no other beats in every objective, tile by tile.
+def scanned_front(grid: Grid, goals: Sequence[Goal], skipped: Skipped) -> dict[str, Any]:
+    """The points that no other beats in every objective, tile by tile: an index along every axis.
 
-    The result has the dimension ``point``, in axis order; its attributes ``tiles_skipped`` and
-    ``points_skipped`` tell what was not looked at, because bounds tell that nothing there counts.
-    Of configurations equal in every objective the first in axis order stands for all.
+    They are in axis order. Of points equal in every objective the first stands for all.
     """
     check(grid)
     dims = grid.ordered(dims_of(grid, goals))
     plain = [d for d in dims if d not in grid.switch_axes]
     switched = [d for d in dims if d in grid.switch_axes]
-    whole, skipped = _Front(len(goals)), Skipped()
+    whole = _Front(len(goals))
     for index, key in grid.keys(dims):
         part = _front_of(grid, goals, key, plain, skipped)
         at = dict(zip(switched, index, strict=True))
@@ -106,15 +100,4 @@ def grid_pareto(grid: Grid, goals: Sequence[Goal]) -> xr.Dataset:
     best = whole.places
     if not best.size:
         raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
-    sizes = {axis: grid.axes[axis].size for axis in grid.axes}
-    told = skipped.attributes(grid.points // math.prod(grid.shape(dims)))
-    return answer_front(grid, spread(best, dims, (), sizes), goals).assign_attrs(told)
-
-
-def answer_front(
-    grid: Grid, places_of: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]
-) -> xr.Dataset:
-    """The Dataset of the points of a front, given as indices along every axis."""
-    names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
-    found = {n: (a, describe(grid, n)) for n, a in grid.at_points(places_of, names).items()}
-    return answer_points(coordinates_by_axis(grid), found, places_of, goals)
+    return spread(best, dims, (), {axis: grid.axes[axis].size for axis in grid.axes})

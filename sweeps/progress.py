@@ -21,7 +21,8 @@ class Progress:
     ``compiling`` is how many of the seconds went into compiling loop nests; ``skipped`` how many of
     the values done were stored by an earlier run; ``best`` the best value so far of the quantity
     that is looked for, where one is; ``barred`` how many of the values done were not computed,
-    because no point of their tile keeps the rules.
+    because no point of their tile keeps the rules. Of a search with a proof ``gap`` is how far off,
+    as a share, the best so far can be.
     """
 
     done: int
@@ -32,6 +33,7 @@ class Progress:
     best: float | None = None
     failed: int = 0
     barred: int = 0
+    gap: float | None = None
 
     @property
     def rate(self) -> float:

@@ -11,38 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.answers import (
-    OBJECTIVE,
-    Chosen,
     Goal,
-    answer,
-    check_top,
     choose,
-    no_choice,
-    per_axes,
-    spread,
-    trimmed,
-    with_idle_axes,
 )
-from sweeps.check import check
 from sweeps.compile import compiled
-from sweeps.dataset import coordinates_by_axis, describe
 from sweeps.grid import FEASIBLE, Grid, Leaf
 from sweeps.reduce import smallest
 from sweeps.run import prepare
 from sweeps.stopping import halt
 from sweeps.streaming.enclosures import Enclosures
 from sweeps.streaming.tiles import Skipped, streamed
-from symbolic.expression import parse
-from symbolic.ops import Node, both, constant, interpret_arrays, references, substitute, where
+from symbolic.ops import Node, both, constant, references, substitute, where
 
 if TYPE_CHECKING:
-    import xarray as xr
+    pass
 
 __all__ = [
     "SMALL",
-    "answer_grid",
     "dims_of",
-    "grid_optimum",
     "objective_node",
     "scanned",
     "to_rest",
@@ -52,49 +38,6 @@ __all__ = [
 REDUCED_TILE, SMALL = 1 << 21, 1 << 16
 #: Points looked at together where there are many short rankings.
 BLOCK = 1 << 21
-
-
-def grid_optimum(
-    grid: Grid, goal: Goal, *, per: str | Sequence[str] | None = None, top: int = 1
-) -> xr.Dataset:
-    """The best configurations of a grid, found by a fused nest that stores nothing.
-
-    Parameters
-    ----------
-    grid : Grid
-        Its outputs are reported for each winner; its conditions must hold there.
-    goal : Goal
-        What to make small or large.
-    per : str or sequence of str, optional
-        Axes for each value of which a winner is wanted.
-    top : int
-        How many, best first; ties go to the lowest index in axis order.
-
-    Returns
-    -------
-    xarray.Dataset
-        Its attributes ``tiles_skipped`` and ``points_skipped`` tell how much of the grid was not
-        looked at, because no point there can be feasible, or better than what was found.
-
-    Raises
-    ------
-    InfeasibleError
-        No point satisfies the conditions, or the objective is finite nowhere.
-    """
-    check_top(top)
-    check(grid)
-    kept = per_axes(per, tuple(grid.axes))
-    objectives = {key: objective_node(grid, key, goal) for key in grid.graphs}
-    dims = grid.ordered({*dims_of(grid, [goal]), *kept})
-    sizes = {axis: grid.axes[axis].size for axis in grid.axes}
-    skipped = Skipped()
-    flat, scores, rest = scanned(grid, objectives, dims, kept, top, skipped)
-    flat, rest = with_idle_axes(flat, scores, rest, kept, sizes)
-    chosen = Chosen(per=kept, places=spread(trimmed(flat, kept), rest, kept, sizes))
-    if np.all(flat < 0):
-        raise no_choice(goal)
-    told = skipped.attributes(grid.points // math.prod(grid.shape(dims)))
-    return answer_grid(grid, goal, chosen, top).assign_attrs(told)
 
 
 def scanned(
@@ -275,22 +218,3 @@ def _fused_one(
         order = np.lexsort((at, joined))[:top]
         best, found = joined[order], at[order]
     return best, found
-
-
-def answer_grid(grid: Grid, goal: Goal, chosen: Chosen, top: int) -> xr.Dataset:
-    """The Dataset of winning configurations, with every output there."""
-    shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
-    flat = {axis: np.maximum(index, 0).reshape(-1) for axis, index in chosen.places.items()}
-    names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
-    found: dict[str, tuple[NDArray[Any], dict[str, Any]]] = {
-        name: (array.reshape(shape), describe(grid, name))
-        for name, array in grid.at_points(flat, names).items()
-    }
-    if goal.text not in grid.model.quantities:
-        needed = list(references(goal.node(grid.model.quantities)))
-        values = {n: a.astype(np.float64) for n, a in grid.at_points(flat, needed).items()}
-        formula = parse(goal.text, grid.model.quantities)
-        number = np.asarray(interpret_arrays((formula,), values)[0])
-        number = np.broadcast_to(number, math.prod(shape)).reshape(shape)
-        found[OBJECTIVE] = (number, {"long_name": goal.text})
-    return answer(coordinates_by_axis(grid), found, chosen, top, goal)

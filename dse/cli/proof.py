@@ -117,15 +117,15 @@ def proof_text(attributes: Mapping[str, Any]) -> str:
     if attributes.get("points_left"):
         many = f"{attributes['points_left']:,}"
         return f"\n\nscanned, but for {many} configurations, of which one may be better"
+    if "configurations" in attributes:
+        many, how = attributes["configurations"], attributes["method"]
+        return f"\n\n{how}: {many:,} within {attributes['within']:.4g} of the best, and no others"
     if attributes.get("points_skipped"):
         many = f"{attributes['points_skipped']:,}"
         return (
             f"\n\nscanned, but for {many} configurations: bounds over whole tiles told enough of "
             "them"
         )
-    if "configurations" in attributes:
-        many, how = attributes["configurations"], attributes["method"]
-        return f"\n\n{how}: {many:,} within {attributes['within']:.4g} of the best, and no others"
     if "complete" in attributes:
         told = "each is proven to be on the front, and no others"
         if not attributes["complete"]:

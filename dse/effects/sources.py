@@ -14,9 +14,9 @@ from dse.effects.grids import Values
 from dse.effects.slopes import Slopes, arc, at_point
 from dse.study.data import StudyData
 from sweeps.answers import Goal
+from sweeps.arrays import Table
 from sweeps.dataset import axis_coordinates, describe, quantities_of
 from sweeps.grid import FEASIBLE
-from sweeps.questions import Table
 from sweeps.space import parse_axis
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse
@@ -78,10 +78,12 @@ def read_source(
     texts: tuple[str, ...] | None,
     where: tuple[str, ...],
     at: Mapping[str, Any],
+    part: Mapping[str, int],
 ) -> Source:
-    """Read what is to be analysed; see :func:`dse.sensitivity`."""
+    """Read what is to be analysed, at one index of some axes; see :func:`dse.sensitivity`."""
     if isinstance(source, StudyData):
-        return _of_study(source, texts, where, at)
+        return _of_study(source, texts, where, at, part)
+    source = source.isel({axis: slice(index, index + 1) for axis, index in part.items()})
     return _of_dataset(source, texts, where, at)
 
 
@@ -103,11 +105,16 @@ def _no_flag(text: str, flags: Any) -> None:
 
 # --- a study
 def _of_study(
-    study: StudyData, texts: tuple[str, ...] | None, where: tuple[str, ...], at: Mapping[str, Any]
+    study: StudyData,
+    texts: tuple[str, ...] | None,
+    where: tuple[str, ...],
+    at: Mapping[str, Any],
+    part: Mapping[str, int],
 ) -> Source:
+    from sweeps.ask.grid import part_of
     from sweeps.check import check
 
-    grid = study._question(texts or (), where)
+    grid = part_of(study._question(texts or (), where), part)
     check(grid)
     if not grid.axes:
         raise DseError("the study has no axes: without one nothing varies")

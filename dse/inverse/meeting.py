@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeps.answers import per_axes
+from sweeps.ask.grid import part_of
 from sweeps.check import check, enclosed
 from sweeps.dataset import assemble, axis_coordinates
 from sweeps.grid import FEASIBLE, Grid
@@ -22,7 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["met"]
 
 
-def met(study: StudyData, targets: tuple[str, ...], most: Any, time_limit: Any) -> xr.Dataset:
+def met(
+    study: StudyData,
+    targets: tuple[str, ...],
+    most: Any,
+    time_limit: Any,
+    where: tuple[str, ...] = (),
+    per: tuple[str, ...] = (),
+) -> xr.Dataset:
     """Subdivide the grid; see :func:`dse.meets`."""
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise DseError(f"boxes = {most!r}: expected a whole number of at least 1")
@@ -30,17 +39,46 @@ def met(study: StudyData, targets: tuple[str, ...], most: Any, time_limit: Any) 
     if time_limit is not None and (wrong or not time_limit >= 0):
         raise DseError(f"time_limit = {time_limit!r}: expected seconds")
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
-    grid = study.grid((), targets)
-    if not (targets or study.where):
+    grid = study.grid((), (*targets, *where))
+    if not (targets or where or study.where):
         raise DseError("no target is given: name one, such as 'time <= 2 ms'")
-    roots = {key: grid.feasible_node(key) for key in grid.graphs}
-    enclosed(grid, roots)
+    enclosed(grid, {key: grid.feasible_node(key) for key in grid.graphs})
     check(study.grid(), counted=False)
-    found = meeting(grid, roots, grid.dims(FEASIBLE), most=most, deadline=deadline)
-    return _labelled(study, grid, targets, found)
+    labels = per_axes(per, tuple(grid.axes))
+    return _labelled(study, grid, targets, _met(grid, labels, most, deadline), labels)
 
 
-def _labelled(study: StudyData, grid: Grid, targets: tuple[str, ...], found: Meeting) -> xr.Dataset:
+def _met(grid: Grid, per: tuple[str, ...], most: int, deadline: float) -> Meeting:
+    """The boxes, of which none holds several values of the axes ``per``."""
+    parts = []
+    dims = grid.ordered({*grid.dims(FEASIBLE), *per})
+    shape = grid.shape(per)
+    for cell in np.ndindex(*shape):
+        at = dict(zip(per, cell, strict=True))
+        part = part_of(grid, at)
+        roots = {key: part.feasible_node(key) for key in part.graphs}
+        boxes = max(most // math.prod(shape), 1)
+        found = meeting(part, roots, dims, most=boxes, deadline=deadline)
+        for axis, index in at.items():
+            found.lo[dims.index(axis)] = found.hi[dims.index(axis)] = index
+        parts.append(found)
+    return Meeting(
+        dims=dims,
+        lo=np.concatenate([one.lo for one in parts], axis=1),
+        hi=np.concatenate([one.hi for one in parts], axis=1),
+        certain=np.concatenate([one.certain for one in parts]),
+        bounded=sum(one.bounded for one in parts),
+        complete=all(one.complete for one in parts),
+    )
+
+
+def _labelled(
+    study: StudyData,
+    grid: Grid,
+    targets: tuple[str, ...],
+    found: Meeting,
+    per: tuple[str, ...],
+) -> xr.Dataset:
     idle = math.prod(axis.size for name, axis in grid.axes.items() if name not in found.dims)
     sizes = (found.hi - found.lo + 1).T.tolist()
     counts = [idle * math.prod(row) for row in sizes]
@@ -56,9 +94,14 @@ def _labelled(study: StudyData, grid: Grid, targets: tuple[str, ...], found: Mee
             index = np.full(order.size, end) if row is None else row
             text = f"{said['long_name']}, the {side} of the box"
             variables[f"{name}_{side}"] = ("box", values[index], {**said, "long_name": text})
-    total = grid.points
-    inner = sum(count for count, sure in zip(counts, found.certain, strict=True) if sure)
-    outer = sum(counts)
+    shape = grid.shape(per)
+    total = grid.points // math.prod(shape)
+    inner, outer = ([0] * math.prod(shape) for _ in range(2))
+    rows = [found.lo[found.dims.index(axis)] for axis in per]
+    for place, (count, sure) in enumerate(zip(counts, found.certain, strict=True)):
+        cell = int(np.ravel_multi_index([row[place] for row in rows], shape)) if per else 0
+        inner[cell] += count if sure else 0
+        outer[cell] += count
     points = [counts[place] for place in order]
     variables["certain"] = (
         "box",
@@ -66,12 +109,12 @@ def _labelled(study: StudyData, grid: Grid, targets: tuple[str, ...], found: Mee
         {"long_name": "whether every configuration of the box meets the targets"},
     )
     variables["points"] = ("box", _numbers(points), {"long_name": "configurations of the box"})
-    for name, count, text in (
+    for name, numbers, text in (
         ("inner", inner, "configurations that certainly meet the targets"),
         ("outer", outer, "configurations that may meet the targets"),
-        ("total", total, "configurations of the study"),
+        ("total", [total] * math.prod(shape), "configurations of the study"),
     ):
-        variables[name] = ((), _numbers([count])[0], {"long_name": text})
+        variables[name] = (per, _numbers(numbers).reshape(shape), {"long_name": text})
     from dse.provenance import version
 
     attributes = {
@@ -84,7 +127,7 @@ def _labelled(study: StudyData, grid: Grid, targets: tuple[str, ...], found: Mee
         "study": study.text(),
         "simt_dse_version": version(),
     }
-    return assemble(variables, {}, attributes)
+    return assemble(variables, {axis: coordinates[axis] for axis in per}, attributes)
 
 
 def _numbers(counts: list[int]) -> Any:

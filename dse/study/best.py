@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sweeps.answers import Goal, check_top
-from sweeps.goals import check_single, goals_in_order
+from sweeps.goals import goals_in_order
 from symbolic.errors import DseError, UnknownNameError, nearest
 
 __all__ = ["Best", "read_best"]
@@ -63,8 +63,7 @@ def read_best(tree: Any, *, origin: str = "best") -> Best:
             "in order of priority"
         )
     given = {goals[0]: goal if isinstance(goal, str) else tuple(goal)}
-    if len(goals_in_order(given.get("minimize"), given.get("maximize"))) > 1:
-        check_single(top=tree.get("top", 1) != 1, per=bool(tree.get("per")))
+    goals_in_order(given.get("minimize"), given.get("maximize"))
     top = tree.get("top", 1)
     check_top(top, f"{origin}: ")
     return Best(

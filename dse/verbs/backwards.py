@@ -99,6 +99,8 @@ def meets(
     source: Askable,
     targets: str | Sequence[str],
     *,
+    where: str | Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
     boxes: int = 10_000,
     time_limit: float | None = None,
     progress: Shown = False,
@@ -116,6 +118,10 @@ def meets(
         Its own constraints and rules are to be met, too.
     targets : str or list of str
         Conditions, such as ``["time <= 2 ms", "energy <= 1 J"]``.
+    where : str or list of str
+        Constraints besides those of the study, which are to be met as well.
+    per : str or list of str, optional
+        Axes of which no box holds several values; what is counted is counted for each of them.
     boxes : int
         How many there may be before what is still open stays open.
     time_limit : float, optional
@@ -146,9 +152,14 @@ def meets(
     from dse.inverse.meeting import met
     from sweeps.answers import texts_of
 
-    texts = texts_of(targets, "targets")
+    texts, axes = texts_of(targets, "targets"), texts_of(per, "per")
+    conditions = texts_of(where, "where")
+
+    def ask(study: StudyData) -> xr.Dataset:
+        return met(study, texts, boxes, time_limit, conditions, axes)
+
     with shown(progress, "halving boxes"):
-        return one_answer(source, lambda study: met(study, texts, boxes, time_limit))
+        return one_answer(source, ask)
 
 
 def ranges(

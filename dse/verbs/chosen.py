@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
 from dse.study.data import StudyData
+from dse.verbs.asking import answered, kind_of
 from dse.verbs.reading import asked_of, identified
-from dse.verbs.refusals import only_of_a_study
 from dse.verbs.sources import Askable
+from sweeps.ask.ask import check_method
+from sweeps.ask.matrix import refuse
+from sweeps.stopping import handing_back
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from dse.verbs.asking import Source
+    from sweeps.answers import Goal
 
 __all__ = ["best_config", "disagreement", "optimum", "pareto"]
 
@@ -43,21 +49,26 @@ def optimum(
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        What is asked: ``within``, ``method``, ``time_limit`` and ``gap`` are of a study alone.
+        What is asked: ``method="certified"``, ``time_limit`` and ``gap`` are of a study alone.
     minimize, maximize : str or list of str
         A quantity or formula; or several in one list, in order of priority: each decides among
         what is best by those before. A minus turns the direction of one (``"-throughput"``).
     where : str or list of str
         Constraints besides those of the study or Dataset.
     per : str or list of str, optional
-        Axes for each value of which a winner is wanted.
+        Axes, or columns of measured rows, for each value of which winners are wanted. Where one
+        has fewer than another, NaN, -1, False or an empty label stands.
     top : int
-        How many, best first (dimension ``rank``); ties go to the lowest index in axis order.
+        How many, best first (dimension ``rank``); ties go to the lowest index in axis order. Of
+        several objectives only configurations count of which all are numbers.
     ties : bool
-        Give all configurations that are as good as the best one (dimension ``tie``).
+        Give all configurations that are as good as the best one (dimension ``tie``), or as the
+        last of ``top``.
     within : float, optional
         Give all configurations that are off the best by at most this share of it, best first
-        (dimension ``rank``): 0.01 for 1 %. The attribute ``configurations`` counts them.
+        (dimension ``rank``): 0.01 for 1 %. The attribute ``configurations`` counts them. Of several
+        objectives the last is meant, among what is best by those before; ``top`` gives the first
+        of them.
     method : {"auto", "scan", "certified"}
         A scan of the whole grid, or a search with a proof that nothing is better; "auto" scans
         small grids. The attribute ``method`` says which, and a certified answer's attributes
@@ -83,26 +94,44 @@ def optimum(
     >>> best_config(optimum(study.run(), maximize="cs_throughput"))["threads"]
     1024
     """
-    from dse.verbs.of_studies import best_of_study
-    from dse.verbs.of_tables import best_of_table
     from sweeps.answers import texts_of
+    from sweeps.ask.ask import ask_for
     from sweeps.goals import goals_in_order
 
-    goals = goals_in_order(minimize, maximize)
-    asked: dict[str, Any] = {"where": texts_of(where, "where"), "per": texts_of(per, "per")}
-    asked |= {"top": top, "ties": ties}
-    with shown(progress, "searching"):
+    goals, texts = goals_in_order(minimize, maximize), texts_of(where, "where")
+    axes = texts_of(per, "per")
+    asked: dict[str, Any] = {"top": top, "ties": ties, "within": within, "method": method}
+    asked |= {"time_limit": time_limit, "gap": gap}
+    given = {"top": top != 1, "ties": ties, "within": within is not None}
+    given |= {"objectives": len(goals) > 1, "method": method not in ("auto", "scan")}
+    given |= {"time_limit": time_limit is not None, "gap": gap is not None}
+    formulas = [goal.text for goal in goals]
+
+    def ask(source: Source) -> xr.Dataset:
+        from sweeps.ask.best import best_of
+
+        return best_of(source, ask_for(goals, tuple(source.sizes), per=axes, **asked))
+
+    with shown(progress, "searching", goals[0].sign):
         of = asked_of(source)
-        if isinstance(of, StudyData):
-            asked |= {"within": within, "method": method, "time_limit": time_limit, "gap": gap}
-            return best_of_study(of, goals, **asked)
-        only_of_a_study(
-            within=within is not None,
-            method=method not in ("auto", "scan"),
-            time_limit=time_limit is not None,
-            gap=gap is not None,
-        )
-        return identified(best_of_table(of, goals, **asked), of)
+        if isinstance(of, StudyData) and kind_of(of) == "reals":
+            check_method(method, time_limit, gap)
+            refuse("optimum", "reals", {**given, "per": bool(axes)})
+            return _between(of, goals[0], texts, method=method, time_limit=time_limit, gap=gap)
+        about: dict[str, Any] = {"texts": formulas, "where": texts, "per": axes, "given": given}
+        return answered("optimum", of, ask, **about)
+
+
+@handing_back
+def _between(study: StudyData, goal: Goal, where: tuple[str, ...], **limits: Any) -> xr.Dataset:
+    """The best where axes lie between two numbers."""
+    from sweeps.certify.reals.optimum import real_optimum
+
+    needed = study._needed([goal.text])
+    found = real_optimum(
+        study.space(needed, where), goal, lambda at: study.space(needed, where, at), **limits
+    )
+    return identified(found, study)
 
 
 def pareto(
@@ -111,6 +140,7 @@ def pareto(
     minimize: str | Sequence[str] | None = None,
     maximize: str | Sequence[str] | None = None,
     where: str | Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
     method: str = "auto",
     time_limit: float | None = None,
     progress: Shown = False,
@@ -125,6 +155,8 @@ def pareto(
         Quantities or formulas.
     where : str or list of str
         Constraints besides those of the study or Dataset.
+    per : str or list of str, optional
+        Axes, or columns of measured rows, for each value of which a front is wanted.
     method : {"auto", "scan", "certified"}
         A scan of the whole grid, or a search by bounds over boxes with a proof that nothing else
         is on the front: "auto" takes it where there are too many points to scan.
@@ -136,17 +168,23 @@ def pareto(
     progress : bool
         Tell on standard error, after a second, for how long the search goes on.
     """
-    from dse.verbs.of_studies import front_of_study
-    from dse.verbs.of_tables import front_of_table
     from sweeps.answers import read_goals, texts_of
+    from sweeps.ask.ask import ask_for
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
+    axes = texts_of(per, "per")
+    given = {"method": method not in ("auto", "scan"), "time_limit": time_limit is not None}
+
+    def ask(source: Source) -> xr.Dataset:
+        from sweeps.ask.best import front_of
+
+        limits: dict[str, Any] = {"method": method, "time_limit": time_limit}
+        return front_of(source, ask_for(goals, tuple(source.sizes), per=axes, **limits))
+
     with shown(progress, "searching"):
-        of = asked_of(source)
-        if isinstance(of, StudyData):
-            return front_of_study(of, goals, where=texts, method=method, time_limit=time_limit)
-        only_of_a_study(method=method not in ("auto", "scan"), time_limit=time_limit is not None)
-        return identified(front_of_table(of, goals, where=texts), of)
+        formulas = [goal.text for goal in goals]
+        about: dict[str, Any] = {"texts": formulas, "where": texts, "per": axes, "given": given}
+        return answered("pareto", asked_of(source), ask, **about)
 
 
 def disagreement(

@@ -33,6 +33,11 @@ class Table:
     ds: Any
     store: Stored | None = None
 
+    @property
+    def rows(self) -> bool:
+        """Whether it holds measured rows, along no axis of a study."""
+        return "configuration" in getattr(self.ds, "dims", ())
+
 
 def asked_of(source: Askable, *, zones: bool = True) -> StudyData | Table:
     """A study of one model, or the Dataset that is asked: of models compared, that of their run.

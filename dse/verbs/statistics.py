@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
 from dse.study.data import StudyData
-from dse.verbs.reading import Table, asked_of, identified
+from dse.verbs.asking import answered
+from dse.verbs.reading import asked_of
 from dse.verbs.sources import Askable
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeps.streaming.values import Values
+    from dse.verbs.asking import Source
 
 __all__ = ["count", "histogram", "quantiles", "sensitivity"]
 
 
 def count(
-    source: Askable, *, where: str | Sequence[str] = (), progress: Shown = False
+    source: Askable,
+    *,
+    where: str | Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
+    progress: Shown = False,
 ) -> xr.Dataset:
     """How many configurations are feasible, of how many; the grid of a study is not stored.
 
@@ -33,6 +38,8 @@ def count(
         What is asked.
     where : str or list of str
         Constraints besides those of the study or Dataset.
+    per : str or list of str, optional
+        Axes, or columns of measured rows, for each value of which it is asked.
     progress : bool
         Tell on standard error, after a second, for how long the count goes on.
 
@@ -43,31 +50,12 @@ def count(
     1024
     """
     from sweeps.answers import texts_of
-    from sweeps.stored.spread import stored_count
-    from sweeps.streaming.counting import dataset_count, grid_count
+    from sweeps.ask.spread import count as count_of
 
-    texts = texts_of(where, "where")
+    texts, axes = texts_of(where, "where"), texts_of(per, "per")
     with shown(progress, "counting"):
         of = asked_of(source)
-        if isinstance(of, StudyData):
-            found = grid_count(of._question([], texts))
-        elif of.store is not None:
-            found = stored_count(of.store, texts)
-        else:
-            found = dataset_count(of.ds, texts)
-        return identified(found, of)
-
-
-def _values(of: StudyData | Table, quantity: str, where: tuple[str, ...]) -> Values:
-    """A formula over a grid, a finished store with its zones, or a Dataset."""
-    from sweeps.stored.spread import StoredValues
-    from sweeps.streaming.values import GridValues, TableValues
-
-    if isinstance(of, StudyData):
-        return GridValues(of._question([quantity], where), quantity)
-    if of.store is not None:
-        return StoredValues(of.store, quantity, where)
-    return TableValues(of.ds, quantity, where)
+        return answered("count", of, lambda part: count_of(part, axes), where=texts, per=axes)
 
 
 def histogram(
@@ -76,6 +64,7 @@ def histogram(
     *,
     bins: int | Sequence[float | str] = 10,
     where: str | Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
     progress: Shown = False,
 ) -> xr.Dataset:
     """How many feasible configurations have a quantity or formula in each of some bins.
@@ -91,6 +80,8 @@ def histogram(
         or texts with units. A bin holds its low edge, the last one both.
     where : str or list of str
         Constraints besides those of the study or Dataset.
+    per : str or list of str, optional
+        Axes, or columns of measured rows, for each value of which it is asked.
     progress : bool
         Tell on standard error, after a second, for how long the count goes on.
 
@@ -101,11 +92,16 @@ def histogram(
         how many lie ``below`` and ``above``, and how many are no number (``undefined``).
     """
     from sweeps.answers import texts_of
-    from sweeps.streaming.spread import histogram as histogram_of
+    from sweeps.ask.spread import histogram as histogram_of
+
+    axes = texts_of(per, "per")
+    about: dict[str, Any] = {"texts": [quantity], "where": texts_of(where, "where"), "per": axes}
+
+    def ask(part: Source) -> xr.Dataset:
+        return histogram_of(part, quantity, bins, axes)
 
     with shown(progress, "counting"):
-        of = asked_of(source)
-        return identified(histogram_of(_values(of, quantity, texts_of(where, "where")), bins), of)
+        return answered("histogram", asked_of(source), ask, **about)
 
 
 def quantiles(
@@ -114,6 +110,7 @@ def quantiles(
     q: float | Sequence[float],
     *,
     where: str | Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
     progress: Shown = False,
 ) -> xr.Dataset:
     """The least values that given shares of the feasible configurations do not exceed; exact.
@@ -132,15 +129,22 @@ def quantiles(
         Shares, from 0 to 1.
     where : str or list of str
         Constraints besides those of the study or Dataset.
+    per : str or list of str, optional
+        Axes, or columns of measured rows, for each value of which it is asked.
     progress : bool
         Tell on standard error, after a second, for how long the count goes on.
     """
     from sweeps.answers import texts_of
-    from sweeps.streaming.spread import quantiles as quantiles_of
+    from sweeps.ask.spread import quantiles as quantiles_of
+
+    axes = texts_of(per, "per")
+    about: dict[str, Any] = {"texts": [quantity], "where": texts_of(where, "where"), "per": axes}
+
+    def ask(part: Source) -> xr.Dataset:
+        return quantiles_of(part, quantity, q, axes)
 
     with shown(progress, "counting"):
-        of = asked_of(source)
-        return identified(quantiles_of(_values(of, quantity, texts_of(where, "where")), q), of)
+        return answered("quantiles", asked_of(source), ask, **about)
 
 
 def sensitivity(
@@ -148,6 +152,7 @@ def sensitivity(
     *,
     output: str | Sequence[str] | None = None,
     where: str | Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
     at: Mapping[str, Any] | None = None,
     progress: Shown = False,
 ) -> xr.Dataset:
@@ -165,6 +170,8 @@ def sensitivity(
         Quantities or formulas; every output that is a number and varies where None.
     where : str or list of str
         Constraints besides those of the study or Dataset.
+    per : str or list of str, optional
+        Axes for each value of which the others are looked at.
     at : mapping, optional
         The configuration of the elasticities, a value for each axis; axes left out stand at the
         middle one of their values, or at the nearest configuration that counts.
@@ -199,15 +206,27 @@ def sensitivity(
     """
     from dse.effects.answer import analysed
     from dse.effects.sources import read_source
-    from sweeps.answers import texts_of
+    from sweeps.answers import per_axes, texts_of
+    from sweeps.ask.labels import for_each
 
     if at is not None and not isinstance(at, Mapping):
         raise DseError(f"at = {at!r}: expected a mapping from axes to values")
     texts = None if output is None else texts_of(output, "output")
     if texts == ():
         raise DseError("output is empty: name a quantity, or leave it out for all outputs")
-    conditions = texts_of(where, "where")
+    conditions, axes = texts_of(where, "where"), texts_of(per, "per")
     with shown(progress, "looking at every point"):
         of = asked_of(source, zones=False)
         of_what = of if isinstance(of, StudyData) else of.ds
-        return analysed(read_source(of_what, texts, conditions, at or {}))
+
+        def ask(part: Source) -> xr.Dataset:
+            place = dict(part.at)
+            found = analysed(read_source(of_what, texts, conditions, at or {}, place))
+            here = [str(axis) for axis in found.axis.values if axis in place]
+            return found.drop_sel(axis=here).drop_vars([*here, *(f"over_{a}" for a in here)])
+
+        def each(whole: Source) -> xr.Dataset:
+            return for_each(whole, per_axes(axes, tuple(whole.sizes)), ask)
+
+        about: dict[str, Any] = {"texts": texts or (), "where": conditions, "per": axes}
+        return answered("sensitivity", of, each, **about)

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,54 +22,31 @@ from sweeps.certify.beating import Exploration
 from sweeps.certify.earliest import first_place
 from sweeps.certify.gaps import close_gaps
 from sweeps.certify.merging import reduced
-from sweeps.certify.optimum import METHODS, SCANNABLE, check_limits
 from sweeps.certify.parts import Part, parts_of
 from sweeps.certify.search import Tally, ready
 from sweeps.certify.settling import firsts
 from sweeps.certify.spaces import Space
 from sweeps.check import check, enclosed
 from sweeps.grid import Grid
-from sweeps.pareto import answer_front, grid_pareto
-from sweeps.scan import dims_of, objective_node
-from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
+from sweeps.scan import objective_node
+from symbolic.errors import InfeasibleError, OutOfTimeError
 from symbolic.ops import Node, both, constant, where
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["certified_front", "front_of_grid"]
+__all__ = ["certified_front"]
 
 #: Boxes bounded before the gaps of a front of two objectives are closed one by one, or the first of
 #: equal points are found one by one; least points of a grid of which that may be asked.
 PATIENCE, ONE_BY_ONE, _VAST = 1 << 15, 1 << 15, 1 << 30
 
 
-def front_of_grid(
-    grid: Grid, goals: Sequence[Goal], *, method: str = "auto", time_limit: float | None = None
-) -> xr.Dataset:
-    """The front, by a scan or certified; ``"auto"`` scans what a scan can pass over."""
-    if method not in METHODS:
-        raise DseError(f"method = {method!r}: expected one of {', '.join(METHODS)}")
-    if method == "scan" and time_limit is not None:
-        raise DseError("a scan looks at every point: time_limit needs method='certified'")
-    if method == "auto" and time_limit is None:
-        points = math.prod(grid.shape(dims_of(grid, goals)))
-        method = "certified" if points > SCANNABLE else "scan"
-    if method == "scan":
-        return grid_pareto(grid, goals).assign_attrs(method="scan")
-    return certified_front(grid, goals, time_limit=time_limit)
-
-
 def certified_front(
     grid: Grid, goals: Sequence[Goal], *, time_limit: float | None = None
-) -> xr.Dataset:
-    """The configurations that no other beats in every objective, proven, in axis order.
+) -> tuple[NDArray[np.int64], dict[str, Any], NDArray[np.bool_] | None]:
+    """The points that no other beats in every objective, proven: indices (points, axes) in order.
 
-    They are those of :func:`sweeps.pareto.grid_pareto`. When the time is up, the best found so far
-    are given: the attribute ``complete`` is 0 then, ``boxes_left`` tells how many boxes may hold
-    more, and the variable ``proven`` which points none of these can beat.
+    When the time is up, the best found so far are given: of what is told besides, ``complete`` is 0
+    then, ``boxes_left`` how many boxes may hold more; and which points none of these can beat.
     """
-    check_limits(time_limit)
     tally = Tally()
     if time_limit is not None:
         tally.deadline = time.monotonic() + time_limit
@@ -115,13 +92,11 @@ def certified_front(
         "boxes": tally.boxes,
         "points_visited": tally.visited,
     }
-    answer = answer_front(grid, dict(zip(grid.axes, index.T, strict=True)), goals)
+    proven = None
     if not complete:
-        about = {"long_name": "whether no configuration beats this one"}
         proven = _proven(archive.values, ideals)[order]
         told |= {"boxes_left": ideals.shape[1], "points_proven": int(proven.sum())}
-        answer = answer.assign(proven=("point", proven, about))
-    return answer.assign_attrs(told)
+    return index, told, proven
 
 
 def _open(archive: Archive, ideals: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sweeps.certify.boxes import Indices, Problem
 from sweeps.stopping import in_time, stopped
+from sweeps.watching import found
 from symbolic.ops import constant
 
 __all__ = ["Least", "Tally", "parts", "ready", "search"]
@@ -145,6 +146,7 @@ class _Search:
                 return self._dig(some.take([number]), limit, budget)
 
             self._gather(in_threads(work, some.bounds.size))
+            found(goal.value, min(float(self.pool.bounds.min(initial=goal.value)), goal.aside))
 
     def _set_aside(self) -> None:
         """Close the boxes that a value found since they were bounded leaves no part in."""

@@ -16,7 +16,7 @@ from sweeps.grid import Grid
 from sweeps.stopping import stopped
 from symbolic.ops import Node, constant, where
 
-__all__ = ["Meeting", "meeting"]
+__all__ = ["Meeting", "inside", "meeting"]
 
 Indices = NDArray[np.int64]
 
@@ -235,3 +235,12 @@ def _all_axes(
         np.full(count, fixed[dim]) if dim in fixed else places[plain.index(dim)] for dim in dims
     ]
     return np.stack(rows) if rows else np.zeros((0, count), dtype=np.int64)
+
+
+def inside(lo: Indices, hi: Indices) -> Indices:
+    """Every point of some boxes, given as first and last index along each axis (rows)."""
+    found = [np.zeros((len(lo), 0), dtype=np.int64)]
+    for first, last in zip(lo.T, hi.T, strict=True):
+        shape = tuple(last - first + 1)
+        found.append(np.indices(shape).reshape(len(lo), math.prod(shape)) + first[:, None])
+    return np.concatenate(found, axis=1)

@@ -14,7 +14,7 @@ from sweeps.stored.blocks import points_cut
 from sweeps.stored.columns import columns_of, offsets
 from sweeps.stored.question import Question
 
-__all__ = ["best", "best_front", "ties"]
+__all__ = ["best", "best_front", "upto"]
 
 #: Strong points against which the points of a block are held first.
 _STRONG = 24
@@ -219,22 +219,25 @@ def _promise(question: Question, lower: NDArray[np.float64]) -> NDArray[np.int64
     return found
 
 
-def ties(question: Question, value: float, most: int) -> NDArray[np.int64]:
-    """Flat indices of the points whose goal has a value; not all beyond so many."""
+def upto(
+    question: Question, limit: float, most: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Flat indices of the points whose goal does not exceed a value; not all beyond so many."""
     (lower,) = question.lower
 
     def work(numbers: NDArray[np.int64], length: int) -> Any:
         (values,) = question.values(numbers, length)
-        block, place = np.nonzero(values == value)
-        return question.origins[numbers[block]] + place
+        block, place = np.nonzero(values <= limit)
+        return question.origins[numbers[block]] + place, values[block, place]
 
-    found = [np.empty(0, dtype=np.int64)]
-    order = question.open[lower[question.open] <= value]
-    for results in question.rounds(order, lower, lambda left: lower[left] <= value, work):
-        found += results
-        if sum(places.size for places in found) > most:
+    places, scores = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+    order = question.open[lower[question.open] <= limit]
+    for results in question.rounds(order, lower, lambda left: lower[left] <= limit, work):
+        places += [at for at, _ in results]
+        scores += [values for _, values in results]
+        if sum(at.size for at in places) > most:
             break
-    return np.sort(np.concatenate(found))
+    return np.concatenate(places), np.concatenate(scores)
 
 
 def _spread(known: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from sweeps.run import workers
 from sweeps.stored.blocks import Blocks, points_cut
 from sweeps.stored.columns import read_condition, read_goal
 from sweeps.stored.reader import Stored
+from sweeps.watching import going_over, seen
 from symbolic.expression import parse_condition
 from symbolic.intervals import Decision, Interval, enclose
 from symbolic.node import conjuncts
@@ -56,10 +57,8 @@ class Question:
         self.blocks = stored.once(("blocks", *self.axes), lambda: Blocks(self.axes))
         self.origins = self.starts(list(self.axes))
         self.names = tuple(names)
-        self.read = 0  # blocks
-        self._compiles = False
+        self.read, self._compiles, self._per = 0, False, per  # blocks that were read
         self._bound()
-        self._per = per
         self._groups = self._merged()
         self.goals = [read_goal(node) for node in self.nodes]
         self.terms = [read_condition(node) for node in self.conditions]
@@ -113,7 +112,7 @@ class Question:
             low, high, undefined = zoned.low, zoned.high, zoned.undefined
             dims, cut = zoned.dims, zoned.cut
         else:
-            axis, values, _ = self.stored.coordinates[name]
+            axis, values = self.stored.column(name)
             values = values.astype(np.float64)
             undefined = np.isnan(values)
             low, high = (np.where(undefined, end, values) for end in (math.inf, -math.inf))
@@ -151,8 +150,7 @@ class Question:
         starts = self.blocks.starts(numbers, dims)
         zoned = self.stored.zones.get(name)
         if zoned is None:
-            _, column, _ = self.stored.coordinates[name]
-            found = column[starts[:, None] + np.arange(count)]
+            found = self.stored.column(name)[1][starts[:, None] + np.arange(count)]
         elif self.compiled and self.stored.mapped(name):
             found = self._gathered(name, numbers, count)
         elif zoned.cut.flat:
@@ -160,8 +158,7 @@ class Question:
         else:
             index = np.array(np.unravel_index(starts, zoned.cut.shape)).T
             extent = [sizes.get(axis, 1) for axis in dims]
-            boxes = [self.stored.box(name, low, low + extent) for low in index]
-            found = np.stack(boxes)
+            found = np.stack([self.stored.box(name, low, low + extent) for low in index])
         rows: NDArray[Any] = found.reshape(numbers.size, *self.shape(dims, length))
         return rows.astype(np.float64, copy=False)
 
@@ -247,10 +244,12 @@ class Question:
         ``built`` tells that it puts all values together.
         """
         self._compiles, self._batch = True, _BUILT if built else self._batch
+        going_over(int(self.points(numbers).sum()))
         for start in range(0, numbers.size, _ROUND):
             now = numbers[start : start + _ROUND]
             self.read += int(now.size)
             yield from self._worked(now, work)
+            seen(int(self.points(now).sum()))
 
     def rounds(
         self,
@@ -266,6 +265,7 @@ class Question:
         ``compiles`` tells that the work knows what to do once it is ``compiled``.
         """
         self._compiles = compiles
+        going_over(int(self.points(numbers).sum()))
         if not numbers.size:
             return
         first = numbers[key[numbers] == key[numbers].min()][:1]
@@ -279,7 +279,8 @@ class Question:
             now, rest = np.sort(rest[:size]), rest[size:]
             self.read += int(now.size)
             yield self._worked(now, work)
-            rest = rest[still(rest)]
+            left, rest = rest, rest[still(rest)]
+            seen(int(self.points(now).sum() + self.points(left).sum() - self.points(rest).sum()))
             size = min(size * 4, _ROUND)
 
     def _worked(

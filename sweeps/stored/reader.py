@@ -25,6 +25,7 @@ from sweeps.store.versions import Version, steady, version_of
 from sweeps.store.zarr_format import chunk_key, coordinate_values
 from sweeps.store.zones import ZONES, Zoned, unpack
 from sweeps.stored.chunks import Chunk, Chunks
+from sweeps.stored.parts import index_of
 from symbolic.errors import DamagedError, DseError
 
 __all__ = ["Stored", "stored"]
@@ -99,6 +100,10 @@ class Stored:
         except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
             raise damaged(self.medium.name, key, f"it cannot be read ({error})") from error
         self.axes = {axis: self.coordinates[axis][1].size for axis in axes}
+        #: Its places along each axis, by which a question of one of them is asked.
+        self.places: dict[str, tuple[str, NDArray[Any], dict[str, Any]]] = {
+            index_of(axis): (axis, np.arange(float(size)), {}) for axis, size in self.axes.items()
+        }
         told = {name: (values.dtype, of) for name, (_, values, of) in self.coordinates.items()}
         told |= {name: (self._types[name], of) for name, of in self.outputs.items()}
         self.quantities = {name: quantity_of(name, *about) for name, about in told.items()}
@@ -129,9 +134,14 @@ class Stored:
         found: Made = self._kept[key]
         return found
 
+    def column(self, name: str) -> tuple[str, NDArray[Any]]:
+        """The axis and the values of a coordinate, or of the places along an axis."""
+        axis, values, _ = (self.coordinates if name in self.coordinates else self.places)[name]
+        return axis, values
+
     def dims(self, name: str) -> tuple[str, ...]:
         """The axes of an output or coordinate."""
-        return self.zones[name].dims if name in self.zones else (self.coordinates[name][0],)
+        return self.zones[name].dims if name in self.zones else (self.column(name)[0],)
 
     def attributes(self, name: str) -> dict[str, Any]:
         """The attributes of an output or coordinate."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sweeps.answers import Goal
 from sweeps.grid import FEASIBLE
 from sweeps.stored.columns import columns_of
+from sweeps.stored.parts import At, labels, sizes_at
 from sweeps.stored.question import Question
 from sweeps.stored.reader import Stored
 from sweeps.streaming.counting import product_of, told
@@ -28,14 +29,24 @@ __all__ = ["StoredValues", "stored_count"]
 
 
 class StoredValues:
-    """A formula over a finished store; see :class:`sweeps.streaming.values.Values`."""
+    """Formulas over a finished store; see :class:`sweeps.streaming.values.Values`."""
 
-    def __init__(self, stored: Stored, text: str, conditions: Sequence[str]) -> None:
+    def __init__(
+        self,
+        stored: Stored,
+        text: str,
+        *more: str,
+        where: Sequence[str] = (),
+        at: At | None = None,
+    ) -> None:
+        at = at or {}
         self.text = text
-        self.question = Question(stored, [Goal(text=text, sign=1.0)], conditions)
-        self.points = math.prod(stored.axes.values())
-        self.weight = self.points // math.prod(self.question.axes.values())
-        self.conditions = stated(stored.outputs.get(FEASIBLE), conditions)
+        goals = [Goal(text=each, sign=1.0) for each in (text, *more)]
+        self.question = Question(stored, goals, [*where, *labels(at)])
+        sizes = sizes_at(stored.axes, at)
+        self.points = math.prod(sizes.values())
+        self.weight = self.points // math.prod(sizes[axis] for axis in self.question.axes)
+        self.conditions = stated(stored.outputs.get(FEASIBLE), where)
         self.row = stored.quantities.get(text)
         self.attributes = stored.attributes(text) if self.row is not None else {"long_name": text}
         self.skipped = Skipped()
@@ -43,7 +54,7 @@ class StoredValues:
     def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
         """See :class:`sweeps.streaming.values.Values`."""
         question, whole, before = self.question, make(), self.question.read
-        (low,), (high,) = question.lower, question.upper
+        low, high = question.lower[0], question.upper[0]
         every = np.arange(question.blocks.count)
         sizes = question.points(every)
         points, rest = np.where(question.sure, sizes, 0), question.possible
@@ -56,8 +67,8 @@ class StoredValues:
         def work(numbers: NDArray[np.int64], length: int) -> AnyPart:
             part, (values, holds) = make(), question.looked(numbers, length)
             whole = (numbers.size, *question.shape(list(question.axes), length))
-            alike = np.shape(values[0]) == whole
-            return fed(part, [values[0] if alike else np.broadcast_to(values[0], whole), holds])
+            values = [v if np.shape(v) == whole else np.broadcast_to(v, whole) for v in values]
+            return fed(part, [*values, holds], len(values))
 
         for now in (first, None):
             chosen = rest if now is None else now
@@ -70,9 +81,11 @@ class StoredValues:
         return whole
 
 
-def stored_count(stored: Stored, where: Sequence[str] = ()) -> xr.Dataset:
-    """As :func:`sweeps.streaming.counting.dataset_count`, of a finished store."""
+def stored_count(stored: Stored, where: Sequence[str] = (), at: At | None = None) -> xr.Dataset:
+    """As :func:`sweeps.streaming.counting.dataset_count`, of a finished store or a part of it."""
+    at = at or {}
     nodes = conjuncts(parse_condition(text, stored.quantities) for text in where)
+    nodes += labels(at)
     nodes += [reference(FEASIBLE) > 0] if FEASIBLE in stored.zones else []
     known = [(n, {axis for name in references(n) for axis in stored.dims(name)}) for n in nodes]
 
@@ -85,7 +98,7 @@ def stored_count(stored: Stored, where: Sequence[str] = ()) -> xr.Dataset:
 
     total = product_of(known, stored.axes, count)
     texts = stated(stored.outputs.get(FEASIBLE), where)
-    return told(total, math.prod(stored.axes.values()), texts, Skipped().attributes())
+    return told(total, math.prod(sizes_at(stored.axes, at).values()), texts, Skipped().attributes())
 
 
 def _counting(question: Question) -> Callable[[NDArray[np.int64], int], int]:

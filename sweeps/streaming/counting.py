@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.arrays import Table
 from sweeps.check import check
 from sweeps.compile import compiled
 from sweeps.dataset import assemble
 from sweeps.grid import FEASIBLE, Grid
-from sweeps.questions import Table
 from sweeps.run import prepare
 from sweeps.streaming.enclosures import Enclosures
 from sweeps.streaming.tiles import Skipped, streamed

@@ -24,7 +24,7 @@ from symbolic.expression import parse_value
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["histogram", "quantiles"]
+__all__ = ["edges_of", "histogram", "quantiles"]
 
 #: Most bins.
 _BINS = 1 << 20
@@ -88,23 +88,16 @@ def quantiles(source: Values, q: float | Sequence[float]) -> xr.Dataset:
     )
 
 
-def histogram(source: Values, bins: int | str | Sequence[Any] = 10) -> xr.Dataset:
+def histogram(source: Values, edges: Floats) -> xr.Dataset:
     """How many feasible configurations have a value in each of some bins.
 
     Parameters
     ----------
     source : Values
         The formula.
-    bins : int or sequence
-        A number of equal bins between the least and the largest finite value, or the edges:
-        ascending numbers, or texts with units. A bin holds its low edge; the last holds both.
-
-    Raises
-    ------
-    InfeasibleError
-        No feasible configuration has a finite value to put bins around.
+    edges : array of float
+        Of the bins, ascending. A bin holds its low edge; the last holds both.
     """
-    edges = _edges(source, bins)
     found = source.gather(lambda: Bins(edges))
     skipped = source.skipped.attributes(source.weight)
     weight, units = source.weight, _units(source)
@@ -162,7 +155,16 @@ def _shares(q: Any) -> list[Fraction]:
     return shares
 
 
-def _edges(source: Values, bins: Any) -> Floats:
+def edges_of(source: Values, bins: Any) -> Floats:
+    """The edges of so many equal bins between the least and the largest finite value, or as given.
+
+    Raises
+    ------
+    DseError
+        What is no number of bins, and no ascending list of numbers, or of texts with units.
+    InfeasibleError
+        No feasible configuration has a finite value to put bins around.
+    """
     bins = bins[()] if isinstance(bins, np.ndarray) else bins  # of no dimensions: a number
     if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
         if not 1 <= bins <= _BINS:

@@ -14,6 +14,7 @@ from sweeps.run import in_threads, workers
 from sweeps.stopping import halt, stopped
 from sweeps.streaming.enclosures import Enclosures, Numbers, boxes
 from sweeps.tiling import Tiling
+from sweeps.watching import going_over, seen
 
 __all__ = ["PIECE", "Skipped", "batches", "streamed"]
 
@@ -72,11 +73,15 @@ def streamed(
     before its end: where the results are those of a ``partial`` answer, ``skipped`` tells what is
     left.
     """
+    points_of = math.prod(tiling.sizes)
+    going_over(points_of)
     for numbers in batches(tiling.count):
+        first = tiling.bounds(int(numbers[0]))[1]
         if stopped() and partial and skipped is not None:
-            skipped.left += math.prod(tiling.sizes) - tiling.bounds(int(numbers[0]))[1]
+            skipped.left += points_of - first
             return
         halt()
+        batch = numbers
         if enclosures is not None and tiling.count >= _WORTH:
             low, high, points = boxes(tiling, row, numbers)
             kept = keep(enclosures.over(low, high), points)
@@ -86,6 +91,8 @@ def streamed(
         if numbers.size:
             shares = np.array_split(numbers, min(numbers.size, _SHARES * workers()))
             yield from _each(work, shares)
+        last = int(batch[-1]) + 1
+        seen((tiling.bounds(last)[1] if last < tiling.count else points_of) - first)
 
 
 def _each(work: Callable[[Numbers], Result], shares: list[Numbers]) -> Iterable[Result]:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.arrays import Table
 from sweeps.check import check
 from sweeps.compile import compiled
 from sweeps.dataset import describe
 from sweeps.grid import FEASIBLE, Grid
-from sweeps.questions import Table
 from sweeps.run import prepare
 from sweeps.streaming.enclosures import Enclosures
 from sweeps.streaming.tiles import PIECE, Skipped, streamed
 from sweeps.tiling import Tiling
 from symbolic.errors import InfeasibleError
 from symbolic.expression import parse
-from symbolic.ops import both, constant, interpret_arrays, references, substitute, where
+from symbolic.ops import Node, both, constant, interpret_arrays, references, substitute, where
 from symbolic.quantities import Quantity
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Part(Protocol):
     """What is kept of some values; parts of different values are added."""
 
     def feed(self, values: Floats, allowed: Truths) -> None:
-        """Some values, and which of them count."""
+        """Some values, and which of them count; of several formulas a row each."""
 
     def add(self, other: Self) -> None:
         """What another part keeps."""
@@ -87,13 +87,13 @@ class Values(Protocol):
 
 
 class GridValues:
-    """A formula over a grid, by its loop nest; what conditions make impossible is left out."""
+    """Formulas over a grid, by one loop nest; what conditions make impossible is left out."""
 
-    def __init__(self, grid: Grid, text: str) -> None:
+    def __init__(self, grid: Grid, text: str, *more: str) -> None:
         check(grid, possible=False)
         self.grid, self.text = grid, text
-        self.node = parse(text, grid.model.quantities)
-        names = references(self.node)
+        self.nodes = [parse(each, grid.model.quantities) for each in (text, *more)]
+        names = references(*self.nodes)
         used = {dim for name in (*names, FEASIBLE) for dim in grid.dims(name)}
         self.dims = grid.ordered(used)
         self.points = grid.points
@@ -112,35 +112,42 @@ class GridValues:
                 whole.add(part)
         return whole
 
+    def _over(self, key: tuple[str, ...]) -> list[Node]:
+        """The formulas over the leaves, no number where something has no value."""
+        grid, found = self.grid, []
+        for node in self.nodes:
+            value = substitute(node, {n: grid.graphs[key].flat(n) for n in references(node)})
+            if failed := grid.computed(value, key):
+                value = constant(where(both(*failed), value, math.nan))
+            found.append(value)
+        return found
+
     def _parts(
         self, key: tuple[str, ...], dims: Sequence[str], make: Callable[[], AnyPart], within: Any
     ) -> Iterator[AnyPart]:
-        grid = self.grid
-        graph = grid.graphs[key]
-        value = substitute(self.node, {name: graph.flat(name) for name in references(self.node)})
-        if failed := grid.computed(value, key):
-            value = constant(where(both(*failed), value, math.nan))
-        nodes = [value, grid.feasible_node(key)] if grid.conditions else [value]
+        grid, values = self.grid, self._over(key)
+        count = len(values)
+        nodes = [*values, grid.feasible_node(key)] if grid.conditions else values
         if math.prod(grid.shape(dims)) <= SMALL:
-            yield fed(make(), grid.evaluate(nodes, key, dims))
+            yield fed(make(), grid.evaluate(nodes, key, dims), count)
             return
-        kinds = ["float", "bool"][: len(nodes)]
+        kinds = [*["float"] * count, "bool"][: len(nodes)]
         ready = prepare(grid, key, dims, list(zip(nodes, kinds, strict=True)))
         compiled(ready.nest)
         tiling = ready.tiling(PIECE)
 
         def work(numbers: NDArray[np.int64]) -> AnyPart:
             part, most = make(), tiling.bounds(0)[2]
-            values, allowed = np.empty(most), np.ones(most, dtype=bool)
+            room, allowed = np.empty((count, most)), np.ones(most, dtype=bool)
             for number in numbers.tolist():
                 bounds, origin, size = tiling.bounds(number)
-                results = (values[:size], allowed[:size])
+                results = (*(row[:size] for row in room), allowed[:size])
                 ready.run(bounds, origin, *results[: len(nodes)])
-                part.feed(*results)
+                part.feed(room[0, :size] if count == 1 else room[:, :size], results[-1])
             return part
 
         def keep(known: list[Any], _: Any) -> Truths:
-            worth = np.array(known[1].possible if grid.conditions else np.ones_like(known[0].lo))
+            worth = np.array(known[-1].possible if grid.conditions else np.ones_like(known[0].lo))
             worth = worth.astype(bool)
             if within is not None:
                 ranges = [(known[0].lo <= high) & (known[0].hi >= low) for low, high in within]
@@ -153,19 +160,19 @@ class GridValues:
 
 
 class TableValues:
-    """A formula over a Dataset: in memory, or read chunk by chunk."""
+    """Formulas over a Dataset: in memory, or read chunk by chunk."""
 
-    def __init__(self, ds: xr.Dataset, text: str, conditions: Sequence[str]) -> None:
-        self.ds, self.text, self.where = ds, text, tuple(conditions)
-        table = Table(ds, conditions)
-        self.node = parse(text, table.quantities)
-        self.dims = table.dims([self.node, *table.conditions])
-        self.names = list(references(self.node, *table.conditions))
+    def __init__(self, ds: xr.Dataset, text: str, *more: str, where: Sequence[str] = ()) -> None:
+        self.ds, self.text, self.where = ds, text, tuple(where)
+        table = Table(ds, where)
+        self.nodes = [parse(each, table.quantities) for each in (text, *more)]
+        self.dims = table.dims([*self.nodes, *table.conditions])
+        self.names = list(references(*self.nodes, *table.conditions))
         self.names += [FEASIBLE] if FEASIBLE in ds and FEASIBLE not in self.names else []
         self.axes = table.axes
         self.points = math.prod(table.axes.values())
         self.weight = self.points // math.prod(table.axes[dim] for dim in self.dims)
-        self.conditions = conditions_of(ds, conditions)
+        self.conditions = conditions_of(ds, where)
         self.row = table.quantities.get(text)
         self.attributes = dict(ds[text].attrs) if self.row is not None else {"long_name": text}
         self.skipped = Skipped()
@@ -175,17 +182,18 @@ class TableValues:
         whole = make()
         for part in pieces(self.ds[self.names], self.dims):
             table = Table(part, self.where)
-            arrays = {name: table.over(name, self.dims) for name in references(self.node)}
-            values = interpret_arrays((self.node,), arrays)[0]
-            fed(whole, [values, table.holds(self.dims)])
+            arrays = {name: table.over(name, self.dims) for name in references(*self.nodes)}
+            values = interpret_arrays(self.nodes, arrays)
+            fed(whole, [*values, table.holds(self.dims)], len(values))
         return whole
 
 
-def fed(part: AnyPart, arrays: Sequence[Any]) -> AnyPart:
-    """A part that knows the values of the first array where the second, if any, is true."""
-    values, allowed = arrays[0], arrays[1] if len(arrays) > 1 else True
-    shape = np.broadcast_shapes(np.shape(values), np.shape(allowed))
-    part.feed(_flat(values, np.float64, shape), _flat(allowed, np.bool_, shape))
+def fed(part: AnyPart, arrays: Sequence[Any], count: int = 1) -> AnyPart:
+    """A part that knows the values of some arrays where the next one, if there is one, is true."""
+    allowed = arrays[count] if len(arrays) > count else True
+    shape = np.broadcast_shapes(*(np.shape(array) for array in (*arrays[:count], allowed)))
+    values = [_flat(array, np.float64, shape) for array in arrays[:count]]
+    part.feed(values[0] if count == 1 else np.stack(values), _flat(allowed, np.bool_, shape))
     return part
 
 

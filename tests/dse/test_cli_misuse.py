@@ -54,7 +54,6 @@ MISUSED = [
     ("run study.toml --store out.nc", "expected a name that ends in .zarr"),
     ("run study.toml --top 2", "--top needs an objective"),
     ("run study.toml --minimize time --minimize time", "time is given twice among"),
-    ("run study.toml --minimize time,case --top 2", "leave top out"),
     ("run study.toml --minimize time --per machine", "'machine', which is no axis of the study"),
     ("run study.toml --minimize time --per active_sms,", "empty place between commas"),
     ("optimum study.toml", "give --minimize or --maximize"),

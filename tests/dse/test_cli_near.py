@@ -17,6 +17,7 @@ def test_what_is_near_the_best(run: Run) -> None:
     time = every.time.where(every.feasible) if "feasible" in every else every.time
     assert told["configurations"] == int((time <= 1.1 * time.min()).sum()) > 1
     again = json.loads(run(*asked, "--within", "0.1", "--method", "certified", "--json").stdout)
+    assert again.pop("certificate")["gap"] == 0
     assert again == told | {"method": "certified"}
     assert best["method"] == "scan"
     assert (

@@ -204,7 +204,6 @@ def test_lists_of_models_end_where_the_longest_does() -> None:
 
 # --- refusals
 REFUSED = {
-    "within": ("optimum", {"minimize": "threads", "within": 0.1}),
     "gap": ("optimum", {"minimize": "threads", "gap": 0.1}),
     "time_limit": ("pareto", {"minimize": "threads", "time_limit": 1}),
     "method": ("pareto", {"minimize": "threads", "method": "certified"}),
@@ -215,7 +214,7 @@ REFUSED = {
 @pytest.mark.parametrize("of", [BOTH, ONE.run()], ids=["models", "Dataset"])
 def test_what_only_a_study_answers_is_refused_with_a_reason(name: str, of: Any) -> None:
     verb, options = REFUSED[name]
-    with pytest.raises(dse.DseError, match=f"{name}: of a Dataset every value is looked at"):
+    with pytest.raises(dse.DseError, match=f"takes no {name}: what is recorded is looked"):
         getattr(dse, verb)(of, **options)
 
 
@@ -258,9 +257,17 @@ def test_a_question_shows_that_it_goes_on_where_asked(
     assert shown == [name]
 
 
-def test_only_a_run_tells_how_far_it_is() -> None:
+def test_questions_tell_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     dse.run(ONE, progress=seen.append)
     assert seen[-1].done == seen[-1].total
-    with pytest.raises(dse.DseError, match="expected True or False; only a run tells how far"):
-        ONE.optimum(maximize="cs_throughput", progress=seen.append)
+    monkeypatch.setattr("sweeps.scan.SMALL", 0)
+    ONE.optimum(maximize="cs_throughput", progress=seen.append)
+    assert seen[-1].done == seen[-1].total > 0
+    ONE.optimum(maximize="cs_throughput", method="certified", progress=seen.append)
+    assert seen[-1].gap == 0
+    best = float(ONE.optimum(maximize="cs_throughput").cs_throughput)
+    assert seen[-1].best == pytest.approx(best, rel=1e-12)
+    for wrong in (1, "yes"):
+        with pytest.raises(dse.DseError, match="expected True, False or a function"):
+            ONE.optimum(maximize="cs_throughput", progress=wrong)

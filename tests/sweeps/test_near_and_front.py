@@ -11,12 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dse
+import sweeps.ask.best
+import sweeps.ask.places
+import sweeps.ask.proof
 import sweeps.certify.archive
 import sweeps.certify.beating
 import sweeps.certify.front
 import sweeps.certify.merging
 import sweeps.certify.search
-import sweeps.inverse.near
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.sweeps.certifying import study
 from tests.sweeps.test_time_limits import Clock
@@ -159,18 +161,18 @@ def test_axes_along_which_nothing_varies_are_listed() -> None:
 def test_more_than_can_be_listed_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     made = small(200)
     count = made.optimum(maximize="cs_throughput", within=0.3).attrs["configurations"]
-    monkeypatch.setattr(sweeps.inverse.near, "MOST_LISTED", 10)
+    monkeypatch.setattr(sweeps.ask.places, "MOST_LISTED", 10)
     for method in ("scan", "certified"):
         with pytest.raises(DseError, match=f"{count:,} configurations are .* of which 10 can"):
             made.optimum(maximize="cs_throughput", within=0.3, method=method)
-    monkeypatch.setattr(sweeps.inverse.near, "_BOXES", 2)
+    monkeypatch.setattr(sweeps.ask.proof, "_BOXES", 2)
     with pytest.raises(OutOfTimeError, match=r"at least .* not all could be told with 2 boxes"):
         made.optimum(maximize="cs_throughput", within=0.3, method="certified")
 
 
 def test_large_spaces_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.inverse.near, "SCANNED", 4)
-    monkeypatch.setattr(sweeps.certify.front, "SCANNABLE", 10)
+    monkeypatch.setattr(sweeps.ask.best, "SCANNED", 4)
+    monkeypatch.setattr(sweeps.ask.best, "SCANNABLE", 10)
     made = small(8)
     assert made.optimum(minimize="threads", within=0.1).attrs["method"] == "certified"
     goals = {"minimize": "threads", "maximize": "cs_throughput"}
@@ -218,8 +220,6 @@ def objectives_of(front: Any) -> Any:
 
 def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     made = small(8)
-    with pytest.raises(DseError, match="leave top, per out"):
-        made.optimum(minimize="threads", within=0.1, top=2, per="threads")
     for wrong in (-0.1, float("nan"), "1%", True):
         with pytest.raises(DseError, match="expected a share"):
             made.optimum(minimize="threads", within=wrong)  # type: ignore[arg-type]

@@ -14,7 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.certify.priority
+import sweeps.ask.best
+import sweeps.ask.proof
 import sweeps.scan
 from sweeps.certify.parts import Winner
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
@@ -151,7 +152,7 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
     assert float(best.cs_throughput) <= loose.attrs["bound"][0]
     assert float(loose.cs_throughput) >= 0.5 * float(best.cs_throughput)
 
-    real = sweeps.certify.priority.best_within
+    real = sweeps.ask.proof.best_within
     calls = []
 
     def stopped(*args: Any, **more: Any) -> Any:
@@ -159,7 +160,7 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
         found = real(*args, **more)
         return found if len(calls) == 1 else UNPROVEN
 
-    monkeypatch.setattr(sweeps.certify.priority, "best_within", stopped)
+    monkeypatch.setattr(sweeps.ask.proof, "best_within", stopped)
     first = made.optimum(minimize=goals, time_limit=100)
     assert first.attrs["gap"] == [0.0, np.inf]
     assert first.attrs["bound"][1] == -np.inf
@@ -167,7 +168,7 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
     assert float(first.cs_throughput) == float(best.cs_throughput)
     monkeypatch.undo()
     monkeypatch.setattr(
-        sweeps.certify.priority,
+        sweeps.ask.proof,
         "best_within",
         lambda *args, **more: UNPROVEN,
     )
@@ -180,9 +181,9 @@ def test_what_auto_does(monkeypatch: pytest.MonkeyPatch) -> None:
     goals = ["-cs_throughput", "threads"]
     scan = made.optimum(minimize=goals)
     assert scan.attrs["method"] == "scan"
-    monkeypatch.setattr(sweeps.certify.priority, "SCANNED", 10)
+    monkeypatch.setattr(sweeps.ask.best, "SCANNED", 10)
     assert made.optimum(minimize=goals).attrs["method"] == "certified"
-    monkeypatch.setattr(sweeps.certify.priority, "SCANNED_A_SECOND", 1e12)
+    monkeypatch.setattr(sweeps.ask.best, "SCANNED_A_SECOND", 1e12)
     again = made.optimum(minimize=goals)
     assert again.drop_attrs().identical(scan.drop_attrs())
 
@@ -194,8 +195,8 @@ def test_what_auto_does(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"minimize": ["threads"], "maximize": "1 / (threads)"}, r"'-\(1 / \(threads\)\)'\]"),
         ({"minimize": ["threads", "-threads"]}, "threads is given twice among the objectives"),
         ({"minimize": ["threads", 3]}, "holds 3: expected text"),
-        ({"minimize": ["threads", "intensity"], "top": 3}, "leave top out"),
-        ({"minimize": ["threads", "intensity"], "per": "threads"}, "leave per out"),
+        ({"minimize": ["threads", "intensity"], "top": 0}, "at least 1"),
+        ({"minimize": ["threads", "intensity"], "per": "lanes"}, "per = 'lanes' is no axis"),
     ],
 )
 def test_what_is_unclear_is_refused(asked: dict[str, Any], told: str) -> None:
@@ -206,12 +207,12 @@ def test_what_is_unclear_is_refused(asked: dict[str, Any], told: str) -> None:
 
 def test_limits_of_proofs_are_refused_where_there_are_none() -> None:
     goals = ["threads", "intensity"]
-    with pytest.raises(DseError, match="leave within out"):
-        small().optimum(minimize=goals, within=0.1)
+    with pytest.raises(DseError, match="leaves open which others are as good: leave within out"):
+        small().optimum(minimize=goals, within=0.1, gap=0.1)
     with pytest.raises(DseError, match="a scan looks at every point"):
         small().optimum(minimize=goals, method="scan", gap=0.1)
-    with pytest.raises(DseError, match="ties=True takes a scan"):
-        small().optimum(minimize=goals, method="certified", ties=True)
+    with pytest.raises(DseError, match="leave top, ties out"):
+        small().optimum(minimize=goals, gap=0.1, ties=True, top=2)
     with pytest.raises(DseError, match="gap = -1"):
         small().optimum(minimize=goals, gap=-1)
     for method in ("scan", "certified"):

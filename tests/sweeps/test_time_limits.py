@@ -12,9 +12,10 @@ import dse
 import sweeps.certify.merging
 import sweeps.certify.search
 from sweeps.answers import one_goal
+from sweeps.ask.ask import Ask
+from sweeps.ask.best import grid_optimum
 from sweeps.certify.alike import alike
 from sweeps.certify.merging import reduced
-from sweeps.certify.optimum import certified_optimum
 from sweeps.certify.search import Tally
 from sweeps.check import check
 from sweeps.scan import objective_node
@@ -94,8 +95,9 @@ def test_a_limit_ends_whatever_is_going_on(monkeypatch: pytest.MonkeyPatch) -> N
     for limit in (0, 20, 200):
         clock = Clock()
         monkeypatch.setattr(sweeps.certify.search, "time", clock)
-        monkeypatch.setattr("sweeps.certify.optimum.time", clock)
-        found = certified_optimum(dse.Study(**given(made)).grid(), goal, time_limit=limit)
+        monkeypatch.setattr("sweeps.ask.proof.time", clock)
+        ask = Ask(goals=(goal,), time_limit=limit)
+        found = grid_optimum(dse.Study(**given(made)).grid(), ask)
         assert clock.looks < limit + 25
         assert found.attrs["bound"] <= best <= float(found.energy)
         proven.append(found.attrs["settled"])

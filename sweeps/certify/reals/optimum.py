@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeps.answers import Chosen, Goal
+from sweeps.ask.ask import check_method
+from sweeps.ask.grid import answer_grid
 from sweeps.certify.certificate import gap_of, none_in_time
-from sweeps.certify.optimum import check_method
 from sweeps.certify.parts import Part, parts_of
 from sweeps.certify.reals.problem import Mixed
 from sweeps.certify.reals.search import TINY, Lowest, lowest
 from sweeps.certify.search import Tally
 from sweeps.check import check, enclosed
 from sweeps.grid import Grid
-from sweeps.scan import answer_grid
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.ops import references
 
@@ -105,7 +105,7 @@ def real_optimum(
     whole = at({name: found[name] for name in real})
     check(whole, counted=False, possible=False)
     places = {axis: np.array([0 if axis in real else int(found[axis])]) for axis in grid.axes}
-    answer = answer_grid(whole, goal, Chosen(per=(), places=places), 1)
+    answer = answer_grid(whole, [goal], Chosen(per=(), places=places), ranked=False)
     return answer.assign_attrs(
         method="certified",
         real_axes=" ".join(real),

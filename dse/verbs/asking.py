@@ -1,0 +1,130 @@
+"""Asking a source: the grid of a study, a finished store, a Dataset, measured rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from dse.study.data import StudyData
+from dse.verbs.reading import Table, identified
+from sweeps.ask.matrix import refuse
+from sweeps.stopping import handing_back
+from symbolic.errors import DseError, UnknownNameError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeps.ask.grid import GridScan
+    from sweeps.ask.stored import StoreSearch
+    from sweeps.ask.table import TableScan
+
+__all__ = ["Source", "answered", "asked", "kind_of"]
+
+#: What a question is asked of.
+Source: TypeAlias = "GridScan | StoreSearch | TableScan"
+
+_T = TypeVar("_T")
+
+
+def kind_of(of: StudyData | Table) -> str:
+    """Which of the sources it is; see :data:`sweeps.ask.matrix.SOURCES`."""
+    if isinstance(of, StudyData):
+        return "reals" if any(axis.real for axis in of._parts.axes) else "study"
+    if of.store is not None:
+        return "store"
+    return "rows" if of.rows else "Dataset"
+
+
+@handing_back
+def answered(
+    verb: str, of: StudyData | Table, ask: Callable[[Source], xr.Dataset], **about: Any
+) -> xr.Dataset:
+    """As :func:`asked`; the answer says of which study it is."""
+    return identified(asked(verb, of, ask, **about), of)
+
+
+def asked(
+    verb: str,
+    of: StudyData | Table,
+    ask: Callable[[Source], _T],
+    *,
+    texts: Sequence[str] = (),
+    where: Sequence[str] = (),
+    per: Sequence[str] = (),
+    given: dict[str, bool] | None = None,
+) -> _T:
+    """What is asked of a source.
+
+    Quantities that a store or Dataset does not hold are computed by its study, where it tells one.
+
+    Parameters
+    ----------
+    verb : str
+        What is asked, for refusals.
+    ask : callable
+        Asks a source of ``sweeps.ask``.
+    texts, where, per : sequence of str
+        The formulas and conditions that are asked of it, and for each value of which axes.
+    given : dict of str to bool
+        Which further modifiers are given.
+    """
+    refuse(verb, kind_of(of), {"where": bool(where), "per": bool(per), **(given or {})})
+    if isinstance(of, StudyData):
+        return ask(_scan(of, texts, where))
+    try:
+        return ask(_recorded(of, where, per))
+    except UnknownNameError as error:
+        more, study = _missing(of.ds, texts, where, error)
+    if of.store is not None:
+        return ask(_scan(study, texts, where))
+    from dse.derived import derive
+
+    return ask(_recorded(Table(ds=derive(of.ds, more)), where, per))
+
+
+def _scan(study: StudyData, texts: Sequence[str], where: Sequence[str]) -> GridScan:
+    from sweeps.ask.grid import GridScan
+
+    return GridScan(grid=study._question(texts, where))
+
+
+def _recorded(of: Table, where: Sequence[str], per: Sequence[str]) -> StoreSearch | TableScan:
+    from sweeps.arrays import Table as Arrays
+    from sweeps.arrays import grouped
+    from sweeps.ask.stored import StoreSearch
+    from sweeps.ask.table import TableScan
+
+    if of.store is not None:
+        outputs = tuple(str(name) for name in of.ds.data_vars)
+        return StoreSearch(stored=of.store, outputs=outputs, where=tuple(where))
+    return TableScan(table=Arrays(grouped(of.ds, per), where))
+
+
+def _missing(
+    ds: Any, texts: Sequence[str], where: Sequence[str], error: UnknownNameError
+) -> tuple[list[str], StudyData]:
+    """The quantities of a question that a Dataset does not hold and its study has, and the study.
+
+    Raises the error that is given where there are none, or no study.
+    """
+    from dse.derived import study_of
+    from symbolic.expression import parse, parse_condition
+    from symbolic.ops import references
+
+    if "study" not in ds.attrs:
+        raise error
+    try:
+        study = study_of(ds)
+    except DseError as changed:
+        raise DseError(f"{error}; nor can it be computed: {changed}") from None
+    quantities = study.space().model.quantities
+    try:
+        nodes = [parse(text, quantities) for text in texts]
+        nodes += [parse_condition(text, quantities) for text in where]
+        names = [name for name in references(*nodes) if name not in ds.variables]
+        study.grid(names)
+    except DseError:
+        raise error from None
+    if not names:
+        raise error
+    return names, study

@@ -1,0 +1,97 @@
+"""A question of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dse.progress import Shown, shown
+from dse.verbs.asking import asked
+from dse.verbs.reading import asked_of
+from dse.verbs.sources import Askable
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.verbs.asking import Source
+    from sweeps.ask.fold import AnyFold
+
+__all__ = ["fold"]
+
+
+def fold(
+    source: Askable,
+    make: Callable[[], AnyFold],
+    formulas: str | Sequence[str],
+    *,
+    where: str | Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
+    progress: Shown = False,
+) -> Any:
+    """A question of your own: what a fold keeps of the feasible configurations, all passing by.
+
+    Nothing is stored; of a grid threads each feed a fold of their own, and these are merged.
+
+    Parameters
+    ----------
+    source : Study, Comparison, Dataset or path
+        What is asked.
+    make : callable
+        Makes a fold that has seen nothing: an object with ``feed(values, weight)``,
+        ``merge(other)`` and ``answer()``; see :class:`sweeps.ask.fold.Fold`.
+    formulas : str or list of str
+        Quantities or formulas: ``values`` has a row for each, of shape (formulas, configurations);
+        each column stands for ``weight`` configurations.
+    where : str or list of str
+        Constraints besides those of the study or Dataset.
+    per : str or list of str, optional
+        Axes, or columns of measured rows, for each value of which a fold answers.
+    progress : bool or callable
+        As of :func:`optimum`.
+
+    Returns
+    -------
+    object
+        What ``answer()`` gives; with ``per``, a DataArray of numbers along these axes, or a
+        Dataset of Datasets.
+
+    >>> from dse import Study
+    >>> class Mean:
+    ...     total, count = 0.0, 0
+    ...     def feed(self, values, weight):
+    ...         self.total += weight * values[0].sum()
+    ...         self.count += weight * values[0].size
+    ...     def merge(self, other):
+    ...         self.total, self.count = self.total + other.total, self.count + other.count
+    ...     def answer(self):
+    ...         return self.total / self.count
+    >>> study = Study(model="transit", axes={"threads": [256, 512, 1024], "intensity": [10, 20]},
+    ...               set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+    >>> float(study.fold(Mean, "cs_throughput").round(3))
+    11.227
+    >>> fold(study.run(), Mean, "cs_throughput", per="intensity").values.round(3).tolist()
+    [7.53, 14.925]
+    """
+    from sweeps.answers import per_axes, texts_of
+    from sweeps.ask.fold import folded
+    from sweeps.ask.labels import for_each
+    from sweeps.dataset import assemble
+
+    names, axes = texts_of(formulas, "formulas"), texts_of(per, "per")
+
+    def answer(part: Source) -> Any:
+        return folded(part, make, names).answer()
+
+    def labelled(part: Source) -> xr.Dataset:
+        told = answer(part)
+        return told if hasattr(told, "data_vars") else assemble({"answer": ((), told)}, {}, {})
+
+    def ask(whole: Source) -> Any:
+        if not axes:
+            return answer(whole)
+        found = for_each(whole, per_axes(axes, tuple(whole.sizes)), labelled)
+        return found.get("answer", found)
+
+    with shown(progress, "folding"):
+        about: dict[str, Any] = {"texts": names, "where": texts_of(where, "where"), "per": axes}
+        return asked("fold", asked_of(source), ask, **about)

@@ -1,0 +1,133 @@
+"""What may be asked of what, and how: one table, which refuses and which the docs print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from symbolic.errors import DseError
+
+__all__ = ["MODIFIERS", "SOURCES", "VERBS", "reason", "refuse", "table"]
+
+VERBS = (
+    "optimum",
+    "pareto",
+    "count",
+    "histogram",
+    "quantiles",
+    "sensitivity",
+    "meets",
+    "ranges",
+    "borders",
+)
+#: Sources by name: what they are.
+SOURCES = {
+    "study": "a study over values of its axes",
+    "reals": "a study of which an axis lies between two numbers",
+    "store": "a finished store, or the Dataset opened from it",
+    "Dataset": "a Dataset in memory, or of another file",
+    "rows": "measured rows along `configuration`",
+}
+MODIFIERS = (
+    "where",
+    "per",
+    "top",
+    "ties",
+    "within",
+    "objectives",
+    "method",
+    "time_limit",
+    "gap",
+)
+
+_CHOOSING = ("top", "ties", "within", "gap")
+_EQUATIONS = ("meets", "ranges", "borders")
+_RECORDED = ("store", "Dataset", "rows")
+
+_NO_CHOICE = "it chooses no configurations, so none can be ranked, tied or near the best"
+_FRONT = "every point of a front stands for itself: none is ranked, tied or near another"
+_ONE_ANSWER = "its answer is of all points: a part of them would tell something else"
+_LOOKED_AT = "what is recorded is looked at as it is, which is exact and takes no proof"
+_MEASURED = "measured rows have no equations that tell what lies between them"
+_NO_AXES = (
+    "the rows lie along configuration, and their columns are no axes: make a grid of the "
+    "measurements (dse.open(..., shape='grid'), dse import --shape grid)"
+)
+_BETWEEN = "an axis lies between two numbers: only the one best is proven; give it values"
+_NO_GOAL = "it asks for no best: give minimize or maximize to optimum or pareto"
+_ONE_GOAL = "which configurations can be best is told for one objective"
+_EVERY = "it answers at every configuration already: choose of its answer (found.sel)"
+_BOXES = "its boxes are found by bounds alone: there is no other method"
+
+
+def reason(verb: str, source: str, modifier: str = "") -> str:
+    """Why a verb cannot be asked of a source, with a modifier or at all; empty where it can be.
+
+    >>> reason("optimum", "study", "ties"), reason("count", "store", "top")[:34]
+    ('', 'it chooses no configurations, so n')
+    """
+    if source == "rows" and verb in _EQUATIONS:
+        return _MEASURED
+    if source == "rows" and verb == "sensitivity":
+        return _NO_AXES
+    if source == "reals" and (
+        verb != "optimum" or modifier in ("per", "top", "ties", "within", "objectives")
+    ):
+        return _BETWEEN
+    if verb in ("optimum", "pareto"):
+        return _of_best(verb, source, modifier)
+    return _of_others(verb, modifier)
+
+
+def _of_best(verb: str, source: str, modifier: str) -> str:
+    if verb == "pareto" and modifier in _CHOOSING:
+        return _FRONT
+    if source in _RECORDED and modifier in ("method", "time_limit", "gap"):
+        return _LOOKED_AT
+    return ""
+
+
+def _of_others(verb: str, modifier: str) -> str:
+    if modifier in _CHOOSING:
+        return _NO_CHOICE
+    if modifier == "objectives":
+        return _ONE_GOAL if verb == "ranges" else _NO_GOAL
+    if modifier == "method":
+        return _BOXES if verb in _EQUATIONS else _ONE_ANSWER
+    if modifier == "time_limit" and verb != "meets":
+        return _ONE_ANSWER
+    if modifier == "per" and verb in ("ranges", "borders"):
+        return _EVERY
+    return ""
+
+
+def refuse(verb: str, source: str, given: Mapping[str, bool]) -> None:
+    """Refuse what cannot be asked of a source; ``given`` tells which modifiers are.
+
+    Raises
+    ------
+    DseError
+        The first of them that cannot be, with the reason.
+    """
+    if whole := reason(verb, source):
+        raise DseError(f"{verb} is not asked of {SOURCES[source]}: {whole}")
+    for modifier, asked in given.items():
+        if asked and (why := reason(verb, source, modifier)):
+            raise DseError(f"{verb} of {SOURCES[source]} takes no {modifier}: {why}")
+
+
+def table() -> str:
+    """What may be asked of what, in Markdown: where something cannot be, the number of the reason.
+
+    The reasons are listed below the table.
+    """
+    reasons: dict[str, int] = {}
+    lines = [f"| verb | of | {' | '.join(MODIFIERS)} |", f"|---|---|{'---|' * len(MODIFIERS)}"]
+    for verb in VERBS:
+        for source in SOURCES:
+            cells = []
+            for modifier in MODIFIERS:
+                why = reason(verb, source) or reason(verb, source, modifier)
+                cells.append(str(reasons.setdefault(why, len(reasons) + 1)) if why else "yes")
+            lines.append(f"| `{verb}` | {source} | {' | '.join(cells)} |")
+    lines += ["", *(f"{number}. {why}." for why, number in reasons.items())]
+    return "\n".join(lines)

@@ -1,0 +1,217 @@
+"""The best configurations of any source: objectives in order, ranks, ties, shares, labels.
+
+A source answers one objective where others are as good as was found (`held`); that is all that is
+needed. Of several objectives the first ranks, and whatever ties in it is asked the next; what is as
+good as some value is listed; for each value of an axis the part of the source there is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.answers import Chosen, Goal
+from sweeps.ask.ask import Ask
+from sweeps.stopping import stopped
+from symbolic.errors import InfeasibleError, OutOfTimeError
+from symbolic.ops import Node, equal
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Choice", "Held", "Source", "optimum"]
+
+Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Some configurations, the best first: an index along every axis, and the signed objective.
+
+    Arrays are of shape (*per, n); places are -1 where there is none.
+    """
+
+    places: Mapping[str, Indices]
+    scores: Floats
+
+    def take(self, chosen: Any) -> Choice:
+        """Some of them."""
+        places = {axis: index[chosen] for axis, index in self.places.items()}
+        return Choice(places=places, scores=self.scores[chosen])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """That an objective has a number, or is as good as was found; ``alone``: and not better."""
+
+    goal: Goal
+    score: float = math.inf
+    alone: bool = False
+
+    def of(self, signed: Any) -> Any:
+        """The condition on the signed objective, be it a formula or values."""
+        if isinstance(signed, Node) and self.alone:
+            return equal(signed, self.score)
+        if self.score == math.inf:
+            return signed < self.score
+        return signed == self.score if self.alone else signed <= self.score
+
+
+class Source(Protocol):
+    """A space of configurations of which the best by one objective can be told."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The axes, in order, and how many values each has."""
+
+    def only(self, at: Mapping[str, int]) -> Self:
+        """The part at one index of some axes, of which places are told as of the whole."""
+
+    def best(
+        self,
+        goals: Sequence[Goal],
+        number: int,
+        held: Sequence[Held],
+        per: Sequence[str],
+        top: int,
+    ) -> Choice:
+        """The first ``top`` by the objective of a number where others hold, ties in axis order.
+
+        It has fewer ranks where there are no more, unless it is asked ``per`` axis.
+        """
+
+    def upto(
+        self,
+        goals: Sequence[Goal],
+        number: int,
+        held: Sequence[Held],
+        least: float,
+        within: float,
+    ) -> Choice:
+        """All that are off the least by at most a share of it, the best first."""
+
+    def nothing(self, goals: Sequence[Goal], number: int) -> InfeasibleError:
+        """What to raise where nothing is best by an objective."""
+
+    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
+        """The Dataset of some configurations, with every objective."""
+
+    def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
+        """What the answer says of how it was found."""
+
+
+def optimum(source: Source, ask: Ask) -> xr.Dataset:
+    """The best configurations of a source.
+
+    Of several objectives each decides among what is best by those before it. With ``ties`` they lie
+    along ``tie``, else ranked along ``rank`` where several are wanted; for each value of the axes
+    ``per``, where fewer are found than elsewhere, NaN, -1, False or an empty label stands.
+
+    Raises
+    ------
+    InfeasibleError
+        No configuration satisfies the constraints, or none with finite objectives.
+    """
+    goals, ranked = ask.goals, ask.listed or ask.top > 1
+    if len(goals) == 1 and not ask.listed:
+        choice = source.best(goals, 0, (), ask.per, ask.top)
+    else:
+        shape = tuple(source.sizes[axis] for axis in ask.per)
+        parts = [_at(source, ask, cell) for cell in np.ndindex(*shape)]
+        choice = _side_by_side(parts, shape, tuple(source.sizes))
+    if not choice.scores.size or not np.any(choice.scores < math.inf):
+        raise source.nothing(goals, 0)
+    found = source.answer(Chosen(per=ask.per, places=choice.places), goals, ranked)
+    told = source.told(goals, found)
+    if ask.within is not None:
+        count = int(np.count_nonzero(choice.scores < math.inf))
+        told |= {"within": ask.within, "configurations": count}
+    if ask.ties and ask.within is None and ask.top == 1:
+        found = found.drop_vars("rank").rename_dims(rank="tie")
+    return found.assign_attrs(told)
+
+
+def _at(source: Source, ask: Ask, cell: Sequence[int]) -> Choice:
+    """The configurations wanted at some indices of the ``per`` axes; none where there are none."""
+    known: tuple[Held, ...] = ()
+    if ask.top > 1:  # else a rank could be taken by what has no number in a later objective
+        known = tuple(Held(goal=goal) for goal in ask.goals[1:])
+    if not ask.per:
+        return _in_order(source, ask, 0, known)
+    here = dict(zip(ask.per, cell, strict=True))
+    try:
+        return _in_order(source.only(here), ask, 0, known)
+    except InfeasibleError as error:
+        if type(error) is not InfeasibleError:  # out of time
+            raise
+        none = np.empty(0, dtype=np.int64)
+        return Choice(places=dict.fromkeys(source.sizes, none), scores=np.empty(0))
+
+
+def _in_order(source: Source, ask: Ask, number: int, held: tuple[Held, ...]) -> Choice:
+    """The configurations wanted by the objectives from a number on, those before being held."""
+    goals = ask.goals
+    first = source.best(goals, number, held, (), 1 if ask.within is not None else ask.top)
+    if not first.scores.size or not first.scores[0] < math.inf:
+        raise source.nothing(goals, number)
+    if stopped() and not ask.listed:  # what was decided so far
+        return first
+    if number < len(goals) - 1:
+        return _joined(list(_groups(source, ask, number, held, first)))
+    if not ask.listed:
+        return first
+    found = source.upto(goals, number, held, float(first.scores[-1]), ask.within or 0.0)
+    return found if ask.within is None or ask.top == 1 else found.take(slice(ask.top))
+
+
+def _groups(
+    source: Source, ask: Ask, number: int, held: tuple[Held, ...], first: Choice
+) -> Iterator[Choice]:
+    """What ties in an objective is asked the next one; what is alone with its value stands."""
+    values, counts = np.unique(first.scores, return_counts=True)
+    for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
+        last = place == len(values) - 1
+        if count == 1 and not last:  # better than the last, so all of its value are here
+            yield first.take(first.scores == score)
+            continue
+        now = Held(goal=ask.goals[number], score=score, alone=place > 0)
+        among = ask
+        if ask.within is None:
+            among = replace(ask, top=count, ties=ask.ties and last)
+        try:
+            yield _in_order(source, among, number + 1, (*held, now))
+        except OutOfTimeError:
+            if ask.listed or ask.top > 1:
+                raise
+            yield first  # what was decided so far
+
+
+def _joined(parts: Sequence[Choice]) -> Choice:
+    axes = parts[0].places
+    return Choice(
+        places={axis: np.concatenate([part.places[axis] for part in parts]) for axis in axes},
+        scores=np.concatenate([part.scores for part in parts]),
+    )
+
+
+def _side_by_side(parts: Sequence[Choice], shape: tuple[int, ...], axes: Sequence[str]) -> Choice:
+    """The configurations of each cell, in arrays as long as the longest."""
+    if not shape:
+        return parts[0]
+    width = max(part.scores.size for part in parts)
+    places = {axis: np.full((len(parts), width), -1, dtype=np.int64) for axis in axes}
+    scores = np.full((len(parts), width), math.inf)
+    for row, part in enumerate(parts):
+        scores[row, : part.scores.size] = part.scores
+        for axis in axes:
+            places[axis][row, : part.scores.size] = part.places[axis]
+    return Choice(
+        places={axis: index.reshape(*shape, width) for axis, index in places.items()},
+        scores=scores.reshape(*shape, width),
+    )

@@ -1,0 +1,104 @@
+"""Chosen configurations as indices along every axis, those included along which nothing varies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.answers import Goal, spread, trimmed, with_idle_axes
+from sweeps.ask.optimum import Choice
+from symbolic.errors import DseError
+
+__all__ = [
+    "MOST_LISTED",
+    "as_good",
+    "check_listed",
+    "everywhere",
+    "limit_of",
+    "listed",
+    "placed",
+    "placed_in",
+    "restored",
+]
+
+Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: Most configurations that are listed as ties, or as near the best.
+MOST_LISTED = 1 << 20
+
+
+def as_good(goal: Goal, least: float, within: float) -> str:
+    """What is said of configurations that are as good as some value, or near it."""
+    value = f"{goal.sign * least:.6g}"
+    if within:
+        return f"are within {within:.6g} of the best {goal.text}, {value}"
+    return f"are equally good: {goal.text} is {value}"
+
+
+def limit_of(least: float, within: float) -> float:
+    """The largest signed objective that is off the least by at most a share of it."""
+    return least + within * abs(least) if within else least
+
+
+def check_listed(count: int, what: str, idle: Sequence[str] = ()) -> None:
+    """Refuse to list more configurations than can be listed; ``idle`` are axes of no influence."""
+    if count > MOST_LISTED:
+        along = f"; along {', '.join(idle)} nothing varies" if idle else ""
+        raise DseError(
+            f"{count:,} configurations {what}, of which {MOST_LISTED:,} can be listed: fix some "
+            f"axes by constraints, ask for a smaller share, or for the first of them by top{along}"
+        )
+
+
+def placed(
+    flat: Indices,
+    scores: Floats,
+    rest: Sequence[str],
+    per: Sequence[str],
+    sizes: Mapping[str, int],
+) -> Choice:
+    """Winners by their flat indices over some axes, shape (*per, top), as a choice."""
+    flat, scores, rest = with_idle_axes(flat, scores, rest, per, sizes)
+    flat = trimmed(flat, per)
+    scores = np.where(flat < 0, math.inf, scores[..., : flat.shape[-1]])
+    return Choice(places=spread(flat, rest, per, sizes), scores=scores)
+
+
+def listed(
+    flat: Indices, scores: Floats, dims: Sequence[str], sizes: Mapping[str, int], what: str
+) -> Choice:
+    """All configurations with flat indices over some axes, the best first."""
+    idle = [axis for axis in sizes if axis not in dims]
+    check_listed(flat.size * math.prod(sizes[axis] for axis in idle), what, idle)
+    split = np.unravel_index(flat, [sizes[axis] for axis in dims]) if dims else ()
+    return everywhere(dict(zip(dims, split, strict=True)), scores, sizes)
+
+
+def everywhere(index: Mapping[str, Indices], scores: Floats, sizes: Mapping[str, int]) -> Choice:
+    """Configurations, given along some axes, at every value of the others: the best first."""
+    idle = [axis for axis in sizes if axis not in index]
+    copies = math.prod(sizes[axis] for axis in idle)
+    places = {axis: np.repeat(each, copies) for axis, each in index.items()}
+    whole = np.indices([sizes[axis] for axis in idle]).reshape(len(idle), copies)
+    places |= {axis: np.tile(row, scores.size) for axis, row in zip(idle, whole, strict=True)}
+    scores = np.repeat(scores, copies)
+    order = np.lexsort([*(places[axis] for axis in reversed(tuple(sizes))), scores])
+    return Choice(
+        places={axis: places[axis][order].astype(np.int64) for axis in sizes}, scores=scores[order]
+    )
+
+
+def restored(choice: Choice, at: Mapping[str, int]) -> Choice:
+    """The choice of a part at one index of some axes, as one of the whole."""
+    return replace(choice, places=placed_in(choice.places, at))
+
+
+def placed_in(places: Mapping[str, Indices], at: Mapping[str, int]) -> dict[str, Indices]:
+    """Places in a part at one index of some axes, as of the whole."""
+    held = {axis: np.where(places[axis] < 0, -1, index) for axis, index in at.items()}
+    return {**places, **held}

@@ -1,0 +1,57 @@
+"""How many configurations are feasible, and how a quantity spreads over them, of any source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from sweeps.ask.labels import for_each
+from sweeps.streaming.spread import edges_of
+from sweeps.streaming.spread import histogram as histogram_of
+from sweeps.streaming.spread import quantiles as quantiles_of
+from sweeps.streaming.values import Values
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Spread", "count", "histogram", "quantiles"]
+
+
+class Spread(Protocol):
+    """A space of configurations of which formulas have values."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The axes, in order, and how many values each has."""
+
+    @property
+    def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
+        """The coordinates: the axis along which each lies, its values, its attributes."""
+
+    def only(self, at: Mapping[str, int]) -> Self:
+        """The part at one index of some axes."""
+
+    def count(self) -> xr.Dataset:
+        """How many configurations are feasible, of how many."""
+
+    def values(self, text: str, *more: str) -> Values:
+        """One or several formulas over the source."""
+
+
+def count(source: Spread, per: Sequence[str] = ()) -> xr.Dataset:
+    """How many configurations are feasible, of how many, for each value of some axes."""
+    return for_each(source, per, lambda part: part.count())
+
+
+def histogram(source: Spread, text: str, bins: Any, per: Sequence[str] = ()) -> xr.Dataset:
+    """How many feasible configurations have a value in each bin; the bins are alike for all."""
+    values = source.values(text)
+    edges = edges_of(values, bins)
+    if not per:
+        return histogram_of(values, edges)
+    return for_each(source, per, lambda part: histogram_of(part.values(text), edges))
+
+
+def quantiles(source: Spread, text: str, q: Any, per: Sequence[str] = ()) -> xr.Dataset:
+    """The values that given shares do not exceed, for each value of some axes."""
+    return for_each(source, per, lambda part: quantiles_of(part.values(text), q))

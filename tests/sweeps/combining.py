@@ -1,0 +1,360 @@
+"""Every question of every source beside brute force, over random models and studies.
+
+    python -m tests.sweeps.combining 3000 1
+
+asks 3,000 studies, the seeds from 1 on, for optima (several objectives in order, ranks, ties,
+shares, for each value of axes), fronts, counts, histograms and quantiles, of the grid by a scan (in
+NumPy or by nests) and with a proof, of a store, and of a Dataset in memory. A third number is that
+of the processes. What differs is printed with its seed, as what reproduces it; the status is 1.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import json
+import math
+import multiprocessing
+import random
+import sys
+import tempfile
+import time
+import traceback
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dse
+import sweeps.ask.grid
+import sweeps.pareto
+import sweeps.run
+import sweeps.scan
+import sweeps.streaming.counting
+import sweeps.streaming.tiles
+import sweeps.streaming.values
+from symbolic.errors import DseError, InfeasibleError
+from tests.sweeps.attack_checks import Truth
+from tests.sweeps.attack_models import Drawn, drawn, made
+from tests.sweeps.attacking import pressed
+
+__all__ = ["combined", "main"]
+
+SOURCES = ("scan", "nests", "certified", "store", "Dataset")
+VERBS = ("optimum", "optimum", "optimum", "pareto", "count", "histogram", "quantiles")
+#: Below how many points no nest is compiled, by module.
+_SMALL = (
+    sweeps.scan,
+    sweeps.ask.grid,
+    sweeps.pareto,
+    sweeps.streaming.values,
+    sweeps.streaming.counting,
+)
+
+
+class Wrong(AssertionError):  # noqa: N818 - what it says is what it is
+    """An answer that brute force does not give."""
+
+
+def asked(one: Drawn, seed: int) -> tuple[str, dict[str, Any]]:
+    """A verb and its keywords, but for limits, which brute force fills in."""
+    rng = random.Random(seed * 7 + 1)
+    verb = rng.choice(VERBS)
+    names = [n.split("@")[0] for n in one.equations if n != "letters"]
+    formulas = [f"floor({n})" for n in names] + [f"minimum({n}, 1)" for n in names] + names
+    question: dict[str, Any] = {}
+    if rng.random() < 0.5 and "where" in one.question:
+        question["where"] = one.question["where"]
+    if rng.random() < 0.5:
+        question["per"] = rng.sample(list(one.axes), rng.choice([1, 1, min(2, len(one.axes))]))
+    if verb in ("histogram", "quantiles"):
+        question["quantity"] = rng.choice(formulas)
+        if verb == "histogram":
+            question["bins"] = rng.choice([1, 3, 10, [-1.0, 0.0, 2.5, 100.0]])
+        else:
+            question["q"] = rng.choice([0.5, [0.0, 0.1, 0.75, 1.0]])
+    if verb in ("optimum", "pareto"):
+        count = rng.choice([1, 2, 2, 3]) if verb == "optimum" else rng.choice([2, 2, 3])
+        goals = list(dict.fromkeys(rng.choice(formulas) for _ in range(count)))
+        question[rng.choice(["minimize", "maximize"])] = goals if len(goals) > 1 else goals[0]
+    if verb == "optimum":
+        question["top"] = rng.choice([1, 1, 2, 3, 7])
+        question["ties"] = rng.random() < 0.3
+        if rng.random() < 0.3:
+            question["within"] = rng.choice([0, 0.01, 0.3, 2])
+    return verb, question
+
+
+class Brute:
+    """What is true of a question, from every point."""
+
+    def __init__(self, truth: Truth, verb: str, question: dict[str, Any]) -> None:
+        self.truth, self.verb, self.question = truth, verb, question
+        self.allowed = truth.allowed(question)
+        self.per = [axis for axis in truth.axes if axis in question.get("per", [])]
+        rows = [truth.axes.index(axis) for axis in self.per]
+        self.shape = tuple(truth.sizes[row] for row in rows)
+        label = np.zeros(truth.index.shape[1], dtype=np.int64)
+        for row in rows:
+            label = label * truth.sizes[row] + truth.index[row]
+        self.cells = [np.flatnonzero(label == cell) for cell in range(math.prod(self.shape))]
+
+    def goals(self) -> list[NDArray[np.float64]]:
+        return self.truth.objective(self.question)
+
+    def optimum(self) -> list[list[int]] | None:
+        """For each cell the flat places, best first; None where there are none at all."""
+        question, goals = self.question, self.goals()
+        top, within = question["top"], question.get("within")
+        found = []
+        for cell in self.cells:
+            rows = [goal[cell] for goal in goals]
+            if top > 1 and within is None:
+                counts = np.all(np.isfinite(rows), axis=0)
+                cell, rows = cell[counts], [row[counts] for row in rows]
+            found.append(self._first(cell, rows, top, within))
+        return found if any(found) else None
+
+    def _first(
+        self, cell: NDArray[np.int64], rows: list[NDArray[np.float64]], top: int, within: Any
+    ) -> list[int]:
+        if within is not None or top == 1:
+            *before, last = rows
+            while before:  # exactly as good in all but the last
+                if not cell.size or not before[0].min() < math.inf:
+                    return []
+                keep = before[0] == before[0].min()
+                cell, last = cell[keep], last[keep]
+                before = [row[keep] for row in before[1:]]
+            if not cell.size or not last.min() < math.inf:
+                return []
+            least = float(last.min())
+            limit = least + within * abs(least) if within else least
+            order = np.lexsort((cell, last))
+            order = order[last[order] <= limit]
+            if within is None and not self.question["ties"]:
+                order = order[:1]
+            if within is not None and top > 1:
+                order = order[:top]
+            return [int(p) for p in cell[order]]
+        order = np.lexsort((cell, *rows[::-1]))
+        chosen = order[:top]
+        if self.question["ties"] and chosen.size:
+            same = [k for k in order if all(row[k] == row[chosen[-1]] for row in rows)]
+            chosen = np.array([*chosen, *(k for k in same if k not in set(chosen.tolist()))])
+        return [int(p) for p in cell[chosen]]
+
+    def pareto(self) -> list[int] | None:
+        goals, found = np.stack(self.goals()), []
+        for cell in self.cells:
+            part = goals[:, cell]
+            part, where = (
+                part[:, np.all(np.isfinite(part), axis=0)],
+                cell[np.all(np.isfinite(part), axis=0)],
+            )
+            for k in range(part.shape[1]):
+                point = part[:, k : k + 1]
+                no_worse = np.all(part <= point, axis=0)
+                better = np.any(part < point, axis=0) | (np.arange(part.shape[1]) < k)
+                if not np.any(no_worse & better):
+                    found.append(int(where[k]))
+        return found or None
+
+    def count(self) -> NDArray[np.int64]:
+        return np.array([int(self.allowed[cell].sum()) for cell in self.cells])
+
+    def values(self, cell: NDArray[np.int64]) -> NDArray[np.float64]:
+        found = self.truth.at(self.question["quantity"]).astype(float)
+        return found[cell][self.allowed[cell]]
+
+
+def _places(found: Any, study: dse.Study, truth: Truth) -> NDArray[np.int64]:
+    """The flat place of each configuration of an answer, -1 where there is none."""
+    flat, none = None, None
+    for axis, size in zip(truth.axes, truth.sizes, strict=True):
+        values = np.asarray(study.grid().axes[axis].coordinate)
+        told = found[axis].values
+        order = {v: k for k, v in enumerate(values.tolist())}
+        index = np.array([order.get(v, -1) for v in np.asarray(told).reshape(-1).tolist()])
+        index = index.reshape(np.shape(told))
+        dims = found[axis].dims
+        whole, shape = list(found.sizes), list(found.sizes.values())
+        index = np.broadcast_to(
+            index.reshape([found.sizes[d] if d in dims else 1 for d in whole]), shape
+        )
+        flat = index if flat is None else flat * size + index
+        none = (index < 0) if none is None else none | (index < 0)
+    assert flat is not None
+    assert none is not None
+    return np.where(none, -1, flat)
+
+
+def _check(study: dse.Study, found: Any, brute: Brute) -> None:
+    question, verb = brute.question, brute.verb
+    if verb == "optimum":
+        true = brute.optimum()
+        assert true is not None
+        flat = _places(found, study, brute.truth)
+        flat = np.where(np.isnan(_told(found, brute)[-1]), -1, flat)
+        kind = [d for d in found.sizes if d in ("rank", "tie")]
+        rows = flat.reshape(len(brute.cells), -1)
+        if list(found.sizes) != [*brute.per, *kind]:
+            raise Wrong(f"dimensions {dict(found.sizes)}")
+        for number, (told, expected) in enumerate(zip(rows.tolist(), true, strict=True)):
+            if [k for k in told if k >= 0] != expected:
+                raise Wrong(f"cell {number}: {told}, brute force has {expected}")
+        _objectives(found, brute, flat)
+    elif verb == "pareto":
+        flat = _places(found, study, brute.truth)
+        if flat.tolist() != brute.pareto():
+            raise Wrong(f"front {flat.tolist()}, brute force has {brute.pareto()}")
+    elif verb == "count":
+        if found.feasible_points.values.reshape(-1).tolist() != brute.count().tolist():
+            raise Wrong(f"count {found.feasible_points.values}, brute force has {brute.count()}")
+    elif verb == "histogram":
+        edges = np.append(found.low.values, found.high.values[-1])
+        bins = found.configurations.values.reshape(len(brute.cells), -1)
+        for told, cell in zip(bins, brute.cells, strict=True):
+            values = brute.values(cell)
+            values = values[(values >= edges[0]) & (values <= edges[-1])]
+            place = np.minimum(np.searchsorted(edges, values, "right") - 1, len(edges) - 2)
+            expected = np.bincount(place, minlength=len(edges) - 1)
+            if told.tolist() != expected.tolist():
+                raise Wrong(f"bins {told}, brute force has {expected}")
+    else:
+        name = next(iter(found.data_vars))
+        shares = np.atleast_1d(question["q"])
+        told = found[name].values.reshape(len(brute.cells), -1)
+        for row, cell in zip(told, brute.cells, strict=True):
+            values = np.sort(brute.values(cell)[~np.isnan(brute.values(cell))])
+            expected = [
+                values[max(math.ceil(round(share * values.size, 9)), 1) - 1]
+                if values.size
+                else np.nan
+                for share in shares
+            ]
+            if not np.array_equal(row, expected, equal_nan=True):
+                raise Wrong(f"quantiles {row}, brute force has {expected}")
+
+
+def _texts(brute: Brute) -> list[str]:
+    given = brute.question["minimize" if "minimize" in brute.question else "maximize"]
+    return given if isinstance(given, list) else [given]
+
+
+def _told(found: Any, brute: Brute) -> list[NDArray[np.float64]]:
+    """What an answer says of every objective."""
+    texts, told = _texts(brute), []
+    for number, text in enumerate(texts):
+        formula = "objective" if len(texts) == 1 else f"objective_{number + 1}"
+        array = found[text if text in found.variables else formula]
+        shape = [found.sizes[d] if d in array.dims else 1 for d in found.sizes]
+        told.append(np.broadcast_to(array.values.reshape(shape), list(found.sizes.values())))
+    return told
+
+
+def _objectives(found: Any, brute: Brute, flat: NDArray[np.int64]) -> None:
+    """Every objective of the answer is that of its place."""
+    for text, told in zip(_texts(brute), _told(found, brute), strict=True):
+        true = brute.truth.at(text).astype(float)[np.maximum(flat, 0)]
+        if not np.array_equal(told[flat >= 0], true[flat >= 0], equal_nan=True):
+            raise Wrong(f"{text} is {told}, brute force has {true}")
+
+
+def combined(one: Drawn, seed: int, folder: Path) -> tuple[str, str]:
+    """How a study was answered, and what of it is wrong (nothing: empty)."""
+    verb, question = asked(one, seed)
+    try:
+        study = made(one, folder / f"model_{seed}_{next(_NUMBERS)}.py")
+    except (DseError, ValueError) as error:
+        return f"refused: {str(error)[:50]}", ""
+    truth = Truth(one)
+    if "where" in question:
+        question["where"] = [truth._limit(*limit) for limit in question["where"]]
+    brute, rng = Brute(truth, verb, question), random.Random(seed)
+    chosen = SOURCES if seed % 4 == 0 else (rng.choice(SOURCES),)
+    kind = ""
+    for source in chosen:
+        try:
+            found = _ask(study, source, verb, dict(question), rng, folder)
+        except InfeasibleError as error:
+            some = getattr(brute, verb)() if verb in ("optimum", "pareto") else None
+            if type(error) is not InfeasibleError or some is not None:
+                return "wrong", f"{source} {verb} {question}: feasible, yet: {error!r}"
+            if verb == "count" and source not in ("scan", "nests"):
+                return "wrong", f"{source} {verb} {question}: {error!r}"
+            kind = kind or "nothing feasible"
+            continue
+        except DseError as error:
+            kind = kind or f"refused: {str(error)[:50]}"
+            continue
+        except Exception:
+            return "wrong", f"{source} {verb} {question}: {traceback.format_exc()}"
+        try:
+            if verb in ("optimum", "pareto") and getattr(brute, verb)() is None:
+                raise Wrong(f"an answer, where nothing counts: {found}")
+            _check(study, found, brute)
+        except Wrong as error:
+            return "wrong", f"{source} {verb} {question}: {error}"
+        kind = f"{verb}: {source}"
+    return kind, ""
+
+
+_NUMBERS = itertools.count()
+
+
+def _ask(
+    study: dse.Study, source: str, verb: str, question: dict[str, Any], rng: Any, folder: Path
+) -> Any:
+    given = [question.pop(key) for key in ("quantity",) if key in question]
+    if source in ("scan", "nests", "certified"):
+        if verb in ("optimum", "pareto"):
+            question["method"] = "certified" if source == "certified" else "scan"
+        kept = {module: module.SMALL for module in _SMALL}
+        for module in _SMALL:
+            module.SMALL = 0 if source == "nests" else module.SMALL  # type: ignore[attr-defined]
+        try:
+            if source == "certified":
+                with pressed(rng):
+                    return getattr(study, verb)(*given, **question)
+            return getattr(study, verb)(*given, **question)
+        finally:
+            for module, small in kept.items():
+                module.SMALL = small  # type: ignore[attr-defined]
+    if source == "store":
+        place = folder / f"store_{next(_NUMBERS)}.zarr"
+        study.run(store=place)
+        return getattr(dse, verb)(place, *given, **question)
+    return getattr(dse, verb)(study.run(), *given, **question)
+
+
+def _one(seed: int) -> tuple[int, str, str]:
+    one = drawn(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return seed, *combined(one, seed, Path(folder))
+        except Exception:
+            return seed, "wrong", traceback.format_exc()
+
+
+def main(count: int, first: int = 1, processes: int = 1) -> int:
+    """Ask so many studies; the exit status."""
+    began, kinds = time.monotonic(), collections.Counter[str]()
+    seeds = range(first, first + count)
+    context = multiprocessing.get_context("spawn")
+    wrong = 0
+    with ProcessPoolExecutor(processes, mp_context=context, max_tasks_per_child=400) as pool:
+        for seed, kind, what in pool.map(_one, seeds, chunksize=10):
+            kinds[kind] += 1
+            if what:
+                wrong += 1
+                print(f"seed {seed}: {what}", flush=True)
+    told = {"studies": count, "wrong": wrong, "seconds": round(time.monotonic() - began, 1)}
+    print(json.dumps({**told, **dict(kinds.most_common(60))}, indent=1))
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))
