@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dse.faces import Study
     from dse.files import export, open  # noqa: A004
     from dse.fitting import fit
+    from dse.glossary import quantities
     from dse.growth import add
     from dse.library import model, models
     from dse.verbs.backwards import borders, meets, ranges
@@ -61,6 +62,7 @@ __all__ = [
     "pareto",
     "plan",
     "quantiles",
+    "quantities",
     "quantity",
     "ranges",
     "run",
@@ -98,6 +100,7 @@ _HOMES = {
     "pareto": "dse.verbs.chosen",
     "plan": "dse.verbs.described",
     "quantiles": "dse.verbs.statistics",
+    "quantities": "dse.glossary",
     "quantity": "symbolic.quantities",
     "ranges": "dse.verbs.backwards",
     "run": "dse.verbs.running",

@@ -37,14 +37,22 @@ def _from_module(module: ModuleType, name: str) -> Model:
         elif isinstance(value, Quantity):
             if value.name in TABLE and TABLE[value.name] != value:
                 raise GraphError(
-                    f"{name} declares {value.name} again, which the table of quantities holds "
-                    f"as {TABLE[value.name].meaning!r}: use another name"
+                    f"{name} declares {value.name} again, which all models share: "
+                    f"{_described(TABLE[value.name])}; use it as it is, or another name "
+                    f"(dse quantities {value.name} tells which models have it)"
                 )
             quantities[value.name] = value
         elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Equation):
             equations.extend(eq for eq in value if eq not in equations)
     equations = _with_energy(equations)
     for eq in equations:
+        row = quantities.get(eq.name)
+        if row is not None and eq.unit not in ("", row.unit):
+            owner = "all models share" if eq.name in TABLE else f"{name} declares"
+            raise GraphError(
+                f"the equation {eq.describe()} of {name} is in {eq.unit!r}, and {owner} "
+                f"{eq.name}: {_described(row)}; yield it in that unit, or use another name"
+            )
         if eq.name not in quantities:
             quantities[eq.name] = Quantity(
                 name=eq.name, unit=eq.unit, domain=Domain.parse(eq.domain), meaning=eq.meaning
@@ -80,6 +88,13 @@ def _from_module(module: ModuleType, name: str) -> Model:
     )
 
 
+def _described(row: Quantity) -> str:
+    """A quantity in words, for one who gave another the same name."""
+    labels = f", one of {', '.join(row.labels)}" if row.labels else ""
+    unit = f" [{row.unit}]" if row.unit else f" in {row.domain}" * (row.labels is None)
+    return f"{row.meaning or row.name}{unit}{labels}"
+
+
 def _union(models: list[Model], prefer: str | None) -> Model:
     names = [model.name for model in models]
     if prefer is not None and prefer not in names:
@@ -103,12 +118,15 @@ def _union(models: list[Model], prefer: str | None) -> Model:
                 )
             owner[name] = model
     quantities: dict[str, Quantity] = {}
+    declared: dict[str, str] = {}
     for model in models:
         for name, row in model.quantities.items():
-            if quantities.setdefault(name, row).unit != row.unit:
+            held = quantities.setdefault(name, row)
+            origin = declared.setdefault(name, model.name)
+            if (held.unit, held.labels) != (row.unit, row.labels):
                 raise GraphError(
-                    f"{name} is in {quantities[name].unit!r} in one of the models "
-                    f"{', '.join(names)} and in {row.unit!r} in {model.name}: rename one"
+                    f"{name} is declared by {origin} as {_described(held)} and by {model.name} "
+                    f"as {_described(row)}: rename one"
                 )
     families: list[Family] = []
     for model in models:

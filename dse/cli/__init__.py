@@ -36,7 +36,7 @@ from dse.cli.frame import (
 from dse.cli.growing import add
 from dse.cli.inverse import borders, meets, ranges
 from dse.cli.law import imbalance
-from dse.cli.listing import machines, models, workloads
+from dse.cli.listing import machines, models, quantities, workloads
 from dse.cli.measured import import_measured
 from dse.cli.point import advise, explain
 from dse.cli.spread import count, histogram, quantiles
@@ -219,6 +219,6 @@ def export(store: str, out: str, as_json: bool) -> None:
 for command in (
     *(add, advise, borders, count, disagreement, explain, fit, histogram, imbalance, verify),
     *(import_measured, machines, meets, models, optimum, pareto, plot, quantiles, ranges),
-    *(sensitivity, workloads),
+    *(quantities, sensitivity, workloads),
 ):
     main.add_command(command)

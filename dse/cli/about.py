@@ -10,9 +10,10 @@ from dse.wording import value_text
 
 if TYPE_CHECKING:
     from dse.catalog import Entry
+    from dse.glossary import Quantities
     from symbolic.model import Model
 
-__all__ = ["entries", "entry_data", "entry_text", "model_data", "model_text"]
+__all__ = ["entries", "entry_data", "entry_text", "model_data", "model_text", "quantities_text"]
 
 
 def entries(kind: str, name: str | None) -> tuple[dict[str, Any], Callable[[], str]]:
@@ -111,3 +112,24 @@ def model_text(model: Model) -> str:
         rows.append([f"  {eq['name']}", eq["source"], f"of {needs}" + (f" [{when}]" * bool(when))])
     parts.append(table(["equations", "source", "needs"], rows))
     return "\n\n".join(parts)
+
+
+#: So many models are named beside one of several quantities; the rest is counted.
+_NAMED = 3
+
+
+def quantities_text(found: Quantities) -> str:
+    """Quantities in a table: unit, symbol, default, meaning, and the models that have them."""
+
+    def models(names: tuple[str, ...]) -> str:
+        left = len(names) - _NAMED if len(found) > 1 else 0
+        return ", ".join(names if left <= 0 else [*names[:_NAMED], f"{left} more"])
+
+    rows = []
+    for row in found.values():
+        default = "" if row.default is None else value_text(row.default, row.unit)
+        labels = f" ({', '.join(row.labels)})" if row.labels else ""
+        text = [row.name, row.unit, row.symbol, default, row.meaning + labels]
+        rows.append([*text, models(row.yielded_by), models(row.needed_by)])
+    head = ["quantity", "unit", "symbol", "default", "meaning", "yielded by", "needed by"]
+    return table(head, rows)

@@ -1,4 +1,4 @@
-"""The commands that list what there is: models, machines, workloads."""
+"""The commands that list what there is: models, machines, workloads, quantities."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from dse.cli.frame import example, in_json, put
 
-__all__ = ["machines", "models", "workloads"]
+__all__ = ["machines", "models", "quantities", "workloads"]
 
 
 @click.command(epilog=example("dse models", "dse models mwp_cwp", "dse models transit --latex"))
@@ -64,3 +64,26 @@ def workloads(name: str | None, as_json: bool) -> None:
     from dse.cli.about import entries
 
     put(as_json, *entries("workload", name))
+
+
+@click.command(
+    epilog=example("dse quantities", "dse quantities bandwidth", "dse quantities --model my.py")
+)
+@click.argument("words", metavar="[WORD]...", nargs=-1)
+@click.option("--model", metavar="NAME", help="Only those that this model yields or needs.")
+@in_json
+def quantities(words: tuple[str, ...], model: str | None, as_json: bool) -> None:
+    """The quantities, or those that a WORD finds in name, meaning, symbol or labels.
+
+    Each with its unit, symbol, default and meaning, the models that yield it and that need it.
+    """
+    from dataclasses import asdict
+
+    from dse.cli.about import quantities_text
+    from dse.cli.ends import reading
+    from dse.glossary import quantities as known
+
+    with reading():
+        found = known(" ".join(words), model=model)
+    data = {"quantities": [asdict(row) for row in found.values()]}
+    put(as_json, data, lambda: quantities_text(found))

@@ -158,7 +158,17 @@ def test_an_equation_of_another_model_can_be_imported(write: Write) -> None:
         (
             "threads = quantity('threads', unit='W', meaning='mine')\n"
             "@equation\ndef pull(threads):\n    return threads",
-            "declares threads again, .* use another name",
+            r"declares threads again, which all models share: .*dse quantities threads",
+        ),
+        (
+            "@equation(unit='ms')\ndef time(threads):\n    return threads",
+            r"time of mine.* is in 'ms', and all models share time: run time \[s\]",
+        ),
+        (
+            "glow = quantity('glow', unit='W')\n"
+            "@equation(unit='J')\ndef glow_(threads):\n    return threads\n"
+            "glow_ = equation(lambda threads: threads, name='glow', unit='J')",
+            r"is in 'J', and mine declares glow: glow \[W\]",
         ),
         (
             "OUTPUTS = ['pul']\n@equation\ndef pull(threads):\n    return threads",
@@ -256,7 +266,10 @@ def test_one_name_in_two_units_is_an_error(write: Write) -> None:
               f"glow = quantity('glow', unit='{unit}')")
         for name, unit in (("left", "W"), ("right", "J"))
     ]  # fmt: skip
-    with pytest.raises(GraphError, match=r"glow is in 'W' .* in 'J' in right: rename one"):
+    with pytest.raises(
+        GraphError,
+        match=r"glow is declared by left as glow \[W\] and by right as glow \[J\]: rename one",
+    ):
         load_model(" + ".join(parts))
 
 

@@ -1,0 +1,135 @@
+"""The quantities by name: what each means, and the models that yield or need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dse.library import model as load
+from dse.library import models
+from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
+from symbolic.model import Model
+from symbolic.quantities import TABLE, Quantity
+
+__all__ = ["Meaning", "Quantities", "quantities"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What a quantity is.
+
+    Attributes
+    ----------
+    name, unit, meaning : str
+        The unit is that in which values are stored; ``""`` of counts and ratios.
+    symbol : str
+        Of the papers, as LaTeX; ``""`` where they have none, with commas where they differ.
+    default : float or str, optional
+        The value where none is given: a number, a label, or another quantity's name.
+    labels : tuple of str
+        Those that a switch takes.
+    yielded_by, needed_by : tuple of str
+        The models that have an equation for it, and those whose equations read it.
+    declared_by : tuple of str
+        The models that bring it; empty where all share it.
+    """
+
+    name: str
+    unit: str
+    symbol: str
+    meaning: str
+    default: float | str | None
+    labels: tuple[str, ...]
+    yielded_by: tuple[str, ...]
+    needed_by: tuple[str, ...]
+    declared_by: tuple[str, ...]
+
+
+class Quantities(Mapping[str, Meaning]):
+    """Quantities by name; printed, a line for each."""
+
+    def __init__(self, rows: Mapping[str, Meaning]) -> None:
+        self._rows = rows
+
+    def __getitem__(self, name: str) -> Meaning:
+        if name not in self._rows:
+            raise UnknownEntryError(f"{name!r} is no quantity{nearest(name, self._rows)}")
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<quantities: {', '.join(self)}>"
+
+    def __str__(self) -> str:
+        heads = [f"{row.name} [{row.unit}]" if row.unit else row.name for row in self.values()]
+        width = max(map(len, heads), default=0)
+        pairs = zip(heads, self.values(), strict=True)
+        return "\n".join(f"{head:{width}}  {row.meaning}".rstrip() for head, row in pairs)
+
+
+def quantities(word: str = "", *, model: str | None = None) -> Quantities:
+    """The quantities of all models, or those that a word finds.
+
+    Parameters
+    ----------
+    word : str
+        What the name, the meaning, the symbol or the labels hold, in any case; several words must
+        all be held. The quantity of that name comes first, then those whose names hold it.
+    model : str, optional
+        Only those that this model yields or needs: a name, names joined by ``+``, or the path of a
+        file. Without it all shipped models are read, and those in the folders of ``DSE_PATH``.
+
+    Raises
+    ------
+    UnknownNameError
+        Nothing is found.
+
+    >>> found = quantities("power idle")
+    >>> found["idle_power"].unit
+    'W'
+    """
+    if not isinstance(word, str):
+        raise DseError(f"word = {word!r}: expected text, such as 'clock'")
+    read = dict(models()) if model is None else {model: load(model)}
+    rows = {row.name: row for one in read.values() for row in one.quantities.values()}
+    known = {name: _meaning(row, read) for name, row in rows.items()}
+    if model is not None:
+        known = {n: row for n, row in known.items() if row.yielded_by or row.needed_by}
+    words = word.lower().split()
+    found = [row for row in known.values() if all(part in _text(row) for part in words)]
+    if not found:
+        of = f" of {model}" if model else ""
+        raise UnknownNameError(
+            f"no quantity{of} has {word!r} in its name, meaning, symbol or labels"
+            f"{nearest(word, known)}"
+        )
+    found.sort(key=lambda row: (row.name != word, not all(p in row.name for p in words), row.name))
+    return Quantities({row.name: row for row in found})
+
+
+def _meaning(row: Quantity, read: Mapping[str, Model]) -> Meaning:
+    equations = [(name, eq) for name, one in read.items() for eq in one.equations]
+    symbols = dict.fromkeys(eq.symbol for _, eq in equations if eq.name == row.name and eq.symbol)
+    yielded = dict.fromkeys(name for name, eq in equations if eq.name == row.name)
+    needed = dict.fromkeys(n for n, eq in equations if row.name in eq.inputs or row.name in eq.when)
+    brought = [n for n, one in read.items() if row.name in one.quantities and row.name not in TABLE]
+    return Meaning(
+        name=row.name,
+        unit=row.unit,
+        symbol=", ".join(symbols),
+        meaning=row.meaning,
+        default=row.default,
+        labels=row.labels or (),
+        yielded_by=tuple(yielded),
+        needed_by=tuple(needed),
+        declared_by=tuple(brought),
+    )
+
+
+def _text(row: Meaning) -> str:
+    return " ".join([row.name, row.meaning, row.symbol, *row.labels]).lower()
