@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from symbolic.graph import Graph
 from symbolic.model import Guide, Model
-from symbolic.quantities import Domain
+from symbolic.quantity import Domain
 
 __all__ = ["guides", "smallest_terms", "steps"]
 

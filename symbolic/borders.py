@@ -18,7 +18,7 @@ from symbolic.equation_set import Family
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.graph import Graph
 from symbolic.ops import Node, references, walk
-from symbolic.quantities import Quantity
+from symbolic.quantity import Quantity
 from symbolic.regimes import families_of, inlined, plain_terms
 from symbolic.sympy_primitives import SYMPY, piecewise
 

@@ -15,7 +15,7 @@ import sympy
 from symbolic.errors import DseError
 from symbolic.graph import Graph
 from symbolic.ops import Node, interpret, reference, references, substitute
-from symbolic.quantities import TABLE, Quantity
+from symbolic.quantity import Quantity
 from symbolic.sympy_primitives import SYMPY, exact
 
 __all__ = ["closed_form", "inline", "require_equation", "symbol", "to_sympy", "under"]
@@ -24,6 +24,7 @@ __all__ = ["closed_form", "inline", "require_equation", "symbol", "to_sympy", "u
 def symbol(row: Quantity) -> Any:
     """The symbol of a quantity, with the assumptions its domain allows.
 
+    >>> from symbolic.quantities import TABLE
     >>> symbol(TABLE["threads"]).is_positive, symbol(TABLE["n_sms"]).is_integer
     (True, True)
     """
@@ -43,12 +44,13 @@ def symbol(row: Quantity) -> Any:
 
 def to_sympy(
     node: Node,
-    quantities: Mapping[str, Quantity] = TABLE,
+    quantities: Mapping[str, Quantity],
     number: Callable[[Any], Any] = exact,
 ) -> Any:
     """A traced equation as a SymPy expression over the symbols of its quantities.
 
-    >>> to_sympy(reference("lanes_width") / reference("intensity"))
+    >>> from symbolic.quantities import TABLE
+    >>> to_sympy(reference("lanes_width") / reference("intensity"), TABLE)
     lanes_width/intensity
     """
     names = references(node)

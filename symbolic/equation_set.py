@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from symbolic.equation import Equation
 from symbolic.errors import UnknownNameError, nearest
-from symbolic.quantities import RULES, Quantity
+from symbolic.quantity import Quantity
 
 __all__ = ["EquationSet", "Family", "Guide"]
 
@@ -94,7 +94,7 @@ class EquationSet:
     name: str
     equations: tuple[Equation, ...]
     quantities: Mapping[str, Quantity]
-    rules: tuple[str, ...] = RULES
+    rules: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     families: tuple[Family, ...] = ()
     guides: tuple[Guide, ...] = ()

@@ -15,7 +15,7 @@ from symbolic import ops
 from symbolic.errors import DseError, UnitError
 from symbolic.grammar import Parser
 from symbolic.ops import Node
-from symbolic.quantities import Quantity
+from symbolic.quantity import Quantity
 from symbolic.term import Term
 from symbolic.terms import condition, numeric
 from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
@@ -58,7 +58,7 @@ def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
 
     Parameters and errors as for :func:`parse`. Besides it may compare labels, by ``==`` and
     ``!=``, with those in the ``places`` of their quantity: the node speaks of the place
-    (:func:`symbolic.quantities.place_of`).
+    (:func:`symbolic.quantity.place_of`).
 
     >>> from symbolic.quantities import TABLE
     >>> parse_condition("time <= 10 ms and 1 < active_sms < n_sms", TABLE)

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from symbolic import ops
 from symbolic.errors import UnitError, nearest
-from symbolic.quantities import Quantity
+from symbolic.quantity import Quantity
 from symbolic.term import Term
 from symbolic.terms import FUNCTIONS, apply, compare, condition, numeric
 from symbolic.tokens import ExpressionNameError, ExpressionUnitError, Source, Token, shown

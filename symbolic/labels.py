@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symbolic.errors import nearest
 from symbolic.ops import Node, equal, negate, reference
-from symbolic.quantities import Quantity, place_of
+from symbolic.quantity import Quantity, place_of
 from symbolic.term import Term
 from symbolic.tokens import ExpressionNameError, Source, shown
 

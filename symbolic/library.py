@@ -14,7 +14,8 @@ from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
 from symbolic.files import SHIPPED, model_paths, path_of, run_file
 from symbolic.model import Family, Guide, Model
 from symbolic.models import _energy
-from symbolic.quantities import RULES, TABLE, Domain, Quantity
+from symbolic.quantities import RULES, TABLE
+from symbolic.quantity import Domain, Quantity
 
 __all__ = ["available_models", "iterate_models", "load_model"]
 

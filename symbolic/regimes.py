@@ -14,7 +14,7 @@ from symbolic.equation_set import Family
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.graph import Graph
 from symbolic.ops import Node, constant, walk
-from symbolic.quantities import Quantity
+from symbolic.quantity import Quantity
 from symbolic.sympy_primitives import exact
 
 __all__ = ["Regime", "families_of", "inlined", "plain_terms", "regimes"]

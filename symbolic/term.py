@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from symbolic.ops import Node, constant
-from symbolic.quantities import Quantity
+from symbolic.quantity import Quantity
 from symbolic.units import Dimension
 
 __all__ = ["Term"]

@@ -157,22 +157,23 @@ def test_symbols_carry_the_domain() -> None:
 
 def test_a_tree_becomes_an_expression_over_those_symbols() -> None:
     n, m = (symbol(TABLE[name]) for name in ("threads", "lanes_width"))
-    assert to_sympy(N * 0.5 + M / 3) == n / 2 + m / 3
-    assert to_sympy(where(N < M, 1, 2)) == sympy.Piecewise((1, n < m), (2, True))
-    assert to_sympy(minimum(N, where(N < 3, 1, where(N < 5, 2, 4)))).subs(n, 4) == 2
+    assert to_sympy(N * 0.5 + M / 3, TABLE) == n / 2 + m / 3
+    assert to_sympy(where(N < M, 1, 2), TABLE) == sympy.Piecewise((1, n < m), (2, True))
+    least = to_sympy(minimum(N, where(N < 3, 1, where(N < 5, 2, 4))), TABLE)
+    assert least.subs(n, 4) == 2
     with pytest.raises(DseError, match="'flux' is no quantity"):
-        to_sympy(reference("flux"))
+        to_sympy(reference("flux"), TABLE)
 
 
 def test_a_chain_of_decisions_is_one_piecewise() -> None:
-    chain = to_sympy(where(N < 3, 1, where(N < 5, 2, where(N < 7, 4, 8))))
+    chain = to_sympy(where(N < 3, 1, where(N < 5, 2, where(N < 7, 4, 8))), TABLE)
     assert len(chain.args) == 4
 
 
 def test_a_decision_on_a_decision_stays_as_written() -> None:
     n, m = (symbol(TABLE[name]) for name in ("threads", "lanes_width"))
     nested = where(where(N < M, N / M, 4) >= 1, N, M)
-    expression = to_sympy(nested)
+    expression = to_sympy(nested, TABLE)
     assert isinstance(expression, sympy.Piecewise)
     assert str(expression).startswith("Piecewise((threads, ")
     assert str(expression).count("Piecewise") == 2

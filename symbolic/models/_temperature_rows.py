@@ -1,0 +1,53 @@
+"""Quantities of temperature and leakage."""
+
+from symbolic.quantity import NONNEG, POS, RESULT, row
+
+ROWS = (
+    row("elapsed", "s", NONNEG, "time since the workload began, or since it ended", (0, 600)),
+    row("idle_temperature", "degC", "(-273.15, inf)", "chip temperature at rest", (30, 60)),
+    row("temperature_per_watt", "K/W", NONNEG, "rise for a watt beyond idle", (0.05, 0.3)),
+    row("temperature_offset", "K", NONNEG, "rise of any run", (0, 10)),
+    row("temperature_per_intensity", "K", NONNEG, "rise for an access_intensity of 1", (0, 30)),
+    row("heating_time_constant", "s", POS, "time constant of heating (RC_Rise)", (10, 100)),
+    row("cooling_time_constant", "s", POS, "time constant of cooling (RC_Decay)", (10, 100)),
+    row("access_intensity", "", RESULT, "memory instructions for each other one", (0, 1)),
+    row("max_temperature", "degC", "(-273.15, inf]", "steady chip temperature", (60, 90)),
+    row("temperature", "degC", "(-273.15, inf]", "chip temperature", (50, 90)),
+    row(
+        "cooling_start",
+        "degC",
+        "(-273.15, inf)",
+        "temperature when cooling begins",
+        (60, 90),
+        "max_temperature",
+    ),
+    row("cooling_temperature", "degC", "(-273.15, inf]", "temperature after the run"),
+    row("leakage_per_degree", "W/K", NONNEG, "static power for a degree of rise", (0.1, 1)),
+    row("power_at", "W", "[-inf, inf]", "power at the temperature of that moment"),
+    row("steady_power", "W", "[-inf, inf]", "power at the steady temperature"),
+    row("settled_within", "K", POS, "distance from steady that counts as settled", (0.5, 2), 1),
+    row("settling_time", "s", RESULT, "time until the temperature is settled"),
+    # --- leakage
+    row("supply_voltage", "V", POS, "supply voltage (V_dd, V_cc)", (0.7, 1.3)),
+    row("nominal_supply_voltage", "V", POS, "supply voltage of the process (V_dd0)", (0.9, 1.2)),
+    row("transistors", "", POS, "transistors of the design (N)", (1e9, 1e10)),
+    row("design_factor", "", POS, "of the circuit and its technology (K_design)", (0.01, 1)),
+    row("leakage_scale", "A/V^2", POS, "mobility x oxide capacitance x W/L", (1e-6, 0.001)),
+    row("voltage_leakage_slope", "1/V", NONNEG, "growth of leakage with voltage (b)", (0.5, 3)),
+    row("threshold_voltage", "V", NONNEG, "threshold voltage (V_th)", (0.2, 0.5)),
+    row("offset_voltage", "V", "(-inf, inf)", "offset of the threshold (V_off)", (0, 0.1)),
+    row("subthreshold_swing", "", POS, "swing coefficient (n)", (1, 2)),
+    row("thermal_voltage", "V", POS, "kT/q", (0.025, 0.032)),
+    row("leakage_current", "A", RESULT, "leakage of one transistor", (1e-12, 1e-7)),
+    row("static_power", "W", RESULT, "leakage power of the design", (1, 100)),
+    row(
+        "reference_temperature",
+        "degC",
+        "(-273.15, inf)",
+        "where the line touches the curve",
+        (50, 80),
+    ),
+    row("leakage_slope", "1/K", "[-inf, inf]", "growth of leakage for a degree, relative"),
+    row("reference_static_power", "W", NONNEG, "static power at the reference", (1, 100)),
+    row("linear_static_power", "W", "[-inf, inf]", "static power on the line"),
+)

@@ -1,0 +1,222 @@
+"""A quantity: name, unit, domain, default, typical range, meaning."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from symbolic.errors import DomainError
+
+__all__ = [
+    "COUNT0",
+    "COUNT1",
+    "NONNEG",
+    "POS",
+    "RATIO",
+    "RESULT",
+    "SHARE",
+    "Domain",
+    "Quantity",
+    "label_of",
+    "place_of",
+    "quantity",
+    "row",
+    "switch",
+]
+
+#: Domains of many quantities.
+COUNT0, COUNT1 = "whole [0, inf)", "whole [1, inf)"
+POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
+RESULT, SHARE = "[0, inf]", "[0, 1]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """The values a quantity may take: an interval of the reals or of the whole numbers."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    low_open: bool = True
+    high_open: bool = True
+    whole: bool = False
+
+    @classmethod
+    @cache
+    def parse(cls, text: str) -> Domain:
+        """Read ``"[0, inf)"``, ``"(0, 1]"``, ``"whole [1, inf)"``.
+
+        >>> Domain.parse("whole [1, inf)").contains(3)
+        True
+        """
+        body = text.removeprefix("whole").strip()
+        try:
+            low, high = (float(part) for part in body[1:-1].split(","))
+            if body[0] not in "[(" or body[-1] not in "])" or not low <= high:
+                raise ValueError(text)
+        except (ValueError, IndexError):
+            raise DomainError(
+                f"{text!r} is no domain: expected an interval such as '[0, inf)', '(0, 1]' "
+                "or 'whole [1, inf)'"
+            ) from None
+        return cls(
+            low=low,
+            high=high,
+            low_open=body[0] == "(",
+            high_open=body[-1] == ")",
+            whole=text.startswith("whole"),
+        )
+
+    def holds(self, values: Any) -> Any:
+        """Elementwise: whether each value lies inside (NaN never does)."""
+        array = np.asarray(values, dtype=float)
+        above = array > self.low if self.low_open else array >= self.low
+        below = array < self.high if self.high_open else array <= self.high
+        inside = above & below
+        if self.whole:
+            inside &= (np.floor(array) == array) | np.isinf(array)
+        return inside
+
+    def contains(self, value: float) -> bool:
+        """Whether one value lies inside."""
+        return bool(self.holds(value))
+
+    def __str__(self) -> str:
+        left, right = "[("[self.low_open], "])"[self.high_open]
+        return f"{'whole ' if self.whole else ''}{left}{self.low:g}, {self.high:g}{right}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """One row of the table.
+
+    ``labels`` is None for a number; a tuple of labels makes the quantity a *switch*, which chooses
+    among equations while the graph is built; an empty tuple admits any label (such quantities feed
+    table equations only). ``default`` is a number, a label, or the name of another quantity.
+    ``places`` are the labels that it takes where a condition is asked, in order.
+
+    A switch may have ``auto`` as its first label: it stands for the last one where the quantities
+    ``settled_by`` are given, and for the one before where they are not, along a categorical axis
+    for each label by itself.
+    """
+
+    name: str
+    unit: str = ""
+    domain: Domain = field(default_factory=Domain)
+    default: float | str | None = None
+    typical: tuple[float, float] | None = None
+    meaning: str = ""
+    labels: tuple[str, ...] | None = None
+    settled_by: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it chooses among equations."""
+        return bool(self.labels)
+
+    @property
+    def is_label(self) -> bool:
+        """Whether its values are labels rather than numbers."""
+        return self.labels is not None
+
+    def check(self, values: Any, origin: str) -> None:
+        """Raise :class:`DomainError` naming the first value outside the domain and its place."""
+        inside = self.domain.holds(values)
+        if np.all(inside):
+            return
+        array = np.asarray(values, dtype=float)
+        place = np.argwhere(~np.atleast_1d(inside))[0]
+        value = np.atleast_1d(array)[tuple(place)]
+        where = f" at index {', '.join(map(str, place))}" if array.ndim else ""
+        unit = f" {self.unit}" if self.unit else ""
+        raise DomainError(
+            f"{self.name} = {value:g}{unit}{where} ({origin}) is outside its domain "
+            f"{self.domain}{unit}: give a value inside it"
+        )
+
+
+_PLACE = "PLACE_OF_"
+
+
+def place_of(name: str) -> str:
+    """Under which name formulas speak of the place of a label; quantities are in lower case."""
+    return _PLACE + name
+
+
+def label_of(name: str) -> str:
+    """The quantity whose place a name speaks of; any other name stays.
+
+    >>> label_of(place_of("machine")), label_of("time")
+    ('machine', 'time')
+    """
+    return name.removeprefix(_PLACE)
+
+
+def quantity(
+    name: str,
+    *,
+    unit: str = "",
+    domain: str = "(-inf, inf)",
+    default: float | str | None = None,
+    typical: tuple[float, float] | None = None,
+    meaning: str = "",
+    labels: tuple[str, ...] | None = None,
+) -> Quantity:
+    """Declare a quantity, for a model outside the table.
+
+    Parameters
+    ----------
+    name : str
+        Lower-case name, also the name of the equation that yields it, if any.
+    unit : str
+        The unit in which values are stored (SI), ``""`` for counts and ratios.
+    domain : str
+        An interval such as ``"(0, inf)"``, with ``whole`` in front for whole numbers.
+    default : float or str, optional
+        The value where none is given: a number, a label, or another quantity's name.
+    typical : (float, float), optional
+        A usual range, used to draw test inputs.
+    meaning : str
+        One line of prose.
+    labels : tuple of str, optional
+        Makes it a switch with these labels.
+
+    >>> quantity("base_power", unit="W", domain="[0, inf)").domain.contains(-1)
+    False
+    """
+    if not name.isidentifier() or name != name.lower():
+        raise DomainError(f"{name!r} is no quantity name: use lower-case letters, digits and _")
+    return Quantity(
+        name=name,
+        unit=unit,
+        domain=Domain.parse(domain),
+        default=default,
+        typical=typical,
+        meaning=meaning,
+        labels=labels,
+    )
+
+
+def row(
+    name: str,
+    unit: str,
+    domain: str,
+    meaning: str,
+    typical: tuple[float, float] | None = None,
+    default: float | str | None = None,
+) -> Quantity:
+    """A number of the shipped models; see :func:`quantity`."""
+    return quantity(
+        name, unit=unit, domain=domain, default=default, typical=typical, meaning=meaning
+    )
+
+
+def switch(name: str, labels: str, meaning: str, settled_by: str = "") -> Quantity:
+    """A switch of the shipped models; the first of its labels is the default."""
+    names = tuple(labels.split())
+    row = quantity(name, labels=names, default=names[0], meaning=meaning)
+    return replace(row, settled_by=tuple(settled_by.split()))
