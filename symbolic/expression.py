@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 
 from symbolic import ops
+from symbolic.dimensions import Dimension
 from symbolic.errors import DseError, UnitError
 from symbolic.grammar import Parser
 from symbolic.ops import Node
@@ -19,7 +20,7 @@ from symbolic.quantity import Quantity
 from symbolic.term import Term
 from symbolic.terms import condition, numeric
 from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
-from symbolic.units import Dimension, dimension, misfit
+from symbolic.units import dimension, misfit
 
 __all__ = ["parse", "parse_condition", "parse_value"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from symbolic.dimensions import Dimension
 from symbolic.ops import Node, constant
 from symbolic.quantity import Quantity
-from symbolic.units import Dimension
 
 __all__ = ["Term"]
 

@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from symbolic import ops
+from symbolic.dimensions import Dimension
 from symbolic.errors import DseError
 from symbolic.labels import labelled, refuse
 from symbolic.ops import Node
 from symbolic.term import Term
 from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
-from symbolic.units import Dimension, misfit
+from symbolic.units import misfit
 
 __all__ = ["FUNCTIONS", "apply", "compare", "condition", "fold", "numeric"]
 

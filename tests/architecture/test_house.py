@@ -37,8 +37,6 @@ TOP = {
 LIMIT = 300
 LONGER = {
     "symbolic/ops.py": "the primitives with their meaning in every world, side by side",
-    "symbolic/units.py": "the table of units and its two readers",
-    "symbolic/grammar.py": "one Pratt parser",
     "symbolic/intervals.py": "the primitives over enclosures, side by side",
     "sweeps/certify/machine/enclose.py": "the primitives over boxes, side by side",
     "sweeps/certify/machine/relax.py": "the primitives as planes, side by side",
