@@ -18,11 +18,11 @@ from sympy import Rational
 from stochastic.loss.inequalities import bounds
 from stochastic.loss.longest import order_statistics
 from stochastic.work.pmf import Pmf
-from symbolic import order_statistics as theory
 from symbolic.closed_form import symbol
 from symbolic.errors import DseError, UnknownNameError
 from symbolic.library import load_model
 from symbolic.quantities import TABLE
+from tests.oracles import order_statistics as theory
 
 
 def named(name: str) -> Any:
