@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from sweeps.grid import FEASIBLE, Grid
 from sweeps.memory import check_memory
 from sweeps.progress import Listener, Tally
 from sweeps.streaming.enclosures import Barred, Numbers, boxes
+from sweeps.threads import in_threads
 from sweeps.tiling import Tiling
 from symbolic.ops import Node
 
@@ -31,11 +31,9 @@ __all__ = [
     "Prepared",
     "compute",
     "groups",
-    "in_threads",
     "plan_rows",
     "prepare",
     "tiles",
-    "workers",
 ]
 
 #: Most points of a tile that is stored; a grid of fewer is cut in about four.
@@ -143,27 +141,6 @@ def _prepare(
         scalars=scalars,
         arrays=tuple(arrays),
     )
-
-
-def workers() -> int:
-    """How many threads to use: the processors this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-Result = TypeVar("Result")
-
-
-def in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
-    """The results of ``work`` on each number below ``count``, by Dask's threaded scheduler."""
-    if count == 1 or workers() == 1:
-        return [work(number) for number in range(count)]
-    import dask.threaded
-
-    # the scheduler itself: dask.compute would add as much as a small tile costs
-    graph = {f"tile {number}": (work, number) for number in range(count)}
-    return list(dask.threaded.get(graph, list(graph), num_workers=workers()))
 
 
 def compute(

@@ -13,6 +13,7 @@ from stochastic.errors import LawError
 from sweeps.failing import reason_of
 from sweeps.grid import Leaf
 from sweeps.laws import read_label
+from sweeps.threads import in_threads, workers
 from symbolic.equation import Equation
 from symbolic.errors import DseError
 from symbolic.graph import Graph
@@ -92,8 +93,6 @@ def _each(equations: Sequence[Equation], inputs: Sequence[Inputs]) -> list[list[
     rest = inputs[len(found) :]
     if not rest:
         return found
-    from sweeps.run import in_threads, workers
-
     size = math.ceil(len(rest) / (_PIECES * workers()))
     pieces = [rest[first : first + size] for first in range(0, len(rest), size)]
     done = in_threads(lambda piece: [_at(equations, row) for row in pieces[piece]], len(pieces))

@@ -17,7 +17,7 @@ from sweeps.certify.archive import Archive
 from sweeps.certify.boxes import Boxes, Indices, Problem
 from sweeps.certify.leaves import Leaves
 from sweeps.certify.search import Tally
-from sweeps.run import in_threads
+from sweeps.threads import in_threads
 
 __all__ = ["BATCH", "COMPILED", "LEAF", "Exploration", "along_which", "bounded", "ended", "halves"]
 

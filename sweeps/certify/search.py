@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sweeps.certify.boxes import Indices, Problem
 from sweeps.stopping import in_time, stopped
+from sweeps.threads import in_threads
 from sweeps.watching import found
 from symbolic.ops import constant
 
@@ -117,8 +118,6 @@ class _Search:
 
     def run(self, improve: Callable[[], None] | None) -> float:
         """Until no box is left, or the time is up."""
-        from sweeps.run import in_threads
-
         goal, begun = self.goal, False
         while True:
             self._set_aside()

@@ -19,7 +19,7 @@ from sweeps.certify.boxes import Boxes, Indices
 from sweeps.certify.leaves import Leaves
 from sweeps.certify.search import Tally
 from sweeps.certify.spaces import Space
-from sweeps.run import in_threads
+from sweeps.threads import in_threads
 
 __all__ = ["firsts"]
 

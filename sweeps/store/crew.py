@@ -14,12 +14,12 @@ from typing import Any, Protocol
 from sweeps.failing import Failure, failures_in, reason_of
 from sweeps.progress import Tally
 from sweeps.reduce import ready as ready_to_reduce
-from sweeps.run import workers
 from sweeps.store.failures import forget, note, noted
 from sweeps.store.layout import Layout, Part, Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS
 from sweeps.store.tiles import Source, source_of, store_tile
+from sweeps.threads import workers
 from symbolic.errors import DseError, UnreachableError
 
 __all__ = ["RETRIES", "Crew", "Job", "Threads", "compute_tiles", "threads"]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from sweeps.answers import Goal
 from sweeps.grid import FEASIBLE
-from sweeps.run import workers
 from sweeps.stored.blocks import Blocks, points_cut
-from sweeps.stored.columns import read_condition, read_goal
 from sweeps.stored.reader import Stored
+from sweeps.stored.wanted import read_condition, read_goal
+from sweeps.threads import workers
 from sweeps.watching import going_over, seen
 from symbolic.expression import parse_condition
 from symbolic.intervals import Decision, Interval, enclose

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.run import in_threads, workers
 from sweeps.stopping import halt, stopped
 from sweeps.streaming.enclosures import Enclosures, Numbers, boxes
+from sweeps.threads import in_threads, workers
 from sweeps.tiling import Tiling
 from sweeps.watching import going_over, seen
 

@@ -35,6 +35,7 @@ import sweeps.certify.search
 import sweeps.check
 import sweeps.inverse.targets
 import sweeps.run
+import sweeps.threads
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.sweeps.attack_between import BETWEEN
 from tests.sweeps.attack_checks import CHECKS, Truth, Wrong
@@ -69,7 +70,7 @@ def pressed(rng: random.Random) -> Iterator[None]:
         (sweeps.check, "_GLANCE"): rng.choice([1, 1 << 12]),
         (sweeps.inverse.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
         (sweeps.inverse.targets, "BATCH"): rng.choice([1, 1 << 10]),
-        (sweeps.run, "workers"): lambda: 1,
+        (sweeps.threads, "workers"): lambda: 1,
     }
     before = {(module, name): getattr(module, name) for module, name in kept}
     for (module, name), value in kept.items():

@@ -27,6 +27,7 @@ import dse
 import sweeps.certify.merging
 import sweeps.certify.search
 import sweeps.run
+import sweeps.threads
 from symbolic.errors import DseError, InfeasibleError
 from tests.one_source.points import point
 
@@ -114,7 +115,7 @@ def pressed(rng: random.Random, threads: int) -> Iterator[None]:
         (sweeps.certify.search, "POOL"): rng.choice([2, 1 << 17]),
         (sweeps.certify.search, "_QUICK"): rng.choice([4, 200, 10**9]),
         (sweeps.certify.merging, "_WORTH"): rng.choice([0, 1 << 28]),
-        (sweeps.run, "workers"): lambda: threads,
+        (sweeps.threads, "workers"): lambda: threads,
     }
     before = {(module, name): getattr(module, name) for module, name in kept}
     for (module, name), value in kept.items():

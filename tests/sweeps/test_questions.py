@@ -21,6 +21,7 @@ import sweeps.pareto
 import sweeps.run
 import sweeps.scan
 import sweeps.streaming.tiles
+import sweeps.threads
 from dse import DseError, Study
 from symbolic.errors import InfeasibleError, UnitError, UnknownNameError
 from tests.oracles import brute
@@ -172,7 +173,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps.streaming.tiles, "_WORTH", 1)  # bounds are asked of all tiles
     monkeypatch.setattr(sweeps.emit, "ROW", 16)
     monkeypatch.setattr(sweeps.emit, "_BEARABLE", 4)
-    monkeypatch.setattr(sweeps.run, "workers", lambda: 3)
+    monkeypatch.setattr(sweeps.threads, "workers", lambda: 3)
 
 
 @pytest.mark.usefixtures("fused")
@@ -252,7 +253,7 @@ def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(
 def test_fused_and_not_answer_alike_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     question: dict[str, Any] = {"minimize": "time / mwp", "per": ["machine"], "top": 3}
     fused_answer = Study(**SPEC).optimum(**question)
-    monkeypatch.setattr(sweeps.run, "workers", lambda: 1)
+    monkeypatch.setattr(sweeps.threads, "workers", lambda: 1)
     identical(fused_answer, Study(**SPEC).optimum(**question))
     monkeypatch.setattr(sweeps.scan, "SMALL", 1 << 30)
     assert fused_answer.attrs["points_skipped"] > 0

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 import sweeps.emit
 import sweeps.run
+import sweeps.threads
 from dse import DseError, Study
 from sweeps.progress import Progress
-from sweeps.run import compute, groups, in_threads, plan_rows
+from sweeps.run import compute, groups, plan_rows
+from sweeps.threads import in_threads
 from sweeps.tiling import Tiling
 from tests.oracles.compare import identical, ulps
 
@@ -71,7 +73,7 @@ def compiling(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(sweeps.run, "TILE", 24)
     monkeypatch.setattr(sweeps.emit, "ROW", 16)
     monkeypatch.setattr(sweeps.emit, "_BEARABLE", 4)
-    monkeypatch.setattr(sweeps.run, "workers", lambda: 4)
+    monkeypatch.setattr(sweeps.threads, "workers", lambda: 4)
     return monkeypatch
 
 
@@ -88,7 +90,7 @@ def same(found: xr.Dataset, expected: xr.Dataset, within: int = 0) -> None:
 def test_nests_and_numpy_agree_to_the_bit(name: str, compiling: pytest.MonkeyPatch) -> None:
     within = 8 if STUDIES[name]["model"] == TOY else 0
     found = Study(**STUDIES[name]).run()
-    compiling.setattr(sweeps.run, "workers", lambda: 1)
+    compiling.setattr(sweeps.threads, "workers", lambda: 1)
     again = Study(**STUDIES[name]).run()
     identical(found, again)  # many threads and one
     compiling.setattr(sweeps.run, "SINGLE", 1 << 30)
@@ -198,7 +200,7 @@ def test_tiles_of_a_grid_beyond_memory_are_only_numbers() -> None:
 def test_results_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    monkeypatch.setattr(sweeps.run, "workers", lambda: 8)
+    monkeypatch.setattr(sweeps.threads, "workers", lambda: 8)
 
     def task(number: int) -> tuple[str, int]:
         time.sleep(0.002 * (8 - number % 8))
@@ -208,7 +210,7 @@ def test_results_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_error_in_a_tile_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.run, "workers", lambda: 3)
+    monkeypatch.setattr(sweeps.threads, "workers", lambda: 3)
 
     def task(number: int) -> int:
         if number == 5:

@@ -12,7 +12,7 @@ import pytest
 import dse
 import sweeps.tables
 from dse import DseError, Study
-from sweeps.run import workers
+from sweeps.threads import workers
 from symbolic.library import load_model
 
 MODEL = '''

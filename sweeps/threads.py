@@ -1,0 +1,30 @@
+"""Work in threads, as many as there are processors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["in_threads", "workers"]
+
+
+def workers() -> int:
+    """How many threads to use: the processors this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+Result = TypeVar("Result")
+
+
+def in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
+    """The results of ``work`` on each number below ``count``, by Dask's threaded scheduler."""
+    if count == 1 or workers() == 1:
+        return [work(number) for number in range(count)]
+    import dask.threaded
+
+    # the scheduler itself: dask.compute would add as much as a small tile costs
+    graph = {f"tile {number}": (work, number) for number in range(count)}
+    return list(dask.threaded.get(graph, list(graph), num_workers=workers()))
