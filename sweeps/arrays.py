@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.answers import Goal
-from sweeps.dataset import quantities_of
+from sweeps.dataset import placed, quantities_of
 from sweeps.grid import FEASIBLE
 from symbolic.expression import parse_condition
 from symbolic.ops import Node, interpret_arrays, references
+from symbolic.quantities import label_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,7 +28,8 @@ class Table:
     """A Dataset as arrays over its axes, for formulas."""
 
     def __init__(self, ds: xr.Dataset, where: Sequence[str]) -> None:
-        self.ds, self.where = ds, tuple(where)
+        self.ds = ds = placed(ds)
+        self.where = tuple(where)
         self.quantities = quantities_of(ds)
         self.axes = {str(d): int(n) for d, n in ds.sizes.items()}
         order = [d for d in _axis_order(ds) if d in self.axes]
@@ -73,7 +75,7 @@ class Table:
         found = {
             str(name): (str(c.dims[0]), np.asarray(c.values), dict(c.attrs))
             for name, c in self.ds.coords.items()
-            if c.ndim == 1
+            if c.ndim == 1 and name == label_of(str(name))
         }
         for axis, size in self.axes.items():
             found.setdefault(axis, (axis, np.arange(size), {}))

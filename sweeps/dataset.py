@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.grid import FEASIBLE, Grid
-from symbolic.quantities import Quantity
+from symbolic.quantities import Quantity, label_of, place_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,6 +25,7 @@ __all__ = [
     "open_netcdf",
     "open_zarr",
     "opened_from",
+    "placed",
     "quantities_of",
     "quantity_of",
     "selected",
@@ -32,6 +33,8 @@ __all__ = [
 
 #: Under this key a Dataset remembers the store from which it was opened.
 _STORED = "simt_dse_store"
+#: Beside the places of labels, the labels.
+_LABELS = "labels"
 #: Stored in a flag variable where a rule is broken.
 INFEASIBLE_FLAG = -1
 
@@ -166,11 +169,42 @@ def open_netcdf(path: Path) -> xr.Dataset:
 
 
 def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
-    """The numeric variables and coordinates of a Dataset as quantities, with their units."""
-    return {
+    """The variables and coordinates of a Dataset as quantities: numbers with units, or labels.
+
+    Of a Dataset that is :func:`placed`, the labels that a condition may name are told.
+    """
+    found = {
         str(name): quantity_of(str(name), variable.dtype, variable.attrs)
         for name, variable in ds.variables.items()
     }
+    for place in [name for name in found if name != label_of(name)]:
+        name, labels = label_of(place), tuple(ds[place].attrs[_LABELS])
+        found[name] = Quantity(name=name, labels=(), places=labels)
+        del found[place]
+    return found
+
+
+def placed(
+    ds: xr.Dataset, known: Mapping[str, tuple[tuple[str, ...], float | None]] | None = None
+) -> xr.Dataset:
+    """A Dataset with the places of its labels beside them, so that a part keeps them all.
+
+    ``known`` tells the labels that a quantity may take, and the place of the one that it has where
+    the Dataset does not hold it.
+    """
+    found: dict[str, Any] = {}
+    more = known or {}
+    for key, (labels, alone) in more.items():
+        if key not in ds.variables and alone is not None:
+            found[place_of(key)] = ((), alone, {_LABELS: list(labels)})
+    for name, variable in ds.variables.items():
+        place, data = place_of(str(name)), variable.data
+        if data.dtype.kind in "OSUT" and isinstance(data, np.ndarray) and place not in ds.variables:
+            at = {label: place for place, label in enumerate(more.get(str(name), ((), None))[0])}
+            listed = [at.setdefault(str(one), len(at)) for one in data.reshape(-1).tolist()]
+            array = np.array(listed, dtype=np.float64).reshape(data.shape)
+            found[place] = (variable.dims, array, {_LABELS: list(at)})
+    return ds.assign_coords(found) if found else ds
 
 
 def quantity_of(name: str, dtype: Any, attributes: Mapping[Any, Any]) -> Quantity:

@@ -241,5 +241,5 @@ def _of_dataset(
         point=point,
         fixed=frozenset(at),
         attributes=kept,
-        _of=_OfTable(ds=ds, where=where, table=table),
+        _of=_OfTable(ds=table.ds, where=where, table=table),
     )

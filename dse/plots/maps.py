@@ -16,7 +16,7 @@ from dse.plots.scales import norm_of
 from dse.plots.sources import Source, dataset, finite, flags_of, needed
 from dse.verbs.chosen import best_config, optimum
 from sweeps.answers import texts_of
-from sweeps.dataset import quantities_of
+from sweeps.dataset import placed, quantities_of
 from sweeps.grid import FEASIBLE
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_condition
@@ -143,6 +143,7 @@ def _two(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -> tup
 
 def _conditions(ds: xr.Dataset, texts: Sequence[str]) -> dict[str, xr.DataArray]:
     """Each constraint where it holds: those given, and of the Dataset's own what can be read."""
+    ds = placed(ds)
     quantities = quantities_of(ds)
     own = str(ds[FEASIBLE].attrs.get("conditions", "")).split("; ") if FEASIBLE in ds else []
     found: dict[str, Any] = {}

@@ -77,9 +77,7 @@ def asked(
         more, study = _missing(of.ds, texts, where, error)
     if of.store is not None:
         return ask(_scan(study, texts, where))
-    from dse.derived import derive
-
-    return ask(_recorded(Table(ds=derive(of.ds, more)), where, per))
+    return ask(_recorded(Table(ds=_completed(of.ds, more, study)), where, per))
 
 
 def _scan(study: StudyData, texts: Sequence[str], where: Sequence[str]) -> GridScan:
@@ -100,6 +98,22 @@ def _recorded(of: Table, where: Sequence[str], per: Sequence[str]) -> StoreSearc
     return TableScan(table=Arrays(grouped(of.ds, per), where))
 
 
+def _completed(ds: Any, names: Sequence[str], study: StudyData) -> Any:
+    """A Dataset with quantities of its study; labels that it does not hold are those of all."""
+    from dse.derived import derive
+    from sweeps.dataset import placed
+    from symbolic.quantities import label_of
+
+    quantities = [name for name in names if name == label_of(name)]
+    grid = study.grid(names)
+    known = {}
+    for place in [name for name in names if name not in quantities]:
+        leaf = grid.leaves[next(iter(grid.leaves))][place]
+        alone = None if leaf.axes or leaf.switched else float(leaf.array)
+        known[label_of(place)] = grid.model.quantities[label_of(place)].places, alone
+    return placed(derive(ds, quantities) if quantities else ds, known)
+
+
 def _missing(
     ds: Any, texts: Sequence[str], where: Sequence[str], error: UnknownNameError
 ) -> tuple[list[str], StudyData]:
@@ -111,7 +125,7 @@ def _missing(
     from symbolic.expression import parse, parse_condition
     from symbolic.ops import references
 
-    if "study" not in ds.attrs:
+    if not {"study", "identity"} <= set(ds.attrs):
         raise error
     try:
         study = study_of(ds)

@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from symbolic.ops import Node, both, constant, equal, reference
+from symbolic.quantities import place_of
 
-__all__ = ["At", "index_of", "labels", "sizes_at"]
+__all__ = ["At", "labels", "sizes_at"]
 
 #: Indices or slices by axis.
 At = Mapping[str, int | slice]
-
-
-def index_of(axis: str) -> str:
-    """Under which name a condition speaks of the places along an axis."""
-    return f"{axis}_index"
 
 
 def labels(at: At) -> list[Node]:
     """That a configuration lies in a part."""
     found = []
     for axis, index in at.items():
-        place = reference(index_of(axis))
+        place = reference(place_of(axis))
         if isinstance(index, slice):
             found.append(constant(both(place >= index.start, place < index.stop)))
         else:

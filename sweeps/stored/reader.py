@@ -8,6 +8,7 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,8 +26,8 @@ from sweeps.store.versions import Version, steady, version_of
 from sweeps.store.zarr_format import chunk_key, coordinate_values
 from sweeps.store.zones import ZONES, Zoned, unpack
 from sweeps.stored.chunks import Chunk, Chunks
-from sweeps.stored.parts import index_of
 from symbolic.errors import DamagedError, DseError
+from symbolic.quantities import place_of
 
 __all__ = ["Stored", "stored"]
 
@@ -102,11 +103,15 @@ class Stored:
         self.axes = {axis: self.coordinates[axis][1].size for axis in axes}
         #: Its places along each axis, by which a question of one of them is asked.
         self.places: dict[str, tuple[str, NDArray[Any], dict[str, Any]]] = {
-            index_of(axis): (axis, np.arange(float(size)), {}) for axis, size in self.axes.items()
+            place_of(axis): (axis, np.arange(float(size)), {}) for axis, size in self.axes.items()
         }
         told = {name: (values.dtype, of) for name, (_, values, of) in self.coordinates.items()}
         told |= {name: (self._types[name], of) for name, of in self.outputs.items()}
         self.quantities = {name: quantity_of(name, *about) for name, about in told.items()}
+        for axis in axes:
+            if self.quantities[axis].is_label:
+                labels = tuple(map(str, self.coordinates[axis][1].tolist()))
+                self.quantities[axis] = replace(self.quantities[axis], places=labels)
         packed = compression_of(self.medium) != "none"
         self._chunks = Chunks(self.medium, self.zones, self._types, packed=packed, version=version)
         self._kept: dict[Any, Any] = {}

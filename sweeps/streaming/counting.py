@@ -63,6 +63,7 @@ def grid_count(grid: Grid) -> xr.Dataset:
 def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
     """As :func:`grid_count`, of a Dataset: what it marks as feasible, and ``where`` allows."""
     table = Table(ds, where)
+    ds = table.ds
     nodes = conjuncts([*table.conditions, *([reference(FEASIBLE)] if FEASIBLE in ds else [])])
     known = [(n, {str(d) for name in references(n) for d in ds[name].dims}) for n in nodes]
 

@@ -163,8 +163,8 @@ class TableValues:
     """Formulas over a Dataset: in memory, or read chunk by chunk."""
 
     def __init__(self, ds: xr.Dataset, text: str, *more: str, where: Sequence[str] = ()) -> None:
-        self.ds, self.text, self.where = ds, text, tuple(where)
         table = Table(ds, where)
+        self.ds, self.text, self.where = table.ds, text, tuple(where)
         self.nodes = [parse(each, table.quantities) for each in (text, *more)]
         self.dims = table.dims([*self.nodes, *table.conditions])
         self.names = list(references(*self.nodes, *table.conditions))

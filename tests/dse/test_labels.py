@@ -32,6 +32,11 @@ LEFT: list[tuple[str, dict[str, list[str]]]] = [
     ),
     ("printed == 'false'", {}),
 ]
+MEASURED = [
+    (kernel, threads, base * 128 / threads + threads / 512)
+    for kernel, base in [("naive", 9.0), ("tiled", 4.0), ("it's", 6.0)]
+    for threads in (32, 64, 128, 256)
+]
 
 
 def study(left: dict[str, list[str]] | None = None, **more: Any) -> dse.Study:
@@ -77,6 +82,114 @@ def test_a_study_answers_as_the_one_with_those_labels(asked: str, text: str, lef
     same(ASKED[asked](study(where=text), ()), expected)
 
 
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A Dataset in memory, one opened from a file in chunks, and a finished store."""
+    folder = tmp_path_factory.mktemp("runs")
+    ds = study(outputs=["time"]).run(expand=True)
+    study(outputs=["time"]).run(store=folder / "run.zarr", expand=True)
+    dse.export(ds, folder / "run.nc")
+    return {
+        "memory": ds,
+        "chunks": ds.chunk({"machine": 1, "rounding": 1}),
+        "file": folder / "run.nc",
+        "store": folder / "run.zarr",
+        "opened": dse.open(folder / "run.zarr"),
+    }
+
+
+OF_TABLES: dict[str, Any] = {
+    "count": lambda s, w: dse.count(s, where=w).feasible_points.item(),
+    "least": lambda s, w: dse.optimum(s, minimize="time", where=w),
+    "most": lambda s, w: dse.optimum(s, maximize="time * active_sms", where=w, top=3),
+    "each": lambda s, w: dse.optimum(s, minimize="time", where=w, per="active_sms"),
+    "front": lambda s, w: dse.pareto(s, minimize=["time", "active_sms"], where=w),
+    "quantiles": lambda s, w: dse.quantiles(s, "time", [0.1, 0.5, 1], where=w),
+    "histogram": lambda s, w: dse.histogram(s, "time", bins=[0, 0.01, 0.1, 1], where=w),
+    "labels": lambda s, w: dse.optimum(s, minimize="time", where=w, per="machine"),
+}
+
+
+@pytest.mark.parametrize(("text", "left"), LEFT)
+@pytest.mark.parametrize("asked", OF_TABLES)
+@pytest.mark.parametrize("source", ["memory", "chunks", "file", "store", "opened"])
+def test_a_run_answers_as_its_study(
+    sources: dict[str, Any], source: str, asked: str, text: str, left: Any
+) -> None:
+    same(OF_TABLES[asked](sources[source], text), OF_TABLES[asked](study(), text))
+
+
+@pytest.mark.parametrize(("text", "left"), LEFT[:4])
+def test_what_varies_in_a_run_is_told_of_the_labels_left(
+    sources: dict[str, Any], text: str, left: Any
+) -> None:
+    expected = dse.sensitivity(sources["memory"].sel(left), output="time")
+    for source in ("memory", "store"):
+        found = dse.sensitivity(sources[source], output="time", where=text)
+        assert found.counted == expected.counted > 0
+        for name in ("total", "low", "high", "mean", "std"):
+            np.testing.assert_allclose(found[name], expected[name], rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("source", ["memory", "file", "store"])
+def test_what_a_run_does_not_hold_its_study_tells(tmp_path: Path, source: str) -> None:
+    given: dict[str, Any] = {"model": "mwp_cwp", "machine": "gtx280", "workload": "svm"}
+    fixed = dse.Study(
+        **given,
+        axes={"rounding": ["whole"], "active_sms": [2, 4, 7]},
+        set=SET | {"waves": "whole"},
+        outputs=["time"],
+    )
+    ds: Any = fixed.run(store=tmp_path / "run.zarr" if source == "store" else None)
+    if source == "file":
+        dse.export(ds, tmp_path / "run.nc")
+        ds = tmp_path / "run.nc"
+    for text in (
+        "machine == 'gtx280' and active_sms > 3",
+        "waves != 'whole' or active_sms < 3",
+        "rounding != 'continuous' and printed == 'false' and total_cycles > 0",
+    ):
+        expected = fixed.optimum(minimize="time", where=text)
+        assert dse.optimum(ds, minimize="time", where=text).time == expected.time
+        counted = dse.count(ds, where=text).feasible_points
+        assert counted == fixed.count(where=text).feasible_points > 0
+    with pytest.raises(UnknownNameError, match="machine"):
+        dse.optimum(ds, minimize="time", where="machine == 'gtx20'")
+
+
+def test_a_part_of_a_run(sources: dict[str, Any]) -> None:
+    one = sources["memory"].sel(machine="gtx280")
+    expected = dse.optimum(one, minimize="time").time
+    assert dse.optimum(one, minimize="time", where="machine == 'gtx280'").time == expected
+    turned = sources["memory"].isel(machine=[2, 0])
+    found = dse.optimum(turned, minimize="time", where="machine != 'gtx280'")
+    assert found.machine == "8800gtx"
+
+
+@pytest.mark.parametrize("shape", ["rows", "grid"])
+def test_measured_rows_have_labels(tmp_path: Path, shape: str) -> None:
+    path = tmp_path / "measured.csv"
+    rows = ["kernel,threads,time", *(f"{k},{n},{t}" for k, n, t in MEASURED)]
+    path.write_text("\n".join(rows))
+    ds = dse.open(path, axes=["kernel", "threads"], units={"time": "ms"}, shape=shape)
+    for text, kept in [
+        ("kernel == 'naive'", {"naive"}),
+        ("kernel != 'naive'", {"tiled", "it's"}),
+        ("kernel == \"it's\" or kernel == 'tiled' and threads > 64", {"it's", "tiled"}),
+    ]:
+        times = [
+            t for k, n, t in MEASURED if k in kept and (k != "tiled" or "!=" in text or n > 64)
+        ]
+        assert dse.count(ds, where=text).feasible_points == len(times)
+        best = dse.optimum(ds, minimize="time", where=text)
+        assert best.time == pytest.approx(min(times) / 1000)
+        assert str(best.kernel.values) in kept
+        median = dse.quantiles(ds, "time", [1], where=text).time
+        assert median == pytest.approx(max(times) / 1000)
+    with pytest.raises(UnknownNameError, match="kernel has no label 'tild'; did you mean 'tiled'"):
+        dse.count(ds, where="kernel == 'tild'")
+
+
 @pytest.mark.parametrize(("text", "left"), LEFT)
 def test_a_run_marks_what_is_left(text: str, left: Any) -> None:
     ds = study(where=text).run()
@@ -90,6 +203,7 @@ def test_a_run_marks_what_is_left(text: str, left: Any) -> None:
 def test_borders_lie_where_the_labels_are_left(text: str, left: Any) -> None:
     expected = study(left).borders("time <= 0.1 s", along="active_sms")
     asked = {"quantity": "time <= 0.1 s", "along": "active_sms"}
+    assert (expected.condition >= 0).all()
     agree(study().borders(**asked, where=text), expected, left)
     agree(study(where=text).borders(**asked), expected, left)
 

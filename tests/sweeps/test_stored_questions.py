@@ -24,7 +24,7 @@ import sweeps.store.zones
 import sweeps.stored.blocks
 import sweeps.stored.question
 from dse import DseError, Study
-from sweeps.dataset import opened_from, quantities_of
+from sweeps.dataset import opened_from, placed, quantities_of
 from sweeps.store.zones import Cut, Ranges, cut_of
 from sweeps.stored.blocks import Blocks, points_cut
 from sweeps.stored.reader import Stored
@@ -425,7 +425,7 @@ def test_a_store_is_described_without_xarray_as_with_it(tmp_path: Path) -> None:
     store = Stored(str(path))
     assert store.attrs == ds.attrs
     assert store.axes == {axis: ds.sizes[axis] for axis in ds.attrs["axes"].split()}
-    assert store.quantities == quantities_of(ds)
+    assert store.quantities == quantities_of(placed(ds))
     assert store.outputs == {name: one.attrs for name, one in ds.data_vars.items()}
     assert store._types == {name: one.dtype for name, one in ds.data_vars.items()}
     assert store.coordinates.keys() == set(ds.coords)
