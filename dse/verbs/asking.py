@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dse.study.data import StudyData
-from dse.verbs.reading import Table, identified
+from dse.verbs.reading import identified
+from dse.verbs.sources import Table, kind_of
 from sweeps.ask.matrix import refuse
 from sweeps.stopping import handing_back
 from symbolic.errors import DseError, UnknownNameError
@@ -18,21 +19,12 @@ if TYPE_CHECKING:
     from sweeps.ask.stored import StoreSearch
     from sweeps.ask.table import TableScan
 
-__all__ = ["Source", "answered", "asked", "kind_of"]
+__all__ = ["Source", "answered", "asked"]
 
 #: What a question is asked of.
 Source: TypeAlias = "GridScan | StoreSearch | TableScan"
 
 _T = TypeVar("_T")
-
-
-def kind_of(of: StudyData | Table) -> str:
-    """Which of the sources it is; see :data:`sweeps.ask.matrix.SOURCES`."""
-    if isinstance(of, StudyData):
-        return "reals" if any(axis.real for axis in of._parts.axes) else "study"
-    if of.store is not None:
-        return "store"
-    return "rows" if of.rows else "Dataset"
 
 
 @handing_back

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
+from dse.verbs.refusals import with_reasons
 from dse.verbs.sources import Askable, one_answer
 from sweeps.stopping import handing_back
 from symbolic.errors import DseError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["borders", "meets", "ranges"]
 
 
+@with_reasons
 def borders(
     source: Askable,
     quantity: str | None = None,
@@ -91,9 +93,10 @@ def borders(
         return with_closed_forms(asked, found) if closed_form else found
 
     with shown(progress, "following every line"):
-        return one_answer(source, ask)
+        return one_answer("borders", source, ask)
 
 
+@with_reasons
 @handing_back
 def meets(
     source: Askable,
@@ -159,9 +162,10 @@ def meets(
         return met(study, texts, boxes, time_limit, conditions, axes)
 
     with shown(progress, "halving boxes"):
-        return one_answer(source, ask)
+        return one_answer("meets", source, ask)
 
 
+@with_reasons
 def ranges(
     source: Askable,
     within: Mapping[str, Any],
@@ -216,13 +220,18 @@ def ranges(
     [False, False, True]
     """
     from dse.inverse.within import ranged
-    from sweeps.answers import one_goal, texts_of
+    from sweeps.answers import read_goals, texts_of
 
-    goal = one_goal(minimize, maximize) if minimize is not None or maximize is not None else None
-    named = None if outputs is None else texts_of(outputs, "outputs")
-    texts = texts_of(where, "where")
+    named = minimize is not None or maximize is not None
+    goals = read_goals(minimize, maximize) if named else ()
+    wanted = None if outputs is None else texts_of(outputs, "outputs")
+    texts, goal = texts_of(where, "where"), goals[0] if goals else None
     with shown(progress, "enclosing"):
-        return one_answer(source, lambda study: ranged(study, within, named, goal, texts))
+
+        def ask(study: StudyData) -> xr.Dataset:
+            return ranged(study, within, wanted, goal, texts)
+
+        return one_answer("ranges", source, ask, objectives=len(goals) > 1)
 
 
 def _mapping(at: Any) -> Mapping[str, Any]:

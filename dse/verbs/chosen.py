@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
 from dse.study.data import StudyData
-from dse.verbs.asking import answered, kind_of
+from dse.verbs.asking import answered
 from dse.verbs.reading import asked_of, identified
-from dse.verbs.sources import Askable
+from dse.verbs.refusals import with_reasons
+from dse.verbs.sources import Askable, kind_of
 from sweeps.ask.ask import check_method
 from sweeps.ask.matrix import refuse
 from sweeps.stopping import handing_back
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["best_config", "disagreement", "optimum", "pareto"]
 
 
+@with_reasons
 def optimum(
     source: Askable,
     *,
@@ -134,6 +136,7 @@ def _between(study: StudyData, goal: Goal, where: tuple[str, ...], **limits: Any
     return identified(found, study)
 
 
+@with_reasons
 def pareto(
     source: Askable,
     *,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dse.progress import Shown, shown
 from dse.verbs.asking import asked
 from dse.verbs.reading import asked_of
+from dse.verbs.refusals import with_reasons
 from dse.verbs.sources import Askable
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["fold"]
 
 
+@with_reasons
 def fold(
     source: Askable,
     make: Callable[[], AnyFold],

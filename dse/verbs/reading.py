@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dse.given import a_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.running import run
-from dse.verbs.sources import Askable, with_file_read
+from dse.verbs.sources import Askable, Table, with_file_read
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeps.stored.reader import Stored
-
-__all__ = ["Table", "asked_of", "identified"]
+__all__ = ["asked_of", "identified"]
 
 #: What tells of which study an answer is.
 _IDENTITY = ("model", "study", "simt_dse_version")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """A Dataset, and the finished store in which it lies, as it was opened.
-
-    A store that nobody has opened stands for its Dataset.
-    """
-
-    ds: Any
-    store: Stored | None = None
-
-    @property
-    def rows(self) -> bool:
-        """Whether it holds measured rows, along no axis of a study."""
-        return "configuration" in getattr(self.ds, "dims", ())
 
 
 def asked_of(source: Askable, *, zones: bool = True) -> StudyData | Table:

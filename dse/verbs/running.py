@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from dse.progress import Shown
 from dse.study.comparison import ComparisonData, joined_runs
 from dse.study.data import StudyData
-from dse.verbs.refusals import only_without_store
 from dse.verbs.sources import Askable, with_file_read
 from dse.wording import warn_of
 from symbolic.errors import DseError
@@ -76,7 +75,7 @@ def run(
     of_store |= {"workers": workers, "extend": extend, "compression": compression}
     of = with_file_read(source)
     if isinstance(of, ComparisonData):
-        only_without_store(**of_store)
+        _only_without_store(**of_store)
         runs = {model: run(study, **whole) for model, study in of.each.items()}
         return joined_runs(runs, of.outputs)
     if not isinstance(of, StudyData):
@@ -85,3 +84,12 @@ def run(
     if done.failed:
         warn_of(done.failed)
     return done.dataset
+
+
+def _only_without_store(**asked: Any) -> None:
+    """Refuse, of models compared, what a run into a store is asked."""
+    if wrong := [name for name, value in asked.items() if value]:
+        raise DseError(
+            f"{', '.join(wrong)}: the run of several models is kept in memory; dse.export writes "
+            "its Dataset, or run each model into a store of its own"
+        )

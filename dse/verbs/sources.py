@@ -3,24 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dse.study.comparison import ComparisonData, joined_answers
 from dse.study.data import StudyData
+from sweeps.ask.matrix import refuse
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeps.stored.reader import Stored
     from sweeps.stored.written import Written
 
-__all__ = ["Askable", "each_study", "one_answer", "read_file", "with_file_read"]
+__all__ = [
+    "Askable",
+    "Table",
+    "each_study",
+    "kind_of",
+    "one_answer",
+    "read_file",
+    "with_file_read",
+]
 
 #: What every verb takes.
 Askable: TypeAlias = "StudyData | ComparisonData | xr.Dataset | Written | str | Path"
 
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A Dataset, and the finished store in which it lies, as it was opened.
+
+    A store that nobody has opened stands for its Dataset.
+    """
+
+    ds: Any
+    store: Stored | None = None
+
+
+def kind_of(of: StudyData | ComparisonData | Table) -> str:
+    """Which of the sources it is; see :data:`sweeps.ask.matrix.SOURCES`."""
+    if isinstance(of, StudyData):
+        return "reals" if any(axis.real for axis in of._parts.axes) else "study"
+    if isinstance(of, ComparisonData):
+        return "Dataset"
+    if of.store is not None:
+        return "store"
+    return "rows" if "configuration" in getattr(of.ds, "dims", ()) else "Dataset"
 
 
 def read_file(
@@ -45,29 +78,42 @@ def with_file_read(source: Any) -> Any:
     return source
 
 
-def each_study(source: Askable, ask: Callable[[StudyData], _T]) -> _T | dict[str, _T]:
+def each_study(
+    source: Askable, ask: Callable[[StudyData], _T], verb: str = "", **given: bool
+) -> _T | dict[str, _T]:
     """What is asked of equations: of a study, of that of a Dataset or file, of each model compared.
+
+    A verb of the table of questions is refused what it cannot be asked; ``given`` tells with what.
 
     Raises
     ------
     DseError
         It is no study and tells of none.
     """
+    from dse.derived import study_of
+
     of = with_file_read(source)
+    if isinstance(of, (StudyData, ComparisonData)):
+        kinds = [kind_of(study) for study in getattr(of, "each", {"": of}).values()]
+    else:
+        of = _opened(of)
+        kinds = [kind_of(Table(ds=of))]
+    for kind in kinds if verb else ():
+        refuse(verb, kind, given)
     if isinstance(of, ComparisonData):
         return {model: ask(study) for model, study in of.each.items()}
-    return ask(of if isinstance(of, StudyData) else _told_by(of))
+    return ask(of if isinstance(of, StudyData) else study_of(of))
 
 
-def one_answer(source: Askable, ask: Callable[[StudyData], xr.Dataset]) -> xr.Dataset:
+def one_answer(
+    verb: str, source: Askable, ask: Callable[[StudyData], xr.Dataset], **given: bool
+) -> xr.Dataset:
     """As :func:`each_study`; the Datasets of models compared lie along ``model``."""
-    found = each_study(source, ask)
+    found = each_study(source, ask, verb, **given)
     return joined_answers(found) if isinstance(found, dict) else found
 
 
-def _told_by(source: Any) -> StudyData:
-    from dse.derived import study_of
-
+def _opened(source: Any) -> Any:
     if isinstance(source, (str, Path)):
         from dse.files import open as opened
 
@@ -78,4 +124,4 @@ def _told_by(source: Any) -> StudyData:
             f"{text} is no study of one model: give the dse.Study itself, which "
             "dse.Study.from_toml reads from its file"
         )
-    return study_of(source)
+    return source

@@ -9,6 +9,7 @@ from dse.progress import Shown, shown
 from dse.study.data import StudyData
 from dse.verbs.asking import answered
 from dse.verbs.reading import asked_of
+from dse.verbs.refusals import with_reasons
 from dse.verbs.sources import Askable
 from symbolic.errors import DseError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["count", "histogram", "quantiles", "sensitivity"]
 
 
+@with_reasons
 def count(
     source: Askable,
     *,
@@ -58,6 +60,7 @@ def count(
         return answered("count", of, lambda part: count_of(part, axes), where=texts, per=axes)
 
 
+@with_reasons
 def histogram(
     source: Askable,
     quantity: str,
@@ -104,6 +107,7 @@ def histogram(
         return answered("histogram", asked_of(source), ask, **about)
 
 
+@with_reasons
 def quantiles(
     source: Askable,
     quantity: str,
@@ -147,6 +151,7 @@ def quantiles(
         return answered("quantiles", asked_of(source), ask, **about)
 
 
+@with_reasons
 def sensitivity(
     source: Askable,
     *,

@@ -14,6 +14,7 @@ VERBS = (
     "count",
     "histogram",
     "quantiles",
+    "fold",
     "sensitivity",
     "meets",
     "ranges",
@@ -123,11 +124,13 @@ def table() -> str:
     reasons: dict[str, int] = {}
     lines = [f"| verb | of | {' | '.join(MODIFIERS)} |", f"|---|---|{'---|' * len(MODIFIERS)}"]
     for verb in VERBS:
+        rows: dict[str, list[str]] = {}  # sources of which the same may be asked stand together
         for source in SOURCES:
             cells = []
             for modifier in MODIFIERS:
                 why = reason(verb, source) or reason(verb, source, modifier)
                 cells.append(str(reasons.setdefault(why, len(reasons) + 1)) if why else "yes")
-            lines.append(f"| `{verb}` | {source} | {' | '.join(cells)} |")
+            rows.setdefault(" | ".join(cells), []).append(source)
+        lines += [f"| `{verb}` | {', '.join(of)} | {cells} |" for cells, of in rows.items()]
     lines += ["", *(f"{number}. {why}." for why, number in reasons.items())]
     return "\n".join(lines)

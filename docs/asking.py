@@ -1,0 +1,15 @@
+"""Print what may be asked of what, as the package knows it, into ``docs/asking.md``.
+
+python docs/asking.py
+"""
+
+from pathlib import Path
+
+from sweeps.ask.matrix import table
+
+MARK = "<!-- the table, by python docs/asking.py -->"
+
+if __name__ == "__main__":
+    page = Path(__file__).with_suffix(".md")
+    before, _, after = page.read_text(encoding="utf-8").split(MARK)
+    page.write_text(f"{before}{MARK}\n\n{table()}\n\n{MARK}{after}", encoding="utf-8")

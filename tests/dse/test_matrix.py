@@ -1,0 +1,274 @@
+"""Every cell of the table of what may be asked of what: it answers as NumPy does, or refuses.
+
+Cells, and pairs of modifiers, are generated from the table; the page that prints it is current.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dse
+from sweeps.ask.matrix import MODIFIERS, SOURCES, VERBS, reason, refuse, table
+from tests.oracles import asking
+
+PAGE = Path(__file__).parents[2] / "docs" / "asking.md"
+AXES: dict[str, Any] = {"threads": [64, 256, 512, 2048], "intensity": [5, 10, 20]}
+AXES["ms_peak"] = [0.5, 1]
+GIVEN = {"lanes_width": 32, "mem_latency": 600}
+OUTPUTS = ["ms_throughput", "cs_throughput", "bound"]
+STUDY = dse.Study(model="transit", axes=AXES, set=GIVEN, outputs=OUTPUTS)
+REALS = dse.Study(
+    model="transit",
+    axes={**AXES, "intensity": {"between": [5, 20]}},
+    set=GIVEN,
+    outputs=OUTPUTS[:2],
+)
+WHERE, LABEL = "ms_throughput <= 0.5", "intensity"
+
+
+class Mean:
+    """The mean of what passes by."""
+
+    def __init__(self) -> None:
+        self.total, self.count = 0.0, 0
+
+    def feed(self, values: Any, weight: int) -> None:
+        self.total += weight * float(values[0].sum())
+        self.count += weight * values.shape[1]
+
+    def merge(self, other: Mean) -> None:
+        self.total, self.count = self.total + other.total, self.count + other.count
+
+    def answer(self) -> float:
+        return self.total / self.count
+
+
+#: What each verb is asked: the arguments besides the source.
+ASKED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "optimum": ((), {"maximize": "ms_throughput"}),
+    "pareto": ((), {"minimize": "threads"}),
+    "count": ((), {}),
+    "histogram": (("cs_throughput",), {"bins": [0.0, 1.0, 5.0, 10.0]}),
+    "quantiles": (("cs_throughput", [0.0, 0.3, 1.0]), {}),
+    "fold": ((Mean, "cs_throughput"), {}),
+    "sensitivity": ((), {"output": "cs_throughput"}),
+    "meets": (("cs_throughput >= 5",), {}),
+    "ranges": (({"mem_latency": "10 %"},), {}),
+    "borders": (("bound",), {"along": "threads"}),
+}
+GIVE: dict[str, dict[str, Any]] = {
+    "where": {"where": WHERE},
+    "per": {"per": LABEL},
+    "top": {"top": 3},
+    "ties": {"ties": True},
+    "within": {"within": 0.05},
+    "objectives": {},
+    "method": {"method": "certified"},
+    "time_limit": {"time_limit": 60},
+    "gap": {"gap": 0.0},
+}
+SEVERAL: dict[str, Any] = {"maximize": ["ms_throughput", "-threads"]}
+CELLS = list(itertools.product(VERBS, SOURCES))
+ALONE = [(*cell, modifier) for cell in CELLS for modifier in MODIFIERS]
+PAIRS = [
+    (verb, source, pair)
+    for verb, source in CELLS
+    for pair in itertools.combinations(MODIFIERS, 2)
+    if not any(reason(verb, source, modifier) for modifier in pair)
+]
+
+
+def test_the_table_is_of_what_can_be_given() -> None:
+    assert set(ASKED) == set(VERBS)
+    assert set(GIVE) == set(MODIFIERS)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The same configurations as each of the sources; of reals those between them, too."""
+    folder = tmp_path_factory.mktemp("sources")
+    STUDY.run(store=folder / "out.zarr")
+    ds = STUDY.run()
+    ds.drop_vars("bound").to_dataframe().reset_index().to_csv(folder / "rows.csv", index=False)
+    rows = dse.open(folder / "rows.csv", axes=[*AXES], shape="rows")
+    found = {"study": STUDY, "reals": REALS, "store": folder / "out.zarr", "Dataset": ds}
+    return {**found, "rows": rows}
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, Any]:
+    """The columns of the configurations, in axis order."""
+    frame = STUDY.run().drop_vars("bound").to_dataframe().reset_index()
+    return {str(name): frame[name].to_numpy(dtype=float) for name in frame}
+
+
+def asked(verb: str, source: Any, *modifiers: str) -> Any:
+    args, options = ASKED[verb]
+    for modifier in modifiers:
+        options = {**options, **(several(verb) if modifier == "objectives" else GIVE[modifier])}
+    return getattr(dse, verb)(source, *args, **options)
+
+
+def several(verb: str) -> dict[str, Any]:
+    return {"minimize": "threads", "maximize": "cs_throughput"} if verb == "pareto" else SEVERAL
+
+
+@pytest.mark.parametrize(("verb", "source", "modifier"), [(*c, "") for c in CELLS] + ALONE)
+def test_a_cell_answers_or_refuses_with_the_reason(
+    verb: str, source: str, modifier: str, sources: dict[str, Any], rows: dict[str, Any]
+) -> None:
+    given = [modifier] if modifier else []
+    if why := reason(verb, source) or reason(verb, source, modifier):
+        if (verb, modifier) == ("ranges", "within"):  # there it says how far inputs may be off
+            with pytest.raises(dse.DseError, match=re.escape(why)):
+                refuse(verb, source, {modifier: True})
+            return
+        with pytest.raises(dse.DseError) as raised:
+            asked(verb, sources[source], *given)
+        assert why in str(raised.value)
+    else:
+        CHECKS[verb](asked(verb, sources[source], *given), rows, source, given)
+
+
+@pytest.mark.parametrize(("verb", "source", "pair"), PAIRS)
+def test_two_modifiers_answer_together(
+    verb: str, source: str, pair: tuple[str, str], sources: dict[str, Any], rows: dict[str, Any]
+) -> None:
+    CHECKS[verb](asked(verb, sources[source], *pair), rows, source, pair)
+
+
+# --- what NumPy says
+def parts(rows: Any, given: Any) -> Iterator[tuple[dict[str, float], Any]]:
+    """Of each label, if it is asked per label, which configurations count."""
+    counted = rows["ms_throughput"] <= 0.5 if "where" in given else rows["threads"] > 0
+    for label in np.unique(rows[LABEL]).tolist() if "per" in given else [None]:
+        if label is None:
+            yield {}, counted
+        else:
+            yield {LABEL: label}, counted & (rows[LABEL] == label)
+
+
+def check_optimum(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+    if source == "reals":
+        most = rows["ms_throughput"][next(parts(rows, given))[1]].max()
+        assert found.ms_throughput.item() == pytest.approx(most, rel=1e-6)
+        assert 5 <= found.intensity.item() <= 20
+        return
+    goals = [-rows["ms_throughput"], *([rows["threads"]] if "objectives" in given else [])]
+    wanted = {"top": 3 if "top" in given else 1, "ties": "ties" in given}
+    for label, counted in parts(rows, given):
+        best = asking.best(goals, counted, within=0.05 if "within" in given else None, **wanted)
+        assert best
+        got = found.sel(label)
+        for name in (*AXES, "ms_throughput"):
+            values = np.broadcast_to(got[name].values, got.threads.shape).reshape(-1)
+            real = got.threads.values.reshape(-1) >= 0
+            assert values[real].tolist() == rows[name][best].tolist()
+
+
+def check_pareto(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+    goals = [rows["threads"], *([-rows["cs_throughput"]] if "objectives" in given else [])]
+    front = [row for _, counted in parts(rows, given) for row in asking.front(goals, counted)]
+    for name in (*AXES, "cs_throughput"):
+        values = np.broadcast_to(found[name].values, found.sizes["point"])
+        assert values.tolist() == rows[name][front].tolist()
+
+
+def check_count(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+    for label, counted in parts(rows, given):
+        assert found.sel(label).feasible_points.item() == counted.sum()
+
+
+def check_histogram(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+    for label, counted in parts(rows, given):
+        wanted, _ = np.histogram(rows["cs_throughput"][counted], [0.0, 1.0, 5.0, 10.0])
+        assert found.sel(label).configurations.values.tolist() == wanted.tolist()
+
+
+def check_quantiles(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+    for label, counted in parts(rows, given):
+        values = rows["cs_throughput"][counted]
+        wanted = [asking.quantile(values, q) for q in (0.0, 0.3, 1.0)]
+        assert found.sel(label).cs_throughput.values.tolist() == wanted
+
+
+def check_fold(found: Any, rows: Any, source: str, given: Any) -> None:
+    for label, counted in parts(rows, given):
+        answer = found.sel(label).item() if label else found
+        assert answer == pytest.approx(rows["cs_throughput"][counted].mean(), rel=1e-12)
+
+
+def check_sensitivity(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+    for label, counted in parts(rows, given):
+        values = rows["cs_throughput"][counted]
+        here = found.sel(label).isel(output=0)
+        assert here.counted.item() == counted.sum()
+        assert here["mean"].item() == pytest.approx(values.mean(), rel=1e-12)
+        assert here["std"].item() == pytest.approx(values.std(), rel=1e-9)
+        if "where" in given:
+            continue
+        for axis in here.axis.values.tolist():
+            column = rows[axis][counted]
+            means = [values[column == x].mean() for x in np.unique(column)]
+            assert here["first"].sel(axis=axis).item() == pytest.approx(
+                np.var(means) / np.var(values), rel=1e-9
+            )
+
+
+def check_meets(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+    for label, counted in parts(rows, given):
+        here = found.sel(label)
+        assert here.inner.item() == here.outer.item() == (counted & enough(rows)).sum()
+
+
+def enough(rows: Any) -> Any:
+    return rows["cs_throughput"] >= 5
+
+
+def check_ranges(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+    for name in OUTPUTS[:2]:
+        whole = found[name].broadcast_like(STUDY.run()[name]).transpose("end", *AXES)
+        low, same, high = (whole.sel(end=end).values.reshape(-1) for end in END)
+        assert same.tolist() == rows[name].tolist()
+        assert np.all((low <= same) & (same <= high))
+        assert np.any(low < high)
+    if "where" in given:
+        sure, maybe = (found[f"{word}_feasible"] for word in ("certainly", "possibly"))
+        counted = next(parts(rows, given))[1]
+        for mark, holds in ((sure, ~counted), (maybe, counted)):
+            whole = mark.broadcast_like(STUDY.run().ms_throughput).transpose(*AXES)
+            values = whole.values.reshape(-1)
+            assert not values[holds].any() if mark is sure else values[holds].all()
+
+
+END = ("lower", "given", "upper")
+
+
+def check_borders(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+    alone = xr.Dataset.identical(found, asked("borders", STUDY, *given))
+    assert alone
+    if "where" not in given:
+        np.testing.assert_array_equal(found.bound.values, STUDY.run().bound.values)
+
+
+CHECKS = {
+    name.removeprefix("check_"): check
+    for name, check in list(globals().items())
+    if name[:6] == "check_"
+}
+
+
+# --- the page
+def test_the_page_prints_the_table() -> None:
+    told = PAGE.read_text(encoding="utf-8")
+    assert f"\n{table()}\n" in told
+    assert "python docs/asking.py" in told
+    assert all(f"**{name}**: {what}" in " ".join(told.split()) for name, what in SOURCES.items())
