@@ -35,7 +35,8 @@ class Study(StudyData):
         Values of quantities: numbers, texts with units, formulas, labels of switches, or
         DataArrays over some of the axes.
     where : str or list of str
-        Constraints; points that break one are marked in ``feasible``.
+        Constraints; points that break one are marked in ``feasible``. Labels are compared in
+        quotes, by ``==`` and ``!=``: ``"workload == 'svm' and time <= 1 ms"``.
     outputs : list of str, optional
         The quantities wanted; the model's main outputs where None.
     prefer : str, optional
