@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
+from dse.study.data import StudyData
 from dse.verbs.asking import asked
 from dse.verbs.reading import asked_of
 from dse.verbs.refusals import with_reasons
-from dse.verbs.sources import Askable
+from dse.verbs.sources import Askable, Table
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from dse.verbs.asking import Source
     from sweeps.ask.fold import AnyFold
+    from sweeps.stored.parts import At
 
 __all__ = ["fold"]
 
@@ -29,10 +32,13 @@ def fold(
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
     progress: Shown = False,
+    client: Any = None,
+    workers: int | None = None,
 ) -> Any:
     """A question of your own: what a fold keeps of the feasible configurations, all passing by.
 
-    Nothing is stored; of a grid threads each feed a fold of their own, and these are merged.
+    Nothing is stored; of a grid threads each feed a fold of their own, and so do the workers of a
+    cluster, each of a part along the longest axis; these are merged in the order of the axes.
 
     Parameters
     ----------
@@ -50,6 +56,11 @@ def fold(
         Axes, or columns of measured rows, for each value of which a fold answers.
     progress : bool or callable
         As of :func:`optimum`.
+    client : distributed.Client or str, optional
+        A cluster of dask.distributed, or the address of its scheduler, whose workers feed the
+        folds. They see the files that a study names, and the store.
+    workers : int, optional
+        So many processes of this machine instead, which end with the question; as of :func:`run`.
 
     Returns
     -------
@@ -75,14 +86,25 @@ def fold(
     [7.53, 14.925]
     """
     from sweeps.answers import per_axes, texts_of
-    from sweeps.ask.fold import folded
+    from sweeps.ask.fold import checked, folded
     from sweeps.ask.labels import for_each
+    from sweeps.cluster.opened import opened
     from sweeps.dataset import assemble
 
     names, axes = texts_of(formulas, "formulas"), texts_of(per, "per")
+    about: dict[str, Any] = {"texts": names, "where": texts_of(where, "where"), "per": axes}
 
     def answer(part: Source) -> Any:
-        return folded(part, make, names).answer()
+        if crew is None:
+            return folded(part, make, names).answer()
+        from sweeps.cluster.shares import parts_of, shared
+
+        whole = checked(make, names)
+        dims = [axis for axis in part.values(*names).dims if axis not in part.at]
+        parts = [{**part.at, **one} for one in parts_of(part.sizes, dims, crew)]
+        for one in shared(crew, partial(_share, make=make, **about), _sent(of), parts):
+            whole.merge(one)
+        return whole.answer()
 
     def labelled(part: Source) -> xr.Dataset:
         told = answer(part)
@@ -94,6 +116,29 @@ def fold(
         found = for_each(whole, per_axes(axes, tuple(whole.sizes)), labelled)
         return found.get("answer", found)
 
-    with shown(progress, "folding"):
-        about: dict[str, Any] = {"texts": names, "where": texts_of(where, "where"), "per": axes}
-        return asked("fold", asked_of(source), ask, **about)
+    with shown(progress, "folding"), opened(client, workers) as crew:
+        of = asked_of(source)
+        return asked("fold", of, ask, **about)
+
+
+def _sent(of: StudyData | Table) -> Any:
+    """What a worker is told of which to ask: a study, a Dataset, or the place of a store."""
+    if isinstance(of, StudyData):
+        return of
+    if of.store is None:
+        return of.ds
+    from sweeps.cluster.order import seen_by_all
+
+    return seen_by_all(of.store.medium)
+
+
+def _share(
+    source: Any, at: At, *, make: Callable[[], AnyFold], texts: Sequence[str], **about: Any
+) -> AnyFold:
+    """A fold that has seen a part of what is asked."""
+    from sweeps.ask.fold import folded
+
+    def ask(whole: Source) -> AnyFold:
+        return folded(whole, make, texts, at)
+
+    return asked("fold", asked_of(source), ask, texts=texts, **about)

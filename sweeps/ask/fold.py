@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.ask.spread import Spread
+from sweeps.stored.parts import At
 from symbolic.errors import DseError
 
-__all__ = ["AnyFold", "Fold", "folded"]
+__all__ = ["AnyFold", "Fold", "checked", "folded"]
 
 Floats = NDArray[np.float64]
 
@@ -60,8 +61,10 @@ class _Part:
         return np.zeros(len(low), dtype=bool)
 
 
-def folded(source: Spread, make: Callable[[], AnyFold], formulas: Sequence[str]) -> AnyFold:
-    """A fold that has seen every feasible configuration of a source.
+def folded(
+    source: Spread, make: Callable[[], AnyFold], formulas: Sequence[str], at: At | None = None
+) -> AnyFold:
+    """A fold that has seen every feasible configuration of a source, or of a part of it.
 
     Parameters
     ----------
@@ -71,21 +74,30 @@ def folded(source: Spread, make: Callable[[], AnyFold], formulas: Sequence[str])
         Makes a fold that has seen nothing; it is called for each thread's share of the points.
     formulas : sequence of str
         The quantities or formulas of which it is fed the values, in their order.
+    at : mapping, optional
+        An index or a slice of some axes: those of the part.
 
     Raises
     ------
     DseError
         There is no formula, or what is made is no fold.
     """
+    checked(make, formulas)
+    values = source.values(*formulas, at=at)
+    found = values.gather(lambda: _Part(make(), values.weight))
+    fold: AnyFold = found.fold
+    return fold
+
+
+def checked(make: Callable[[], AnyFold], formulas: Sequence[str]) -> AnyFold:
+    """A fold that has seen nothing; see :func:`folded`."""
     if not formulas:
         raise DseError("formulas is empty: name the quantities of which the fold is fed values")
+    fold = make()
     for name in ("feed", "merge", "answer"):
-        if not callable(getattr(make(), name, None)):
+        if not callable(getattr(fold, name, None)):
             raise DseError(
                 f"what {getattr(make, '__name__', make)!r} makes has no method {name}(): a fold "
                 "has feed(values, weight), merge(other) and answer()"
             )
-    values = source.values(*formulas)
-    found = values.gather(lambda: _Part(make(), values.weight))
-    fold: AnyFold = found.fold
     return fold

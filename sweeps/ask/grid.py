@@ -30,6 +30,7 @@ from sweeps.pareto import scanned_front
 from sweeps.run import prepare
 from sweeps.scan import SMALL, dims_of, objective_node, scanned, to_rest
 from sweeps.space import Axis
+from sweeps.stored.parts import At
 from sweeps.streaming.counting import grid_count
 from sweeps.streaming.enclosures import Enclosures
 from sweeps.streaming.tiles import PIECE, Skipped, streamed
@@ -47,7 +48,7 @@ Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def part_of(grid: Grid, at: Mapping[str, int | slice]) -> Grid:
+def part_of(grid: Grid, at: At) -> Grid:
     """The grid at one index of some axes, which stay as axes of one value, or within a slice."""
     if not at:
         return grid
@@ -116,9 +117,9 @@ class GridScan:
         """See :class:`sweeps.ask.spread.Spread`."""
         return grid_count(self.grid)
 
-    def values(self, text: str, *more: str) -> GridValues:
+    def values(self, text: str, *more: str, at: At | None = None) -> GridValues:
         """See :class:`sweeps.ask.spread.Spread`."""
-        return GridValues(self.grid, text, *more)
+        return GridValues(part_of(self.grid, at or {}), text, *more)
 
     def _asked(
         self, goals: Sequence[Goal], number: int, held: Sequence[Held]

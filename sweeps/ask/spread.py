@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sweeps.ask.labels import for_each
+from sweeps.stored.parts import At
 from sweeps.streaming.spread import edges_of
 from sweeps.streaming.spread import histogram as histogram_of
 from sweeps.streaming.spread import quantiles as quantiles_of
@@ -34,8 +35,8 @@ class Spread(Protocol):
     def count(self) -> xr.Dataset:
         """How many configurations are feasible, of how many."""
 
-    def values(self, text: str, *more: str) -> Values:
-        """One or several formulas over the source."""
+    def values(self, text: str, *more: str, at: At | None = None) -> Values:
+        """One or several formulas over the source, or over a part of it."""
 
 
 def count(source: Spread, per: Sequence[str] = ()) -> xr.Dataset:

@@ -16,7 +16,7 @@ from sweeps.ask.optimum import Choice, Held
 from sweeps.ask.places import MOST_LISTED, as_good, limit_of, listed, placed
 from sweeps.ask.table import answer_recorded, nothing_left
 from sweeps.stored.ask import best, best_front, upto
-from sweeps.stored.parts import labels
+from sweeps.stored.parts import At, labels
 from sweeps.stored.question import Question
 from sweeps.stored.reader import Stored
 from sweeps.stored.spread import StoredValues, stored_count
@@ -69,9 +69,11 @@ class StoreSearch:
         """See :class:`sweeps.ask.spread.Spread`."""
         return stored_count(self.stored, self.where, self.at)
 
-    def values(self, text: str, *more: str) -> StoredValues:
+    def values(self, text: str, *more: str, at: At | None = None) -> StoredValues:
         """See :class:`sweeps.ask.spread.Spread`."""
-        return StoredValues(self.stored, text, *more, where=self.where, at=self.at)
+        return StoredValues(
+            self.stored, text, *more, where=self.where, at={**self.at, **(at or {})}
+        )
 
     def _question(
         self, goals: Sequence[Goal], number: int, held: Sequence[Held], per: Sequence[str] = ()

@@ -23,6 +23,7 @@ from sweeps.ask.front import Front
 from sweeps.ask.optimum import Choice, Held
 from sweeps.ask.places import as_good, limit_of, listed, placed, placed_in, restored
 from sweeps.reduce import front
+from sweeps.stored.parts import At
 from sweeps.streaming.counting import dataset_count
 from sweeps.streaming.values import TableValues
 from symbolic.errors import InfeasibleError
@@ -52,8 +53,8 @@ class TableScan:
 
     def only(self, at: Mapping[str, int]) -> TableScan:
         """The part at one index of some axes."""
-        part = self.table.ds.isel({axis: slice(index, index + 1) for axis, index in at.items()})
-        return TableScan(table=Table(part, self.table.where), at={**self.at, **at})
+        part = Table(_within(self.table.ds, at), self.table.where)
+        return TableScan(table=part, at={**self.at, **at})
 
     @property
     def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
@@ -64,9 +65,9 @@ class TableScan:
         """See :class:`sweeps.ask.spread.Spread`."""
         return dataset_count(self.table.ds, self.table.where)
 
-    def values(self, text: str, *more: str) -> TableValues:
+    def values(self, text: str, *more: str, at: At | None = None) -> TableValues:
         """See :class:`sweeps.ask.spread.Spread`."""
-        return TableValues(self.table.ds, text, *more, where=self.table.where)
+        return TableValues(_within(self.table.ds, at or {}), text, *more, where=self.table.where)
 
     def _asked(
         self, goals: Sequence[Goal], number: int, held: Sequence[Held]
@@ -145,6 +146,12 @@ class TableScan:
     def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
         """That every point was looked at."""
         return {"method": "scan"}
+
+
+def _within(ds: xr.Dataset, at: At) -> xr.Dataset:
+    """A part of a Dataset, whose axes stay."""
+    cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in at.items()}
+    return ds.isel(cut) if cut else ds
 
 
 def nothing_left(goals: Sequence[Goal], where: Sequence[str]) -> InfeasibleError:

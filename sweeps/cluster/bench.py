@@ -7,7 +7,7 @@ import threading
 from collections import defaultdict
 from contextlib import suppress
 
-from sweeps.cluster.order import Order, versions
+from sweeps.cluster.order import Order, differing, versions
 from sweeps.store.layout import Tile
 from sweeps.store.medium import medium_of
 from sweeps.store.records import RECORDS, read_sealed
@@ -35,16 +35,13 @@ class Bench:
         self.medium = medium_of(order.place)
         self._free: dict[int, list[Source]] = defaultdict(list)
         self._lock = threading.Lock()
-        here = versions().items()
-        self._other = [
-            f"{n} {v}, not {order.versions[n]}" for n, v in here if v != order.versions[n]
-        ]
+        self._other = differing(versions(), order.versions)
 
     def tiles(self, part: int, first: int, count: int, barred: bool) -> None:
         """Compute and store some tiles, or fill them; those before the first that fails stay."""
         if self._other:
             raise DseError(
-                f"the worker {self.name} has {', '.join(self._other)}: its tiles would differ; "
+                f"the worker {self.name} has {self._other}: its tiles would differ; "
                 "install the same versions there"
             )
         recipe = self.order.recipes[part]

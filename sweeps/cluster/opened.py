@@ -11,7 +11,6 @@ from typing import Any
 
 from sweeps.cluster.crew import Workers, register
 from sweeps.failing import reason_of
-from sweeps.store.crew import Crew
 from symbolic.errors import DseError
 
 __all__ = ["opened"]
@@ -33,7 +32,7 @@ _QUIET = {
 
 
 @contextmanager
-def opened(client: Any = None, workers: int | None = None) -> Iterator[Crew | None]:
+def opened(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
     """Who computes the tiles: None for threads of this process.
 
     Parameters

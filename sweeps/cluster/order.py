@@ -17,7 +17,7 @@ from sweeps.store.medium import Medium, is_url
 from sweeps.store.tiles import Recipe, source_of
 from symbolic.errors import DseError
 
-__all__ = ["Order", "order_of", "versions"]
+__all__ = ["Order", "differing", "order_of", "seen_by_all", "versions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,13 @@ def versions() -> dict[str, str]:
     return {name: metadata.version(name) for name in ("simt-dse", "numpy", "numba")}
 
 
+def differing(here: Mapping[str, str], wanted: Mapping[str, str]) -> str:
+    """Which versions are others here than those that are wanted."""
+    return ", ".join(
+        f"{name} {v}, not {wanted[name]}" for name, v in here.items() if v != wanted[name]
+    )
+
+
 def order_of(job: Job, tiles: Sequence[Tile]) -> Order:
     """What is needed for some tiles that are computed by nests."""
     parts = job.layout.parts
@@ -48,14 +55,15 @@ def order_of(job: Job, tiles: Sequence[Tile]) -> Order:
             assert ready is not None, "small parts are not sent"
             nests[which] = ready
     return Order(
-        place=_seen_by_all(job.medium),
+        place=seen_by_all(job.medium),
         recipes={number: source.recipe for number, source in sources.items()},
         nests=nests,
         versions=versions(),
     )
 
 
-def _seen_by_all(medium: Medium) -> str:
+def seen_by_all(medium: Medium) -> str:
+    """The place of a store as workers are told it."""
     if not is_url(medium.name):
         return str(Path(medium.name).absolute())
     if medium.name.startswith("memory:"):

@@ -43,7 +43,7 @@ class StoredValues:
         self.text = text
         goals = [Goal(text=each, sign=1.0) for each in (text, *more)]
         self.question = Question(stored, goals, [*where, *labels(at)])
-        sizes = sizes_at(stored.axes, at)
+        sizes, self.dims = sizes_at(stored.axes, at), tuple(self.question.axes)
         self.points = math.prod(sizes.values())
         self.weight = self.points // math.prod(sizes[axis] for axis in self.question.axes)
         self.conditions = stated(stored.outputs.get(FEASIBLE), where)

@@ -82,6 +82,10 @@ class Values(Protocol):
     attributes: dict[str, Any]
     skipped: Skipped
 
+    @property
+    def dims(self) -> Sequence[str]:
+        """The axes along which the formula, or what counts, varies."""
+
     def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
         """What a part keeps of all values; it may be spared those outside of some bounds."""
 
