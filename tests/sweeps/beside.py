@@ -1,0 +1,162 @@
+"""Answers of this tree beside those of another, over random models and studies: equal, bit by bit.
+
+    git worktree add --detach ../other 2fca731
+    python -m tests.sweeps.beside ../other 3000 1
+
+asks 3,000 studies, the seeds from 1 on, what both trees can be asked (the best of one objective by
+rank, label, ties or share, several in order, fronts, counts, histograms, quantiles; by scan, proof,
+store and Dataset) in a process of each tree, and compares every variable of the answers, their
+attributes, and of refusals the kind. The status is 1 where something differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+__all__ = ["main"]
+
+#: Attributes that tell of the work, not of the answer.
+_WORK = ("boxes", "points_visited", "points_excluded", "tiles_skipped", "points_skipped",
+         "blocks_read", "blocks", "simt_dse_version", "boxes_bounded")  # fmt: skip
+
+
+def question(one: Any, seed: int) -> tuple[str, str, list[Any], dict[str, Any]]:
+    """A source, a verb, and what it is asked."""
+    rng = random.Random(seed * 11 + 3)
+    names = [n.split("@")[0] for n in one.equations if n != "letters"]
+    formulas = [f"floor({n})" for n in names] + [f"minimum({n}, 1)" for n in names] + names
+    verb = rng.choice(["optimum"] * 5 + ["pareto", "count", "histogram", "quantiles"])
+    source = rng.choice(["scan", "certified", "store", "Dataset"])
+    given: list[Any] = []
+    asked: dict[str, Any] = {}
+    if rng.random() < 0.5 and "where" in one.question:
+        asked["where"] = one.question["where"]
+    if verb in ("histogram", "quantiles"):
+        given = [rng.choice(formulas)]
+        key, value = ("bins", 7) if verb == "histogram" else ("q", [0.0, 0.3, 1.0])
+        asked[key] = value
+    if verb == "pareto":
+        asked["minimize"] = rng.sample(formulas, 2)
+    if verb == "optimum":
+        kind = rng.choice(["one", "top", "per", "both", "ties", "within", "order", "order ties"])
+        count = rng.choice([2, 3]) if kind.startswith("order") else 1
+        goals = rng.sample(formulas, count)
+        asked[rng.choice(["minimize", "maximize"])] = goals if count > 1 else goals[0]
+        if kind in ("top", "both"):
+            asked["top"] = rng.choice([2, 5])
+        if kind in ("per", "both"):
+            asked["per"] = rng.choice(list(one.axes))
+        if "ties" in kind:
+            asked["ties"] = True
+        if kind == "within":
+            asked["within"] = rng.choice([0.0, 0.1, 1.0])
+        if kind == "within" and source in ("store", "Dataset"):
+            source = "scan"
+        if "ties" in kind and source == "certified":
+            source = "scan"
+    if verb in ("optimum", "pareto") and source in ("scan", "certified"):
+        asked["method"] = source
+    if verb not in ("optimum", "pareto") and source == "certified":
+        source = "scan"
+    return source, verb, given, asked
+
+
+def told(found: Any) -> dict[str, Any]:
+    """An answer as text: every variable by the hash of its values, and what is said of it."""
+    import numpy as np
+
+    variables = {}
+    for name, variable in found.variables.items():
+        values = np.ascontiguousarray(variable.values)
+        data = repr(values.tolist()).encode() if values.dtype.kind in "OU" else values.tobytes()
+        digest = hashlib.sha256(data).hexdigest()[:16]
+        variables[str(name)] = [list(map(str, variable.dims)), str(values.dtype), digest]
+    attrs = {k: str(v) for k, v in found.attrs.items() if k not in _WORK}
+    return {"variables": dict(sorted(variables.items())), "attrs": dict(sorted(attrs.items()))}
+
+
+def worker(first: int, count: int) -> None:
+    """Answer some studies with the tree at hand, a line of JSON each."""
+    import dse
+    from symbolic.errors import DseError
+    from tests.sweeps.attack_checks import Truth
+    from tests.sweeps.attack_models import drawn, made
+
+    with tempfile.TemporaryDirectory() as scratch:
+        for seed in range(first, first + count):
+            one, folder = drawn(seed), Path(scratch)
+            source, verb, given, asked = question(one, seed)
+            try:
+                study = made(one, folder / f"model_{seed}.py")
+                if "where" in asked:
+                    truth = Truth(one)
+                    asked["where"] = [truth._limit(*limit) for limit in asked["where"]]
+                if source == "store":
+                    study.run(store=folder / f"{seed}.zarr")
+                    found = getattr(dse, verb)(folder / f"{seed}.zarr", *given, **asked)
+                elif source == "Dataset":
+                    found = getattr(dse, verb)(study.run(), *given, **asked)
+                else:
+                    found = getattr(study, verb)(*given, **asked)
+                said: Any = told(found)
+            except DseError as error:
+                said = type(error).__name__
+            except Exception as error:
+                said = f"crashed: {error!r}"
+            line = {"seed": seed, "asked": f"{source} {verb} {asked}", "told": said}
+            print(json.dumps(line), flush=True)
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether two answers are the same; the newer may say more of itself."""
+    if isinstance(old, str) or isinstance(new, str):
+        return bool(old == new)
+    said = {key: new["attrs"].get(key) for key in old["attrs"]}
+    return bool(old["variables"] == new["variables"] and old["attrs"] == said)
+
+
+def main(other: str, count: int, first: int = 1) -> int:
+    """Compare so many studies; the exit status."""
+    began, wrong, kinds = time.monotonic(), 0, Counter[str]()
+    here = Path(__file__).parents[2]
+    lines = []
+    room = tempfile.TemporaryDirectory()
+    Path(room.name, "tests").symlink_to(here / "tests")  # the studies are drawn alike
+    for tree in (Path(other).resolve(), here):
+        path = os.pathsep.join([room.name, str(tree)])
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-m", "tests.sweeps.beside", "worker", str(first), str(count)]
+        process = subprocess.Popen(
+            command, cwd=room.name, env=environment, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        lines.append(process.stdout)
+    for old, new in zip(*lines, strict=True):
+        before, after = json.loads(old), json.loads(new)
+        kinds[" ".join(after["asked"].split()[:2])] += 1
+        kinds["refused or nothing" if isinstance(after["told"], str) else "answers"] += 1
+        if not _same(before["told"], after["told"]):
+            wrong += 1
+            print(
+                f"seed {before['seed']}: {before['asked']}\n  {before['told']}\n  {after['told']}"
+            )
+    told = {"studies": count, "differ": wrong, "seconds": round(time.monotonic() - began)}
+    print(json.dumps({**told, **dict(kinds.most_common())}, indent=1))
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "worker":
+        worker(int(sys.argv[2]), int(sys.argv[3]))
+    else:
+        sys.exit(main(sys.argv[1], *map(int, sys.argv[2:])))
