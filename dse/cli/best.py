@@ -79,10 +79,6 @@ def optimum(
     limits: dict[str, Any] = {"method": method, "time_limit": left(time_limit), "gap": gap}
     limits["within"] = within
     limits = {name: value for name, value in limits.items() if value is not None}
-    if limits and not isinstance(read, StudyData):
-        raise click.UsageError(
-            "--method, --time-limit, --gap and --within are of a study: name its file"
-        )
     limits |= {"ties": ties, "progress": True}
     with proving():
         found = handed_back(lambda: chosen.optimum(read, **best.as_asked(), **limits))
@@ -105,6 +101,7 @@ _OF_MODELS = (
 )
 @from_study_or_store
 @goals(several=True)
+@click.option("--per", metavar="AXIS,...", help="A front for each value of some axes.")
 @click.option(
     "--method",
     type=click.Choice(["auto", "scan", "certified"]),
@@ -123,6 +120,7 @@ def pareto(
     minimize: Sequence[str],
     maximize: Sequence[str],
     where: Sequence[str],
+    per: str | None,
     method: str | None,
     time_limit: float | None,
     as_json: bool,
@@ -132,18 +130,15 @@ def pareto(
     Of configurations equal in every objective the first in the order of the axes stands for all.
     """
     from dse.cli.text import answer, order_of
-    from dse.study.data import StudyData
     from dse.verbs import chosen
 
     given: dict[str, Any] = {"minimize": listed(minimize), "maximize": listed(maximize)}
     if not any(given.values()):
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")
     read = read_source(source)
-    given["where"] = list(where)
+    given |= {"where": list(where), "per": listed([per] if per else [])}
     limits = {"method": method, "time_limit": left(time_limit)}
     given |= {name: value for name, value in limits.items() if value is not None}
-    if (method or time_limit is not None) and not isinstance(read, StudyData):
-        raise click.UsageError("--method and --time-limit are of a study: name its file")
     with proving():
         found = handed_back(lambda: chosen.pareto(read, **given, progress=True))
     told = answer(found, order_of(read))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import numpy as np
 
 from dse.cli.frame import example, from_study_or_store, in_json, listed, put, read_source
 
@@ -24,6 +26,7 @@ _where = click.option(
     metavar="CONDITION",
     help='Constraint, such as "time <= 10 ms"; may be repeated.',
 )
+_per = click.option("--per", metavar="AXIS,...", help="For each value of some axes.")
 _output = click.option("--output", required=True, metavar="Q", help="Quantity or formula.")
 
 
@@ -34,6 +37,51 @@ def _data(found: xr.Dataset) -> dict[str, Any]:
         attributes.pop(identity, None)
     said = str(attributes.pop("conditions"))
     return attributes | {"conditions": said.split("; ") if said else []}
+
+
+def _axes(per: str | None) -> list[str]:
+    return listed([per]) if per else []
+
+
+def _counts(found: xr.Dataset) -> dict[str, int]:
+    return {name: int(found[name].sum()) for name in ("feasible_points", "points")}
+
+
+def _rows(found: xr.Dataset, per: str | None, names: Sequence[str]) -> dict[str, Any]:
+    """What is told for each value of some axes, a row each; nothing where there are none."""
+    axes = _axes(per)
+    if not axes:
+        return {}
+    labels = itertools.product(*(found[axis].values.tolist() for axis in axes))
+    cells = np.ndindex(*(found.sizes[axis] for axis in axes))
+    rows = []
+    for label, cell in zip(labels, cells, strict=True):
+        told = {name: found[name].transpose(*axes, ...).values[cell].tolist() for name in names}
+        rows.append(dict(zip(axes, label, strict=True)) | told)
+    return {"per": axes, "each": rows}
+
+
+def _each(told: dict[str, Any]) -> str:
+    """The rows of :func:`_rows` as a table."""
+    from dse.cli.text import table
+
+    if not told:
+        return ""
+    heads = list(told["each"][0])
+    rows = [[_shown(row[head]) for head in heads] for row in told["each"]]
+    return f"{table(heads, rows)}\n\n"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return "  ".join(map(_shown, value))
+    return (
+        f"{value:,.6g}"
+        if isinstance(value, float)
+        else f"{value:,}"
+        if isinstance(value, int)
+        else str(value)
+    )
 
 
 def _skipped(data: dict[str, Any]) -> str:
@@ -58,8 +106,9 @@ def _feasible(data: dict[str, Any]) -> str:
 )
 @from_study_or_store
 @_where
+@_per
 @in_json
-def count(source: str, where: Sequence[str], as_json: bool) -> None:
+def count(source: str, where: Sequence[str], per: str | None, as_json: bool) -> None:
     """How many configurations are feasible.
 
     Of a study nothing is stored. Conditions over different axes are counted apart and multiplied,
@@ -67,10 +116,10 @@ def count(source: str, where: Sequence[str], as_json: bool) -> None:
     """
     import dse
 
-    found = dse.count(read_source(source), where=list(where), progress=True)
-    counts = {name: int(found[name]) for name in ("feasible_points", "points")}
-    data = {**_data(found), **counts}
-    put(as_json, data, lambda: _feasible(data))
+    found = dse.count(read_source(source), where=list(where), per=_axes(per), progress=True)
+    data = {**_data(found), **_counts(found)}
+    rows = _rows(found, per, ("feasible_points", "points"))
+    put(as_json, data | rows, lambda: _each(rows) + _feasible(data))
 
 
 @click.command(
@@ -85,8 +134,11 @@ def count(source: str, where: Sequence[str], as_json: bool) -> None:
     "--bins", default="10", metavar="N|EDGE,...", help="How many, or their edges, with units. [10]"
 )
 @_where
+@_per
 @in_json
-def histogram(source: str, output: str, bins: str, where: Sequence[str], as_json: bool) -> None:
+def histogram(
+    source: str, output: str, bins: str, where: Sequence[str], per: str | None, as_json: bool
+) -> None:
     """How the values of a quantity spread over the feasible configurations.
 
     Of a study nothing is stored. A bin holds its low edge, the last one both of its edges.
@@ -95,14 +147,16 @@ def histogram(source: str, output: str, bins: str, where: Sequence[str], as_json
 
     edges = listed([bins])
     asked = int(bins) if bins.strip().isdecimal() else [_number(edge) for edge in edges]
-    options: dict[str, Any] = {"bins": asked, "where": list(where), "progress": True}
-    found = dse.histogram(read_source(source), output, **options)
+    options: dict[str, Any] = {"bins": asked, "where": list(where), "per": _axes(per)}
+    found = dse.histogram(read_source(source), output, **options, progress=True)
     unit = str(found["low"].attrs.get("units", ""))
     names = ("low", "high", "configurations")
-    columns = [found[name].values.tolist() for name in names]
-    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    data = {**_data(found), "units": unit, "bins": rows}
-    put(as_json, data, lambda: _bars(data, unit))
+    whole = found.sum(_axes(per)) if per else found
+    columns = [whole[name].values.tolist() for name in names]
+    bars = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    data = {**_data(found), "units": unit, "bins": bars}
+    rows = _rows(found, per, ("configurations",))
+    put(as_json, data | rows, lambda: _each(rows) + _bars(data, unit))
 
 
 def _bars(data: dict[str, Any], unit: str) -> str:
@@ -134,8 +188,11 @@ def _bars(data: dict[str, Any], unit: str) -> str:
 @_output
 @click.option("--q", default="0,0.25,0.5,0.75,1", metavar="SHARE,...", show_default=True)
 @_where
+@_per
 @in_json
-def quantiles(source: str, output: str, q: str, where: Sequence[str], as_json: bool) -> None:
+def quantiles(
+    source: str, output: str, q: str, where: Sequence[str], per: str | None, as_json: bool
+) -> None:
     """The least values of a quantity that given shares of the configurations do not exceed.
 
     Exact, and of some configuration: never a mean of two neighbours. Of a study nothing is stored.
@@ -144,9 +201,15 @@ def quantiles(source: str, output: str, q: str, where: Sequence[str], as_json: b
     from dse.wording import value_text
 
     shares = [_number(share) for share in listed([q])]
-    found = dse.quantiles(read_source(source), output, shares, where=list(where), progress=True)
+    options: dict[str, Any] = {"where": list(where), "per": _axes(per), "progress": True}
+    found = dse.quantiles(read_source(source), output, shares, **options)
     (name,) = found.data_vars
     unit = str(found[name].attrs.get("units", ""))
+    if per:
+        each = _rows(found, per, (str(name),))
+        data = {**_data(found), "units": unit, "q": shares, **each}
+        put(as_json, data, lambda: f"{data['question']} at {q}\n\n{_each(each)}{_feasible(data)}")
+        return
     pairs = zip(found["quantile"].values.tolist(), found[name].values.tolist(), strict=True)
     rows = [{"quantile": share, "value": value} for share, value in pairs]
     data = {**_data(found), "units": unit, "quantiles": rows}

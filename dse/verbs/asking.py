@@ -60,7 +60,10 @@ def asked(
     given : dict of str to bool
         Which further modifiers are given.
     """
-    refuse(verb, kind_of(of), {"where": bool(where), "per": bool(per), **(given or {})})
+    kind = kind_of(of)
+    if kind == "reals" and isinstance(of, StudyData):
+        of.grid()  # which says of the axis what can be done
+    refuse(verb, kind, {"where": bool(where), "per": bool(per), **(given or {})})
     if isinstance(of, StudyData):
         return ask(_scan(of, texts, where))
     try:

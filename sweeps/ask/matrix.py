@@ -53,7 +53,7 @@ _NO_AXES = (
     "the rows lie along configuration, and their columns are no axes: make a grid of the "
     "measurements (dse.open(..., shape='grid'), dse import --shape grid)"
 )
-_BETWEEN = "an axis lies between two numbers: only the one best is proven; give it values"
+_BETWEEN = "optimum answers for every real between them"
 _NO_GOAL = "it asks for no best: give minimize or maximize to optimum or pareto"
 _ONE_GOAL = "which configurations can be best is told for one objective"
 _EVERY = "it answers at every configuration already: choose of its answer (found.sel)"
@@ -113,7 +113,10 @@ def refuse(verb: str, source: str, given: Mapping[str, bool]) -> None:
         raise DseError(f"{verb} is not asked of {SOURCES[source]}: {whole}")
     for modifier, asked in given.items():
         if asked and (why := reason(verb, source, modifier)):
-            raise DseError(f"{verb} of {SOURCES[source]} takes no {modifier}: {why}")
+            many = "several " * (modifier == "objectives")
+            raise DseError(
+                f"{verb} of {SOURCES[source]} takes no {modifier}: {why}; leave {many}{modifier} out"
+            )
 
 
 def table() -> str:
