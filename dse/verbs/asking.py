@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dse.study.data import StudyData
 from dse.verbs.reading import identified
-from dse.verbs.sources import Table, kind_of
-from sweeps.ask.matrix import refuse
+from dse.verbs.sources import Table, check_asked
 from sweeps.stopping import handing_back
 from symbolic.errors import DseError, UnknownNameError
 
@@ -60,10 +59,7 @@ def asked(
     given : dict of str to bool
         Which further modifiers are given.
     """
-    kind = kind_of(of)
-    if kind == "reals" and isinstance(of, StudyData):
-        of.grid()  # which says of the axis what can be done
-    refuse(verb, kind, {"where": bool(where), "per": bool(per), **(given or {})})
+    check_asked(verb, of, {"where": bool(where), "per": bool(per), **(given or {})})
     if isinstance(of, StudyData):
         return ask(_scan(of, texts, where))
     try:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dse.study.comparison import ComparisonData, joined_answers
 from dse.study.data import StudyData
-from sweeps.ask.matrix import refuse
+from sweeps.ask.matrix import reason, refuse
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Askable",
     "Table",
+    "check_asked",
     "each_study",
     "kind_of",
     "one_answer",
@@ -78,6 +79,26 @@ def with_file_read(source: Any) -> Any:
     return source
 
 
+def _each_of(of: Any) -> list[StudyData | Table]:
+    if isinstance(of, (StudyData, ComparisonData)):
+        return list(getattr(of, "each", {"": of}).values())
+    return [Table(ds=of)]
+
+
+def check_asked(verb: str, of: StudyData | Table, given: Mapping[str, bool]) -> None:
+    """Refuse what a verb cannot be asked of a source, or not with what is given.
+
+    Raises
+    ------
+    DseError
+        It cannot, with the reason.
+    """
+    kind = kind_of(of)
+    if isinstance(of, StudyData) and reason(verb, kind):
+        of.grid()  # which says of an axis of reals what can be done
+    refuse(verb, kind, given)
+
+
 def each_study(
     source: Askable, ask: Callable[[StudyData], _T], verb: str = "", **given: bool
 ) -> _T | dict[str, _T]:
@@ -93,13 +114,10 @@ def each_study(
     from dse.derived import study_of
 
     of = with_file_read(source)
-    if isinstance(of, (StudyData, ComparisonData)):
-        kinds = [kind_of(study) for study in getattr(of, "each", {"": of}).values()]
-    else:
+    if not isinstance(of, (StudyData, ComparisonData)):
         of = _opened(of)
-        kinds = [kind_of(Table(ds=of))]
-    for kind in kinds if verb else ():
-        refuse(verb, kind, given)
+    for one in _each_of(of) if verb else ():
+        check_asked(verb, one, given)
     if isinstance(of, ComparisonData):
         return {model: ask(study) for model, study in of.each.items()}
     return ask(of if isinstance(of, StudyData) else study_of(of))

@@ -113,9 +113,9 @@ def refuse(verb: str, source: str, given: Mapping[str, bool]) -> None:
         raise DseError(f"{verb} is not asked of {SOURCES[source]}: {whole}")
     for modifier, asked in given.items():
         if asked and (why := reason(verb, source, modifier)):
-            many = "several " * (modifier == "objectives")
+            out = "several objectives" if modifier == "objectives" else modifier
             raise DseError(
-                f"{verb} of {SOURCES[source]} takes no {modifier}: {why}; leave {many}{modifier} out"
+                f"{verb} of {SOURCES[source]} takes no {modifier}: {why}; leave {out} out"
             )
 
 

@@ -263,7 +263,9 @@ def _objectives(found: Any, brute: Brute, flat: NDArray[np.int64]) -> None:
             raise Wrong(f"{text} is {told}, brute force has {true}")
 
 
-def combined(one: Drawn, seed: int, folder: Path) -> tuple[str, str]:
+def combined(
+    one: Drawn, seed: int, folder: Path, sources: tuple[str, ...] = SOURCES
+) -> tuple[str, str]:
     """How a study was answered, and what of it is wrong (nothing: empty)."""
     verb, question = asked(one, seed)
     try:
@@ -274,7 +276,7 @@ def combined(one: Drawn, seed: int, folder: Path) -> tuple[str, str]:
     if "where" in question:
         question["where"] = [truth._limit(*limit) for limit in question["where"]]
     brute, rng = Brute(truth, verb, question), random.Random(seed)
-    chosen = SOURCES if seed % 4 == 0 else (rng.choice(SOURCES),)
+    chosen = sources if seed % 4 == 0 else (rng.choice(sources),)
     kind = ""
     for source in chosen:
         try:
