@@ -18,6 +18,7 @@ from functools import cache
 
 from sweeps.fold import folded
 from symbolic.ops import Node, reference, walk
+from symbolic.primitives import PRIMITIVES
 
 __all__ = ["ROW", "Nest", "emit", "row_axes"]
 
@@ -27,35 +28,6 @@ ROW = 1024
 _LONG_ENOUGH, _BEARABLE = 128, 32
 #: A loop along the row of more steps than this is cut at its calls.
 _LONG = 48
-
-_TEMPLATES = {
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
-    "div": "{0} / {1}",
-    "less": "{0} < {1}",
-    "less_equal": "{0} <= {1}",
-    "equal": "{0} == {1}",
-    "both": "{0} & {1}",
-    "either": "{0} | {1}",
-    "negate": "not {0}",
-    "where": "where({0}, {1}, {2})",
-    "minimum": "minimum({0}, {1})",
-    "maximum": "maximum({0}, {1})",
-    "divide": "where({1} == 0.0, {2}, {0} / {1})",
-    "floor": "np.floor({0})",
-    "ceil": "np.ceil({0})",
-    "absolute": "where({0} < 0.0, -{0}, {0})",
-    "exp": "np.exp({0})",
-    "log": "log({0})",
-    "log2": "np.log2({0})",
-    "log10": "np.log10({0})",
-    "sqrt": "np.sqrt({0})",
-    "pow": "{0} ** {1}",
-}
-
-#: The primitives that are calls.
-_CALLS = frozenset({"exp", "log", "log2", "log10", "pow"})
 
 
 def row_axes(sizes: Sequence[int]) -> int:
@@ -163,14 +135,14 @@ class _Emitter:
             return [a for a in node.args if id(a) in self.stage and self.depth[id(a)] == own]
 
         for node in steps:
-            call = node.op in _CALLS and self.depth[id(node)] in long
+            call = PRIMITIVES[node.op].call and self.depth[id(node)] in long
             found = [self.stage[id(a)] + (self.stage[id(a)] % 2 != call) for a in beside(node)]
             self.stage[id(node)] = max([int(call), *found])
         used: dict[int, int] = {id(root): 0 for root in self.roots}
         for node in reversed(steps):
             operands = beside(node)
             single = len({id(operand) for operand in operands}) == 1
-            if single and node.op not in _CALLS and not node.is_boolean:
+            if single and not PRIMITIVES[node.op].call and not node.is_boolean:
                 first = used.get(id(node), 0)
                 self.stage[id(node)] = max(self.stage[id(node)], first - first % 2)
             for operand in operands:
@@ -204,7 +176,7 @@ class _Emitter:
             return f"{self.name(node)}[j]"
         if self._inlined(node):
             operands = [self.operand(arg, at) for arg in node.args]
-            return f"({_TEMPLATES[node.op].format(*operands)})"
+            return f"({PRIMITIVES[node.op].nest.format(*operands)})"
         if id(node) in self.buffer and at > self.at(node):
             return f"buffer[{self.buffer[id(node)] * ROW} + j]"
         return self.name(node)
@@ -227,7 +199,7 @@ class _Emitter:
             index = f"{place} : {place} + width" if self.vector[id(node)] else place
             return [f"{name} = a_{node.args[0]}[{index}]"]
         operands = [self.operand(arg, self.at(node)) for arg in node.args]
-        return [f"{name} = " + _TEMPLATES[node.op].format(*operands)]
+        return [f"{name} = " + PRIMITIVES[node.op].nest.format(*operands)]
 
     def scalars_at(self, depth: int) -> list[str]:
         """Statements of one value each, and the rows of the leaves, at a depth."""

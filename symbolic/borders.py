@@ -16,11 +16,12 @@ import sympy
 from symbolic.closed_form import inline, symbol, to_sympy, under
 from symbolic.equation_set import Family
 from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.exact import piecewise
 from symbolic.graph import Graph
 from symbolic.ops import Node, references, walk
 from symbolic.quantity import Quantity
 from symbolic.regimes import families_of, inlined, plain_terms
-from symbolic.sympy_primitives import SYMPY, piecewise
+from symbolic.sympy_primitives import SYMPY
 
 __all__ = ["border"]
 

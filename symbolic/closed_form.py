@@ -13,10 +13,11 @@ from typing import Any
 import sympy
 
 from symbolic.errors import DseError
+from symbolic.exact import exact
 from symbolic.graph import Graph
 from symbolic.ops import Node, interpret, reference, references, substitute
 from symbolic.quantity import Quantity
-from symbolic.sympy_primitives import SYMPY, exact
+from symbolic.sympy_primitives import SYMPY
 
 __all__ = ["closed_form", "inline", "require_equation", "symbol", "to_sympy", "under"]
 

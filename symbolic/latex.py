@@ -11,8 +11,8 @@ import sympy
 from symbolic.closed_form import require_equation, to_sympy
 from symbolic.equation import Equation
 from symbolic.equation_set import EquationSet
+from symbolic.exact import exact
 from symbolic.graph import Graph
-from symbolic.sympy_primitives import exact
 
 __all__ = ["latex"]
 

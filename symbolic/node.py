@@ -14,9 +14,11 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from symbolic.primitives import PRIMITIVES
+
 __all__ = ["Node", "conjuncts", "constant", "reference", "references", "substitute", "walk"]
 
-BOOLEAN = frozenset({"less", "less_equal", "equal", "both", "either", "negate"})
+BOOLEAN = frozenset(name for name, row in PRIMITIVES.items() if row.condition)
 
 
 class Node:

@@ -12,10 +12,10 @@ from symbolic.closed_form import inline, to_sympy
 from symbolic.equation import Equation
 from symbolic.equation_set import Family
 from symbolic.errors import UnknownNameError, nearest
+from symbolic.exact import exact
 from symbolic.graph import Graph
 from symbolic.ops import Node, constant, walk
 from symbolic.quantity import Quantity
-from symbolic.sympy_primitives import exact
 
 __all__ = ["Regime", "families_of", "inlined", "plain_terms", "regimes"]
 

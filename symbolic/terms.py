@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -12,6 +13,7 @@ from symbolic.dimensions import Dimension
 from symbolic.errors import DseError
 from symbolic.labels import labelled, refuse
 from symbolic.ops import Node
+from symbolic.primitives import PRIMITIVES
 from symbolic.term import Term
 from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
 from symbolic.units import misfit
@@ -132,51 +134,36 @@ def _divide(a: Any, b: Any, at_zero: Any) -> Any:
     return ops.divide(Fraction(a) if isinstance(a, int) else a, b, at_zero=at_zero)
 
 
-_NUMERIC: dict[str, Callable[..., Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
+#: How formulas name the primitives: each by its first name, and what that takes.
+_READ = {name: row.reads for row in PRIMITIVES.values() for name in row.reads.names}
+#: Functions by name: fewest and most arguments.
+FUNCTIONS: dict[str, tuple[int, float]] = {
+    name: (reads.fewest, reads.most) for name, reads in _READ.items() if name.isidentifier()
+}
+_LOGICAL = frozenset({"both", "either", "negate"})
+#: What is no function of `ops`, or is exact here.
+_EXACT: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
     "/": lambda a, b: (Fraction(a) if isinstance(a, int) else a) / b,
     "power": _power,
     "divide": _divide,
-    "minimum": ops.minimum,
-    "maximum": ops.maximum,
-    "floor": ops.floor,
-    "ceil": ops.ceil,
-    "absolute": ops.absolute,
-    "sqrt": ops.sqrt,
-    "exp": ops.exp,
-    "log": ops.log,
-    "log2": ops.log2,
-    "log10": ops.log10,
-    "negative": lambda a: -a,
-}
-_LOGICAL: dict[str, Callable[..., Any]] = {
-    "both": ops.both,
-    "either": ops.either,
-    "negate": ops.negate,
-}
-#: Functions by name: fewest and most arguments.
-FUNCTIONS: dict[str, tuple[int, float]] = {
-    **dict.fromkeys(("minimum", "maximum", "min", "max", "both", "either"), (1, math.inf)),
-    **dict.fromkeys(("negate", "floor", "ceil", "absolute", "sqrt"), (1, 1)),
-    **dict.fromkeys(("exp", "log", "log2", "log10"), (1, 1)),
-    **dict.fromkeys(("equal", "power"), (2, 2)),
-    **dict.fromkeys(("where", "divide"), (3, 3)),
+    "negative": operator.neg,
 }
 
 
 def _kind(source: Source, name: str, terms: tuple[Term, ...]) -> Dimension | None:
-    first = terms[0]
-    if name in ("*", "/"):
-        return _product(first.kind, terms[1].kind, 1 if name == "*" else -1)
-    if name == "power":
+    first, units = terms[0], _READ[name].units if name in _READ else "like"
+    if units == "product":
+        return _product(first.kind, terms[1].kind, 1)
+    if units == "power":
         return _power_kind(source, first, terms[1])
-    if name == "sqrt":
+    if units == "root":
         return None if first.kind is None else first.kind ** Fraction(1, 2)
-    if name in ("exp", "log", "log2", "log10"):
+    if units == "plain":
         _plain(source, first, f"the argument of {name}")
-    if name == "divide":
+    if units == "quotient":
         kind = _product(first.kind, terms[1].kind, -1)
         first, terms = Term(first.value, kind, first.start, terms[1].end), terms[2:]
     kind = first.kind
@@ -218,7 +205,7 @@ def apply(source: Source, name: str, terms: tuple[Term, ...], position: int, end
     start = min(position, terms[0].start)
     if name in _LOGICAL:
         nodes = [condition(source, term).node for term in terms]
-        return Term(_LOGICAL[name](*nodes), _PLAIN, start, end)
+        return Term(getattr(ops, name)(*nodes), _PLAIN, start, end)
     if name == "equal":
         return compare(source, "==", *terms)
     if name == "where":
@@ -228,17 +215,18 @@ def apply(source: Source, name: str, terms: tuple[Term, ...], position: int, end
         return Term(ops.where(*(term.node for term in terms)), kind, start, end)
     for term in terms:
         numeric(source, term)
-    name = {"min": "minimum", "max": "maximum"}.get(name, name)
     kind = _kind(source, name, terms)
+    name = _READ[name].names[0] if name in _READ else name
+    function = _EXACT.get(name) or getattr(ops, name)
     if name == "/" and not isinstance(terms[1].value, Node) and float(terms[1].value) == 0:
         source.fail("division by zero", terms[1].start)
     try:
         if all(term.is_literal for term in terms):
-            return Term(fold(source, _NUMERIC[name], terms, position), kind, start, end)
+            return Term(fold(source, function, terms, position), kind, start, end)
         last = terms[-1].value
         if name == "power" and not isinstance(last, Node):
             return Term(_power(terms[0].node, last), kind, start, end)
-        return Term(_NUMERIC[name](*(term.node for term in terms)), kind, start, end)
+        return Term(function(*(term.node for term in terms)), kind, start, end)
     except DseError:
         raise
     except ValueError as error:

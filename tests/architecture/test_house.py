@@ -36,8 +36,6 @@ TOP = {
 #: Lines beyond which a module is a smell, and why these few are longer.
 LIMIT = 300
 LONGER = {
-    "symbolic/ops.py": "the primitives with their meaning in every world, side by side",
-    "symbolic/intervals.py": "the primitives over enclosures, side by side",
     "sweeps/certify/machine/enclose.py": "the primitives over boxes, side by side",
     "sweeps/certify/machine/relax.py": "the primitives as planes, side by side",
     "sweeps/stored/kernels.py": "machine code that is kept by its file: what it calls stands in it",

@@ -14,7 +14,7 @@ import pytest
 import dse
 import sweeps.emit
 import sweeps.run
-import symbolic.intervals
+import symbolic.primitives.words
 from sweeps.compile import compiled
 from sweeps.emit import emit
 from symbolic.equation import Equation
@@ -62,7 +62,7 @@ def spread(model: Model) -> dict[str, tuple[str, ...]]:
     [*((name, ("a", "b")) for name in MODELS), ("transit", ()), ("divergence", ("a",))],
 )
 def test_every_equation(name: str, outer: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symbolic.intervals, "ULPS", 2)
+    monkeypatch.setattr(symbolic.primitives.words, "ULPS", 2)
     model = MODELS[name]
     equations = traced(model)
     row = tuple(axis for axis in SIZES if axis not in outer)

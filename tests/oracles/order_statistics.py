@@ -15,8 +15,8 @@ from sympy import Sum, Symbol, binomial
 
 from symbolic.closed_form import symbol
 from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.exact import exact
 from symbolic.quantities import TABLE
-from symbolic.sympy_primitives import exact
 
 __all__ = [
     "conditional_jensen",

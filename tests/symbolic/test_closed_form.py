@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from symbolic.closed_form import symbol, to_sympy
 from symbolic.errors import DseError, UnknownNameError
+from symbolic.exact import exact
 from symbolic.library import iterate_models, load_model
 from symbolic.ops import (
     NUMERIC,
@@ -30,7 +31,7 @@ from symbolic.ops import (
     where,
 )
 from symbolic.quantities import TABLE, quantity
-from symbolic.sympy_primitives import SYMPY, exact
+from symbolic.sympy_primitives import SYMPY
 from tests.one_source.points import point
 
 TRANSCENDENTAL = {"exp", "log", "log2", "log10", "sqrt", "pow"}

@@ -16,11 +16,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from symbolic.errors import DseError, UnknownNameError
+from symbolic.exact import exact
 from symbolic.graph import Graph
 from symbolic.library import iterate_models, load_model
 from symbolic.model import Model
 from symbolic.ops import interpret
-from symbolic.sympy_primitives import exact
 from tests.one_source.points import point
 
 TRANSIT = load_model("transit")

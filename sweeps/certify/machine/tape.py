@@ -5,43 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from symbolic.primitives import PRIMITIVES
+
 __all__ = ["CODES", "Tape", "allowed"]
 
 INF = math.inf
 
-#: In an order in which steps of a kind are neighbours.
-CODES = {
-    name: number
-    for number, name in enumerate(
-        (
-            "constant",
-            "reference",
-            "add",
-            "sub",
-            "mul",
-            "div",
-            "divide",
-            "less",
-            "less_equal",
-            "equal",
-            "both",
-            "either",
-            "negate",
-            "where",
-            "minimum",
-            "maximum",
-            "floor",
-            "ceil",
-            "absolute",
-            "log",
-            "log2",
-            "log10",
-            "exp",
-            "sqrt",
-            "pow",
-        )
-    )
-}
+#: The steps: what a tape begins with, then the primitives, in the order of their table.
+CODES = {name: number for number, name in enumerate(("constant", "reference", *PRIMITIVES))}
 
 
 class Tape(NamedTuple):

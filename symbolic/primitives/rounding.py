@@ -9,30 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-__all__ = ["NEAREST", "OUTWARD", "Rounding"]
+__all__ = ["OUTWARD"]
 
 _SPLIT = 2.0**27 + 1.0
 #: Magnitudes within which the error of a product is itself a float.
 _SMALL, _LARGE = 2.0**-900, 2.0**990
 
 Binary = Callable[[Any, Any], Any]
-
-
-class Rounding(NamedTuple):
-    """Each operation rounded for a lower and for an upper end."""
-
-    add_low: Binary
-    add_high: Binary
-    mul_low: Binary
-    mul_high: Binary
-    div_low: Binary
-    div_high: Binary
-    sqrt_low: Callable[[Any], Any]
-    sqrt_high: Callable[[Any], Any]
 
 
 def _moved(value: Any, error: Any, exact: Any, towards: float) -> Any:
@@ -98,23 +85,14 @@ def _root(towards: float) -> Callable[[Any], Any]:
 
 
 _DOWN, _UP = -math.inf, math.inf
-OUTWARD = Rounding(
-    add_low=_sum(_DOWN),
-    add_high=_sum(_UP),
-    mul_low=_product(_DOWN),
-    mul_high=_product(_UP),
-    div_low=_quotient(_DOWN),
-    div_high=_quotient(_UP),
-    sqrt_low=_root(_DOWN),
-    sqrt_high=_root(_UP),
-)
-NEAREST = Rounding(
-    add_low=np.add,
-    add_high=np.add,
-    mul_low=np.multiply,
-    mul_high=np.multiply,
-    div_low=np.divide,
-    div_high=np.divide,
-    sqrt_low=np.sqrt,
-    sqrt_high=np.sqrt,
-)
+#: Each operation rounded for a lower and for an upper end.
+OUTWARD: dict[str, Callable[..., Any]] = {
+    "add_low": _sum(_DOWN),
+    "add_high": _sum(_UP),
+    "mul_low": _product(_DOWN),
+    "mul_high": _product(_UP),
+    "div_low": _quotient(_DOWN),
+    "div_high": _quotient(_UP),
+    "sqrt_low": _root(_DOWN),
+    "sqrt_high": _root(_UP),
+}

@@ -1,0 +1,77 @@
+"""Numbers and choices in SymPy: literals are exact rationals, choices stay as they are written."""
+
+from __future__ import annotations
+
+import math
+from numbers import Rational as RationalNumber
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.functions.elementary.piecewise import ExprCondPair, Piecewise
+from sympy.logic.boolalg import Boolean
+
+__all__ = ["exact", "piecewise", "where"]
+
+
+def exact(value: Any) -> Any:
+    """A Python number as an exact SymPy number; an expression stays itself.
+
+    A float becomes the rational of its shortest decimal: the text of an equation says 0.1, and
+    means a tenth.
+
+    >>> exact(0.1), exact(3), exact(float("inf"))
+    (1/10, 3, oo)
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
+        return sympy.true if value else sympy.false
+    if isinstance(value, RationalNumber):
+        return sympy.Rational(int(value.numerator), int(value.denominator))
+    if isinstance(value, float):
+        return sympy.Rational(repr(value)) if math.isfinite(value) else sympy.sympify(value)
+    return sympy.sympify(value)
+
+
+def _is_condition(value: Any) -> bool:
+    return isinstance(value, Boolean) and not isinstance(value, sympy.Expr)  # a Symbol is both
+
+
+def where(condition: Any, if_true: Any, if_false: Any) -> Any:
+    """One of two expressions or conditions; a choice in the second is continued."""
+    if condition in (sympy.true, sympy.false):
+        return if_true if condition else if_false
+    if _is_condition(if_true) and _is_condition(if_false):
+        return sympy.ITE(condition, if_true, if_false)
+    rest = if_false.args if isinstance(if_false, Piecewise) else ((if_false, sympy.true),)
+    return piecewise((if_true, condition), *rest)
+
+
+class _Pair(ExprCondPair):  # type: ignore[misc]
+    """A piece whose condition is left as it is."""
+
+    def __new__(cls, expression: Any, condition: Any) -> Any:
+        return sympy.Tuple.__new__(cls, sympy.sympify(expression), sympy.sympify(condition))
+
+
+class _Unfolded(Piecewise):  # type: ignore[misc]
+    """A ``Piecewise`` with a ``Piecewise`` in a condition, left there whatever is done to it.
+
+    SymPy folds those outwards, branch by branch; on the larger models that takes minutes or fails,
+    as branches meet that exclude one another.
+    """
+
+    def __new__(cls, *pieces: Any, **_: Any) -> Any:
+        return piecewise(*pieces)
+
+
+_Unfolded.__name__ = "Piecewise"  # printed so
+
+
+def piecewise(*pieces: Any) -> Any:
+    """``sympy.Piecewise`` of pairs of value and condition, which may hold decisions themselves."""
+    pairs = [_Pair(*piece) for piece in pieces]
+    if not any(pair.cond.has(Piecewise) for pair in pairs):
+        return Piecewise(*((pair.expr, pair.cond) for pair in pairs))
+    return sympy.Basic.__new__(_Unfolded, *(pair for pair in pairs if pair.cond != sympy.false))

@@ -1,0 +1,16 @@
+"""The primitives in which equations are written: one table, a row each, a cell for each world.
+
+A new primitive is one row (:class:`symbolic.primitives.row.Primitive`) in the family it belongs to:
+`arithmetic`, `choices` or `functions`. From its cells come the evaluation of floats and arrays, the
+closed form, the loop nest, enclosures, directions and slopes, the grammar of formulas, and the
+machine code of the certified search. Rules over boxes are written once, in the `words` that each
+world reads in its own way; `products` holds those of several rows.
+"""
+
+from symbolic.primitives import arithmetic, choices, functions
+from symbolic.primitives.row import Primitive
+
+__all__ = ["PRIMITIVES"]
+
+#: Every primitive by name, those of a kind together.
+PRIMITIVES: dict[str, Primitive] = {**arithmetic.ROWS, **choices.ROWS, **functions.ROWS}

@@ -1,0 +1,258 @@
+"""Comparisons, what joins conditions, and choices between values."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from symbolic.primitives.products import against, together
+from symbolic.primitives.row import Primitive, Reading
+from symbolic.primitives.slopes import chosen, pick
+from symbolic.primitives.words import (
+    EVERY,
+    NONE,
+    any_of,
+    choose,
+    holds,
+    least,
+    most,
+    opposite,
+    perhaps,
+    some,
+    told,
+    unless,
+)
+
+__all__ = ["ROWS"]
+
+
+# --- enclosures
+def _less(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    return told(unless(any_of(ua, ub), ah < bl)), told(al < bh), False
+
+
+def _less_equal(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    return told(unless(any_of(ua, ub), ah <= bl)), told(al <= bh), False
+
+
+def _equal(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    meet = (al <= bh) & (bl <= ah)
+    return told(unless(any_of(ua, ub), (al == bh) & (bl == ah))), told(meet), False
+
+
+def _both(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    return least(al, bl), least(ah, bh), False
+
+
+def _either(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    return most(al, bl), most(ah, bh), False
+
+
+def _negate(al: Any, ah: Any, ua: Any) -> Any:
+    return opposite(ah), opposite(al), False
+
+
+def _where(cl: Any, ch: Any, uc: Any, al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    yes, may = holds(cl), holds(ch)
+    lo = choose(yes, al, choose(may, least(al, bl), bl))
+    hi = choose(yes, ah, choose(may, most(ah, bh), bh))
+    undefined = perhaps(any_of(ua, ub))
+    if some(undefined):
+        undefined = perhaps(choose(yes, ua, choose(may, undefined, ub)))
+    return lo, hi, undefined
+
+
+def _minimum(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    return least(al, bl), choose(ua, bh, least(ah, bh)), ub  # NaN for a gives b, for b NaN
+
+
+def _maximum(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    return choose(ua, bl, most(al, bl)), most(ah, bh), ub
+
+
+# --- directions
+def _falling(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+    return against(bl, bh, bup, bdn, al, ah, aup, adn)
+
+
+def _unknown(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+    idle = aup & adn & bup & bdn
+    return idle, idle
+
+
+def _negate_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
+    return adn, aup
+
+
+def _one(first: Any, second: Any, aup: Any, adn: Any, bup: Any, bdn: Any) -> Any:
+    """As a where the first holds, as b where the second does, as both where neither."""
+    up = choose(first, aup, choose(second, bup, aup & bup))
+    return up, choose(first, adn, choose(second, bdn, adn & bdn))
+
+
+def _minimum_trend(
+    al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
+) -> Any:
+    return _one(ah <= bl, bh <= al, aup, adn, bup, bdn)
+
+
+def _maximum_trend(
+    al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
+) -> Any:
+    return _one(bh <= al, ah <= bl, aup, adn, bup, bdn)
+
+
+def _where_trend(
+    cl: Any,
+    ch: Any,
+    cup: Any,
+    cdn: Any,
+    al: Any,
+    ah: Any,
+    aup: Any,
+    adn: Any,
+    bl: Any,
+    bh: Any,
+    bup: Any,
+    bdn: Any,
+) -> Any:
+    still = cup & cdn
+    rises = choose(bh <= al, EVERY, NONE)  # when the condition comes to hold
+    falls = choose(ah <= bl, EVERY, NONE)
+    up = aup & bup & (still | (rises & cup) | (falls & cdn))
+    down = adn & bdn & (still | (rises & cdn) | (falls & cup))
+    yes, may = holds(cl), holds(ch)
+    return choose(yes, aup, choose(may, up, bup)), choose(yes, adn, choose(may, down, bdn))
+
+
+# --- closed forms
+def _sympy_where(s: Any, condition: Any, if_true: Any, if_false: Any) -> Any:
+    from symbolic.exact import where
+
+    return where(condition, if_true, if_false)
+
+
+def _extremum(kind: Any, drop: Any, a: Any, b: Any) -> Any:
+    """Min or Max without SymPy's search for comparable arguments, which is slow on long ones."""
+    parts = [p for arg in (a, b) for p in (arg.args if isinstance(arg, kind) else (arg,))]
+    numbers = [part for part in parts if part.is_number]
+    rest = list(dict.fromkeys(part for part in parts if not part.is_number))
+    if numbers:
+        best = kind(*numbers)
+        if not rest or best == -drop:
+            return best
+        if best != drop:
+            rest.append(best)
+    return rest[0] if len(rest) == 1 else kind(*rest, evaluate=False)
+
+
+ROWS = {
+    "less": Primitive(
+        arity=2,
+        scalar=operator.lt,
+        array=operator.lt,
+        sympy=lambda s, a, b: s.Lt(a, b),
+        nest="{0} < {1}",
+        interval=_less,
+        trend=_falling,
+        slope=None,
+        reads=Reading.exactly(2, "<", ">"),
+        condition=True,
+    ),
+    "less_equal": Primitive(
+        arity=2,
+        scalar=operator.le,
+        array=operator.le,
+        sympy=lambda s, a, b: s.Le(a, b),
+        nest="{0} <= {1}",
+        interval=_less_equal,
+        trend=_falling,
+        slope=None,
+        reads=Reading.exactly(2, "<=", ">="),
+        condition=True,
+    ),
+    "equal": Primitive(
+        arity=2,
+        scalar=operator.eq,
+        array=np.equal,
+        sympy=lambda s, a, b: s.Eq(a, b),
+        nest="{0} == {1}",
+        interval=_equal,
+        trend=_unknown,
+        slope=None,
+        reads=Reading.exactly(2, "equal", "==", "!="),
+        condition=True,
+    ),
+    "both": Primitive(
+        arity=2,
+        scalar=lambda a, b: a and b,
+        array=np.logical_and,
+        sympy=lambda s, a, b: s.And(a, b),
+        nest="{0} & {1}",
+        interval=_both,
+        trend=together,
+        slope=None,
+        reads=Reading.any_number("both"),
+        condition=True,
+    ),
+    "either": Primitive(
+        arity=2,
+        scalar=lambda a, b: a or b,
+        array=np.logical_or,
+        sympy=lambda s, a, b: s.Or(a, b),
+        nest="{0} | {1}",
+        interval=_either,
+        trend=together,
+        slope=None,
+        reads=Reading.any_number("either"),
+        condition=True,
+    ),
+    "negate": Primitive(
+        arity=1,
+        scalar=operator.not_,
+        array=np.logical_not,
+        sympy=lambda s, a: s.Not(a),
+        nest="not {0}",
+        interval=_negate,
+        trend=_negate_trend,
+        slope=None,
+        reads=Reading.exactly(1, "negate"),
+        condition=True,
+    ),
+    "where": Primitive(
+        arity=3,
+        scalar=lambda condition, a, b: a if condition else b,
+        array=np.where,
+        sympy=_sympy_where,
+        nest="where({0}, {1}, {2})",
+        interval=_where,
+        trend=_where_trend,
+        slope=chosen,
+        reads=Reading.exactly(3, "where"),
+        chooses=True,
+    ),
+    "minimum": Primitive(
+        arity=2,
+        scalar=lambda a, b: a if a < b else b,
+        array=lambda a, b: np.where(a < b, a, b),
+        sympy=lambda s, a, b: _extremum(s.Min, s.oo, a, b),
+        nest="minimum({0}, {1})",
+        interval=_minimum,
+        trend=_minimum_trend,
+        slope=lambda own, a, b, da, db: pick(a.hi <= b.lo, b.hi <= a.lo, da, db),
+        reads=Reading.any_number("minimum", "min"),
+    ),
+    "maximum": Primitive(
+        arity=2,
+        scalar=lambda a, b: a if b < a else b,
+        array=lambda a, b: np.where(b < a, a, b),
+        sympy=lambda s, a, b: _extremum(s.Max, -s.oo, a, b),
+        nest="maximum({0}, {1})",
+        interval=_maximum,
+        trend=_maximum_trend,
+        slope=lambda own, a, b, da, db: pick(b.hi <= a.lo, a.hi <= b.lo, da, db),
+        reads=Reading.any_number("maximum", "max"),
+    ),
+}

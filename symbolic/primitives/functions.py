@@ -1,0 +1,254 @@
+"""Functions of one number, and powers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symbolic.primitives.enclosures import Interval
+from symbolic.primitives.products import along
+from symbolic.primitives.row import Primitive, Reading
+from symbolic.primitives.slopes import above_zero, jumps, minus, over, pick, plus, times
+from symbolic.primitives.words import (
+    INF,
+    any_of,
+    array_power,
+    choose,
+    least,
+    most,
+    outward,
+    perhaps,
+    raised,
+    retold,
+    some,
+    sqrt_high,
+    sqrt_low,
+    widened,
+)
+
+__all__ = ["ROWS"]
+
+Function = Callable[..., Any]
+
+
+# --- values
+def _integral(rounding: Function) -> Function:
+    def scalar(a: Any) -> Any:
+        if isinstance(a, float):
+            return math.copysign(rounding(a), a) if math.isfinite(a) else a  # keeps -0.0
+        return rounding(a) if isinstance(a, int) else type(a)(rounding(a))  # a Fraction stays one
+
+    return scalar
+
+
+def _quiet(function: Function) -> Function:
+    def array(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return array
+
+
+def _exp(a: Any) -> float:
+    try:
+        return math.exp(a)
+    except OverflowError:
+        return math.inf
+
+
+def _power(a: Any, b: Any) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.power(float(a), float(b)))
+
+
+def _sympy_power(s: Any, base: Any, exponent: Any) -> Any:
+    if base.is_zero and exponent.is_negative:
+        return s.oo
+    value = base**exponent
+    return s.nan if value.is_number and value.is_extended_real is False else value
+
+
+# --- enclosures
+def _floor_box(al: Any, ah: Any, ua: Any) -> Any:
+    return np.floor(al), np.floor(ah), ua
+
+
+def _ceil_box(al: Any, ah: Any, ua: Any) -> Any:
+    return np.ceil(al), np.ceil(ah), ua
+
+
+def _absolute_box(al: Any, ah: Any, ua: Any) -> Any:
+    low, high = abs(al), abs(ah)
+    return choose((al <= 0) & (ah >= 0), 0.0, least(low, high)), most(low, high), ua
+
+
+def _sqrt_box(al: Any, ah: Any, ua: Any) -> Any:
+    undefined = any_of(ua, perhaps(al < 0))
+    return sqrt_low(most(al, 0.0)), sqrt_high(most(ah, 0.0)), undefined
+
+
+def _exp_box(al: Any, ah: Any, ua: Any) -> Any:
+    lo, hi = widened(np.exp(al), np.exp(ah), al == ah)
+    return most(lo, 0.0), hi, ua
+
+
+def _pow_box(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    """The corners, for bases above zero; for others anything."""
+    x, y = most(al, 0.0), most(ah, 0.0)
+    t, u, v, w = raised(x, bl), raised(x, bh), raised(y, bl), raised(y, bh)
+    low, high = least(least(t, u), least(v, w)), most(most(t, u), most(v, w))
+    lo, hi = widened(low, high, (al == ah) & (bl == bh))
+    lo, undefined = most(lo, 0.0), any_of(ua, ub)
+    open_ended = (al < 0) | ((al == 0) & (bl < 0))  # minus zero gives minus infinity
+    if some(open_ended):
+        lo, hi = choose(open_ended, -INF, lo), choose(open_ended, INF, hi)
+        part = (bl != bh) | (np.floor(bl) != bl)
+        undefined = any_of(undefined, perhaps((al < 0) & part))
+    return lo, hi, undefined
+
+
+# --- directions
+def _same(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
+    return aup, adn
+
+
+def _absolute_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
+    return along(aup, adn, al, ah)
+
+
+def _pow_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+    au, ad = along(aup, adn, bl, bh)
+    bu, bd = along(bup, bdn, al - 1, ah - 1)
+    idle = aup & adn & bup & bdn
+    return choose(al >= 0, au & bu, idle), choose(al >= 0, ad & bd, idle)
+
+
+# --- slopes
+def _absolute_slope(own: Any, a: Any, da: Any) -> Any:
+    return None if da is None else pick(a.lo >= 0, a.hi <= 0, da, minus(da))
+
+
+def _pow_slope(own: Any, a: Any, b: Any, da: Any, db: Any) -> Any:
+    rate = None if db is None else times(Interval(*_LOG(*a)), db)
+    return above_zero(times(own, plus(rate, times(b, over(da, a)))), a)
+
+
+def _logarithm(name: str, base: int | None, value: Function, array: Any) -> Primitive:
+    """The row of a logarithm: -inf at zero, NaN below."""
+    ln = math.log(base or math.e)
+
+    def scalar(a: Any) -> float:
+        if a > 0:
+            return value(a)  # type: ignore[no-any-return]
+        return -math.inf if a == 0 else math.nan
+
+    def closed(s: Any, a: Any) -> Any:
+        if a.is_zero:
+            return -s.oo
+        if a.is_negative:
+            return s.nan
+        return s.log(a) if base is None else s.log(a, base)
+
+    def box(al: Any, ah: Any, ua: Any) -> Any:
+        lo, hi = widened(array(most(al, 0.0)), array(most(ah, 0.0)), al == ah)
+        return lo, hi, any_of(ua, perhaps(al < 0))
+
+    def slope(own: Any, a: Any, da: Any) -> Any:
+        rate = over(da, a)
+        if base is None:
+            return rate
+        # by the natural logarithm of the base, which is known to half an ulp
+        return over(rate, Interval(np.nextafter(ln, 0.0), np.nextafter(ln, math.inf)))
+
+    return Primitive(
+        arity=1,
+        scalar=scalar,
+        array=_quiet(array),
+        sympy=closed,
+        nest="log({0})" if base is None else f"np.{name}({{0}})",
+        interval=box,
+        trend=_same,
+        slope=slope,
+        reads=Reading.exactly(1, name, units="plain"),
+        call=True,
+    )
+
+
+ROWS = {
+    "floor": Primitive(
+        arity=1,
+        scalar=_integral(math.floor),
+        array=np.floor,
+        sympy=lambda s, a: s.floor(a),
+        nest="np.floor({0})",
+        interval=_floor_box,
+        trend=_same,
+        slope=jumps,
+        reads=Reading.exactly(1, "floor"),
+    ),
+    "ceil": Primitive(
+        arity=1,
+        scalar=_integral(math.ceil),
+        array=np.ceil,
+        sympy=lambda s, a: s.ceiling(a),
+        nest="np.ceil({0})",
+        interval=_ceil_box,
+        trend=_same,
+        slope=jumps,
+        reads=Reading.exactly(1, "ceil"),
+    ),
+    "absolute": Primitive(
+        arity=1,
+        scalar=lambda a: -a if a < 0 else a,
+        array=lambda a: np.where(a < 0, -a, a),
+        sympy=lambda s, a: s.Abs(a),
+        nest="where({0} < 0.0, -{0}, {0})",
+        interval=_absolute_box,
+        trend=_absolute_trend,
+        slope=_absolute_slope,
+        reads=Reading.exactly(1, "absolute"),
+    ),
+    "log": _logarithm("log", None, math.log, np.log),
+    "log2": _logarithm("log2", 2, math.log2, np.log2),
+    "log10": _logarithm("log10", 10, math.log10, np.log10),
+    "exp": Primitive(
+        arity=1,
+        scalar=_exp,
+        array=_quiet(np.exp),
+        sympy=lambda s, a: s.exp(a),
+        nest="np.exp({0})",
+        interval=_exp_box,
+        trend=_same,
+        slope=lambda own, a, da: times(own, da),
+        reads=Reading.exactly(1, "exp", units="plain"),
+        call=True,
+    ),
+    "sqrt": Primitive(
+        arity=1,
+        scalar=lambda a: math.sqrt(a) if a >= 0 else math.nan,
+        array=_quiet(np.sqrt),
+        sympy=lambda s, a: s.nan if a.is_negative else s.sqrt(a),
+        nest="np.sqrt({0})",
+        interval=_sqrt_box,
+        trend=_same,
+        slope=lambda own, a, da: over(da, Interval(2 * own.lo, 2 * own.hi, own.undefined)),
+        reads=Reading.exactly(1, "sqrt", units="root"),
+    ),
+    "pow": Primitive(
+        arity=2,
+        scalar=_power,
+        array=_quiet(array_power),
+        sympy=_sympy_power,
+        nest="{0} ** {1}",
+        interval=_pow_box,
+        trend=_pow_trend,
+        slope=_pow_slope,
+        reads=Reading.exactly(2, "power", units="power"),
+        call=True,
+    ),
+}
+
+_LOG = retold(ROWS["log"].interval, outward())

@@ -1,0 +1,210 @@
+"""How sums, products and quotients are enclosed, and along which axes they go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symbolic.primitives.words import (
+    INF,
+    ONE_WAY,
+    add_high,
+    add_low,
+    any_of,
+    choose,
+    div_high,
+    div_low,
+    every,
+    finite,
+    least,
+    most,
+    mul_high,
+    mul_low,
+    perhaps,
+    some,
+)
+
+__all__ = [
+    "add",
+    "against",
+    "along",
+    "div",
+    "div_trend",
+    "divide",
+    "divide_trend",
+    "mul",
+    "mul_trend",
+    "sub",
+    "together",
+]
+
+
+# --- enclosures
+def add(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    """The sum."""
+    lo, hi = add_low(al, bl), add_high(ah, bh)
+    undefined = any_of(ua, ub)
+    if not finite(lo, hi):
+        opposed = ((ah == INF) & (bl == -INF)) | ((al == -INF) & (bh == INF))
+        undefined = any_of(undefined, perhaps(opposed))
+        lo, hi = choose(lo != lo, -INF, lo), choose(hi != hi, INF, hi)
+    return lo, hi, undefined
+
+
+def sub(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    """The difference."""
+    return add(al, ah, ua, -bh, -bl, ub)
+
+
+def _corner(value: Any) -> Any:
+    """A corner that is no number, of zero times infinity and the like, as zero.
+
+    Where one end makes a corner NaN, the values near it reach what the other corners reach.
+    """
+    return choose(value != value, 0.0, value)
+
+
+def _least(w: Any, x: Any, y: Any, z: Any) -> Any:
+    return least(least(_corner(w), _corner(x)), least(_corner(y), _corner(z)))
+
+
+def _most(w: Any, x: Any, y: Any, z: Any) -> Any:
+    return most(most(_corner(w), _corner(x)), most(_corner(y), _corner(z)))
+
+
+def _infinite(low: Any, high: Any) -> Any:
+    return (abs(low) == INF) | (abs(high) == INF)
+
+
+def mul(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    """The product."""
+    undefined = any_of(ua, ub)
+    if every(al >= 0) and every(bl >= 0):
+        lo, hi = mul_low(al, bl), mul_high(ah, bh)
+        if finite(lo, hi):
+            return lo, hi, undefined
+    w, x, y, z = mul_low(al, bl), mul_low(al, bh), mul_low(ah, bl), mul_low(ah, bh)
+    p, q, r, s = w, x, y, z
+    if not ONE_WAY:
+        p, q, r, s = mul_high(al, bl), mul_high(al, bh), mul_high(ah, bl), mul_high(ah, bh)
+    if finite(w, x) and finite(y, z) and finite(p, q) and finite(r, s):
+        return least(least(w, x), least(y, z)), most(most(p, q), most(r, s)), undefined
+    clash = (al <= 0) & (ah >= 0) & _infinite(bl, bh) | (bl <= 0) & (bh >= 0) & _infinite(al, ah)
+    return _least(w, x, y, z), _most(p, q, r, s), any_of(undefined, perhaps(clash))
+
+
+def _quotient(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    """a / b where b does not hold zero; anything where it does."""
+    undefined = any_of(ua, ub)
+    if every(al >= 0) and every(bl > 0):
+        lo, hi = div_low(al, bh), div_high(ah, bl)
+        if finite(lo, hi):
+            return lo, hi, undefined
+    w, x, y, z = div_low(al, bl), div_low(al, bh), div_low(ah, bl), div_low(ah, bh)
+    p, q, r, s = w, x, y, z
+    if not ONE_WAY:
+        p, q, r, s = div_high(al, bl), div_high(al, bh), div_high(ah, bl), div_high(ah, bh)
+    if finite(w, x) and finite(y, z) and finite(p, q) and finite(r, s):
+        return least(least(w, x), least(y, z)), most(most(p, q), most(r, s)), undefined
+    far = _infinite(al, ah) & _infinite(bl, bh)
+    return _least(w, x, y, z), _most(p, q, r, s), any_of(undefined, perhaps(far))
+
+
+def div(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    """The quotient; anything where the divisor holds zero."""
+    lo, hi, undefined = _quotient(al, ah, ua, bl, bh, ub)
+    zero = (bl <= 0) & (bh >= 0)
+    if not some(zero):
+        return lo, hi, undefined
+    undefined = any_of(undefined, perhaps(zero & (al <= 0) & (ah >= 0)))
+    return choose(zero, -INF, lo), choose(zero, INF, hi), undefined
+
+
+def _beside(side: Any, al: Any, ah: Any, far: Any, lo: Any, hi: Any) -> Any:
+    """The ends, but those of a / b for b next to zero on one side, where it is so."""
+    if not some(side):
+        return lo, hi
+    low = choose(al >= 0, _corner(div_low(al, far)), -INF)
+    high = choose(ah <= 0, _corner(div_high(ah, far)), INF)
+    return choose(side, low, lo), choose(side, high, hi)
+
+
+def divide(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: Any, uz: Any) -> Any:
+    """The hull of a / b where b is not zero, and of what stands for it where b may be."""
+    lo, hi, undefined = _quotient(al, ah, ua, bl, bh, ub)
+    zero = (bl <= 0) & (bh >= 0)
+    if not some(zero):
+        return lo, hi, undefined
+    lo, hi = _beside(zero & (bl >= 0), al, ah, bh, lo, hi)
+    lo, hi = _beside(zero & (bh <= 0), -ah, -al, -bl, lo, hi)
+    through = (bl < 0) & (bh > 0)
+    nothing = (al == 0) & (ah == 0)
+    lo = choose(through, choose(nothing, 0.0, -INF), lo)
+    hi = choose(through, choose(nothing, 0.0, INF), hi)
+    only = (bl == 0) & (bh == 0)
+    lo = choose(zero, choose(only, zl, least(lo, zl)), lo)
+    hi = choose(zero, choose(only, zh, most(hi, zh)), hi)
+    return lo, hi, any_of(undefined, perhaps(zero & uz))
+
+
+# --- directions
+def along(up: Any, down: Any, low: Any, high: Any) -> Any:
+    """How something goes once multiplied by what lies between two ends."""
+    if every(low >= 0):
+        return up, down
+    idle = up & down
+    rises = choose(low >= 0, up, choose(high <= 0, down, idle))
+    return rises, choose(low >= 0, down, choose(high <= 0, up, idle))
+
+
+def together(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+    """Along the axes along which both go."""
+    return aup & bup, adn & bdn
+
+
+def against(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+    """As the first, and as the second turned round."""
+    return aup & bdn, adn & bup
+
+
+def mul_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+    """Of a product."""
+    au, ad = along(aup, adn, bl, bh)
+    bu, bd = along(bup, bdn, al, ah)
+    return au & bu, ad & bd
+
+
+def div_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+    """Of a quotient."""
+    au, ad = along(aup, adn, bl, bh)
+    bu, bd = along(bup, bdn, al, ah)
+    clear = (bl > 0) | (bh < 0)
+    idle = aup & adn & bup & bdn
+    return choose(clear, au & bd, idle), choose(clear, ad & bu, idle)
+
+
+def divide_trend(
+    al: Any,
+    ah: Any,
+    aup: Any,
+    adn: Any,
+    bl: Any,
+    bh: Any,
+    bup: Any,
+    bdn: Any,
+    zl: Any,
+    zh: Any,
+    zup: Any,
+    zdn: Any,
+) -> Any:
+    """Of a quotient with a value where the divisor is zero."""
+    au, ad = along(aup, adn, bl, bh)
+    bu, bd = along(bup, bdn, al, ah)
+    up, down = au & bd, ad & bu
+    clear = (bl > 0) | (bh < 0)
+    if every(clear):
+        return up, down
+    # the quotient grows as the divisor falls to zero, where it is infinite
+    falls_from = (bl >= 0) & (al >= 0) & (zl == INF)
+    idle = aup & adn & bup & bdn & zup & zdn
+    up = choose(clear, up, choose(falls_from, up & zup, idle))
+    return up, choose(clear, down, choose(falls_from, down & zdn, idle))

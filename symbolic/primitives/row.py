@@ -1,0 +1,86 @@
+"""What a primitive is: one row, a cell for each world."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Primitive", "Reading"]
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How formulas name a primitive, how many terms it takes there, and what these measure.
+
+    ``units``: ``"like"`` (all the same, as is the result), ``"plain"`` (numbers without a unit),
+    ``"root"``, ``"product"``, ``"quotient"`` (and then like the third), ``"power"``; conditions
+    have none.
+    """
+
+    names: tuple[str, ...]
+    fewest: int
+    most: float
+    units: str = "like"
+
+    @classmethod
+    def exactly(cls, count: int, *names: str, units: str = "like") -> Reading:
+        """With so many terms."""
+        return cls(names, count, count, units)
+
+    @classmethod
+    def any_number(cls, *names: str) -> Reading:
+        """With one or more."""
+        return cls(names, 1, math.inf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Primitive:
+    """A primitive in every world.
+
+    Parameters
+    ----------
+    arity : int
+        How many arguments a step has.
+    scalar, array : callable
+        On Python's numbers, which may be fractions, and on NumPy arrays.
+    sympy : callable
+        On SymPy expressions, after the module itself, which is loaded when first needed.
+    nest : str
+        In a loop nest, with ``{0}`` for the first operand.
+    call : bool
+        Whether that calls a library, which works on one point at a time; worlds agree on what it
+        gives within 2 ulp.
+    interval : callable
+        The rule for its enclosure: of each argument the lower and upper end and whether it may be
+        NaN, to these of the result. Of a condition the ends are whether it is certain and whether
+        it is possible. Written in :mod:`symbolic.primitives.words`, for arrays and machine code.
+    trend : callable
+        The rule for its direction, in the same words: of each argument the ends, and the axes along
+        which it never falls and never rises; to these axes of the result.
+    slope : callable or None
+        The rule for its difference quotients: of the result's enclosure, the arguments' and their
+        slopes (None: it does not vary; of a condition where it does not). None for a condition.
+    reads : Reading
+        How formulas name it.
+    condition : bool
+        Whether it is true or false.
+    chooses : bool
+        Whether an argument that it leaves out may be NaN and do no harm.
+    """
+
+    arity: int
+    scalar: Function
+    array: Function
+    sympy: Function
+    nest: str
+    interval: Function
+    trend: Function
+    slope: Function | None
+    reads: Reading
+    call: bool = False
+    condition: bool = False
+    chooses: bool = False

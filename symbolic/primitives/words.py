@@ -1,0 +1,162 @@
+"""The words in which the rules of primitives over boxes are written, and their change.
+
+A rule is one text for arrays of boxes, rounding to nearest or outward, and for the machine code of
+a search, one box at a time: only what its words stand for differs (:func:`retold`). Here they stand
+for NumPy's functions, rounding to nearest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from symbolic.primitives.rounding import OUTWARD
+
+__all__ = [
+    "EVERY",
+    "INF",
+    "NONE",
+    "ONE_WAY",
+    "ULPS",
+    "add_high",
+    "add_low",
+    "any_of",
+    "array_power",
+    "choose",
+    "div_high",
+    "div_low",
+    "every",
+    "finite",
+    "holds",
+    "least",
+    "most",
+    "mul_high",
+    "mul_low",
+    "opposite",
+    "outward",
+    "perhaps",
+    "raised",
+    "retold",
+    "some",
+    "sqrt_high",
+    "sqrt_low",
+    "told",
+    "unless",
+    "widened",
+]
+
+#: Every axis, and none.
+EVERY, NONE = np.uint64(2**64 - 1), np.uint64(0)
+INF = math.inf
+#: How far a library function may be off, and more than its two sides may differ.
+ULPS = 4
+#: Whether what is rounded down and up is the same.
+ONE_WAY = True
+
+every, some = np.all, np.any
+least, most = np.minimum, np.maximum
+opposite = np.logical_not
+add_low = add_high = np.add
+mul_low = mul_high = np.multiply
+div_low = div_high = np.divide
+sqrt_low = sqrt_high = np.sqrt
+
+
+def choose(test: Any, yes: Any, no: Any) -> Any:
+    """One of two values."""
+    return no if test is False else np.where(test, yes, no)
+
+
+def told(test: Any) -> Any:
+    """The end of a condition."""
+    return test
+
+
+def holds(end: Any) -> Any:
+    """Whether the end of a condition is true."""
+    return end
+
+
+def any_of(first: Any, second: Any) -> Any:
+    """Where either may be NaN; False where neither is anywhere."""
+    if first is False:
+        return second
+    return first if second is False else np.logical_or(first, second)
+
+
+def unless(flag: Any, test: Any) -> Any:
+    """A test that does not hold where a flag stands."""
+    return test if flag is False else test & np.logical_not(flag)
+
+
+def perhaps(flag: Any) -> Any:
+    """A flag; False where it stands nowhere."""
+    return flag if np.any(flag) else False
+
+
+def finite(first: Any, second: Any) -> Any:
+    """Whether both are finite everywhere."""
+    return np.all(np.isfinite(first)) and np.all(np.isfinite(second))
+
+
+def apart(low: Any, high: Any) -> tuple[Any, Any]:
+    """A library function's values at the ends, some ulp further apart; infinite ones included."""
+    for _ in range(ULPS):
+        low, high = np.nextafter(low, -math.inf), np.nextafter(high, math.inf)
+    return low, high
+
+
+def widened(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
+    """As apart, but for the value at a point, which is what floats compute."""
+    lo, hi = apart(low, high)
+    return np.where(point, low, lo), np.where(point, high, hi)
+
+
+def array_power(base: Any, exponent: Any) -> Any:
+    """A power of arrays that depends on each pair alone.
+
+    NumPy takes another way, an ulp off, where one exponent serves a whole row.
+    """
+    pair = np.broadcast_arrays(np.asarray(base, dtype=float), np.asarray(exponent, dtype=float))
+    shape = pair[0].shape
+    some, to = (np.array(part).reshape(-1) for part in pair)
+    if some.size == 1:  # a row, too
+        some, to = np.repeat(some, 2), np.repeat(to, 2)
+    return np.power(some, to)[: math.prod(shape)].reshape(shape)
+
+
+raised = array_power
+
+
+def retold(
+    rule: Callable[..., Any],
+    words: Mapping[str, Any],
+    mark: Callable[[Any], Any] = lambda function: function,
+) -> Any:
+    """A rule, with those it calls, in other words; ``mark`` makes of each what is called."""
+    if not isinstance(rule, FunctionType):
+        raise TypeError(f"no rule to tell otherwise: {rule!r}")
+    known: dict[str, Any] = {}
+    for name in rule.__code__.co_names:
+        if name in words:
+            known[name] = words[name]
+        elif name in rule.__globals__:
+            value = rule.__globals__[name]
+            ours = isinstance(value, FunctionType) and value.__module__ != __name__
+            known[name] = retold(value, words, mark) if ours else value
+    return mark(
+        FunctionType(rule.__code__, known, rule.__name__, rule.__defaults__, rule.__closure__)
+    )
+
+
+def _far(low: Any, high: Any, _: Any) -> tuple[Any, Any]:
+    return apart(low, high)
+
+
+def outward() -> dict[str, Any]:
+    """The words that round outward."""
+    return {**OUTWARD, "widened": _far, "ONE_WAY": False}
