@@ -20,10 +20,11 @@ import pytest
 
 from symbolic.closed_form import symbol, to_sympy
 from symbolic.equation import Equation
+from symbolic.exact import exact
 from symbolic.library import iterate_models
 from symbolic.ops import NUMERIC, Node, interpret, walk
 from symbolic.quantities import Quantity
-from symbolic.sympy_primitives import SYMPY, exact
+from symbolic.sympy_primitives import SYMPY
 from tests.one_source.points import point
 
 DRAWS = 300
