@@ -5,7 +5,6 @@ here is one that the shipped models, machines and workloads share.
 """
 
 import dse
-from symbolic.ops import divide, minimum
 
 OUTPUTS = ("stencil_time", "halo_factor")
 
@@ -31,10 +30,10 @@ def halo_factor(shared_mem_per_block, cell_bytes, threads_per_block):
 
 @dse.equation(source="a straight line up to the peak", unit="B/s", meaning="bandwidth in reach")
 def reached_bandwidth(mem_bandwidth, warps_per_sm, warps_needed):
-    return mem_bandwidth * minimum(1, warps_per_sm / warps_needed)
+    return mem_bandwidth * dse.minimum(1, warps_per_sm / warps_needed)
 
 
 @dse.equation(source="bytes over bandwidth", unit="s", meaning="time of one pass")
 def stencil_time(elements, cell_bytes, halo_factor, reached_bandwidth):
     moved = elements * cell_bytes * (halo_factor + 1)
-    return divide(moved, reached_bandwidth, at_zero=float("inf"))
+    return dse.divide(moved, reached_bandwidth, at_zero=float("inf"))

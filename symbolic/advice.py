@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symbolic.graph import Graph
-from symbolic.model import Guide, Model
+from symbolic.model import Family, Guide, Model
 from symbolic.quantity import Domain
 
-__all__ = ["guides", "smallest_terms", "steps"]
+__all__ = ["extreme_terms", "guides", "steps"]
 
 Floats = NDArray[np.float64]
 
@@ -26,33 +26,44 @@ FINE = 32
 def guides(model: Model) -> tuple[Guide, ...]:
     """The guides beside the equations of a model, in the order of its main outputs.
 
+    Where there are none, those that its families tell: see :class:`symbolic.model.Guide`.
+
     >>> from symbolic.library import load_model
     >>> [guide.state for guide in guides(load_model("transit"))]
     ['bound']
     """
     yields = set(model.yields)
     known = [g for g in model.guides if {g.state, g.goal, g.limits} <= yields]
+    if not known:
+        known = [_told_by(family) for family in model.regime_families if family.of in yields]
     order = [*model.outputs, *model.yields]
     return tuple(sorted(known, key=lambda guide: order.index(guide.state)))
 
 
-def smallest_terms(graph: Graph, name: str) -> tuple[str, ...]:
-    """The quantities whose smallest is the named one, as far down as minima go; else itself.
+def _told_by(family: Family) -> Guide:
+    of, terms = family.of, ", ".join(family.terms.values())
+    return Guide(state=of, goal=of, limits=of, maximize=not family.largest, helps=terms)
+
+
+def extreme_terms(graph: Graph, name: str, op: str = "minimum") -> tuple[str, ...]:
+    """The quantities whose smallest, or largest, is the named one, as far down as those go.
+
+    It is the quantity itself where it is the smallest or largest of nothing.
 
     >>> from symbolic.library import load_model
-    >>> smallest_terms(load_model("transit").graph(), "ms_throughput")
+    >>> extreme_terms(load_model("transit").graph(), "ms_throughput")
     ('thread_limit', 'ms_peak', 'computation_limit')
     """
     found: dict[str, None] = {}
     stack = [graph.definitions[name].node]
-    if stack[0].op not in ("minimum", "ceil"):
+    if stack[0].op not in (op, "ceil"):
         return (name,)
     while stack:
         node = stack.pop()
-        if node.op in ("minimum", "ceil"):
+        if node.op in (op, "ceil"):
             stack.extend(reversed(node.args))
         elif node.op == "reference":
-            found.update(dict.fromkeys(smallest_terms(graph, node.args[0])))
+            found.update(dict.fromkeys(extreme_terms(graph, node.args[0], op)))
         else:
             return (name,)
     return tuple(found)

@@ -74,7 +74,7 @@ def _family_of(graph: Graph, a: str, b: str) -> Family:
     model, families = graph.model, families_of(graph).values()
     labels = [label for entry in families for label in entry.terms]
     for label in (a, b):
-        for entry in model.families:
+        for entry in model.regime_families:
             if label in entry.terms and label not in labels:
                 raise DseError(
                     f"{entry.of} is not the {'largest' if entry.largest else 'smallest'} of "

@@ -20,6 +20,10 @@ class Family:
     that equals the smallest term, or the largest where ``largest`` says so (throughputs are the
     smallest of several, times the largest). A *border* between two regimes is where their terms
     are equal.
+
+    A model file declares its families as ``FAMILIES``. Others its equations tell: each main output
+    that is the ``minimum`` or ``maximum`` of names alone, at least one of which it yields, is a
+    family by these names.
     """
 
     of: str
@@ -31,15 +35,18 @@ class Family:
 class Guide:
     """What helps in each bound or case of a model; a model file declares it as ``ADVICE``.
 
+    Of a model that declares none, each family is advised on: its terms name the bound, every input
+    behind them may help, and what is the smallest of several should rise, the largest fall.
+
     Parameters
     ----------
     state : str
-        The quantity with flags that names the bound or case.
+        The quantity with flags that names the bound or case, or ``limits``: its terms name it.
     goal : str
         What should improve; ``maximize`` says whether it should rise.
     limits : str
-        The quantity that equals the smallest of several terms; a border is where another term
-        becomes the smallest.
+        The quantity that equals the smallest (or largest) of several terms; a border is where
+        another term becomes the smallest (or largest).
     helps : str or mapping of str to str
         The moves, for all states or by the label of each, with commas between: quantities moved
         one at a time, or several joined by ``+`` that move together by one factor.
@@ -100,6 +107,21 @@ class EquationSet:
     guides: tuple[Guide, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     summary: str = ""
+
+    @property
+    def regime_families(self) -> tuple[Family, ...]:
+        """The families that are declared, and those that its equations tell."""
+        found = {family.of: family for family in self.families}
+        yielded = {eq.name for eq in self.equations}
+        for eq in self.equations:
+            if eq.name not in self.outputs or eq.name in found or eq.table:
+                continue
+            if (node := eq.node).op not in ("minimum", "maximum"):
+                continue
+            terms = {arg.args[0]: arg.args[0] for arg in node.args if arg.op == "reference"}
+            if len(terms) == len(node.args) and not yielded.isdisjoint(terms):
+                found[eq.name] = Family(of=eq.name, terms=terms, largest=node.op == "maximum")
+        return tuple(found.values())
 
     def quantity(self, name: str) -> Quantity:
         """The row of a quantity, or an error that names the nearest."""

@@ -55,7 +55,7 @@ def families_of(graph: Graph) -> dict[str, Family]:
     """The families that hold under the switches: ``of`` is the extreme of just those terms."""
     return {
         family.of: family
-        for family in graph.model.families
+        for family in graph.model.regime_families
         if family.of in graph.definitions
         and _extreme_of(graph, family.of, family) == set(family.terms.values())
     }

@@ -123,8 +123,8 @@ def regimes(model):
         parts = ", ".join(f":ref:`{part} <model-{part}>`" for part in union.split(" + "))
         yield f"Those of its parts: {parts}."
         return
-    families = {family.of: family for family in model.families}
-    known = [set(family.terms) for family in model.families]
+    families = {family.of: family for family in model.regime_families}
+    known = [set(family.terms) for family in model.regime_families]
     flagged = [
         eq.name
         for eq in model.equations

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.advice.site import TIE, Site
+from dse.advice.site import Site, extreme
 from symbolic.advice import steps
 from symbolic.crossings import first_crossing
 from symbolic.ops import (
@@ -79,7 +79,7 @@ class _Way:
 
     @property
     def told(self) -> bool:
-        """Whether the smallest term tells the state; a whole number may stand on a border."""
+        """Whether the first term tells the state; a whole number may stand on a border."""
         return self.site.told and not self.domain.whole
 
     @property
@@ -195,16 +195,16 @@ class _Way:
         if beyond is not None:
             flag, *terms = site.at([site.guide.state, *site.terms], self.moved(np.array([beyond])))
             values = {name: float(term[0]) for name, term in zip(site.terms, terms, strict=True)}
-            least = min(values.values())
-            near = [name for name, value in values.items() if value <= least + TIE * abs(least)]
-            if least < min(values[name] for name in site.binding):
+            near = list(extreme(values, site.largest))
+            first = max if site.largest else min
+            if first(values.values()) != first(values[name] for name in site.binding):
                 near = [name for name in near if name not in site.binding]
                 decides = near[0]
             else:
                 decides = site.guide.state
             limiter = tuple(dict.fromkeys(site.terms[name] for name in near))
             alone = self.told and len(limiter) == 1
-            label = limiter[0] if alone else site.label(flag[0])
+            label = limiter[0] if alone or not site.stated else site.label(flag[0])
         eq = graph.definitions[decides].equation or graph.definitions[site.guide.limits].equation
         return Move(
             quantity=self.names[0],

@@ -17,14 +17,24 @@ from dse.study.data import StudyData
 from sweeps.build import build_grid
 from sweeps.check import check
 from sweeps.grid import FEASIBLE, Grid, Leaf
-from symbolic.advice import guides, smallest_terms
+from symbolic.advice import extreme_terms, guides
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.library import load_model
 from symbolic.model import Guide, Model
-from symbolic.ops import Node, both, constant, either, equal, interpret_arrays, minimum, negate
+from symbolic.ops import (
+    Node,
+    both,
+    constant,
+    either,
+    equal,
+    interpret_arrays,
+    maximum,
+    minimum,
+    negate,
+)
 from symbolic.quantities import Quantity
 
-__all__ = ["TIE", "Site", "open_site"]
+__all__ = ["Site", "extreme", "open_site"]
 
 Floats = NDArray[np.float64]
 
@@ -38,8 +48,9 @@ ROUNDING = 2.0**-50
 class Site:
     """A grid of one point, and the guide to it.
 
-    ``terms`` are the quantities whose smallest is the guide's ``limits``, with their labels;
-    ``binding`` those that bind here; ``told`` says whether they alone tell the state.
+    ``terms`` are the quantities whose smallest (largest, if ``largest``) is the guide's ``limits``,
+    with their labels; ``binding`` those that bind here; ``told`` says whether they alone tell the
+    state, and ``stated`` whether an equation tells it at all.
     """
 
     grid: Grid
@@ -48,6 +59,8 @@ class Site:
     terms: Mapping[str, str]
     binding: tuple[str, ...]
     told: bool
+    stated: bool
+    largest: bool = False
 
     # --- values
     def at(self, names: Sequence[str], moved: Mapping[str, Floats] | None = None) -> list[Floats]:
@@ -77,11 +90,16 @@ class Site:
     def changed(self, told: bool) -> Node:
         """Whether another term binds than here, or the state differs; terms may tell it alone."""
         graph = self.grid.graph
-        found = [negate(equal(graph.flat(self.guide.state), float(self.flag)))] if not told else []
+        found: list[Any] = []
+        if self.stated and not told:
+            found = [negate(equal(graph.flat(self.guide.state), float(self.flag)))]
         rest = [graph.flat(name) for name in self.terms if name not in self.binding]
         if rest:
-            held = minimum(*(graph.flat(name) for name in self.binding))
-            found.append(minimum(*rest) < held * (1 - ROUNDING))
+            held = [graph.flat(name) for name in self.binding]
+            if self.largest:
+                found.append(maximum(*rest) > maximum(*held) * (1 + ROUNDING))
+            else:
+                found.append(minimum(*rest) < minimum(*held) * (1 - ROUNDING))
         return constant(either(*found) if found else False)
 
     def value(self, name: str) -> float:
@@ -90,19 +108,21 @@ class Site:
 
     def label(self, flag: float) -> str:
         """What a value of the state means."""
+        if not self.stated:
+            return tuple(self.terms.values())[int(flag)]
         return self.grid.flags(self.guide.state)[int(flag)]
 
     def limiters(self) -> tuple[str, ...]:
-        """The smallest terms, by label."""
-        values = self.term_values()
-        least = min(values.values())
-        return tuple(label for label, value in values.items() if value <= least + TIE * abs(least))
+        """The smallest, or largest, terms, by label."""
+        return extreme(self.term_values(), self.largest)
 
     def term_values(self) -> dict[str, float]:
-        """What competes to be the smallest, by label; of one label the least."""
+        """What competes to be the smallest, or largest, by label; of one label the first to be."""
         values: dict[str, float] = {}
+        first = max if self.largest else min
         for name, label in self.terms.items():
-            values[label] = min(self.value(name), values.get(label, math.inf))
+            value = self.value(name)
+            values[label] = first(value, values.get(label, value))
         return values
 
     def shown(self) -> dict[str, float]:
@@ -208,7 +228,7 @@ def open_site(
             constraints=where,
         )
 
-    outputs = [guide.goal, guide.state, guide.limits, *guide.show]
+    outputs = list(dict.fromkeys([guide.goal, guide.state, guide.limits, *guide.show]))
     for name in guide.suggests:
         with suppress(DseError):  # what only a suggestion needs may be missing
             build(parts.values, [name])
@@ -226,34 +246,53 @@ def open_site(
 
 
 def _site(grid: Grid, guide: Guide) -> Site:
+    definition, stated = grid.graph.definitions[guide.state], guide.state != guide.limits
     flags = grid.flags(guide.state)
-    if not flags:
+    if definition.equation is None or (stated and not flags):
         raise DseError(f"{guide.state} is given: leave it to its equation to be advised")
-    flag = int(float(grid.at({}, [guide.state])[guide.state]))
     known = {
         quantity: label
-        for family in grid.model.families
+        for family in grid.model.regime_families
         if family.of == guide.limits
         for label, quantity in family.terms.items()
     }
-    names = smallest_terms(grid.graph, guide.limits)
+    largest = grid.graph.definitions[guide.limits].node.op == "maximum"
+    names = extreme_terms(grid.graph, guide.limits, "maximum" if largest else "minimum")
     terms = {name: known.get(name, name) for name in names}
-    values = grid.at({}, names)
-    least = min(map(float, values.values()))
-    bound = guide.tied.get(flags[flag], (flags[flag],))
-    binding = tuple(n for n in names if terms[n] in bound) or tuple(
-        n for n in names if float(values[n]) <= least + TIE * abs(least)
+    values = {name: float(value) for name, value in grid.at({}, names).items()}
+    binding = extreme(values, largest)
+    if stated:
+        flag = int(float(grid.at({}, [guide.state])[guide.state]))
+        bound = guide.tied.get(flags[flag], (flags[flag],))
+        binding = tuple(n for n in names if terms[n] in bound) or binding
+    else:
+        flag = names.index(binding[0])
+    return Site(
+        grid=grid,
+        guide=guide,
+        flag=flag,
+        terms=terms,
+        binding=binding,
+        told=not stated or set(terms.values()) <= set(flags.values()),
+        stated=stated,
+        largest=largest,
     )
-    told = set(terms.values()) <= set(flags.values())
-    return Site(grid=grid, guide=guide, flag=flag, terms=terms, binding=binding, told=told)
+
+
+def extreme(values: Mapping[str, float], largest: bool) -> tuple[str, ...]:
+    """The names of the smallest values, or of the largest: several at a tie."""
+    sign = -1.0 if largest else 1.0
+    least = min(sign * value for value in values.values())
+    return tuple(n for n, value in values.items() if sign * value <= least + TIE * abs(least))
 
 
 def _guide(model: Model, wanted: Sequence[str]) -> Guide:
     found = guides(model)
     if not found:
         raise DseError(
-            f"there is no advice on the model {model.name}: a model is advised on where a Guide "
-            "named ADVICE stands beside its equations, as in transit and mwp_cwp"
+            f"there is no advice on the model {model.name}: a model is advised on where one of its "
+            "outputs is the minimum(...) or maximum(...) of others, each with a name, or where a "
+            "dse.Guide named ADVICE stands beside its equations, as in transit and mwp_cwp"
         )
     return next((guide for guide in found if guide.state in wanted), found[0])
 

@@ -63,7 +63,7 @@ def read_case(study: StudyData, text: str | None) -> Case:
     """Read what borders are asked of; the first case or bound of the study where None."""
     model = study.space().model
     flags = {eq.name: eq.flags for eq in model.equations if eq.flags}
-    families = {family.of: family for family in model.families}
+    families = {family.of: family for family in model.regime_families}
     if text is None:
         grid = study.grid()
         known = [name for name in grid.outputs if grid.flags(name)] or list(flags)
@@ -79,7 +79,7 @@ def read_case(study: StudyData, text: str | None) -> Case:
         return Case(name=FEASIBLE, text=text, node=constant(True), flags=_MET)
     if text in flags:
         family = next(
-            (f for f in model.families if set(f.terms) <= set(flags[text].values())), None
+            (f for f in model.regime_families if set(f.terms) <= set(flags[text].values())), None
         )
         return Case(name=text, text=text, node=reference(text), flags=flags[text], family=family)
     if text in families:

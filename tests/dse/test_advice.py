@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dse
 from dse.advice import Advice, Move
-from symbolic.advice import guides, smallest_terms, steps
+from symbolic.advice import extreme_terms, guides, steps
 from symbolic.crossings import first_crossing
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.library import load_model
@@ -595,7 +595,7 @@ def test_the_search_finds_the_first_number_beyond(border: float, whole: bool) ->
     assert back == (border, np.nextafter(border, 0))
 
 
-def test_smallest_terms_stop_at_what_is_no_minimum() -> None:
+def test_extreme_terms_stop_at_what_is_no_minimum() -> None:
     graph = load_model("mwp_cwp").graph(rounding="whole")
-    assert smallest_terms(graph, "mwp") == ("mwp_without_bw_full", "parallel_warps", "mwp_peak_bw")
-    assert smallest_terms(graph, "mem_latency") == ("mem_latency",)
+    assert extreme_terms(graph, "mwp") == ("mwp_without_bw_full", "parallel_warps", "mwp_peak_bw")
+    assert extreme_terms(graph, "mem_latency") == ("mem_latency",)
