@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.advice.follow import follow
-from dse.advice.site import open_site
+from dse.advice.opening import open_site
 from dse.advice.words import Advice
 from dse.study.data import StudyData
 from symbolic.model import Model

@@ -1,0 +1,147 @@
+"""Reading the configuration that is advised on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from dse.advice.site import Site, extreme
+from dse.inputs import read_parts
+from dse.study.data import StudyData
+from sweeps.build import build_grid
+from sweeps.check import check
+from sweeps.grid import Grid, Leaf
+from symbolic.advice import extreme_terms, guides
+from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.library import load_model
+from symbolic.model import Guide, Model
+
+__all__ = ["open_site"]
+
+
+def open_site(
+    what: str | Model | StudyData,
+    entries: Mapping[str, str | None],
+    prefer: str | None,
+    point: Mapping[str, Any],
+) -> Site:
+    """Read a configuration; see :func:`dse.advise`."""
+    wanted: Sequence[str] = ()
+    where, folder = wanted, None
+    given = dict(point)
+    if isinstance(what, StudyData):
+        if prefer is not None:
+            raise DseError("prefer is part of a study: give it to dse.Study")
+        named = {kind: name for kind, name in entries.items() if name is not None}
+        entries, given = _of_study(what, {**point, **named})
+        model, where, folder = what.space().model, tuple(what.where), what.folder
+        wanted = what.outputs or ()
+    else:
+        model = load_model(what, prefer=prefer)
+    guide = _guide(model, wanted)
+    parts = read_parts(model, (), entries=entries, given=given, folder=folder)
+
+    def build(values: Mapping[str, Any], outputs: Sequence[str]) -> Grid:
+        return build_grid(
+            model,
+            values=values,
+            labels=parts.named,
+            switches=parts.switches,
+            outputs=outputs,
+            constraints=where,
+        )
+
+    outputs = list(dict.fromkeys([guide.goal, guide.state, guide.limits, *guide.show]))
+    for name in guide.suggests:
+        with suppress(DseError):  # what only a suggestion needs may be missing
+            build(parts.values, [name])
+            outputs.append(name)
+    grid = build(parts.values, outputs)
+    check(grid)
+    pinned = {}  # inputs that stand at the value of another one, unless given
+    labels = [""] if isinstance(guide.helps, str) else list(guide.helps)
+    for name in dict.fromkeys(n for label in labels for move in guide.moves(label) for n in move):
+        definition = grid.graph.definitions.get(name)
+        if definition is not None and definition.kind == "formula" and name not in parts.values:
+            pinned[name] = float(grid.at({}, [name])[name])
+    grid = build({**parts.values, **pinned}, outputs) if pinned else grid
+    return _site(grid, guide)
+
+
+def _site(grid: Grid, guide: Guide) -> Site:
+    definition, stated = grid.graph.definitions[guide.state], guide.state != guide.limits
+    flags = grid.flags(guide.state)
+    if definition.equation is None or (stated and not flags):
+        raise DseError(f"{guide.state} is given: leave it to its equation to be advised")
+    known = {
+        quantity: label
+        for family in grid.model.regime_families
+        if family.of == guide.limits
+        for label, quantity in family.terms.items()
+    }
+    largest = grid.graph.definitions[guide.limits].node.op == "maximum"
+    names = extreme_terms(grid.graph, guide.limits, "maximum" if largest else "minimum")
+    terms = {name: known.get(name, name) for name in names}
+    values = {name: float(value) for name, value in grid.at({}, names).items()}
+    binding = extreme(values, largest)
+    if stated:
+        flag = int(float(grid.at({}, [guide.state])[guide.state]))
+        bound = guide.tied.get(flags[flag], (flags[flag],))
+        binding = tuple(n for n in names if terms[n] in bound) or binding
+    else:
+        flag = names.index(binding[0])
+    return Site(
+        grid=grid,
+        guide=guide,
+        flag=flag,
+        terms=terms,
+        binding=binding,
+        told=not stated or set(terms.values()) <= set(flags.values()),
+        stated=stated,
+        largest=largest,
+    )
+
+
+def _guide(model: Model, wanted: Sequence[str]) -> Guide:
+    found = guides(model)
+    if not found:
+        raise DseError(
+            f"there is no advice on the model {model.name}: a model is advised on where one of its "
+            "outputs is the minimum(...) or maximum(...) of others, each with a name, or where a "
+            "dse.Guide named ADVICE stands beside its equations, as in transit and mwp_cwp"
+        )
+    return next((guide for guide in found if guide.state in wanted), found[0])
+
+
+def _of_study(
+    study: StudyData, point: Mapping[str, Any]
+) -> tuple[dict[str, str | None], dict[str, Any]]:
+    """A configuration of a study as the entries and values of one point."""
+    grid, parts = study.grid(), study._parts
+    for name in point:
+        if name not in grid.axes:
+            raise UnknownNameError(
+                f"{name!r} is no axis of the study{nearest(name, grid.axes)}; its axes are: "
+                f"{', '.join(grid.axes) or 'none'}"
+            )
+    quantities = parts.model.quantities
+    places = {
+        name: axis.position(point[name], quantities) if name in point else 0
+        for name, axis in grid.axes.items()
+    }
+    entries = {"machine": study.machine, "workload": study.workload}
+    given: dict[str, Any] = dict(study.set)
+    for name, value in given.items():
+        leaf = parts.values.get(name)
+        if hasattr(value, "dims") and isinstance(leaf, Leaf):
+            given[name] = float(leaf.array[tuple(places[axis] for axis in leaf.axes)])
+    for name, axis in grid.axes.items():
+        place = places[name]
+        if name in entries:
+            entries[name] = axis.labels[place]
+        elif axis.kind == "zip":
+            given |= {column: float(array[place]) for column, array in axis.columns.items()}
+        else:
+            given[name] = axis.labels[place] if axis.labels else float(axis.values[place])
+    return entries, given
