@@ -59,6 +59,7 @@ def room(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if block.file and not (ROOT / block.file).exists():
             (tmp_path / block.file).write_text(block.text)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))  # as Python does with the folder it runs in
     monkeypatch.delenv("DSE_PATH", raising=False)
     return tmp_path
 
