@@ -39,7 +39,7 @@ __all__ = [
 #: Most points of a tile that is stored; a grid of fewer is cut in about four.
 TILE = 1 << 23
 #: Below this many points a group is evaluated in NumPy: no compilation, no threads.
-SMALL = 1 << 14
+SMALL = 1 << 15
 #: Below this many points a group is one tile, worked on by one thread.
 SINGLE = 1 << 17
 #: From so many points on it is asked which tiles no rule leaves anything of.

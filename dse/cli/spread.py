@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import numpy as np
 
 from dse.cli.frame import example, from_study_or_store, in_json, listed, put, read_source
 
@@ -53,7 +52,7 @@ def _rows(found: xr.Dataset, per: str | None, names: Sequence[str]) -> dict[str,
     if not axes:
         return {}
     labels = itertools.product(*(found[axis].values.tolist() for axis in axes))
-    cells = np.ndindex(*(found.sizes[axis] for axis in axes))
+    cells = itertools.product(*(range(found.sizes[axis]) for axis in axes))
     rows = []
     for label, cell in zip(labels, cells, strict=True):
         told = {name: found[name].transpose(*axes, ...).values[cell].tolist() for name in names}
