@@ -1,12 +1,26 @@
 """Drawn tests draw the same cases each time, so that a result depends on the code alone.
 
 ``pytest --hypothesis-profile=explore`` draws new ones.
+
+Linear algebra runs on one thread: the matrices are small, and tests beside each other would wait
+for each other's threads. Where ``DSE_CACHE`` is empty, the processes of a run share a folder.
 """
 
 from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
 
 from hypothesis import settings
 
 settings.register_profile("same", derandomize=True)
 settings.register_profile("explore", derandomize=False)
 settings.load_profile("same")
+
+for threads in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # read when NumPy and SciPy are loaded
+    os.environ.setdefault(threads, "1")
+if os.environ.get("DSE_CACHE") == "":  # workers are given what is set here
+    os.environ["DSE_CACHE"] = tempfile.mkdtemp(prefix="dse-tests-")
+    atexit.register(shutil.rmtree, os.environ["DSE_CACHE"], ignore_errors=True)
