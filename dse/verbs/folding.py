@@ -85,7 +85,7 @@ def fold(
     >>> fold(study.run(), Mean, "cs_throughput", per="intensity").values.round(3).tolist()
     [7.53, 14.925]
     """
-    from sweeps.answers import per_axes, texts_of
+    from sweeps.answers import texts_of
     from sweeps.ask.fold import checked, folded
     from sweeps.ask.labels import for_each
     from sweeps.cluster.opened import opened
@@ -113,7 +113,7 @@ def fold(
     def ask(whole: Source) -> Any:
         if not axes:
             return answer(whole)
-        found = for_each(whole, per_axes(axes, tuple(whole.sizes)), labelled)
+        found = for_each(whole, axes, labelled)
         return found.get("answer", found)
 
     with shown(progress, "folding"), opened(client, workers) as crew:

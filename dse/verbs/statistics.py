@@ -211,7 +211,7 @@ def sensitivity(
     """
     from dse.effects.answer import analysed
     from dse.effects.sources import read_source
-    from sweeps.answers import per_axes, texts_of
+    from sweeps.answers import texts_of
     from sweeps.ask.labels import for_each
 
     if at is not None and not isinstance(at, Mapping):
@@ -231,7 +231,7 @@ def sensitivity(
             return found.drop_sel(axis=here).drop_vars([*here, *(f"over_{a}" for a in here)])
 
         def each(whole: Source) -> xr.Dataset:
-            return for_each(whole, per_axes(axes, tuple(whole.sizes)), ask)
+            return for_each(whole, axes, ask)
 
         about: dict[str, Any] = {"texts": texts or (), "where": conditions, "per": axes}
         return answered("sensitivity", of, each, **about)

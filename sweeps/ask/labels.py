@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 
+from sweeps.answers import per_axes
 from sweeps.ask.front import merged
 from sweeps.dataset import assemble
 from symbolic.errors import InfeasibleError
@@ -38,15 +39,20 @@ AnySource = TypeVar("AnySource", bound=Parted)
 def for_each(
     source: AnySource, per: Sequence[str], ask: Callable[[AnySource], xr.Dataset]
 ) -> xr.Dataset:
-    """What is answered of each part of a source, along the axes ``per``; NaN where nothing is.
+    """What is answered of each part of a source, along the axes ``per``, in their order.
+
+    Where nothing is answered stands NaN.
 
     Raises
     ------
     InfeasibleError
         There is no answer for any part.
+    UnknownNameError
+        One of the axes is none.
     """
     if not per:
         return ask(source)
+    per = per_axes(per, tuple(source.sizes))
     shape = tuple(source.sizes[axis] for axis in per)
     answers: list[xr.Dataset | None] = []
     for cell in np.ndindex(*shape):

@@ -271,3 +271,19 @@ def test_questions_tell_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> Non
     for wrong in (1, "yes"):
         with pytest.raises(dse.DseError, match="expected True, False or a function"):
             ONE.optimum(maximize="cs_throughput", progress=wrong)
+
+
+def test_axes_of_per_stand_in_their_order_whatever_the_order_given() -> None:
+    for of in (ONE, ONE.run()):
+        for verb, given in (
+            ("count", ()),
+            ("histogram", ("cs_throughput",)),
+            ("quantiles", ("cs_throughput", 0.5)),
+        ):
+            axes, ask = list(ONE.axes), getattr(dse, verb)
+            there, back = ask(of, *given, per=axes), ask(of, *given, per=axes[::-1])
+            assert there.identical(back)
+            for array in there.data_vars.values():
+                assert array.dims[: len(axes)] == tuple(axes)
+            with pytest.raises(dse.DseError, match="per = 'lanes' is no axis"):
+                ask(of, *given, per="lanes")
