@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sweeps.answers import Goal
 from sweeps.dataset import placed, quantities_of
 from sweeps.grid import FEASIBLE
+from sweeps.stored.parts import At
 from symbolic.expression import parse_condition
 from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import label_of
@@ -18,7 +19,7 @@ from symbolic.quantities import label_of
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ROWS", "Table", "grouped"]
+__all__ = ["ROWS", "Table", "grouped", "within"]
 
 #: The dimension of measured rows.
 ROWS = "configuration"
@@ -35,6 +36,15 @@ class Table:
         order = [d for d in _axis_order(ds) if d in self.axes]
         self.axes = {d: self.axes[d] for d in [*order, *(d for d in self.axes if d not in order)]}
         self.conditions = [parse_condition(text, self.quantities) for text in where]
+
+    def part(self, at: At) -> Table:
+        """The part at an index, or within a slice, of some axes, which stay."""
+        return Table(within(self.ds, at), self.where)
+
+    @property
+    def variables(self) -> Mapping[Any, Any]:
+        """What it holds, coordinates included."""
+        return self.ds.variables
 
     def dims(self, nodes: Sequence[Node]) -> tuple[str, ...]:
         """The axes on which formulas, and feasibility, depend."""
@@ -97,6 +107,12 @@ class Table:
                 picked = np.asarray(data[index])
             found[str(name)] = (np.broadcast_to(picked, shape), dict(variable.attrs))
         return coordinates, found
+
+
+def within(ds: xr.Dataset, at: At) -> xr.Dataset:
+    """The part of a Dataset at an index, or within a slice, of some axes, which stay."""
+    cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in at.items()}
+    return ds.isel(cut) if cut else ds
 
 
 def _lazy(variable: Any) -> bool:

@@ -8,34 +8,26 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from sweeps.copies import write_zarr
-from sweeps.dataset import assemble, open_netcdf, open_zarr
-from sweeps.memory import check_memory
+from sweeps.dataset import open_netcdf, open_zarr
 from sweeps.store.medium import is_url, medium_of
 from sweeps.store.swap import begun
 from sweeps.store.versions import Version, steady
+from sweeps.tabular import read_csv, read_parquet, write_csv, write_parquet
 from sweeps.whole import whole
 from symbolic.errors import DamagedError, DseError, OtherProcessError, UnreachableError
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
 
-__all__ = ["export", "open_dataset"]
+__all__ = ["FORMATS", "Format", "export", "open_dataset"]
 
-_ROWS = 1 << 19
-_MARK = "# simt-dse "
-_KEY = b"simt_dse"
-_TEXT = "text"
 #: What a system says that fails, whatever it was asked to read.
 _BROKEN = {errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
 _BROKEN |= {errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
@@ -52,104 +44,8 @@ def _write_netcdf(ds: xr.Dataset, path: Path) -> None:
         raise DseError(f"{path.name} cannot be written: {told}") from OSError(str(error))
 
 
-def _order(ds: xr.Dataset) -> list[str]:
-    """The dimensions in the order of the study's axes."""
-    listed = [name for name in str(ds.attrs.get("axes", "")).split() if name in ds.sizes]
-    return [*listed, *(str(dim) for dim in ds.sizes if dim not in listed)]
-
-
-def _header(ds: xr.Dataset) -> str:
-    """What a table cannot say: dimensions, kinds and attributes, as JSON."""
-    dims = _order(ds)
-    return json.dumps(
-        {
-            "sizes": {dim: ds.sizes[dim] for dim in dims},
-            "coords": [str(name) for name in ds.coords],
-            "variables": {
-                str(name): {
-                    "dims": [str(dim) for dim in variable.dims],
-                    "dtype": _TEXT if variable.dtype.kind in "UOT" else variable.dtype.str,
-                    "attrs": {k: _listed(v) for k, v in variable.attrs.items()},
-                }
-                for name, variable in ds.variables.items()
-            },
-            "attrs": {str(k): _listed(v) for k, v in ds.attrs.items()},
-        }
-    )
-
-
-def _listed(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return {"array": value.tolist(), "dtype": value.dtype.str}
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _unlisted(value: Any) -> Any:
-    if isinstance(value, dict) and set(value) == {"array", "dtype"}:
-        return np.array(value["array"], dtype=value["dtype"])
-    return value
-
-
-def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
-    """The Dataset as rows, one a configuration, some at a time."""
-    import pandas as pd
-
-    dims = _order(ds)
-    shape = [ds.sizes[dim] for dim in dims]
-    names = [*(str(n) for n in ds.coords), *(str(n) for n in ds.data_vars)]
-    dims_of = {name: [str(dim) for dim in ds[name].dims] for name in names}
-    held = sum(ds[name].nbytes for name in names if not _in_memory(ds[name]))
-    check_memory(held, "the variables", "export to .zarr or .nc, which takes them piece by piece")
-    arrays = {name: np.asarray(ds[name].values) for name in names}
-    total = math.prod(shape)
-    for low in range(0, total, _ROWS):
-        flat = np.arange(low, min(low + _ROWS, total))
-        places = dict(zip(dims, np.unravel_index(flat, shape) if dims else (), strict=True))
-        columns = {}
-        for name, values in arrays.items():
-            index = tuple(places[dim] for dim in dims_of[name])
-            columns[name] = values[index] if index else np.full(flat.size, values[()])
-        yield pd.DataFrame(columns)
-
-
-def _in_memory(array: xr.DataArray) -> bool:
-    return isinstance(array.variable._data, np.ndarray)
-
-
-def _write_csv(ds: xr.Dataset, path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(_MARK + _header(ds) + "\n")
-        for number, frame in enumerate(_frames(ds)):
-            frame.to_csv(file, index=False, header=number == 0, na_rep="nan", lineterminator="\n")
-
-
-def _write_parquet(ds: xr.Dataset, path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    writer = None
-    try:
-        for frame in _frames(ds):
-            table = pa.Table.from_pandas(frame, preserve_index=False)
-            if writer is None:
-                schema = table.schema.with_metadata({_KEY: _header(ds).encode()})
-                writer = pq.ParquetWriter(path, schema)
-            writer.write_table(table.cast(schema))
-    finally:
-        if writer is not None:
-            writer.close()
-
-
-_WRITERS: dict[str, Callable[..., None]] = {
-    ".zarr": write_zarr,
-    ".nc": _write_netcdf,
-    ".csv": _write_csv,
-    ".parquet": _write_parquet,
-}
-
-
 def export(ds: xr.Dataset, path: str | Path) -> Path:
-    """Write a Dataset as ``.zarr``, ``.nc``, ``.csv`` or ``.parquet``, by the ending of the name.
+    """Write a Dataset in one of :data:`FORMATS`, by the ending of the name.
 
     The file appears under its name only when it is whole. :func:`open_dataset` gives back the same
     values, units, flags and attributes.
@@ -160,64 +56,14 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
         An ending that is not known, a name that exists, a folder that cannot be written.
     """
     path = Path(path)
-    writer = _WRITERS.get(path.suffix)
-    if writer is None:
+    format_ = FORMATS.get(path.suffix)
+    if format_ is None:
         raise DseError(
-            f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(_WRITERS)}"
+            f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(FORMATS)}"
         )
     with whole(path) as beside:
-        writer(ds, beside)
+        format_.write(ds, beside)
     return path
-
-
-def _from_frame(frame: pd.DataFrame, header: str) -> xr.Dataset:
-    """Rows and header back to a Dataset, each variable over its own dimensions."""
-    said = json.loads(header)
-    dims, shape = list(said["sizes"]), list(said["sizes"].values())
-    found: dict[str, Any] = {}
-    for name, row in said["variables"].items():
-        if name not in frame:
-            continue
-        values = np.asarray(frame[name]).reshape(shape)
-        index = tuple(slice(None) if dim in row["dims"] else 0 for dim in dims)
-        present = [dim for dim in dims if dim in row["dims"]]
-        values = np.asarray(values[index])
-        if row["dtype"] == _TEXT:
-            values = np.array([str(v) for v in values.reshape(-1)]).reshape(values.shape)
-        elif row["dtype"] == "|b1" and values.dtype.kind != "b":
-            values = values == "True"
-        else:
-            values = values.astype(row["dtype"])
-        values = values.transpose([present.index(dim) for dim in row["dims"]])
-        attrs = {k: _unlisted(v) for k, v in row["attrs"].items()}
-        found[name] = (row["dims"], values, attrs)
-    return assemble(
-        {name: value for name, value in found.items() if name not in said["coords"]},
-        {name: value for name, value in found.items() if name in said["coords"]},
-        {k: _unlisted(v) for k, v in said["attrs"].items()},
-    )
-
-
-def _read_csv(path: Path) -> xr.Dataset:
-    import pandas as pd
-
-    with path.open(encoding="utf-8") as file:
-        first = file.readline()
-        if not first.startswith(_MARK):
-            raise DseError(f"{path} was not written by this library: its first line says nothing")
-        # as text: the numbers are read exactly below, each as its own type
-        frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-    return _from_frame(frame, first.removeprefix(_MARK))
-
-
-def _read_parquet(path: Path) -> xr.Dataset:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
-    header = (table.schema.metadata or {}).get(_KEY)
-    if header is None:
-        raise DseError(f"{path} was not written by this library: its metadata says nothing")
-    return _from_frame(table.to_pandas(), header.decode())
 
 
 def _ordered(ds: xr.Dataset) -> xr.Dataset:
@@ -246,11 +92,23 @@ def _opened_zarr(path: str | Path, version: Version | None = None) -> xr.Dataset
     return _ordered(steady(medium_of(path), read))
 
 
-_READERS: dict[str, tuple[str, Callable[..., xr.Dataset]]] = {
-    ".zarr": ("zarr store", _opened_zarr),
-    ".nc": ("netCDF file", open_netcdf),
-    ".csv": ("CSV file", _read_csv),
-    ".parquet": ("Parquet file", _read_parquet),
+class Format(NamedTuple):
+    """What a file is called, and how a Dataset is written to a path and read from there.
+
+    ``read`` gives what was written: values, dimensions, units, flags and attributes.
+    """
+
+    kind: str
+    write: Callable[[xr.Dataset, Path], object]
+    read: Callable[..., xr.Dataset]
+
+
+#: File formats by the ending of a name.
+FORMATS: dict[str, Format] = {
+    ".zarr": Format("zarr store", write_zarr, _opened_zarr),
+    ".nc": Format("netCDF file", _write_netcdf, open_netcdf),
+    ".csv": Format("CSV file", write_csv, read_csv),
+    ".parquet": Format("Parquet file", write_parquet, read_parquet),
 }
 
 
@@ -269,10 +127,10 @@ def open_dataset(path: str | Path, version: Version | None = None) -> xr.Dataset
         _in_exchange(path)
         raise DseError(f"{str(path)!r} does not exist: expected a store or file of a run")
     suffix = Path(path).suffix
-    if suffix not in ((".zarr",) if url else _WRITERS):
-        known = ".zarr" if url else f"one of {', '.join(_WRITERS)}"
+    if suffix not in ((".zarr",) if url else FORMATS):
+        known = ".zarr" if url else f"one of {', '.join(FORMATS)}"
         raise DseError(f"{str(path)!r} ends in {suffix!r}: expected {known}")
-    kind, reader = _READERS[suffix]
+    kind, _, reader = FORMATS[suffix]
     if url and not medium_of(str(path)).exists():  # or what is missing to reach it is told
         _in_exchange(path)
         raise DseError(f"{str(path)!r} does not exist: expected a store of a run")

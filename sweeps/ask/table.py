@@ -18,7 +18,7 @@ from sweeps.answers import (
     objective_name,
     spread,
 )
-from sweeps.arrays import Table
+from sweeps.arrays import Table, within
 from sweeps.ask.front import Front
 from sweeps.ask.optimum import Choice, Held
 from sweeps.ask.places import as_good, limit_of, listed, placed, placed_in, restored
@@ -53,8 +53,7 @@ class TableScan:
 
     def only(self, at: Mapping[str, int]) -> TableScan:
         """The part at one index of some axes."""
-        part = Table(_within(self.table.ds, at), self.table.where)
-        return TableScan(table=part, at={**self.at, **at})
+        return TableScan(table=self.table.part(at), at={**self.at, **at})
 
     @property
     def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
@@ -67,7 +66,7 @@ class TableScan:
 
     def values(self, text: str, *more: str, at: At | None = None) -> TableValues:
         """See :class:`sweeps.ask.spread.Spread`."""
-        return TableValues(_within(self.table.ds, at or {}), text, *more, where=self.table.where)
+        return TableValues(within(self.table.ds, at or {}), text, *more, where=self.table.where)
 
     def _asked(
         self, goals: Sequence[Goal], number: int, held: Sequence[Held]
@@ -140,18 +139,12 @@ class TableScan:
         table = self.table
         shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
         coordinates, found = table.pick(chosen.places, shape)
-        told = coordinates, found, table.ds.variables, table.quantities
+        told = coordinates, found, table.variables, table.quantities
         return answer_recorded(*told, chosen, goals, ranked)
 
     def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
         """That every point was looked at."""
         return {"method": "scan"}
-
-
-def _within(ds: xr.Dataset, at: At) -> xr.Dataset:
-    """A part of a Dataset, whose axes stay."""
-    cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in at.items()}
-    return ds.isel(cut) if cut else ds
 
 
 def nothing_left(goals: Sequence[Goal], where: Sequence[str]) -> InfeasibleError:

@@ -24,6 +24,7 @@ TOUR = ROOT / "docs" / "tour.md"
 GUIDE = ROOT / "docs" / "guide.md"
 QUESTIONS = ROOT / "docs" / "questions.md"
 SPACES = ROOT / "docs" / "large-spaces.md"
+BUILT = ROOT / "docs" / "architecture.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -46,7 +47,7 @@ def read_blocks(page: Path) -> list[Block]:
     return found
 
 
-BLOCKS = {page: read_blocks(page) for page in (README, TOUR, GUIDE, QUESTIONS, SPACES)}
+BLOCKS = {page: read_blocks(page) for page in (README, TOUR, GUIDE, QUESTIONS, SPACES, BUILT)}
 FILES = [block for blocks in BLOCKS.values() for block in blocks if block.file]
 each_page = pytest.mark.parametrize("page", BLOCKS, ids=lambda page: page.name)
 
@@ -65,12 +66,13 @@ def room(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command with `dse` taken from this tree, whatever is installed."""
+    """Run a command with `dse` and `python` of this tree, whatever is installed."""
     tools = folder / ".tools"
     tools.mkdir(exist_ok=True)
-    script = tools / "dse"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dse "$@"\n')
-    script.chmod(0o755)
+    for name, module in (("dse", "-m dse "), ("python", "")):
+        script = tools / name
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module}"$@"\n')
+        script.chmod(0o755)
     path = f"{tools}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         command,
@@ -135,7 +137,7 @@ def test_snippets_print_what_is_shown(page: Path, room: Path) -> None:
         elif block.language == "console":
             commands += run_commands(block, page, room)
     assert runner.summarize(verbose=False).attempted > 10
-    assert commands >= (1 if page == SPACES else 4)
+    assert commands >= (1 if page in (SPACES, BUILT) else 4)
 
 
 def run_commands(block: Block, page: Path, room: Path) -> int:
@@ -170,9 +172,21 @@ def test_the_two_commands_are_single_lines_with_pip_alone() -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
-    assert page == SPACES or any(target.endswith(".png") for target in targets)
+    assert page in (SPACES, BUILT) or any(target.endswith(".png") for target in targets)
     kept = [target for target in targets if not target.startswith("generated/")]  # Sphinx looks
     assert [target for target in kept if not (page.parent / target).is_file()] == []
+
+
+def test_the_house_is_the_one_that_stands() -> None:
+    told = set(re.findall(r"`((?:dse|sweeps|symbolic|stochastic)(?:/\w+)?)`", BUILT.read_text()))
+    folders = {
+        str(path.relative_to(ROOT))
+        for package in ("dse", "sweeps", "symbolic", "stochastic")
+        for path in [ROOT / package, *(ROOT / package).iterdir()]
+        if path.is_dir() and path.name != "__pycache__"
+    }
+    assert folders <= told
+    assert [place for place in sorted(told) if not (ROOT / place).exists()] == []
 
 
 def test_unrelated_projects_of_the_same_name_are_mentioned() -> None:

@@ -138,7 +138,7 @@ def test_awkward_values(ending: str, tmp_path: Path) -> None:
 def test_more_rows_than_are_written_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, datasets: dict[str, xr.Dataset]
 ) -> None:
-    monkeypatch.setattr(module, "_ROWS", 7)
+    monkeypatch.setattr("sweeps.tabular._ROWS", 7)
     for ending in TABLES:
         export(datasets["a run"], tmp_path / f"file.{ending}")
         same(open_dataset(tmp_path / f"file.{ending}"), datasets["a run"])
@@ -228,14 +228,15 @@ def test_a_writer_that_fails_midway_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
     datasets: dict[str, xr.Dataset],
 ) -> None:
-    real = module._WRITERS[f".{ending}"]
+    format_ = module.FORMATS[f".{ending}"]
+    real = format_.write
 
     def half(ds: xr.Dataset, path: Path) -> None:
         real(ds, path)
         assert path.exists()
         raise error
 
-    monkeypatch.setitem(module._WRITERS, f".{ending}", half)
+    monkeypatch.setitem(module.FORMATS, f".{ending}", format_._replace(write=half))
     with pytest.raises(type(error)):
         export(datasets["a run"], tmp_path / f"run.{ending}")
     assert list(tmp_path.iterdir()) == []
@@ -245,14 +246,15 @@ def test_a_writer_that_fails_midway_leaves_nothing(
 def test_nothing_is_seen_under_the_name_before_it_is_whole(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, datasets: dict[str, xr.Dataset]
 ) -> None:
-    real = module._WRITERS[f".{ending}"]
+    format_ = module.FORMATS[f".{ending}"]
+    real = format_.write
     seen = []
 
     def watched(ds: xr.Dataset, path: Path) -> None:
         real(ds, path)
         seen.append((tmp_path / f"run.{ending}").exists())
 
-    monkeypatch.setitem(module._WRITERS, f".{ending}", watched)
+    monkeypatch.setitem(module.FORMATS, f".{ending}", format_._replace(write=watched))
     export(datasets["a run"], tmp_path / f"run.{ending}")
     assert seen == [False]
     assert (tmp_path / f"run.{ending}").exists()
