@@ -42,7 +42,7 @@ from symbolic.ops import Node, both, constant, interpret_arrays, references, whe
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["GridScan", "among", "answer_grid", "nothing", "part_of", "points_of"]
+__all__ = ["GridScan", "OfGrid", "among", "answer_grid", "nothing", "part_of", "points_of"]
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -91,18 +91,37 @@ def among(root: Node, held: Sequence[Node]) -> Node:
     return constant(where(both(*held), root, math.inf)) if held else root
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GridScan:
-    """A grid of which every point is looked at but those of which bounds tell enough."""
+class OfGrid:
+    """What is told of a grid, however it is searched."""
 
+    __slots__ = ()
     grid: Grid
-    skipped: Skipped = field(default_factory=Skipped)
-    at: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def sizes(self) -> dict[str, int]:
         """The axes, in order, and how many values each has."""
         return {axis: self.grid.axes[axis].size for axis in self.grid.axes}
+
+    def points(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
+        """See :class:`sweeps.ask.front.FrontSource`."""
+        return points_of(self.grid, places, goals)
+
+    def nothing(self, goals: Sequence[Goal], number: int) -> InfeasibleError:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        return nothing(goals, number)
+
+    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        return answer_grid(self.grid, goals, chosen, ranked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridScan(OfGrid):
+    """A grid of which every point is looked at but those of which bounds tell enough."""
+
+    grid: Grid
+    skipped: Skipped = field(default_factory=Skipped)
+    at: Mapping[str, int] = field(default_factory=dict)
 
     def only(self, at: Mapping[str, int]) -> GridScan:
         """The part at one index of some axes; what is left out is counted together."""
@@ -179,18 +198,6 @@ class GridScan:
         weight = self.grid.points // math.prod(self.grid.shape(dims))
         told = {"method": "scan", **skipped.attributes(weight)}
         return Front(places=placed_in(places, self.at), told=told)
-
-    def points(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
-        """See :class:`sweeps.ask.front.FrontSource`."""
-        return points_of(self.grid, places, goals)
-
-    def nothing(self, goals: Sequence[Goal], number: int) -> InfeasibleError:
-        """See :class:`sweeps.ask.optimum.Source`."""
-        return nothing(goals, number)
-
-    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
-        """See :class:`sweeps.ask.optimum.Source`."""
-        return answer_grid(self.grid, goals, chosen, ranked)
 
     def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
         """That every point was looked at, and how many needed no look."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.answers import Chosen, Goal, objective_name
+from sweeps.answers import Goal, objective_name
 from sweeps.ask.ask import Ask
 from sweeps.ask.front import Front
-from sweeps.ask.grid import among, answer_grid, nothing, part_of, points_of
+from sweeps.ask.grid import OfGrid, among, part_of
 from sweeps.ask.optimum import Choice, Held
 from sweeps.ask.places import as_good, check_listed, everywhere, limit_of, placed_in, restored
 from sweeps.certify.certificate import Certificate, gap_of, none_in_time
@@ -28,7 +28,7 @@ from sweeps.check import check, enclosed
 from sweeps.grid import Grid
 from sweeps.inverse.targets import inside, meeting
 from sweeps.scan import dims_of, objective_node
-from symbolic.errors import InfeasibleError, OutOfTimeError
+from symbolic.errors import OutOfTimeError
 from symbolic.ops import constant, interpret_arrays, references
 
 if TYPE_CHECKING:
@@ -92,18 +92,13 @@ def _search(grid: Grid, ask: Ask, stages: int) -> _Search:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GridProof:
+class GridProof(OfGrid):
     """A grid, and the searches that prove what is best there."""
 
     grid: Grid
     search: _Search
     at: Mapping[str, int] = field(default_factory=dict)
     _parts: dict[Any, list[Part]] = field(default_factory=dict)
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The axes, in order, and how many values each has."""
-        return {axis: self.grid.axes[axis].size for axis in self.grid.axes}
 
     def only(self, at: Mapping[str, int]) -> GridProof:
         """The part at one index of some axes."""
@@ -232,18 +227,6 @@ class GridProof:
         index, told, proven = certified_front(part, goals, time_limit=limit if limited else None)
         places = dict(zip(part.axes, index.T, strict=True))
         return Front(places=placed_in(places, self.at), told=told, proven=proven)
-
-    def points(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
-        """See :class:`sweeps.ask.front.FrontSource`."""
-        return points_of(self.grid, places, goals)
-
-    def nothing(self, goals: Sequence[Goal], number: int) -> InfeasibleError:
-        """See :class:`sweeps.ask.optimum.Source`."""
-        return nothing(goals, number)
-
-    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
-        """See :class:`sweeps.ask.optimum.Source`."""
-        return answer_grid(self.grid, goals, chosen, ranked)
 
     def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
         """The certificate: how far off every objective can be, and what was looked at."""
