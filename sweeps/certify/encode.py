@@ -66,7 +66,8 @@ def _order(
     """``min(x, y) == y`` as ``y <= x``, which is the same where x is a number."""
     equal = [k for k, node in enumerate(nodes) if node.op == "equal"]
     equal = [k for k in equal if id(nodes[k]) not in problem.fixed]
-    trends = problem.trends(problem.whole) if equal else {}
+    with np.errstate(all="ignore"):
+        trends = problem.trends(problem.whole) if equal else {}
     for k in equal:
         node = nodes[k]
         for least, y in (node.args, node.args[::-1]):

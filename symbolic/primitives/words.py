@@ -136,21 +136,31 @@ def retold(
     rule: Callable[..., Any],
     words: Mapping[str, Any],
     mark: Callable[[Any], Any] = lambda function: function,
+    known: dict[Any, Any] | None = None,
 ) -> Any:
-    """A rule, with those it calls, in other words; ``mark`` makes of each what is called."""
+    """A rule, with those it calls, in other words.
+
+    ``mark`` makes of each what is called; ``known`` are those that were told before.
+    """
     if not isinstance(rule, FunctionType):
         raise TypeError(f"no rule to tell otherwise: {rule!r}")
-    known: dict[str, Any] = {}
-    for name in rule.__code__.co_names:
-        if name in words:
-            known[name] = words[name]
-        elif name in rule.__globals__:
-            value = rule.__globals__[name]
-            ours = isinstance(value, FunctionType) and value.__module__ != __name__
-            known[name] = retold(value, words, mark) if ours else value
-    return mark(
-        FunctionType(rule.__code__, known, rule.__name__, rule.__defaults__, rule.__closure__)
-    )
+    known = {} if known is None else known
+    if rule not in known:
+        names = {name: rule.__globals__[name] for name in _names(rule)}
+        for name, value in names.items():
+            if name in words:
+                names[name] = words[name]
+            elif isinstance(value, FunctionType) and value.__module__ != __name__:
+                names[name] = retold(value, words, mark, known)
+        twin = FunctionType(
+            rule.__code__, names, rule.__name__, rule.__defaults__, rule.__closure__
+        )
+        known[rule] = mark(twin)
+    return known[rule]
+
+
+def _names(rule: FunctionType) -> list[str]:
+    return [name for name in rule.__code__.co_names if name in rule.__globals__]
 
 
 def _far(low: Any, high: Any, _: Any) -> tuple[Any, Any]:

@@ -1,8 +1,6 @@
 """Every step of a tape over a box: its ends, whether it may be NaN, and how it goes along the axes.
 
-The rules are those of :mod:`symbolic.intervals` and :mod:`symbolic.monotone`, rounding to nearest.
-A condition is a number: its lower end 1 where it is certain, its upper end 0 where it is
-impossible.
+The rules are those of the primitives' table, rounding to nearest (`rules`).
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ import numpy as np
 
 from stochastic.kept import compiled
 from sweeps.certify.machine.jit import jitted
+from sweeps.certify.machine.rules import chain, ends, goes
 from sweeps.certify.machine.tape import CODES
 
 __all__ = [
@@ -48,27 +47,6 @@ BOTH, EITHER, NEGATE, WHERE = (CODES[n] for n in ("both", "either", "negate", "w
 MINIMUM, MAXIMUM, FLOOR, CEIL = (CODES[n] for n in ("minimum", "maximum", "floor", "ceil"))
 ABSOLUTE, EXP, LOG, LOG2 = (CODES[n] for n in ("absolute", "exp", "log", "log2"))
 LOG10, SQRT, POW = (CODES[n] for n in ("log10", "sqrt", "pow"))
-#: By how much the library's functions may be off, as a share.
-_OFF = 1.8e-15
-
-
-@jitted
-def _below(value: Any) -> Any:
-    if value == INF:
-        return 1.7976931348623157e308
-    return value - abs(value) * _OFF - 5e-324 if value > -INF else value
-
-
-@jitted
-def _above(value: Any) -> Any:
-    if value == -INF:
-        return -1.7976931348623157e308
-    return value + abs(value) * _OFF + 5e-324 if value < INF else value
-
-
-@jitted
-def _corner(value: Any) -> Any:
-    return 0.0 if value != value else value
 
 
 @jitted
@@ -107,33 +85,13 @@ def _leaf(leaves: Any, facts: Any, numbers: Any, k: Any, first: Any, last: Any) 
     return low, high, hole
 
 
-@jitted
-def _quotient(al: Any, ah: Any, bl: Any, bh: Any) -> Any:
-    if al >= 0 and bl > 0:
-        low, high = al / bh, ah / bl
-        if low == low and high < INF:
-            return low, high
-    w, x, y, z = al / bl, al / bh, ah / bl, ah / bh
-    w, x, y, z = _corner(w), _corner(x), _corner(y), _corner(z)
-    return min(min(w, x), min(y, z)), max(max(w, x), max(y, z))
-
-
-@jitted
-def _divide(al: Any, ah: Any, bl: Any, bh: Any, zl: Any, zh: Any, low: Any, high: Any) -> Any:
-    """The hull of a / b next to b = 0 and of what stands for it there."""
-    if bl == 0 and bh == 0:
-        return zl, zh
-    if bl >= 0:
-        low = _corner(al / bh) if al >= 0 else -INF
-        high = _corner(ah / bh) if ah <= 0 else INF
-    elif bh <= 0:
-        low = _corner(-ah / -bl) if -ah >= 0 else -INF
-        high = _corner(-al / -bl) if -al <= 0 else INF
-    elif al == 0 and ah == 0:
-        low, high = 0.0, 0.0
-    else:
-        low, high = -INF, INF
-    return min(low, zl), max(high, zh)
+#: Steps of which something may be supposed, or which copy another, have more to them.
+_APART = ("less", "less_equal", "where", "minimum", "maximum")
+_one, _two, _three = (chain(arity, _APART) for arity in (1, 2, 3))
+_less, _less_equal, _where = (ends(name) for name in _APART[:3])
+_minimum, _maximum = (ends(name) for name in _APART[3:])
+_falling, _choice = goes("less"), goes("where")
+_lesser, _greater = goes("minimum"), goes("maximum")
 
 
 @compiled(_nrt=False, gives=True)
@@ -190,114 +148,21 @@ def enclose(
         known = ua
         idle = aup & adn
         free = loose[a]
-        if op == FLOOR:
-            low, high = np.floor(al), np.floor(ah)
-        elif op == CEIL:
-            low, high = np.ceil(al), np.ceil(ah)
-        elif op == NEGATE:
-            low, high, rises, falls = 1.0 - ah, 1.0 - al, adn, aup
-        elif op == ABSOLUTE:
-            if al >= 0:
-                pass
-            elif ah <= 0:
-                low, high, rises, falls = -ah, -al, adn, aup
-            else:
-                low, high, rises, falls = 0.0, max(-al, ah), idle, idle
-            if free:
-                rises, falls = idle, idle
-        elif op == SQRT:
-            low, high, hole = math.sqrt(max(al, 0.0)), math.sqrt(max(ah, 0.0)), ua or al < 0
-        elif op == EXP:
-            low, high = max(_below(np.exp(al)), 0.0), _above(np.exp(ah))
-        elif op == LOG:
-            low, high = _below(np.log(max(al, 0.0))), _above(np.log(max(ah, 0.0)))
-            hole = ua or al < 0
-        elif op == LOG2:
-            low, high = _below(np.log2(max(al, 0.0))), _above(np.log2(max(ah, 0.0)))
-            hole = ua or al < 0
-        elif op == LOG10:
-            low, high = _below(np.log10(max(al, 0.0))), _above(np.log10(max(ah, 0.0)))
-            hole = ua or al < 0
+        b = args[n, 1]
+        if b < 0:
+            low, high, hole, rises, falls = _one(op, al, ah, ua, aup, adn)
         else:
-            b = args[n, 1]
             bl, bh, ub, bup, bdn = lo[b], hi[b], und[b], up[b], dn[b]
             hole = ua or ub
             known = hole
             idle &= bup & bdn
             free = free or loose[b]
-            if op == ADD:
-                low, high = al + bl, ah + bh
-                if not (abs(low) < INF and abs(high) < INF):
-                    hole = hole or (ah == INF and bl == -INF) or (al == -INF and bh == INF)
-                    low, high = low if low == low else -INF, high if high == high else INF
-                rises, falls = aup & bup, adn & bdn
-            elif op == SUB:
-                low, high = al - bh, ah - bl
-                if not (abs(low) < INF and abs(high) < INF):
-                    hole = hole or (ah == INF and bh == INF) or (al == -INF and bl == -INF)
-                    low, high = low if low == low else -INF, high if high == high else INF
-                rises, falls = aup & bdn, adn & bup
-            elif op == MUL:
-                if al >= 0 and bl >= 0 and ah < INF and bh < INF:
-                    low, high = al * bl, ah * bh
-                    rises, falls = aup & bup, adn & bdn
-                else:
-                    w, x, y, z = al * bl, al * bh, ah * bl, ah * bh
-                    if (
-                        w != w
-                        or x != x
-                        or y != y
-                        or z != z
-                        or not (max(abs(al), abs(ah), abs(bl), abs(bh)) < INF)
-                    ):
-                        zero_a, zero_b = al <= 0 <= ah, bl <= 0 <= bh
-                        far_a = abs(al) == INF or abs(ah) == INF
-                        far_b = abs(bl) == INF or abs(bh) == INF
-                        hole = hole or (zero_a and far_b) or (far_a and zero_b)
-                        w, x, y, z = _corner(w), _corner(x), _corner(y), _corner(z)
-                    low, high = min(min(w, x), min(y, z)), max(max(w, x), max(y, z))
-                    rises, falls = idle, idle
-                    au = aup if bl >= 0 else adn if bh <= 0 else aup & adn
-                    ad = adn if bl >= 0 else aup if bh <= 0 else aup & adn
-                    bu = bup if al >= 0 else bdn if ah <= 0 else bup & bdn
-                    bd = bdn if al >= 0 else bup if ah <= 0 else bup & bdn
-                    rises, falls = au & bu, ad & bd
-            elif op <= DIVIDE:
-                low, high = _quotient(al, ah, bl, bh)
-                far = (abs(al) == INF or abs(ah) == INF) and (abs(bl) == INF or abs(bh) == INF)
-                hole = hole or far
-                zl, zh, uz, zup, zdn = 0.0, 0.0, False, EVERY, EVERY
-                if op == DIVIDE:
-                    c = args[n, 2]
-                    zl, zh, uz, zup, zdn = lo[c], hi[c], und[c], up[c], dn[c]
-                    known = known or uz
-                    idle &= zup & zdn
-                    free = free or loose[c]
-                au = aup if bl >= 0 else adn if bh <= 0 else aup & adn
-                ad = adn if bl >= 0 else aup if bh <= 0 else aup & adn
-                bu = bup if al >= 0 else bdn if ah <= 0 else bup & bdn
-                bd = bdn if al >= 0 else bup if ah <= 0 else bup & bdn
-                rises, falls = au & bd, ad & bu
-                if bl <= 0 <= bh:
-                    if op == DIV:
-                        low, high = -INF, INF
-                        hole = hole or al <= 0 <= ah
-                        rises, falls = idle, idle
-                    else:
-                        if bl >= 0 and al >= 0 and zl == INF:
-                            rises, falls = rises & zup, falls & zdn
-                        else:
-                            rises, falls = idle, idle
-                        low, high = _divide(al, ah, bl, bh, zl, zh, low, high)
-                        hole = hole or uz
-            elif op <= LESS_EQUAL:
+            if LESS <= op <= LESS_EQUAL:
                 if op == LESS:
-                    low = 1.0 if ah < bl and not hole else 0.0
-                    high = 1.0 if al < bh else 0.0
+                    low, high, _ = _less(al, ah, ua, bl, bh, ub)
                 else:
-                    low = 1.0 if ah <= bl and not hole else 0.0
-                    high = 1.0 if al <= bh else 0.0
-                rises, falls = adn & bup, aup & bdn
+                    low, high, _ = _less_equal(al, ah, ua, bl, bh, ub)
+                rises, falls = _falling(al, ah, aup, adn, bl, bh, bup, bdn)
                 i, j = alias[a], alias[b]
                 if low < high and ranked > 0 and not hole:
                     if i == j:
@@ -327,22 +192,15 @@ def enclose(
                     if low == 1:
                         return False
                     high, free = 0.0, True
-            elif op == EQUAL:
-                low = 1.0 if al == bh and bl == ah and not hole else 0.0
-                high = 1.0 if al <= bh and bl <= ah else 0.0
-                rises, falls, hole = idle, idle, False
-            elif op == BOTH:
-                low, high, rises, falls = min(al, bl), min(ah, bh), aup & bup, adn & bdn
-            elif op == EITHER:
-                low, high, rises, falls = max(al, bl), max(ah, bh), aup & bup, adn & bdn
             elif MINIMUM <= op <= MAXIMUM:
-                hole = ub
                 if op == MINIMUM:
-                    low, high = min(al, bl), bh if ua else min(ah, bh)
+                    low, high, hole = _minimum(al, ah, ua, bl, bh, ub)
                     one, two = ah <= bl, bh <= al
+                    rises, falls = _lesser(al, ah, aup, adn, bl, bh, bup, bdn)
                 else:
-                    low, high = bl if ua else max(al, bl), max(ah, bh)
+                    low, high, hole = _maximum(al, ah, ua, bl, bh, ub)
                     one, two = bh <= al, ah <= bl
+                    rises, falls = _greater(al, ah, aup, adn, bl, bh, bup, bdn)
                 if not known:
                     i, j = alias[a], alias[b]
                     pick = 1 if one else 2 if two else 0
@@ -373,56 +231,38 @@ def enclose(
                         alias[n] = j
                         low, high = max(low, bl), min(high, bh)
                 if free:
-                    one, two = False, False
-                rises = aup if one else bup if two else aup & bup
-                falls = adn if one else bdn if two else adn & bdn
-            elif op == POW:
-                x, y = max(al, 0.0), max(ah, 0.0)
-                t, u, v, w = x**bl, x**bh, y**bl, y**bh
-                low = max(_below(min(min(t, u), min(v, w))), 0.0)
-                high = _above(max(max(t, u), max(v, w)))
-                if al < 0 or (al == 0 and bl < 0):
-                    low, high = -INF, INF
-                    hole = hole or (al < 0 and not (bl == bh and np.floor(bl) == bl))
-                if al >= 0:
-                    au = aup if bl >= 0 else adn if bh <= 0 else aup & adn
-                    ad = adn if bl >= 0 else aup if bh <= 0 else aup & adn
-                    bu = bup if al >= 1 else bdn if ah <= 1 else bup & bdn
-                    bd = bdn if al >= 1 else bup if ah <= 1 else bup & bdn
-                    rises, falls = au & bu, ad & bd
-                else:
-                    rises, falls = idle, idle
-            else:  # where: a is the condition
+                    rises, falls = aup & bup, adn & bdn
+            elif args[n, 2] < 0 or op == ADD:  # a sum has a hint there
+                low, high, hole, rises, falls = _two(op, al, ah, ua, aup, adn, bl, bh, ub, bup, bdn)
+            else:
                 c = args[n, 2]
                 cl, ch, uc, cup, cdn = lo[c], hi[c], und[c], up[c], dn[c]
                 idle &= cup & cdn
-                if al > 0:
-                    low, high, hole, rises, falls = bl, bh, ub, bup, bdn
-                elif ah == 0:
-                    low, high, hole, rises, falls = cl, ch, uc, cup, cdn
+                if op == WHERE:
+                    low, high, hole = _where(al, ah, ua, bl, bh, ub, cl, ch, uc)
+                    rises, falls = _choice(al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn)
+                    if al > 0:
+                        alias[n], free = alias[b], loose[b]
+                    elif ah == 0:
+                        alias[n], free = alias[c], loose[c]
+                    else:
+                        free = loose[b] or loose[c]
+                    if loose[a] or (al == 0 and ah > 0):
+                        free = loose[a] or loose[b] or loose[c]
+                        if free:
+                            still = aup & adn
+                            rises, falls = bup & cup & still, bdn & cdn & still
+                    known = hole
+                    if free:
+                        known = known or ub or uc
                 else:
-                    low, high, hole = min(bl, cl), max(bh, ch), ub or uc
-                if loose[a] or (al == 0 and ah > 0):
-                    still = aup & adn
-                    more, less = NONE, NONE
-                    free = loose[a] or loose[b] or loose[c]
-                    if ch <= bl and not free:
-                        more = EVERY
-                    if bh <= cl and not free:
-                        less = EVERY
-                    rises = bup & cup & (still | (more & aup) | (less & adn))
-                    falls = bdn & cdn & (still | (more & adn) | (less & aup))
-                else:
-                    free = loose[b] if al > 0 else loose[c]
-                if al > 0:
-                    alias[n] = alias[b]
-                elif ah == 0:
-                    alias[n] = alias[c]
-                known = hole
-                if free:
-                    known = known or ub or uc
-            if free and (MUL <= op <= DIVIDE or op == POW):
-                rises, falls = idle, idle
+                    known = known or uc
+                    free = free or loose[c]
+                    low, high, hole, rises, falls = _three(
+                        op, al, ah, ua, aup, adn, bl, bh, ub, bup, bdn, cl, ch, uc, cup, cdn
+                    )
+        if free and (MUL <= op <= DIVIDE or op == ABSOLUTE or op >= POW):
+            rises, falls = idle, idle  # by ends that hold under what is supposed alone
         if low == high and not free:
             rises, falls = EVERY, EVERY
         if known or hole:

@@ -1,0 +1,143 @@
+"""Two primitives that the project does not have, a row each, in every world: prints what they say.
+
+    python -m tests.one_source.one_row FOLDER
+
+A row stands in the table before anything else is made of it, as those of the project do.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symbolic.primitives import PRIMITIVES
+from symbolic.primitives.enclosures import Interval
+from symbolic.primitives.row import Primitive, Reading
+from symbolic.primitives.slopes import jumps, over
+from symbolic.primitives.words import widened
+
+THREE = Interval(3.0, 3.0)
+
+
+def _cbrt(al: Any, ah: Any, ua: Any) -> Any:
+    lo, hi = widened(np.cbrt(al), np.cbrt(ah), al == ah)
+    return lo, hi, ua
+
+
+def _sign(al: Any, ah: Any, ua: Any) -> Any:
+    return np.sign(al), np.sign(ah), ua
+
+
+def _same(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
+    return aup, adn
+
+
+PRIMITIVES["cbrt"] = Primitive(
+    arity=1,
+    scalar=math.cbrt,
+    array=np.cbrt,
+    sympy=lambda s, a: s.cbrt(a),
+    nest="np.cbrt({0})",
+    interval=_cbrt,
+    trend=_same,
+    slope=lambda own, a, da: over(over(over(da, own), own), THREE),
+    reads=Reading.exactly(1, "cbrt", units="plain"),
+    call=True,
+)
+PRIMITIVES["sign"] = Primitive(
+    arity=1,
+    scalar=lambda a: (a > 0) - (a < 0),
+    array=np.sign,
+    sympy=lambda s, a: s.sign(a),
+    nest="np.sign({0})",
+    interval=_sign,
+    trend=_same,
+    slope=jumps,
+    reads=Reading.exactly(1, "sign", units="plain"),
+)
+
+MODEL = """import dse
+from symbolic.ops import cbrt, sign
+x = dse.quantity("x", domain="(-inf, inf)")
+y = dse.quantity("y", domain="[0, inf)")
+
+
+@dse.equation(source="here")
+def root(x, y):
+    return cbrt(x * y + 1) + sign(x) * y
+
+
+@dse.equation(source="here")
+def cost(root, x):
+    return root * root - 3 * cbrt(x + 20)
+"""
+
+
+def main(folder: Path) -> dict[str, Any]:
+    """What the new primitives make, world by world."""
+    import dse
+    import sweeps.run
+    from symbolic import ops
+    from symbolic.intervals import enclose
+    from symbolic.monotone import EVERY, Trend, trend_number, trends
+    from symbolic.ops import interpret_all, reference, walk
+    from symbolic.slopes import slopes
+
+    sweeps.run.SMALL = 0  # no grid is too small for a nest
+    (folder / "model.py").write_text(MODEL)
+    axes = {
+        "x": [-20.0, *np.linspace(-19.5, 40, 120).tolist()],
+        "y": np.linspace(0, 9, 70).tolist(),
+    }
+    study = dse.Study(model="model.py", axes=axes, outputs=["root", "cost"], folder=folder)
+    ds = study.run()
+    x, y = np.array(axes["x"])[:, None], np.array(axes["y"])[None]
+    by_hand = np.cbrt(x * y + 1) + np.sign(x) * y
+    x_ = reference("x")
+    roots = [ops.cbrt(x_), ops.sign(x_)]
+    ends = Interval(np.array([-8.0, 1.0]), np.array([27.0, 8.0]))
+    held = {"x": Trend(ends, EVERY, EVERY - np.uint64(1))}
+    said = interpret_all(roots, held, trends(), trend_number)
+    steps = walk([roots[0]])
+    known = {
+        id(node): trend
+        for node, trend in zip(
+            steps, interpret_all(steps, held, trends(True), trend_number), strict=True
+        )
+    }
+    with np.errstate(all="ignore"):
+        slope: Any = slopes(steps, known, "x", np.uint64(1))[id(roots[0])]
+    question: dict[str, Any] = {"where": ["cbrt(x) <= 2", "sign(x) * y >= -3"]}
+    found: dict[str, Any] = {}
+    for goal in ("cost", "cbrt(x * y + 30) + sign(x - 3)"):
+        for method in ("scan", "certified"):
+            best = study.optimum(minimize=goal, method=method, **question)
+            found[f"{goal} {method}"] = [float(best["x"]), float(best["y"])]
+    return {
+        "float": [ops.cbrt(27.0), ops.sign(-2.5)],
+        "array": [ops.cbrt(np.array([8.0])).tolist(), ops.sign(np.array([3.0])).tolist()],
+        "closed form": str(dse.model(str(folder / "model.py")).closed_form("root")),
+        "nest": float(np.abs(ds["root"].transpose("x", "y").values - by_hand).max()),
+        "enclosure": [[e.lo.tolist(), e.hi.tolist()] for e in enclose(roots, {"x": ends})],
+        "trend": [bool(np.all(t.up == EVERY)) for t in said],
+        "slope": [float(slope.lo[1]), float(slope.hi[1])],
+        "optimum": found,
+        "refused": _message(dse, study),
+    }
+
+
+def _message(dse: Any, study: Any) -> str:
+    try:
+        study.optimum(minimize="cbrt(x, y)")
+    except dse.DseError as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]))))

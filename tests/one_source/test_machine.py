@@ -1,0 +1,129 @@
+"""The machine code of the search encloses every step as arrays of boxes do: one rule, two worlds.
+
+Only the library's functions are widened otherwise there; what is computed from them lies further
+apart. So may an equality that is written as an order.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sweeps.certify.boxes import Boxes, Problem
+from sweeps.certify.encode import encoded
+from sweeps.certify.machine.dig import rooms
+from sweeps.certify.machine.enclose import enclose
+from sweeps.certify.machine.tape import CODES
+from sweeps.grid import Leaf
+from symbolic.intervals import Decision
+from symbolic.ops import Node, reference, references, walk
+from symbolic.primitives import PRIMITIVES
+from tests.one_source import enclosing
+
+#: How far the two may be apart of a library's function, as a share; beyond all numbers, the last.
+NEAR, LARGEST = 4e-15, np.finfo(float).max
+#: Values of each quantity, of which boxes are ranges; boxes of each equation.
+VALUES, BOXES = 12, 40
+
+
+def problem(root: Node, drawn: Callable[[str], NDArray[Any]], rng: Any) -> Problem:
+    """A formula over axes of values, sorted, turned round or as they are; holes in some."""
+    leaves = {}
+    for name in references(root):
+        values, kind = drawn(name), rng.integers(0, 4)
+        values = values if kind == 0 else np.sort(values)[:: -1 if kind == 1 else 1]
+        if kind == 0 and rng.random() < 0.5:
+            values = np.where(rng.random(VALUES) < 0.2, np.nan, values)
+        leaves[name] = Leaf(axes=(name,), array=values)
+    return Problem(root, leaves, dict.fromkeys(leaves, VALUES))
+
+
+def machine(asked: Problem, boxes: Boxes) -> Any:
+    """What the machine makes of each step (rows) over each box, and its tape."""
+    tape = encoded(asked)
+    room = rooms(tape, len(asked.dims))
+    state, forced = room[0], room[3]
+    found = []
+    for k in range(boxes.lo.shape[1]):
+        first, last = (np.ascontiguousarray(end[:, k]) for end in (boxes.lo, boxes.hi))
+        assert enclose(tape, first, last, forced, *state)
+        found.append([np.array(part, dtype=part.dtype) for part in state[:5]])
+    return tape, [np.stack(part, axis=1) for part in zip(*found, strict=True)]
+
+
+def arrays(trend: Any) -> list[Any]:
+    found, size = trend.range, (BOXES,)
+    if isinstance(found, Decision):
+        low, high, hole = np.float64(found.certain), np.float64(found.possible), False
+    else:
+        low, high, hole = found
+    parts = (low, high, hole, trend.up, trend.down)
+    return [np.broadcast_to(part, size) for part in parts]
+
+
+def compare(asked: Problem, rng: Any) -> set[str]:
+    """Hold every step against the other world; the primitives that were."""
+    ends = rng.integers(0, VALUES, (2, len(asked.dims), BOXES))
+    boxes = Boxes(ends.min(axis=0), ends.max(axis=0))
+    with np.errstate(all="ignore"):
+        expected = asked.trends(boxes)
+    tape, found = machine(asked, boxes)
+    number = {id(node): k for k, node in enumerate(walk((asked.root,)))}
+    held, loose = set(), set()
+    for node in asked.steps:
+        k = number[id(node)]
+        told, own = arrays(expected[id(node)]), [part[k] for part in found]
+        library = node.op in PRIMITIVES and PRIMITIVES[node.op].call
+        if library or tape.ops[k] != CODES[node.op] or any(id(arg) in loose for arg in node.args):
+            loose.add(id(node))
+        if id(node) not in loose:
+            for part, mine in zip(told, own, strict=True):
+                assert np.array_equal(part, mine), node
+            held.add(node.op)
+        elif library and not any(id(arg) in loose for arg in node.args):
+            for part, mine in zip(told[:2], own[:2], strict=True):
+                assert np.allclose(*np.clip((mine, part), -LARGEST, LARGEST), NEAR, 1e-320), node
+            assert np.array_equal(own[2], told[2]), node
+            held.add(node.op)
+    return held
+
+
+def test_every_equation_is_enclosed_alike() -> None:
+    held: set[str] = set()
+    for subject in enclosing.equations():
+        rng = np.random.default_rng(zlib.crc32(subject.name.encode()))
+        (root,) = subject.roots.values()
+        if references(root):
+            held |= compare(problem(root, partial(_typical, subject, rng), rng), rng)
+    assert len(held) > 15
+
+
+def _typical(subject: enclosing.Subject, rng: Any, name: str) -> NDArray[Any]:
+    return enclosing.some(subject.quantities[name], rng, VALUES)
+
+
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e300, -1e300, 1e-300, math.inf, -math.inf)
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_every_primitive_is_enclosed_alike(name: str) -> None:
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    names = iter("abcdefg")
+
+    def some(condition: bool) -> Node:
+        one = reference(next(names))
+        return one < reference(next(names)) if condition else one
+
+    row = PRIMITIVES[name]
+    joins = name in ("both", "either", "negate")
+    root = Node(name, tuple(some(joins or (name == "where" and k == 0)) for k in range(row.arity)))
+    for _ in range(60):
+        asked = problem(root, lambda _: rng.choice(SPECIAL, VALUES), rng)
+        assert name in compare(asked, rng)

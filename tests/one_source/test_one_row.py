@@ -1,0 +1,40 @@
+"""A primitive is one row: those of :mod:`tests.one_source.one_row` are in every world."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_row_is_all_that_a_primitive_takes(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.one_source.one_row", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["float"] == [pytest.approx(3, rel=1e-15), -1]
+    assert found["array"] == [[2.0], [1.0]]
+    assert found["closed form"] == "y*sign(x) + (x*y + 1)**(1/3)"
+    assert found["nest"] < 1e-14
+    (root, sign) = found["enclosure"]
+    assert root == [pytest.approx(ends, rel=1e-14) for ends in ([-2, 1], [3, 2])]
+    assert root[0][0] < -2 < 3 < root[1][0]
+    assert sign == [[-1, 1], [1, 1]]
+    assert found["trend"] == [True, True]
+    low, high = found["slope"]  # from 1 to 8: no less than 1/12, no more than 1/3
+    assert low <= 1 / 12 < 1 / 7 < 1 / 3 <= high < 0.34
+    best = found["optimum"]
+    for goal in {name.rsplit(" ", 1)[0] for name in best}:
+        assert best[f"{goal} certified"] == best[f"{goal} scan"]
+    assert all(math.isfinite(value) for place in best.values() for value in place)
+    assert found["refused"].startswith("cbrt takes 1 argument, and 2 are given")
