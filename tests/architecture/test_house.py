@@ -38,7 +38,6 @@ LIMIT = 300
 LONGER = {
     "sweeps/certify/machine/relax.py": "the primitives as planes, side by side",
     "sweeps/stored/kernels.py": "machine code that is kept by its file: what it calls stands in it",
-    "sweeps/emit.py": "one emitter: where each step of a nest stands",
 }
 
 PAPERS = {
