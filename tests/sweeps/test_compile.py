@@ -319,7 +319,7 @@ def test_a_cut_optimum_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         "axes": {
             "threads_per_block": range(32, 513, 32),
             "active_sms": range(1, 31),
-            "core_clock": np.linspace(0.8e9, 1.6e9, 40),
+            "core_clock": np.linspace(0.8e9, 1.6e9, 80),
         },
     }
     cut = dse.Study(**spec)
