@@ -91,13 +91,13 @@ def test_advice_is_of_the_extreme_term(op: str, first: float, second: int, tmp_p
 
 def test_a_border_is_where_another_term_takes_over(tmp_path: Path) -> None:
     path = write(tmp_path, "maximum")
-    advice = dse.advise(path, first_input=8, second_input=9)
+    advice = dse.advise(path, first_input=8, second_input=16)
     assert advice.bound == "first_part"
     (move,) = [m for m in advice.moves if m.quantity == "first_input" and m.helps]
     assert move.direction == "lower"
-    assert move.until == pytest.approx(1.5)
-    assert set(move.next_limiter) == {"second_part", "third_part"}
-    assert move.gain == pytest.approx(16 / 3)
+    assert move.until == pytest.approx(2.0)
+    assert move.next_limiter == ("second_part",)
+    assert move.gain == pytest.approx(4.0)
 
 
 def test_terms_without_a_name_are_no_regimes(tmp_path: Path) -> None:
