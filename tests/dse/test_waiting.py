@@ -133,19 +133,6 @@ print(*names)
 """
 
 
-def test_two_processes_compile_the_search(tmp_path):
-    """Of its two parts one is asked for, and waited for; then both are there, for these types."""
-    done = subprocess.run(
-        [sys.executable, "-c", SEARCH],
-        env={"DSE_CACHE": str(tmp_path), "PATH": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "dig enclose\n"
-    assert len(list((tmp_path / "code").iterdir())) == 3
-
-
 def test_the_command_line_starts_without_what_takes_time_to_load():
     program = "import sys, dse.cli; print([n for n in ('numpy', 'sympy') if n in sys.modules])"
     done = subprocess.run(
@@ -164,29 +151,6 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 """
 
 
-def test_what_is_compiled_once_is_run_and_told_without_what_takes_time_to_load(tmp_path):
-    """Anew, where it is finished, and with a proof."""
-    run = ["run", "examples/merge-four-gpus.toml", "--where", "active_sms >= 2", "--store"]
-    proof = ["optimum", "examples/merge-four-gpus.toml", "--method", "certified"]
-    for arguments in (
-        *([*run, str(tmp_path / name)] for name in ("a.zarr", "b.zarr", "b.zarr")),
-        *(proof, proof),
-    ):
-        done = subprocess.run(
-            [sys.executable, "-c", SWEPT, *arguments],
-            env={"DSE_CACHE": str(tmp_path), "PATH": ""},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        *text, last = done.stdout.splitlines()
-        told = [line for line in text if line.startswith(("sepia", "blackscholes"))]
-        assert len(told) == 8, text
-        if arguments[-1].endswith("b.zarr"):
-            assert json.loads(last) == []
-    assert json.loads(last) == []
-
-
 COMPILED = """
 import sys
 from dse.cli import main
@@ -200,15 +164,35 @@ print(sorted(set(built)))
 """
 
 
-def test_what_finds_the_best_is_compiled_beside_the_rest(tmp_path):
-    """In a second process, where there are processors for two, and kept as it is called."""
-    arguments = ["run", "examples/merge-four-gpus.toml", "--store", str(tmp_path / "a.zarr")]
+def program(code, cache, *arguments):
+    """The lines of a process that finds and keeps machine code in a folder."""
     done = subprocess.run(
-        [sys.executable, "-c", COMPILED, *arguments],
-        env={"DSE_CACHE": str(tmp_path), "PATH": ""},
+        [sys.executable, "-c", code, *arguments],
+        env={"DSE_CACHE": str(cache), "PATH": ""},
         capture_output=True,
         text=True,
         check=True,
     )
+    return done.stdout.splitlines()
+
+
+def test_what_a_machine_compiles_it_compiles_once(tmp_path):
+    """A run, anew and where it is finished, and a proof: told without what takes time to load."""
+    example, code = "examples/merge-four-gpus.toml", tmp_path / "code"
+    run = ["run", example, "--where", "active_sms >= 2", "--store"]
+    proof = ["optimum", example, "--method", "certified"]
+    # What finds the best is compiled in a second process, where there are processors for two.
+    *_, built = program(COMPILED, tmp_path, *run, str(tmp_path / "a.zarr"))
     mine = ["extremes", "nest", "ranges"] + ["least"] * (os.cpu_count() == 1)
-    assert done.stdout.splitlines()[-1] == str(sorted(mine))
+    assert built == str(sorted(mine))
+    # Of the two parts of the search one is asked for, and waited for; then both are there.
+    before = len(list(code.iterdir()))
+    assert program(SEARCH, tmp_path) == ["dig enclose"]
+    assert len(list(code.iterdir())) == before + 3
+    for arguments in (*[[*run, str(tmp_path / "b.zarr")]] * 2, proof, proof):
+        *text, last = program(SWEPT, tmp_path, *arguments)
+        told = [line for line in text if line.startswith(("sepia", "blackscholes"))]
+        assert len(told) == 8, text
+        if arguments[0] == "run":
+            assert json.loads(last) == []
+    assert json.loads(last) == []
