@@ -47,7 +47,9 @@ def _opened(path: str | Path, zones: bool) -> Table:
     from sweeps.stored.written import Written
 
     store = stored(path) if zones and str(path).rstrip("/").endswith(".zarr") else None
-    return Table(ds=opened(path)) if store is None else Table(ds=Written(path), store=store)
+    if store is None:
+        return Table(ds=opened(path))
+    return Table(ds=Written(path, read=store), store=store)
 
 
 def identified(answer: xr.Dataset, asked: StudyData | Table) -> xr.Dataset:

@@ -11,6 +11,7 @@ from sweeps.export import open_dataset
 from sweeps.grid import FEASIBLE
 from sweeps.store.versions import Version
 from sweeps.stored.reader import Stored, stored
+from symbolic.errors import OtherProcessError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,11 +37,14 @@ def origin(ds: xr.Dataset | Written) -> str | None:
 class Written:
     """A store of a run as it was when this was made, before xarray opens it.
 
-    ``names`` are the outputs that are meant; all where None.
+    ``names`` are the outputs that are meant; all where None. ``read`` is the store, where it was
+    read already: what it tells is told, whatever stands at its place by now.
     """
 
-    def __init__(self, place: str | Path, names: Sequence[str] | None = None) -> None:
-        self.version, self.names = Version(str(place)), names
+    def __init__(
+        self, place: str | Path, names: Sequence[str] | None = None, *, read: Stored | None = None
+    ) -> None:
+        self.version, self.names, self.read = Version(str(place)), names, read
 
     def dataset(self) -> xr.Dataset:
         """The Dataset, whose values are read where they are needed.
@@ -59,9 +63,15 @@ class Written:
 
     @property
     def _stored(self) -> Stored:
+        if self.read is not None:
+            return self.read
         self.version.still()
         found = stored(self.version.place)
-        assert found is not None  # a version of a store of a run
+        if found is None:
+            raise OtherProcessError(
+                f"another process has replaced or removed {self.version.place} since it was "
+                "opened: open it again"
+            )
         return found
 
     @property

@@ -482,3 +482,28 @@ def test_an_exchange_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
         opened.bound.load()
     assert dse.verify(url).damages == ()
     assert objects() == right
+
+
+def test_a_store_that_is_replaced_while_it_is_asked_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two looks at its place another process removes the store."""
+    path = tmp_path / "a.zarr"
+    SMALL.run(store=path)
+    from sweeps.stored import reader, written
+
+    real = reader.stored
+
+    def gone(place: Any) -> Any:
+        found = real(place)
+        shutil.rmtree(place)
+        return found
+
+    monkeypatch.setattr(reader, "stored", gone)
+    with pytest.raises(DseError, match="another process|damaged"):
+        dse.optimum(path, maximize="ms_throughput")
+    monkeypatch.undo()
+    monkeypatch.setattr(written, "stored", lambda place: None)
+    SMALL.run(store=path)
+    with pytest.raises(DseError, match="another process has replaced or removed"):
+        _ = written.Written(path).attrs
