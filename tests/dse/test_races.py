@@ -500,7 +500,7 @@ def test_a_store_that_is_replaced_while_it_is_asked_is_told(
         return found
 
     monkeypatch.setattr(reader, "stored", gone)
-    with pytest.raises(DseError, match="another process|damaged"):
+    with pytest.raises(DseError, match=r"another process|damaged"):
         dse.optimum(path, maximize="ms_throughput")
     monkeypatch.undo()
     monkeypatch.setattr(written, "stored", lambda place: None)
