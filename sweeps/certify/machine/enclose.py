@@ -150,7 +150,7 @@ def enclose(
         free = loose[a]
         b = args[n, 1]
         if b < 0:
-            low, high, hole, rises, falls = _one(op, al, ah, ua, aup, adn)
+            low, high, hole, rises, falls = _one(op, (al, ah, ua), (al, ah, aup, adn))
         else:
             bl, bh, ub, bup, bdn = lo[b], hi[b], und[b], up[b], dn[b]
             hole = ua or ub
@@ -233,7 +233,9 @@ def enclose(
                 if free:
                     rises, falls = aup & bup, adn & bdn
             elif args[n, 2] < 0 or op == ADD:  # a sum has a hint there
-                low, high, hole, rises, falls = _two(op, al, ah, ua, aup, adn, bl, bh, ub, bup, bdn)
+                low, high, hole, rises, falls = _two(
+                    op, (al, ah, ua, bl, bh, ub), (al, ah, aup, adn, bl, bh, bup, bdn)
+                )
             else:
                 c = args[n, 2]
                 cl, ch, uc, cup, cdn = lo[c], hi[c], und[c], up[c], dn[c]
@@ -259,7 +261,9 @@ def enclose(
                     known = known or uc
                     free = free or loose[c]
                     low, high, hole, rises, falls = _three(
-                        op, al, ah, ua, aup, adn, bl, bh, ub, bup, bdn, cl, ch, uc, cup, cdn
+                        op,
+                        (al, ah, ua, bl, bh, ub, cl, ch, uc),
+                        (al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn),
                     )
         if free and (MUL <= op <= DIVIDE or op == ABSOLUTE or op >= POW):
             rises, falls = idle, idle  # by ends that hold under what is supposed alone

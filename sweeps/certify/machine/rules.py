@@ -15,7 +15,7 @@ from typing import Any
 from sweeps.certify.machine.jit import jitted
 from sweeps.certify.machine.tape import CODES
 from symbolic.primitives import PRIMITIVES
-from symbolic.primitives.words import retold
+from symbolic.primitives.words import NONE, retold
 
 __all__ = ["chain", "ends", "goes"]
 
@@ -115,120 +115,28 @@ def goes(name: str) -> Any:
 
 
 @jitted
-def _no_one(op: Any, al: Any, ah: Any, ua: Any, aup: Any, adn: Any) -> Any:
-    return -INF, INF, True, aup & adn, aup & adn
+def _nothing(op: Any, inside: Any, ways: Any) -> Any:
+    return -INF, INF, True, NONE, NONE
 
 
-@jitted
-def _no_two(
-    op: Any,
-    al: Any,
-    ah: Any,
-    ua: Any,
-    aup: Any,
-    adn: Any,
-    bl: Any,
-    bh: Any,
-    ub: Any,
-    bup: Any,
-    bdn: Any,
-) -> Any:
-    idle = aup & adn & bup & bdn
-    return -INF, INF, True, idle, idle
-
-
-@jitted
-def _no_three(
-    op: Any,
-    al: Any,
-    ah: Any,
-    ua: Any,
-    aup: Any,
-    adn: Any,
-    bl: Any,
-    bh: Any,
-    ub: Any,
-    bup: Any,
-    bdn: Any,
-    cl: Any,
-    ch: Any,
-    uc: Any,
-    cup: Any,
-    cdn: Any,
-) -> Any:
-    idle = aup & adn & bup & bdn & cup & cdn
-    return -INF, INF, True, idle, idle
-
-
-def _or_one(code: int, enclose: Any, follow: Any, rest: Any) -> Any:
-    def step(op: Any, al: Any, ah: Any, ua: Any, aup: Any, adn: Any) -> Any:
+def _or(code: int, enclose: Any, follow: Any, rest: Any) -> Any:
+    def step(op: Any, inside: Any, ways: Any) -> Any:
         if op != code:
-            return rest(op, al, ah, ua, aup, adn)
-        low, high, hole = enclose(al, ah, ua)
-        rises, falls = follow(al, ah, aup, adn)
+            return rest(op, inside, ways)
+        low, high, hole = enclose(*inside)
+        rises, falls = follow(*ways)
         return low, high, hole, rises, falls
 
     return jitted(step)
-
-
-def _or_two(code: int, enclose: Any, follow: Any, rest: Any) -> Any:
-    def step(
-        op: Any,
-        al: Any,
-        ah: Any,
-        ua: Any,
-        aup: Any,
-        adn: Any,
-        bl: Any,
-        bh: Any,
-        ub: Any,
-        bup: Any,
-        bdn: Any,
-    ) -> Any:
-        if op != code:
-            return rest(op, al, ah, ua, aup, adn, bl, bh, ub, bup, bdn)
-        low, high, hole = enclose(al, ah, ua, bl, bh, ub)
-        rises, falls = follow(al, ah, aup, adn, bl, bh, bup, bdn)
-        return low, high, hole, rises, falls
-
-    return jitted(step)
-
-
-def _or_three(code: int, enclose: Any, follow: Any, rest: Any) -> Any:
-    def step(
-        op: Any,
-        al: Any,
-        ah: Any,
-        ua: Any,
-        aup: Any,
-        adn: Any,
-        bl: Any,
-        bh: Any,
-        ub: Any,
-        bup: Any,
-        bdn: Any,
-        cl: Any,
-        ch: Any,
-        uc: Any,
-        cup: Any,
-        cdn: Any,
-    ) -> Any:
-        if op != code:
-            return rest(op, al, ah, ua, aup, adn, bl, bh, ub, bup, bdn, cl, ch, uc, cup, cdn)
-        low, high, hole = enclose(al, ah, ua, bl, bh, ub, cl, ch, uc)
-        rises, falls = follow(al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn)
-        return low, high, hole, rises, falls
-
-    return jitted(step)
-
-
-_LINKS = {1: (_or_one, _no_one), 2: (_or_two, _no_two), 3: (_or_three, _no_three)}
 
 
 def chain(arity: int, but: Iterable[str]) -> Any:
-    """The rules of all primitives of so many arguments, but some, told apart by their codes."""
-    link, found = _LINKS[arity]
+    """The rules of all primitives of so many arguments, but some, told apart by their codes.
+
+    What is made takes a code, and what the two rules take.
+    """
+    found = _nothing
     for name, row in reversed(PRIMITIVES.items()):
         if row.arity == arity and name not in but:
-            found = link(CODES[name], ends(name), goes(name), found)
+            found = _or(CODES[name], ends(name), goes(name), found)
     return found
