@@ -92,16 +92,16 @@ def same_answer(
     dims = {name: answer[name].dims for name in names}
     for place in itertools.product(*(range(ds.sizes[axis]) for axis in per)):
         winners = expected.get(place, [])
-        for rank in range(answer.sizes.get("rank", 1)):
-            at: dict[Any, int] = dict(zip(per, place, strict=True))
-            if ranked:
-                at["rank"] = rank
-            for name in names:
-                value = arrays[name][tuple(at[dim] for dim in dims[name])].item()
-                if rank < len(winners):
-                    assert equal(value, winners[rank][name]), (name, at, value, winners[rank])
-                else:
-                    assert is_blank(value), (name, at, value)
+        at: dict[Any, int] = dict(zip(per, place, strict=True))
+        for name in names:
+            free = [slice(None) if dim == "rank" else at[dim] for dim in dims[name]]
+            found = np.atleast_1d(arrays[name][tuple(free)])  # along the ranks, or one for all
+            for rank in range(min(len(winners), answer.sizes.get("rank", 1))):
+                value = found[rank if "rank" in dims[name] else 0].item()
+                assert equal(value, winners[rank][name]), (name, at, rank, value, winners[rank])
+            if len(winners) < answer.sizes.get("rank", 1):
+                rest = found[len(winners) :] if "rank" in dims[name] else found
+                assert is_blank(rest), (name, at, rest)
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -109,6 +109,8 @@ def equal(a: Any, b: Any) -> bool:
     return a == b or (isinstance(a, float) and isinstance(b, float) and a != a and b != b)
 
 
-def is_blank(value: Any) -> bool:
-    """NaN, -1, False or an empty label."""
-    return value in (-1, False, "") if not isinstance(value, float) else math.isnan(value)
+def is_blank(values: Any) -> bool:
+    """NaN, -1, False or an empty label, all of them."""
+    if values.dtype.kind == "f":
+        return bool(np.isnan(values).all())
+    return bool(np.isin(values, [""] if values.dtype.kind in "UT" else [-1, 0]).all())
