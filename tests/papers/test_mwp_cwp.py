@@ -652,3 +652,11 @@ def test_docstrings(module: Any) -> None:
     failed, attempted = run_doctests(module)
     assert failed == 0
     assert attempted > 0
+
+
+def test_as_many_computing_as_waiting_is_memory_bound() -> None:
+    """Hong 2012, §2.3.6: CWP >= MWP, so that where both are equal case 2 holds."""
+    equal = {"resident_warps": 8.0, "comp_cycles": 100.0, "mem_cycles": 400.0, "mem_insts": 2.0}
+    assert mwp_cwp.case(mwp=5.0, cwp=5.0, **equal) == 2.0
+    assert mwp_cwp.case(mwp=5.0, cwp=4.0, **equal) == 3.0
+    assert mwp_cwp.case(mwp=5.0, cwp=5.0, **{**equal, "comp_cycles": 400.0}) == 2.0
