@@ -169,9 +169,13 @@ def room_beside(path: Path) -> Iterator[Path]:
 
 
 def sweep(path: Path) -> None:
-    """Remove what was made beside a path by processes that were killed."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*{PART}"):
-        with suppress(DseError, OSError, MovedError):
-            (left / HIDDEN).mkdir(exist_ok=True)
-            with _taken(left, left.name):
-                shutil.rmtree(left)
+    """Remove what was made beside a path, or beside what was to take its place, and left there.
+
+    The processes that made it were killed.
+    """
+    for name in (path.name, f".{path.name}.next"):
+        for left in path.parent.glob(f".{glob.escape(name)}.*{PART}"):
+            with suppress(DseError, OSError, MovedError):
+                (left / HIDDEN).mkdir(exist_ok=True)
+                with _taken(left, left.name):
+                    shutil.rmtree(left)

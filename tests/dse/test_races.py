@@ -507,3 +507,12 @@ def test_a_store_that_is_replaced_while_it_is_asked_is_told(
     SMALL.run(store=path)
     with pytest.raises(DseError, match="another process has replaced or removed"):
         _ = written.Written(path).attrs
+
+
+def test_what_a_killed_process_left_of_an_exchange_is_swept(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    SMALL.run(store=path)
+    for left in ("..a.zarr.next.c54c8fe3.part", ".a.zarr.0f54c8fe.part"):
+        (tmp_path / left / "c").mkdir(parents=True)
+        dse.verify(path, repair=True)
+        assert [p.name for p in tmp_path.iterdir()] == ["a.zarr"]
