@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,10 @@ class Equation:
     unit: str = ""
     meaning: str = ""
     domain: str = "[-inf, inf]"
+
+    def of(self, name: str, *inputs: str, **changes: Any) -> Equation:
+        """The same formula of other quantities: another name, inputs, source or symbol."""
+        return replace(self, name=name, inputs=inputs, **changes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function, at the given values."""

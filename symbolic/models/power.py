@@ -15,13 +15,11 @@ from __future__ import annotations
 
 from symbolic.equation import equation
 from symbolic.models import (
-    _access_rates,
     _efficiency,
     _energy,
-    _power_parts,
     _residency,
     _shared,
-    _unit_power,
+    _units,
 )
 from symbolic.ops import log10
 from symbolic.ops import power as raised
@@ -35,8 +33,8 @@ SHARED = (
     _shared.total_insts,
     _residency.busy_sms,
 )
-ACCESS_RATES = _access_rates.EQUATIONS
-UNIT_POWER = _unit_power.EQUATIONS
+ACCESS_RATES = _units.ACCESS_RATES
+UNIT_POWER = _units.UNIT_POWER
 
 LOG = {"sm_scaling": "log", "power_gating": False}
 LINEAR = {"sm_scaling": "linear", "power_gating": False}
@@ -229,6 +227,6 @@ def power(standing_power, runtime_power):
     return standing_power + runtime_power
 
 
-PARTS = _power_parts.EQUATIONS
+PARTS = _units.PARTS
 ENERGY = _energy.EQUATIONS
 EFFICIENCY = _efficiency.EQUATIONS

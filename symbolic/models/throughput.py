@@ -16,7 +16,6 @@ from __future__ import annotations
 from symbolic.equation import equation
 from symbolic.model import Family, Guide
 from symbolic.models import (
-    _access_rates,
     _idle_cycles,
     _instruction_mix,
     _memory_demand,
@@ -24,6 +23,7 @@ from symbolic.models import (
     _residency,
     _shared,
     _suggestions,
+    _units,
 )
 from symbolic.ops import divide, maximum, where
 
@@ -87,7 +87,7 @@ SHARED = (
     _shared.mem_insts,
     _shared.total_insts,
     _residency.busy_sms,
-    _access_rates.warps_run_per_sm,
+    _units.warps_run_per_sm,
 )
 INSTRUCTION_MIX = _instruction_mix.EQUATIONS
 MEMORY_DEMAND = _memory_demand.EQUATIONS
