@@ -20,6 +20,8 @@ ROWS = (
     row("tpc_separation", "", RESULT, "least distance of two lit TPCs"),
     row("placement_base_power", "W", NONNEG, "power of the system besides TPCs", (50, 300), 0),
     row("power_per_tpc", "W", NONNEG, "power that a lit TPC adds", (0.5, 10)),
+    row("fitted_sms", "", COUNT1, "SMs lit where the line of power on TPCs was fitted", (1, 14), 4),
+    row("placement_fit", "", "whole [0, 1]", "whether the line was fitted to as many lit SMs"),
     row("placement_power", "W", RESULT, "power of the system with these SMs lit", (50, 300)),
     row("placement_loss", "W", RESULT, "power that fewer TPCs would save", (0, 40)),
 )

@@ -16,6 +16,7 @@ import math
 
 from symbolic.equation import equation
 from symbolic.models import _lit_sets
+from symbolic.ops import equal, where
 
 OUTPUTS = (
     "active_tpcs",
@@ -25,6 +26,7 @@ OUTPUTS = (
     "equal_placements",
     "placement_power",
     "placement_loss",
+    "placement_fit",
 )
 
 #: Both may be given.
@@ -188,8 +190,9 @@ def tpc_separation(lit_sms, tpc_map, tpc_distances):
 def placement_power(placement_base_power, power_per_tpc, active_tpcs):
     r"""Power of the system with these SMs lit, by a line through measurements. [W]
 
-    The measurements of the thesis are of four SMs, and so are the coefficients of the 8800GT.
-    Without a base power it is the power of the TPCs alone.
+    The measurements of the thesis are of four SMs, and so are the coefficients of the 8800GT: it
+    holds for these alone, see :func:`placement_fit`. Without a base power it is the power of the
+    TPCs alone.
 
     .. math:: P = P_0 + p \cdot \#TPC
 
@@ -201,9 +204,28 @@ def placement_power(placement_base_power, power_per_tpc, active_tpcs):
 
 @equation(source=f"{TABLE_12}, least squares")
 def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs):
-    """Power that fewer TPCs would save with as many SMs lit. [W]
+    """Power that fewer TPCs would save with as many SMs lit, see :func:`placement_fit`. [W]
 
     >>> round(placement_loss(3.9276, 4.0, 2.0), 4)
     7.8552
     """
     return power_per_tpc * (active_tpcs - fewest_tpcs)
+
+
+@equation(
+    source="Hong 2012, §4.6.1",
+    flags={
+        0: "as many SMs lit as where the line was fitted",
+        1: "beyond the fit: one, two or seven SMs were measured to draw the same wherever they lie",
+    },
+)
+def placement_fit(active_sms, fitted_sms):
+    """Whether the line of power on TPCs was fitted to as many lit SMs.
+
+    The thesis lit one, two, four and seven SMs of the 8800GT and found a difference with four
+    alone: fewer make no hot spots, and seven heat the whole chip.
+
+    >>> placement_fit(4.0, 4.0), placement_fit(7.0, 4.0)
+    (0.0, 1.0)
+    """
+    return where(equal(active_sms, fitted_sms), 0.0, 1.0)

@@ -105,14 +105,20 @@ def memory_scale_log(scaling_factor):
     return scaling_factor
 
 
-@equation(name="memory_scale", source="Hong 2012, section 3.11.1", when=LINEAR)
-def memory_scale_linear():
-    """Share of the memory system's power that is drawn: all, however many SMs access it. [ratio]
+@equation(name="memory_scale", source="Hong 2012, Eq. 48 and section 3.11.1", when=LINEAR)
+def memory_scale_linear(busy_sms, n_sms):
+    r"""Share of the memory system's power that is drawn; it follows the SMs. [ratio]
 
-    >>> memory_scale_linear()
-    1.0
+    The thesis has no equation of it for GTX580. Eq. 48 has memory follow the trend of the SMs, and
+    the line of Fig. 73 begins 2 W above idle and activation. At one share whatever the SMs, one of
+    them would draw all of the DRAM's power, and more of them less, as each waits longer.
+
+    .. math:: Active\_SMs / Num\_SMs
+
+    >>> memory_scale_linear(4.0, 16.0)
+    0.25
     """
-    return 1.0
+    return busy_sms / n_sms
 
 
 @equation(name="memory_scale", source="Hong 2012, section 3.5.6", when=GATED)

@@ -79,6 +79,19 @@ def test_the_machine_file_holds_the_least_squares() -> None:
     assert float(power) == pytest.approx(expected, abs=1e-3)
 
 
+def test_the_answer_marks_where_the_line_was_fitted() -> None:
+    """§4.6.1: of one, two, four and seven SMs only four drew more or less by where they lay."""
+    sms = [1, 2, 3, 4, 7]
+    ds = evaluate(active_sms=sms, placement_policy="scatter")
+    assert ds.placement_fit.values.tolist() == [1, 1, 1, 0, 1]
+    assert ds.placement_loss.values[[1, 3, 4]] == pytest.approx([3.9276, 7.8552, 11.7828])
+    told = ds.placement_fit.attrs["flag_meanings"].split()[1]
+    assert "seven" in told
+    assert "placement_fit" in placement.OUTPUTS
+    other = evaluate(active_sms=sms, fitted_sms=7)  # of a line of one's own
+    assert other.placement_fit.values.tolist() == [1, 1, 1, 1, 0]
+
+
 # --- what a user asks
 
 

@@ -162,12 +162,23 @@ def test_eqs_44_to_48_scale_sms_and_memory_by_the_same_logarithm() -> None:
 
 
 def test_gtx580_is_linear_with_a_jump() -> None:
-    """§3.11.1 and Fig. 73: idle, activation, and each SM the same; memory apart."""
+    """§3.11.1 and Fig. 73: idle, activation, and each SM the same, with its part of the memory."""
     powers = [gtx280(machine="gtx580", active_sms=sms)["power"] for sms in range(1, 17)]
     got = gtx280(machine="gtx580", active_sms=5)
-    assert np.allclose(np.diff(powers), got["sm_component_power"])
-    expected = 27 + 64 + 5 * got["sm_component_power"] + got["memory_component_power"]
-    assert got["power"] == pytest.approx(expected)
+    step = got["sm_component_power"] + got["memory_component_power"] / 16
+    assert np.allclose(np.diff(powers), step)
+    assert got["power"] == pytest.approx(27 + 64 + 5 * step)
+
+
+@pytest.mark.parametrize("warps", [8, 32])
+def test_more_sms_of_gtx580_draw_no_less_for_memory(warps: int) -> None:
+    """§5.4.3: "the consumed power is always increased", saturated or not; the DRAM's too."""
+    given_: dict[str, Any] = {"workload": "dmadd", "threads_per_block": 512}
+    given_ |= {"machine": "gtx580", "warps_per_sm": warps, "active_sms": range(1, 17)}
+    ds = dse.evaluate("throughput + power", outputs=["power", "memory_power"], **given_)
+    assert np.all(np.diff(ds.power.values) > 0)
+    assert np.all(np.diff(ds.memory_power.values) > 0)
+    assert ds.memory_power.values[0] < 2  # Fig. 73: 93 W read with one SM, 91 W without any
 
 
 def test_an_sm_in_use_is_one_that_has_a_block() -> None:
