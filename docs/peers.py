@@ -41,10 +41,9 @@ class Space:
     """The settings of a study by their indices along the axes, evaluated by machine code."""
 
     def __init__(self, asked: Any, goal: str) -> None:
-        from sweeps.answers import one_goal
-        from sweeps.compile import compiled
-        from sweeps.emit import emit
-        from sweeps.scan import objective_node
+        from sweeps.grid.goals import objective_node, one_goal
+        from sweeps.nest.compile import compiled
+        from sweeps.nest.emit import emit
         from symbolic.ops import walk
 
         grid = asked.grid()

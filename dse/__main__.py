@@ -11,7 +11,7 @@ if (
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it is listened to, it ends the process
 
 from dse.signals import ending, listening
-from sweeps import stopping
+from sweeps.runtime import stopping
 
 __all__ = ["main"]
 

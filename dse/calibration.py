@@ -11,7 +11,7 @@ import numpy as np
 
 from dse.fitting import Fit, fit
 from dse.fitting.columns import numbers, read_table
-from sweeps.answers import texts_of
+from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from symbolic.files import found_again
 __all__ = ["axis_of", "missing", "read_study_text", "rebuilt", "told", "verify"]
 
 if TYPE_CHECKING:
-    from sweeps.progress import Listener
+    from sweeps.runtime.progress import Listener
     from sweeps.store.held import Held
     from sweeps.store.medium import Medium
     from sweeps.store.verify import Checked
@@ -48,7 +48,7 @@ def verify(
     study : Study or path, optional
         Whose store it is; by default it is told by the store itself.
     listener : callable, optional
-        Given a :class:`sweeps.progress.Progress` after each tile that is repaired.
+        Given a :class:`sweeps.runtime.progress.Progress` after each tile that is repaired.
 
     Returns
     -------

@@ -45,7 +45,7 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     from dataclasses import replace
 
     from dse.given import a_dataset, some_outputs
-    from sweeps.derived import with_derived
+    from sweeps.files.derived import with_derived
 
     study = study_of(a_dataset(ds))
     names = tuple(n for n in some_outputs(outputs) if n not in ds.variables)
@@ -57,7 +57,7 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
 
 def study_of(ds: xr.Dataset) -> StudyData:
     """The study of a Dataset, as it tells it; its model and values must be what they were."""
-    from sweeps.stored.written import origin
+    from sweeps.files.written import origin
 
     place = origin(ds)
     if place is not None:

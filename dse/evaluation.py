@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.wording import failures_text
-from sweeps.answers import texts_of
-from sweeps.build import build_grid
-from sweeps.failing import failures_of
-from sweeps.grid import Grid, Leaf
-from sweeps.space import Axis
+from sweeps.grid.build import build_grid
+from sweeps.grid.failing import failures_of
+from sweeps.grid.goals import texts_of
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.space import Axis
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.model import Model
@@ -69,8 +69,8 @@ def evaluate(
     """
     from dse.inputs import read_parts
     from dse.provenance import attributes
-    from sweeps.dataset import label
-    from sweeps.run import compute
+    from sweeps.grid.dataset import label
+    from sweeps.nest.run import compute
 
     joined = load_model(model, prefer=prefer)
     outputs = None if outputs is None else texts_of(outputs, "outputs")

@@ -30,7 +30,8 @@ class Study(StudyData):
         A name of :func:`dse.machines` / :func:`dse.workloads`, or the path of a TOML file.
     axes : mapping
         What varies, outermost first: quantities (lists, ranges, arrays, numbers with units, the
-        forms of :func:`sweeps.space.parse_axis`), switches, ``machine``, ``workload``, or a zip.
+        forms of :func:`sweeps.grid.space.parse_axis`), switches, ``machine``, ``workload``, or a
+        zip.
     set : mapping
         Values of quantities: numbers, texts with units, formulas, labels of switches, or
         DataArrays over some of the axes.

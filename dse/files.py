@@ -50,7 +50,7 @@ def open(  # noqa: A001
     DseError
         Nothing is there, or it is not of a kind that can be read; a unit that does not fit.
     """
-    from sweeps.export import open_dataset
+    from sweeps.files.export import open_dataset
 
     if isinstance(path, (str, Path)):
         from dse.measured import is_measured, open_measured
@@ -72,6 +72,6 @@ def open(  # noqa: A001
 def export(ds: xr.Dataset, path: str | Path) -> Path:
     """Write a Dataset as ``.zarr``, ``.nc``, ``.csv`` or ``.parquet``; see :func:`open`."""
     from dse.given import a_dataset, a_place
-    from sweeps.export import export as write
+    from sweeps.files.export import export as write
 
     return write(a_dataset(ds), a_place(path, "path"))

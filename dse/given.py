@@ -72,7 +72,7 @@ def some_outputs(given: Any) -> tuple[str, ...]:
     >>> some_outputs("time"), some_outputs(["time", "power"])
     (('time',), ('time', 'power'))
     """
-    from sweeps.answers import texts_of
+    from sweeps.grid.goals import texts_of
 
     names = texts_of(given, "outputs")
     if not names:

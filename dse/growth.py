@@ -18,7 +18,7 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeps.progress import Progress
+    from sweeps.runtime.progress import Progress
     from sweeps.store.fill import Filled
     from sweeps.store.medium import Medium
 
@@ -106,10 +106,10 @@ def grow(
     from sweeps.store.growth import Growing, Growth
     from sweeps.store.layout import Layout
     from sweeps.store.medium import medium_of
+    from sweeps.store.reader import stored
     from sweeps.store.skeleton import compression_of, skeleton
     from sweeps.store.swap import take_place
     from sweeps.store.versions import Version
-    from sweeps.stored.reader import stored
 
     layout = Layout(study.grid(), expand=expand, compression=compression_of(medium))
     identity = stored_identity(study, layout)
@@ -177,7 +177,7 @@ def add(
     study : Study or path, optional
         Whose store it is; by default it is told by the store itself.
     listener : callable, optional
-        Given a :class:`sweeps.progress.Progress` after each tile.
+        Given a :class:`sweeps.runtime.progress.Progress` after each tile.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def add(
     DseError
         The store is not finished, its model or values have changed since, or no such quantity.
     """
-    from sweeps.export import open_dataset
+    from sweeps.files.export import open_dataset
     from sweeps.store.medium import medium_of
     from sweeps.store.swap import begun, claimed
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.catalog import Entry, machine, workload
-from sweeps.grid import Leaf
-from sweeps.laws import contents, is_law, read_label
-from sweeps.space import Axis
+from sweeps.grid.grid import Leaf
+from sweeps.grid.laws import contents, is_law, read_label
+from sweeps.grid.space import Axis
 from symbolic.errors import DseError, nearest
 from symbolic.model import Model
 from symbolic.ops import Node
@@ -28,7 +28,7 @@ _ENTRIES = {"machine": machine, "workload": workload}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """A study, read: what :func:`sweeps.build.build_grid` takes, and where each value is from.
+    """A study, read: what :func:`sweeps.grid.build.build_grid` takes, and where each value is from.
 
     ``origins`` says it once for a quantity, or for each label of the axis that supplies it.
     ``laws`` says what stands behind the labels of laws that their text does not determine;

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeps.failing import Failure
-    from sweeps.stored.written import Written
+    from sweeps.files.written import Written
+    from sweeps.grid.failing import Failure
 
 __all__ = ["Outcome"]
 

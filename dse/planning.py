@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
-    from sweeps.grid import Grid
+    from sweeps.grid.grid import Grid
 
 __all__ = ["Plan", "PlannedOutput", "bytes_text", "make_plan"]
 
@@ -117,7 +117,7 @@ def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
     """See :func:`dse.plan`."""
     from json import loads
 
-    from sweeps.run import SMALL, groups, plan_rows, tiles
+    from sweeps.nest.run import SMALL, groups, plan_rows, tiles
 
     grid = study.grid()
     outputs = tuple(PlannedOutput(**row) for row in plan_rows(grid, expand=expand))

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from dse.wording import value_text
-from sweeps.progress import Progress
-from sweeps.watching import watched
+from sweeps.runtime.progress import Progress
+from sweeps.runtime.watching import watched
 from symbolic.errors import DseError
 
 __all__ = ["Lines", "Meter", "Shown", "shown"]

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.syntax import syntax
-from sweeps.grid import Leaf
+from sweeps.grid.grid import Leaf
 from symbolic.equation import Equation
 from symbolic.errors import DseError
 from symbolic.quantities import place_of
 
 if TYPE_CHECKING:
     from dse.inputs import Parts
-    from sweeps.grid import Grid
-    from sweeps.space import Axis
+    from sweeps.grid.grid import Grid
+    from sweeps.grid.space import Axis
 
 __all__ = ["attributes", "fingerprints", "study_text", "version"]
 

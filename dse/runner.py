@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dse.given import of_a_store
 from dse.identity import attributes_of
 from dse.outcome import Outcome
-from sweeps.progress import Progress
-from sweeps.run import compute
+from sweeps.nest.run import compute
+from sweeps.runtime.progress import Progress
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ def _compressible(compression: str | None, store: str | Path | None) -> None:
 def _in_memory(
     study: StudyData, expand: bool, listener: Callable[[Progress], None] | None
 ) -> Outcome:
-    from sweeps.dataset import label
-    from sweeps.failing import failures_of
+    from sweeps.grid.dataset import label
+    from sweeps.grid.failing import failures_of
 
     last: list[Progress] = []
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from sweeps import stopping
+from sweeps.runtime import stopping
 
 __all__ = ["Signalled", "ending", "left", "listening", "struck"]
 

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 from dse.growth import grow, refused, widened
 from dse.identity import WAY_OUT, attributes_of, belongs, stored_identity
 from dse.outcome import Outcome
+from sweeps.files.written import Written
 from sweeps.store.fill import Filled, Watch, fill, finished
 from sweeps.store.layout import COMPRESSIONS, Layout
 from sweeps.store.medium import medium_of
 from sweeps.store.skeleton import compression_of, skeleton
 from sweeps.store.swap import begun, claimed
 from sweeps.store.versions import steady
-from sweeps.stored.written import Written
 from symbolic.errors import DseError, OtherProcessError
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
-    from sweeps.progress import Progress
+    from sweeps.runtime.progress import Progress
     from sweeps.store.crew import Crew
     from sweeps.store.medium import Medium
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from sweeps.failing import Failure
+    from sweeps.grid.failing import Failure
 
 __all__ = ["failures_text", "value_text", "warn_of"]
 

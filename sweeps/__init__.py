@@ -1,1 +1,19 @@
 """Grids over the design space: loop nests, tiles, labelled datasets, questions."""
+
+__all__ = ["FACE"]
+
+#: What others may use: of each room the modules.
+FACE = {
+    "ask": "ask differences fold labels matrix spread",
+    "bounds": "check",
+    "cluster": "opened order shares",
+    "files": "derived export written",
+    "grid": "at build dataset failing goals grid laws plain space",
+    "nest": "run",
+    "prove": "borders targets tolerances",
+    "runtime": "progress stopping watching",
+    "scan": "arrays decompose",
+    "sources": "best grids real stores table",
+    "store": "crew fill growth held layout medium reader records skeleton swap verify versions "
+    "zones",
+}

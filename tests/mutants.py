@@ -35,13 +35,13 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
-        "sweeps/reduce.py",
+        "sweeps/nest/reduce.py",
         "np.flatnonzero(values == limit)[: count - below.size]",
         "np.flatnonzero(values == limit)[below.size - count :]",
         "tests/sweeps/test_reduce.py",
     ),
     Mutant(
-        "sweeps/reduce.py",
+        "sweeps/nest/reduce.py",
         "            better = places[a] < i\n            for k in range(objectives):\n"
         "                if strong[k, a] > values[k, i]:",
         "            better = places[a] <= i\n            for k in range(objectives):\n"
@@ -49,13 +49,13 @@ MUTANTS = (
         "tests/sweeps/test_reduce.py",
     ),
     Mutant(
-        "sweeps/tiling.py",
+        "sweeps/grid/tiling.py",
         "-(-self.sizes[self.split] // self.step)",
         "(self.sizes[self.split] // self.step)",
         "tests/sweeps/test_tiling.py",
     ),
     Mutant(
-        "sweeps/tiling.py",
+        "sweeps/grid/tiling.py",
         "            stride *= self.sizes[axis]",
         "            stride *= self.sizes[axis + 1]",
         "tests/sweeps/test_tiling.py",

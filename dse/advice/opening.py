@@ -9,9 +9,9 @@ from typing import Any
 from dse.advice.site import Site, extreme
 from dse.inputs import read_parts
 from dse.study.data import StudyData
-from sweeps.build import build_grid
-from sweeps.check import check
-from sweeps.grid import Grid, Leaf
+from sweeps.bounds.check import check
+from sweeps.grid.build import build_grid
+from sweeps.grid.grid import Grid, Leaf
 from symbolic.advice import extreme_terms, guides
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.library import load_model

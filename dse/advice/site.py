@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.advice.words import Suggestion
-from sweeps.grid import FEASIBLE, Grid
+from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.model import Guide
 from symbolic.ops import (
     Node,

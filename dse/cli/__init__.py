@@ -203,8 +203,8 @@ def export(store: str, out: str, as_json: bool) -> None:
     from dse.cli.report import size_of
     from dse.planning import bytes_text
     from dse.progress import shown
-    from sweeps.export import export as write
-    from sweeps.export import open_dataset
+    from sweeps.files.export import export as write
+    from sweeps.files.export import open_dataset
 
     with reading():
         ds = open_dataset(store)

@@ -52,7 +52,7 @@ def disagreement(
     one under [best] is asked, or --minimize time.
     """
     from dse.verbs.chosen import disagreement as compared
-    from sweeps.export import export
+    from sweeps.files.export import export
 
     ds, filed = read_models(source)
     given = asked(**options, per=per, top=None)

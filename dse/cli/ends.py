@@ -14,7 +14,7 @@ import click
 from dse.cli.waiting import waiting
 from dse.signals import Signalled, ending, listening, struck
 from stochastic.errors import LawError
-from sweeps.stopping import Interrupted
+from sweeps.runtime.stopping import Interrupted
 from symbolic.errors import (
     DamagedError,
     DseError,
@@ -122,9 +122,9 @@ def reading() -> Iterator[None]:
 def handed_back(search: Callable[[], xr.Dataset]) -> xr.Dataset:
     """The answer of a search; where it is interrupted, that so far, and the exit status says so.
 
-    Only its attributes, and what :func:`sweeps.plain.arrays_of` has, are sure to be there.
+    Only its attributes, and what :func:`sweeps.grid.plain.arrays_of` has, are sure to be there.
     """
-    from sweeps.plain import plainly
+    from sweeps.grid.plain import plainly
 
     try:
         with plainly():

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from dse.study.best import Best
     from dse.study.data import StudyData
+    from sweeps.files.written import Written
     from sweeps.store.fill import Watch
-    from sweeps.stored.written import Written
 
 __all__ = ["checked", "looked_for", "looked_up", "watched"]
 
@@ -67,8 +67,8 @@ def looked_up(best: Best, study: StudyData, run: xr.Dataset | Written) -> xr.Dat
 
 def _at_hand(run: xr.Dataset | Written, small: bool) -> bool:
     """Whether a Dataset answers quickly: it lies in a finished store, or in memory and is small."""
-    from sweeps.stored.reader import stored
-    from sweeps.stored.written import origin
+    from sweeps.files.written import origin
+    from sweeps.store.reader import stored
 
     place = origin(run)
     if place is None:

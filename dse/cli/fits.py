@@ -61,7 +61,7 @@ def fit(
     the model should yield from the others.
     """
     from dse.fitting import fit as fitted
-    from sweeps.export import export
+    from sweeps.files.export import export
 
     with reading():
         found = fitted(

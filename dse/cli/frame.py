@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dse.study.best import Best
     from dse.study.comparison import ComparisonData
     from dse.study.data import StudyData
-    from sweeps.progress import Progress
+    from sweeps.runtime.progress import Progress
 
 __all__ = [
     "asked",

@@ -28,7 +28,7 @@ _TOLD = (
 
 def proving() -> AbstractContextManager[object]:
     """While something may be proven: two processes compile the search, where it must be."""
-    program = "from sweeps.certify.search import parts; parts()"
+    program = "from sweeps.bounds.search import parts; parts()"
     return compiling_beside(program, bodies=("enclose", "relax"), begins="dig")
 
 

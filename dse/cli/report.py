@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dse.outcome import Outcome
     from dse.study.data import StudyData
-    from sweeps.space import Axis
+    from sweeps.grid.space import Axis
 
 __all__ = ["run_data", "run_text", "size_of"]
 
@@ -89,7 +89,7 @@ def _axis_text(said: dict[str, Any]) -> str:
 def run_text(data: dict[str, Any]) -> str:
     """The report of a run for people."""
     from dse.planning import bytes_text
-    from sweeps.failing import Failure
+    from sweeps.grid.failing import Failure
 
     lines = [f"{data['model']}: {data['points']:,} configurations"]
     if data["axes"]:

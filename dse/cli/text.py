@@ -108,7 +108,7 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
 
     ``order`` lists axes and outputs as the study does; a store keeps them in an order of its own.
     """
-    from sweeps.plain import arrays_of
+    from sweeps.grid.plain import arrays_of
 
     coords, variables_of = arrays_of(ds)
     arrays = {**coords, **variables_of}

@@ -11,7 +11,7 @@ import numpy as np
 
 from dse.effects.sources import Source
 from dse.provenance import version
-from sweeps.decompose import Decomposition, decompose
+from sweeps.scan.decompose import Decomposition, decompose
 from symbolic.errors import DseError, InfeasibleError
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.answers import Goal
-from sweeps.grid import Grid, Leaf
-from sweeps.run import prepare
-from sweeps.scan import dims_of, objective_node
+from sweeps.grid.goals import Goal, dims_of, objective_node
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.nest.run import prepare
 from symbolic.ops import interpret_arrays, references
 
 __all__ = ["COMPILED", "Values"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid import Grid
+from sweeps.grid.grid import Grid
 from symbolic.expression import parse
 from symbolic.ops import interpret_arrays, references, substitute
 from symbolic.quantities import Quantity, place_of

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from dse.effects.grids import Values
 from dse.effects.slopes import Slopes, arc, at_point
 from dse.study.data import StudyData
-from sweeps.answers import Goal
-from sweeps.arrays import Table
-from sweeps.dataset import axis_coordinates, describe, quantities_of
-from sweeps.grid import FEASIBLE
-from sweeps.space import parse_axis
+from sweeps.grid.dataset import axis_coordinates, describe, quantities_of
+from sweeps.grid.goals import Goal
+from sweeps.grid.grid import FEASIBLE
+from sweeps.grid.space import parse_axis
+from sweeps.scan.arrays import Table
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse
 
@@ -111,8 +111,8 @@ def _of_study(
     at: Mapping[str, Any],
     part: Mapping[str, int],
 ) -> Source:
-    from sweeps.ask.grid import part_of
-    from sweeps.check import check
+    from sweeps.bounds.check import check
+    from sweeps.sources.grids import part_of
 
     grid = part_of(study._question(texts or (), where), part)
     check(grid)

@@ -89,7 +89,7 @@ def read_table(data: Any) -> Table:
 
 def _read(path: Path) -> Any:
     """The Dataset or DataFrame of a file."""
-    from sweeps.export import open_dataset
+    from sweeps.files.export import open_dataset
 
     if path.suffix != ".csv":
         return open_dataset(path)

@@ -9,8 +9,8 @@ import numpy as np
 
 from dse.fitting.columns import Floats
 from dse.fitting.rows import ROW, Case, Rows
-from sweeps.dataset import assemble, describe
-from sweeps.grid import Grid
+from sweeps.grid.dataset import assemble, describe
+from sweeps.grid.grid import Grid
 
 if TYPE_CHECKING:
     import xarray as xr

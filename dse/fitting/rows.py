@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from dse.fitting.columns import Floats, Named, numbers, read_columns, read_table
 from dse.fitting.coordinates import Coordinate
 from dse.inputs import Parts
-from sweeps.answers import texts_of
-from sweeps.build import build_grid
-from sweeps.grid import Grid, Leaf
-from sweeps.space import Axis
+from sweeps.grid.build import build_grid
+from sweeps.grid.goals import texts_of
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.space import Axis
 from symbolic.errors import DseError, GraphError, InfeasibleError
 from symbolic.model import Model
 from symbolic.ops import references

@@ -28,7 +28,7 @@ from dse.fitting.rows import (
 )
 from dse.fitting.search import Found, covariance, left_out, search
 from dse.inputs import read_parts
-from sweeps.check import check
+from sweeps.bounds.check import check
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.library import load_model
 from symbolic.model import Model

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sweeps.grid import FEASIBLE, Grid
+from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_condition
 from symbolic.ops import (

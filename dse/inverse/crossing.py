@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from dse.inverse.cases import BROKEN, Case
 from dse.inverse.opening import number, opened
-from sweeps.answers import texts_of
-from sweeps.check import check, enclosed
-from sweeps.dataset import assemble, axis_coordinates
-from sweeps.grid import Grid
-from sweeps.inverse.borders import NONE, Way, grid_borders
+from sweeps.bounds.check import check, enclosed
+from sweeps.grid.dataset import assemble, axis_coordinates
+from sweeps.grid.goals import texts_of
+from sweeps.grid.grid import Grid
+from sweeps.prove.borders import NONE, Way, grid_borders
 from symbolic.crossings import DEPTH
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.ops import Node, interpret_arrays, references

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeps.answers import per_axes
-from sweeps.ask.grid import part_of
-from sweeps.check import check, enclosed
-from sweeps.dataset import assemble, axis_coordinates
-from sweeps.grid import FEASIBLE, Grid
-from sweeps.inverse.targets import Meeting, meeting
+from sweeps.bounds.check import check, enclosed
+from sweeps.grid.dataset import assemble, axis_coordinates
+from sweeps.grid.goals import per_axes
+from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.prove.targets import Meeting, meeting
+from sweeps.sources.grids import part_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeps.build import build_grid
-from sweeps.grid import Grid, Leaf
+from sweeps.grid.build import build_grid
+from sweeps.grid.grid import Grid, Leaf
 from symbolic.errors import DseError
 from symbolic.expression import parse_value
 

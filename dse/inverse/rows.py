@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeps.inverse.borders import NONE
+from sweeps.prove.borders import NONE
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.inverse.crossing import Asked
-from sweeps.inverse.borders import NONE
+from sweeps.prove.borders import NONE
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

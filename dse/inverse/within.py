@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.inverse.opening import number, opened
-from sweeps.answers import Goal
-from sweeps.check import check, enclosed
-from sweeps.dataset import assemble, axis_coordinates, describe
-from sweeps.grid import Grid, Leaf
-from sweeps.inverse.tolerances import Uncertain, can_be_best, extremes, spread_dims
+from sweeps.bounds.check import check, enclosed
+from sweeps.grid.dataset import assemble, axis_coordinates, describe
+from sweeps.grid.goals import Goal
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.prove.tolerances import Uncertain, can_be_best, extremes, spread_dims
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, references, substitute, where

@@ -38,7 +38,7 @@ def open_measured(
     """A file of measurements as a Dataset; see :func:`dse.open`."""
     from dse.measured.records import read_rows
     from dse.measured.shape import shaped
-    from sweeps.answers import texts_of
+    from sweeps.grid.goals import texts_of
 
     if shape not in _SHAPES:
         raise DseError(f"shape = {shape!r}: expected one of {', '.join(map(repr, _SHAPES))}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dse.measured.records import Column, Records, Rows
 from dse.provenance import version
-from sweeps.grid import FEASIBLE
+from sweeps.grid.grid import FEASIBLE
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

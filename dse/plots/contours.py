@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dse.plots.cells import edges_of
 from dse.study.data import StudyData
-from sweeps.inverse.borders import NONE
+from sweeps.prove.borders import NONE
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

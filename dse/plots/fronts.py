@@ -11,7 +11,7 @@ from dse.plots.frame import axes_of, legend, side
 from dse.plots.looks import LOOKS
 from dse.plots.sources import Source, allowed, dataset, needed
 from dse.verbs.chosen import pareto as front_of
-from sweeps.answers import texts_of
+from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from dse.plots.looks import GREY, LOOKS, UNIFORM, Look, looks_of
 from dse.plots.scales import norm_of
 from dse.plots.sources import Source, dataset, finite, flags_of, needed
 from dse.verbs.chosen import best_config, optimum
-from sweeps.answers import texts_of
-from sweeps.dataset import placed, quantities_of
-from sweeps.grid import FEASIBLE
+from sweeps.grid.dataset import placed, quantities_of
+from sweeps.grid.goals import texts_of
+from sweeps.grid.grid import FEASIBLE
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_condition
 from symbolic.ops import interpret_arrays, references

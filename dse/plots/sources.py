@@ -14,9 +14,9 @@ from dse.plots.frame import number_text, unit_of
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.running import run
-from sweeps.dataset import quantities_of
-from sweeps.grid import FEASIBLE
-from sweeps.space import parse_axis
+from sweeps.grid.dataset import quantities_of
+from sweeps.grid.grid import FEASIBLE
+from sweeps.grid.space import parse_axis
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError, nearest
 from symbolic.expression import parse, parse_condition
 from symbolic.ops import references

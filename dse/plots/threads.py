@@ -13,7 +13,7 @@ from dse.plots.frame import axes_of, legend, named, side, title
 from dse.plots.looks import LOOKS, MEANS, look_of, variants
 from dse.plots.sources import Source, axis_of, counted, dataset, finite, lines_of
 from dse.study.data import StudyData
-from sweeps.answers import texts_of
+from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

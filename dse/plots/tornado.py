@@ -11,7 +11,7 @@ from dse.plots.frame import axes_of, legend, side
 from dse.plots.looks import LOOKS
 from dse.plots.sources import Source, dataset, needed
 from dse.study.data import StudyData
-from sweeps.answers import texts_of
+from sweeps.grid.goals import texts_of
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sweeps.answers import Goal, check_top
-from sweeps.goals import goals_in_order
+from sweeps.grid.goals import Goal, check_top, goals_in_order
 from symbolic.errors import DseError, UnknownNameError, nearest
 
 __all__ = ["Best", "read_best"]

@@ -11,10 +11,10 @@ from dse.inputs import Parts, own_copy, read_parts
 from dse.study.best import Best, read_best
 from dse.study_file import check_code, read_study_file
 from dse.wording import warn_of
-from sweeps.answers import texts_of
-from sweeps.build import build_grid
-from sweeps.grid import Grid
-from sweeps.space import parse_axis
+from sweeps.grid.build import build_grid
+from sweeps.grid.goals import texts_of
+from sweeps.grid.grid import Grid
+from sweeps.grid.space import parse_axis
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.library import load_model
 from symbolic.ops import references
@@ -178,7 +178,7 @@ class StudyData:
     # --- what a question takes
     def _question(self, texts: Sequence[str], where: str | Sequence[str]) -> Grid:
         """The grid of a question; warns of what its formulas cannot be computed of."""
-        from sweeps.failing import failures_of
+        from sweeps.grid.failing import failures_of
 
         needed = self._needed(texts)
         grid = self.grid(needed, texts_of(where, "where"))

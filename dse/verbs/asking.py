@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from dse.study.data import StudyData
 from dse.verbs.reading import identified
 from dse.verbs.sources import Table, check_asked
-from sweeps.stopping import handing_back
+from sweeps.runtime.stopping import handing_back
 from symbolic.errors import DseError, UnknownNameError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeps.ask.grid import GridScan
-    from sweeps.ask.stored import StoreSearch
-    from sweeps.ask.table import TableScan
+    from sweeps.sources.grids import GridScan
+    from sweeps.sources.stores import StoreSearch
+    from sweeps.sources.table import TableScan
 
 __all__ = ["Source", "answered", "asked"]
 
@@ -72,16 +72,16 @@ def asked(
 
 
 def _scan(study: StudyData, texts: Sequence[str], where: Sequence[str]) -> GridScan:
-    from sweeps.ask.grid import GridScan
+    from sweeps.sources.grids import GridScan
 
     return GridScan(grid=study._question(texts, where))
 
 
 def _recorded(of: Table, where: Sequence[str], per: Sequence[str]) -> StoreSearch | TableScan:
-    from sweeps.arrays import Table as Arrays
-    from sweeps.arrays import grouped
-    from sweeps.ask.stored import StoreSearch
-    from sweeps.ask.table import TableScan
+    from sweeps.scan.arrays import Table as Arrays
+    from sweeps.scan.arrays import grouped
+    from sweeps.sources.stores import StoreSearch
+    from sweeps.sources.table import TableScan
 
     if of.store is not None:
         outputs = tuple(str(name) for name in of.ds.data_vars)
@@ -92,7 +92,7 @@ def _recorded(of: Table, where: Sequence[str], per: Sequence[str]) -> StoreSearc
 def _completed(ds: Any, names: Sequence[str], study: StudyData) -> Any:
     """A Dataset with quantities of its study; labels that it does not hold are those of all."""
     from dse.derived import derive
-    from sweeps.dataset import placed
+    from sweeps.grid.dataset import placed
     from symbolic.quantities import label_of
 
     quantities = [name for name in names if name == label_of(name)]

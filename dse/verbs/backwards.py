@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dse.progress import Shown, shown
 from dse.verbs.refusals import with_reasons
 from dse.verbs.sources import Askable, one_answer
-from sweeps.stopping import handing_back
+from sweeps.runtime.stopping import handing_back
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def borders(
     from dse.inverse.cases import read_case
     from dse.inverse.crossing import find, prepared
     from dse.inverse.solving import with_closed_forms
-    from sweeps.answers import texts_of
+    from sweeps.grid.goals import texts_of
 
     texts = texts_of(where, "where")
 
@@ -153,7 +153,7 @@ def meets(
     (322, 31)
     """
     from dse.inverse.meeting import met
-    from sweeps.answers import texts_of
+    from sweeps.grid.goals import texts_of
 
     texts, axes = texts_of(targets, "targets"), texts_of(per, "per")
     conditions = texts_of(where, "where")
@@ -220,7 +220,7 @@ def ranges(
     [False, False, True]
     """
     from dse.inverse.within import ranged
-    from sweeps.answers import read_goals, texts_of
+    from sweeps.grid.goals import read_goals, texts_of
 
     named = minimize is not None or maximize is not None
     goals = read_goals(minimize, maximize) if named else ()

@@ -13,14 +13,14 @@ from dse.verbs.refusals import with_reasons
 from dse.verbs.sources import Askable, kind_of
 from sweeps.ask.ask import check_method
 from sweeps.ask.matrix import refuse
-from sweeps.stopping import handing_back
+from sweeps.runtime.stopping import handing_back
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from dse.verbs.asking import Source
-    from sweeps.answers import Goal
+    from sweeps.grid.goals import Goal
 
 __all__ = ["best_config", "disagreement", "optimum", "pareto"]
 
@@ -74,7 +74,7 @@ def optimum(
     method : {"auto", "scan", "certified"}
         A scan of the whole grid, or a search with a proof that nothing is better; "auto" scans
         small grids. The attribute ``method`` says which, and a certified answer's attributes
-        ``bound`` and ``gap`` what is proven (``sweeps.certify.certificate.Certificate``).
+        ``bound`` and ``gap`` what is proven (``sweeps.prove.certificate.Certificate``).
     time_limit, gap : float, optional
         Of a certified optimum: seconds, and the share by which the answer may miss the best: 0, or
         1e-6 where an axis is a real interval (``{"between": [low, high]}``), which is always
@@ -84,7 +84,7 @@ def optimum(
 
     Raises
     ------
-    sweeps.stopping.Interrupted
+    sweeps.runtime.stopping.Interrupted
         It was interrupted, once (a ``KeyboardInterrupt``): its attribute ``best`` is the answer so
         far, as if the time had been up.
 
@@ -96,9 +96,8 @@ def optimum(
     >>> best_config(optimum(study.run(), maximize="cs_throughput"))["threads"]
     1024
     """
-    from sweeps.answers import texts_of
     from sweeps.ask.ask import ask_for
-    from sweeps.goals import goals_in_order
+    from sweeps.grid.goals import goals_in_order, texts_of
 
     goals, texts = goals_in_order(minimize, maximize), texts_of(where, "where")
     axes = texts_of(per, "per")
@@ -110,7 +109,7 @@ def optimum(
     formulas = [goal.text for goal in goals]
 
     def ask(source: Source) -> xr.Dataset:
-        from sweeps.ask.best import best_of
+        from sweeps.sources.best import best_of
 
         return best_of(source, ask_for(goals, tuple(source.sizes), per=axes, **asked))
 
@@ -127,7 +126,7 @@ def optimum(
 @handing_back
 def _between(study: StudyData, goal: Goal, where: tuple[str, ...], **limits: Any) -> xr.Dataset:
     """The best where axes lie between two numbers."""
-    from sweeps.certify.reals.optimum import real_optimum
+    from sweeps.sources.real import real_optimum
 
     needed = study._needed([goal.text])
     found = real_optimum(
@@ -171,15 +170,15 @@ def pareto(
     progress : bool
         Tell on standard error, after a second, for how long the search goes on.
     """
-    from sweeps.answers import read_goals, texts_of
     from sweeps.ask.ask import ask_for
+    from sweeps.grid.goals import read_goals, texts_of
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
     axes = texts_of(per, "per")
     given = {"method": method not in ("auto", "scan"), "time_limit": time_limit is not None}
 
     def ask(source: Source) -> xr.Dataset:
-        from sweeps.ask.best import front_of
+        from sweeps.sources.best import front_of
 
         limits: dict[str, Any] = {"method": method, "time_limit": time_limit}
         return front_of(source, ask_for(goals, tuple(source.sizes), per=axes, **limits))
@@ -241,8 +240,8 @@ def disagreement(
     >>> found.best_active_sms.values.tolist(), float(found.regret.max())
     ([30, 30], 1.0)
     """
-    from sweeps.answers import one_goal, texts_of
-    from sweeps.differences import dataset_disagreement, flag_names
+    from sweeps.ask.differences import dataset_disagreement, flag_names
+    from sweeps.grid.goals import one_goal, texts_of
 
     with shown(progress, "comparing"):
         of = asked_of(source, zones=False)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dse.verbs.asking import Source
     from sweeps.ask.fold import AnyFold
-    from sweeps.stored.parts import At
+    from sweeps.grid.at import At
 
 __all__ = ["fold"]
 
@@ -85,11 +85,11 @@ def fold(
     >>> fold(study.run(), Mean, "cs_throughput", per="intensity").values.round(3).tolist()
     [7.53, 14.925]
     """
-    from sweeps.answers import texts_of
     from sweeps.ask.fold import checked, folded
     from sweeps.ask.labels import for_each
     from sweeps.cluster.opened import opened
-    from sweeps.dataset import assemble
+    from sweeps.grid.dataset import assemble
+    from sweeps.grid.goals import texts_of
 
     names, axes = texts_of(formulas, "formulas"), texts_of(per, "per")
     about: dict[str, Any] = {"texts": names, "where": texts_of(where, "where"), "per": axes}

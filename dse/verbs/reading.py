@@ -32,8 +32,8 @@ def asked_of(source: Askable, *, zones: bool = True) -> StudyData | Table:
         return Table(ds=run(of))
     if isinstance(of, (str, Path)):
         return _opened(of, zones)
-    from sweeps.stored.reader import stored
-    from sweeps.stored.written import Written, origin
+    from sweeps.files.written import Written, origin
+    from sweeps.store.reader import stored
 
     if not isinstance(of, Written):
         of = a_dataset(of, "source", "a Study, a Dataset, or the path of one")
@@ -43,8 +43,8 @@ def asked_of(source: Askable, *, zones: bool = True) -> StudyData | Table:
 
 def _opened(path: str | Path, zones: bool) -> Table:
     from dse.files import open as opened
-    from sweeps.stored.reader import stored
-    from sweeps.stored.written import Written
+    from sweeps.files.written import Written
+    from sweeps.store.reader import stored
 
     store = stored(path) if zones and str(path).rstrip("/").endswith(".zarr") else None
     if store is None:

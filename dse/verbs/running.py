@@ -47,7 +47,7 @@ def run(
         Store every output over all axes.
     progress : bool or callable
         True shows progress on standard error once a run takes longer than a second; a callable
-        is given a :class:`sweeps.progress.Progress` after each tile.
+        is given a :class:`sweeps.runtime.progress.Progress` after each tile.
     fresh : bool
         With ``store``: keep an existing store aside and compute anew.
     client : distributed.Client or str, optional

@@ -15,8 +15,8 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeps.stored.reader import Stored
-    from sweeps.stored.written import Written
+    from sweeps.files.written import Written
+    from sweeps.store.reader import Stored
 
 __all__ = [
     "Askable",

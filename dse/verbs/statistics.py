@@ -51,8 +51,8 @@ def count(
     >>> int(study.count(where=["threads <= 1024", "intensity > 1"]).feasible_points)
     1024
     """
-    from sweeps.answers import texts_of
     from sweeps.ask.spread import count as count_of
+    from sweeps.grid.goals import texts_of
 
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
     with shown(progress, "counting"):
@@ -94,8 +94,8 @@ def histogram(
         ``configurations`` along ``bin``, with the edges ``low`` and ``high``; its attributes say
         how many lie ``below`` and ``above``, and how many are no number (``undefined``).
     """
-    from sweeps.answers import texts_of
     from sweeps.ask.spread import histogram as histogram_of
+    from sweeps.grid.goals import texts_of
 
     axes = texts_of(per, "per")
     about: dict[str, Any] = {"texts": [quantity], "where": texts_of(where, "where"), "per": axes}
@@ -138,8 +138,8 @@ def quantiles(
     progress : bool
         Tell on standard error, after a second, for how long the count goes on.
     """
-    from sweeps.answers import texts_of
     from sweeps.ask.spread import quantiles as quantiles_of
+    from sweeps.grid.goals import texts_of
 
     axes = texts_of(per, "per")
     about: dict[str, Any] = {"texts": [quantity], "where": texts_of(where, "where"), "per": axes}
@@ -211,8 +211,8 @@ def sensitivity(
     """
     from dse.effects.answer import analysed
     from dse.effects.sources import read_source
-    from sweeps.answers import texts_of
     from sweeps.ask.labels import for_each
+    from sweeps.grid.goals import texts_of
 
     if at is not None and not isinstance(at, Mapping):
         raise DseError(f"at = {at!r}: expected a mapping from axes to values")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sweeps.answers import Goal, check_top, per_axes, texts_of
+from sweeps.grid.goals import Goal, check_top, per_axes, texts_of
 from symbolic.errors import DseError
 
 __all__ = ["METHODS", "Ask", "ask_for", "check_limits", "check_method"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.ask.spread import Spread
-from sweeps.stored.parts import At
+from sweeps.grid.at import At
 from symbolic.errors import DseError
 
 __all__ = ["AnyFold", "Fold", "checked", "folded"]

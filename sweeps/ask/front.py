@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.answers import Goal
+from sweeps.grid.goals import Goal
 from symbolic.errors import InfeasibleError
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from sweeps.answers import per_axes
 from sweeps.ask.front import merged
-from sweeps.dataset import assemble
+from sweeps.grid.dataset import assemble
+from sweeps.grid.goals import per_axes
 from symbolic.errors import InfeasibleError
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.answers import Chosen, Goal
 from sweeps.ask.ask import Ask
-from sweeps.stopping import stopped
+from sweeps.grid.goals import Goal
+from sweeps.runtime.stopping import stopped
+from sweeps.scan.choosing import Chosen
 from symbolic.errors import InfeasibleError, OutOfTimeError
 from symbolic.ops import Node, equal
 

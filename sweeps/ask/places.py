@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.answers import Goal, spread, trimmed, with_idle_axes
 from sweeps.ask.optimum import Choice
+from sweeps.grid.goals import Goal
+from sweeps.scan.choosing import spread, trimmed, with_idle_axes
 from symbolic.errors import DseError
 
 __all__ = [

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sweeps.ask.labels import for_each
-from sweeps.stored.parts import At
-from sweeps.streaming.spread import edges_of
-from sweeps.streaming.spread import histogram as histogram_of
-from sweeps.streaming.spread import quantiles as quantiles_of
-from sweeps.streaming.values import Values
+from sweeps.grid.at import At
+from sweeps.scan.distribution import edges_of
+from sweeps.scan.distribution import histogram as histogram_of
+from sweeps.scan.distribution import quantiles as quantiles_of
+from sweeps.scan.values import Values
 
 if TYPE_CHECKING:
     import xarray as xr

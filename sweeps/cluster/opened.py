@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from numbers import Integral
 from typing import Any
 
-from sweeps.cluster.crew import Workers, register
-from sweeps.failing import reason_of
+from sweeps.cluster.workers import Workers, register
+from sweeps.grid.failing import reason_of
 from symbolic.errors import DseError
 
 __all__ = ["opened"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from sweeps.run import Prepared
+from sweeps.nest.run import Prepared
 from sweeps.store.crew import Job
 from sweeps.store.layout import Tile
 from sweeps.store.medium import Medium, is_url

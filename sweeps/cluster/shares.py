@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sweeps.cluster.crew import Workers
 from sweeps.cluster.order import differing, versions
-from sweeps.stored.parts import At
+from sweeps.cluster.workers import Workers
+from sweeps.grid.at import At
 from symbolic.errors import DseError
 
 __all__ = ["parts_of", "shared"]

@@ -9,17 +9,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol
 
-from sweeps.failing import Failure, failures_in, reason_of
-from sweeps.progress import Tally
-from sweeps.reduce import ready as ready_to_reduce
+from sweeps.grid.failing import Failure, failures_in, reason_of
+from sweeps.nest.compile import compiled
+from sweeps.nest.reduce import ready as ready_to_reduce
+from sweeps.runtime.progress import Tally
+from sweeps.runtime.threads import workers
 from sweeps.store.failures import forget, note, noted
 from sweeps.store.layout import Layout, Part, Tile
 from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS
 from sweeps.store.tiles import Source, source_of, store_tile
-from sweeps.threads import workers
 from symbolic.errors import DseError, UnreachableError
 
 __all__ = ["RETRIES", "Crew", "Job", "Threads", "compute_tiles", "threads"]
@@ -228,5 +230,5 @@ def _compile(job: Job, tiles: Sequence[Tile]) -> None:
             seen.add(which)
             ready = source.ready(tile)
             if ready is not None:
-                job.tally.compile(ready.nest)
+                job.tally.clock(partial(compiled, ready.nest))
                 job.tally.clock(ready_to_reduce)

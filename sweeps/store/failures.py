@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
-from sweeps.failing import Failure
+from sweeps.grid.failing import Failure
 from sweeps.store.folder import HIDDEN
 from sweeps.store.medium import Medium
 from sweeps.store.records import read_sealed, sealed

@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sweeps.check import check
-from sweeps.failing import Failure
-from sweeps.grid import FEASIBLE
-from sweeps.progress import Listener, Tally
+from sweeps.bounds.check import check
+from sweeps.grid.failing import Failure
+from sweeps.grid.grid import FEASIBLE
+from sweeps.runtime.progress import Listener, Tally
 from sweeps.store.crew import Crew, Job, compute_tiles
 from sweeps.store.failures import FAILED
 from sweeps.store.folder import HIDDEN

@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid import FEASIBLE, Grid, Leaf
-from sweeps.space import Axis
+from sweeps.bounds.enclosures import Barred
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf
+from sweeps.grid.space import Axis
+from sweeps.grid.tiling import Tiling
 from sweeps.store.crew import Job, Threads
 from sweeps.store.held import damaged
 from sweeps.store.layout import Layout, Part, Tile, chunk_of
 from sweeps.store.medium import Medium
+from sweeps.store.reader import Stored
 from sweeps.store.recorded import record_of
 from sweeps.store.records import RECORDS, sealed
 from sweeps.store.tiles import PIECE, Recipe, Source, barred_in, source_of, store_tile
-from sweeps.stored.reader import Stored
-from sweeps.streaming.enclosures import Barred
-from sweeps.tiling import Tiling
 
 __all__ = ["Growing", "Growth", "places_of"]
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-import sweeps.run
-from sweeps.grid import Grid
-from sweeps.run import groups
+import sweeps.nest.run
+from sweeps.grid.grid import Grid
+from sweeps.grid.tiling import Tiling
+from sweeps.nest.run import groups
 from sweeps.store.zarr_format import TRAILER, chunk_key
-from sweeps.tiling import Tiling
 
 __all__ = ["COMPRESSIONS", "TILE", "Layout", "Part", "Tile", "chunk_of"]
 
@@ -181,7 +181,7 @@ def _even(shape: Sequence[int]) -> tuple[int, ...]:
     if not shape:
         return ()
     points = math.prod(shape)
-    target = min(TILE, max(sweeps.run.SINGLE, points // 4))
+    target = min(TILE, max(sweeps.nest.run.SINGLE, points // 4))
     tiling = Tiling(shape[:-1], shape[-1], target)
     if tiling.split < 0:
         return tuple(shape)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from sweeps.failing import reason_of
+from sweeps.grid.failing import reason_of
 from sweeps.store.holders import busy, holder, is_gone
 from sweeps.store.locks import HIDDEN
 from symbolic.errors import DseError, UnreachableError

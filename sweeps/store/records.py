@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.reduce import extremes, smallest
+from sweeps.nest.reduce import extremes, smallest
 from sweeps.store.folder import HIDDEN
 from sweeps.store.zarr_format import checksum
 

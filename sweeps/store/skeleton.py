@@ -7,19 +7,13 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
-from sweeps.dataset import axis_coordinates, describe
+from sweeps.grid.dataset import axis_coordinates, describe
 from sweeps.store.folder import HIDDEN
 from sweeps.store.layout import COMPRESSIONS, Layout
 from sweeps.store.medium import Medium
 from sweeps.store.packing import block_of, codec
 from sweeps.store.records import read_sealed, sealed
-from sweeps.store.zarr_format import (
-    array_metadata,
-    chunk_key,
-    coordinate,
-    group_metadata,
-    to_json,
-)
+from sweeps.store.zarr_format import array_metadata, chunk_key, coordinate, group_metadata, to_json
 
 __all__ = ["IDENTITY", "ROOT", "compression_of", "packed_in", "skeleton"]
 

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import sweeps.run
-from sweeps.emit import row_axes
-from sweeps.grid import FEASIBLE
-from sweeps.run import Prepared, prepare
+import sweeps.nest.run
+from sweeps.bounds.enclosures import Barred
+from sweeps.grid.grid import FEASIBLE
+from sweeps.grid.tiling import Tiling
+from sweeps.nest.emit import row_axes
+from sweeps.nest.run import Prepared, prepare
 from sweeps.store.chunks import Chunk, PackedChunk
 from sweeps.store.direct import room, within
 from sweeps.store.layout import Layout, Part, Tile, chunk_of
@@ -23,8 +25,6 @@ from sweeps.store.medium import Medium
 from sweeps.store.records import RECORDS, Summary, flat_places, sealed
 from sweeps.store.zarr_format import FILL
 from sweeps.store.zones import Ranges, cut_of
-from sweeps.streaming.enclosures import Barred
-from sweeps.tiling import Tiling
 
 __all__ = ["PIECE", "Recipe", "Source", "barred_in", "source_of", "store_tile"]
 
@@ -61,7 +61,7 @@ class Recipe:
         names = tuple(dict.fromkeys((*part.outputs, *([FEASIBLE] if inside else []))))
         plain = [axis for axis in part.dims if axis not in grid.switch_axes]
         if small is None:
-            small = not plain or math.prod(grid.shape(plain)) <= sweeps.run.SMALL
+            small = not plain or math.prod(grid.shape(plain)) <= sweeps.nest.run.SMALL
         return cls(
             part=part,
             names=names,

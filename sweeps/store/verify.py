@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeps.check import check
-from sweeps.progress import Listener, Tally
+from sweeps.bounds.check import check
+from sweeps.runtime.progress import Listener, Tally
 from sweeps.store.crew import compute_tiles, threads
 from sweeps.store.failures import FAILED
 from sweeps.store.folder import PART

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.reduce import ranges
+from sweeps.grid.tiling import Tiling
+from sweeps.nest.reduce import ranges
 from sweeps.store.folder import HIDDEN
 from sweeps.store.layout import Layout, Tile
 from sweeps.store.zarr_format import TRAILER, checksum, trailer
-from sweeps.tiling import Tiling
 
 __all__ = [
     "EACH",

@@ -25,8 +25,8 @@ _GOALS = (np.int64(0), np.int64(1), np.int64(2))
 
 
 _inline: Callable[[Callable[..., Any]], Any] = compiled(forceinline=True)
-_values: Any = Later("sweeps.stored.memory", "values")
-_fetch: Any = Later("sweeps.stored.memory", "fetch")
+_values: Any = Later("sweeps.stored.addresses", "values")
+_fetch: Any = Later("sweeps.stored.addresses", "fetch")
 
 
 @compiled

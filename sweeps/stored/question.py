@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.answers import Goal
-from sweeps.grid import FEASIBLE
+from sweeps.grid.goals import Goal
+from sweeps.grid.grid import FEASIBLE
+from sweeps.runtime.threads import workers
+from sweeps.runtime.watching import going_over, seen
+from sweeps.store.reader import Stored
 from sweeps.stored.blocks import Blocks, points_cut
-from sweeps.stored.reader import Stored
 from sweeps.stored.wanted import read_condition, read_goal
-from sweeps.threads import workers
-from sweeps.watching import going_over, seen
 from symbolic.expression import parse_condition
 from symbolic.intervals import Decision, Interval, enclose
 from symbolic.node import conjuncts

@@ -34,7 +34,7 @@ def _read(distribution):
     if not hasattr(distribution, "imbalance"):
         raise DseError(
             f"distribution = {distribution!r} is bare text: laws are read where a study or "
-            "dse.evaluate is given one (sweeps.laws.read_law reads one by hand)"
+            "dse.evaluate is given one (sweeps.grid.laws.read_law reads one by hand)"
         )
     return distribution
 
@@ -147,7 +147,7 @@ def imbalance_loss(distribution, lanes):
 
     .. math:: \mathrm{E}\left[n \frac{\max_i W_i}{\sum_i W_i}\right]
 
-    >>> from sweeps.laws import read_law
+    >>> from sweeps.grid.laws import read_law
     >>> round(imbalance_loss(read_law("geometric:0.05"), 32), 6)
     3.978775
     """

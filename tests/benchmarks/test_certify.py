@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import dse
-from sweeps.certify.search import ready
+from sweeps.bounds.search import ready
 
 pytestmark = pytest.mark.benchmark
 FLOW = str(Path(__file__).parent / "flow_energy.py")

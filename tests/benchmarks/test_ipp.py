@@ -23,8 +23,8 @@ import numpy as np
 import pytest
 
 import dse
-from sweeps.compile import compiled
-from sweeps.run import groups, prepare
+from sweeps.nest.compile import compiled
+from sweeps.nest.run import groups, prepare
 
 pytestmark = pytest.mark.benchmark
 

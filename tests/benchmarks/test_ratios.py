@@ -303,8 +303,8 @@ def test_import_and_compile():
         "import dse, then all of a study": empty + "import dse; dse.Study",
         "compile the five-output nest": (
             "import sys, time, numba, dse; sys.path.insert(0, 'tests/benchmarks'); "
-            "from test_ratios import *; from sweeps.run import groups, prepare; "
-            "from sweeps.compile import compiled; "
+            "from test_ratios import *; from sweeps.nest.run import groups, prepare; "
+            "from sweeps.nest.compile import compiled; "
             "study = dse.Study(model=MODEL, axes=AXES, outputs=OUTPUTS); grid = study.grid(); "
             "part, = groups(grid, expand=True); "
             "nodes = [(grid.output_node(n, (), part.dims), 'float') for n in part.outputs]; "

@@ -44,7 +44,7 @@ import dse.cli.report
 import dse.derived
 import dse.growth
 import dse.storing
-import sweeps.run
+import sweeps.nest.run
 import sweeps.store.pinned
 from dse.cli import main as program
 from tests.dse.killing import cut_small, ended, files, forked
@@ -283,7 +283,7 @@ class Faults:
 def main(count: int, seed: int) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     cut_small(1 << 7)
-    sweeps.run.SMALL = 1 << 30  # nothing is compiled
+    sweeps.nest.run.SMALL = 1 << 30  # nothing is compiled
     folder = Path(tempfile.mkdtemp()).resolve()
     faults = Faults(folder)
     began = time.monotonic()

@@ -29,7 +29,7 @@ import zarr  # noqa: F401
 import dse
 import dse.derived
 import dse.growth
-import sweeps.run
+import sweeps.nest.run
 import sweeps.store.folder
 import sweeps.store.growth
 from dse import Study
@@ -70,7 +70,7 @@ def dying(work: Callable[[], None], step: str, number: int, after: bool) -> Call
 
 def main(kills: int, seed: int, every: int = 1, exchange: bool = True) -> dict[str, Any]:
     cut_small(1 << 9)
-    sweeps.run.SMALL = 1 << 30  # nothing is compiled
+    sweeps.nest.run.SMALL = 1 << 30  # nothing is compiled
     if not exchange:
         sweeps.store.folder.exchanged = lambda one, other: False
     spec = {**STUDY, "axes": {**STUDY["axes"], "mem_latency": list(range(100, 140))}}

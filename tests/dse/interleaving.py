@@ -40,7 +40,7 @@ import dse
 import dse.derived
 import dse.growth
 import dse.storing
-import sweeps.run
+import sweeps.nest.run
 import sweeps.store.folder
 import sweeps.store.pinned
 from dse import DseError, Study
@@ -301,7 +301,7 @@ class Rounds:
 def main(count: int, seed: int) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     cut_small(1 << 7)
-    sweeps.run.SMALL = 1 << 30  # nothing is compiled
+    sweeps.nest.run.SMALL = 1 << 30  # nothing is compiled
     folder = Path(tempfile.mkdtemp())
     rounds = Rounds(folder)
     began = time.monotonic()

@@ -35,8 +35,8 @@ import zarr  # noqa: F401
 import dse.__main__
 import dse.cli
 import dse.growth
-import sweeps.certify.search
-import sweeps.export  # noqa: F401
+import sweeps.bounds.search
+import sweeps.files.export  # noqa: F401
 
 STUDY = """
 model = "transit"

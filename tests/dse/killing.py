@@ -29,14 +29,14 @@ import numpy as np
 import zarr  # noqa: F401
 
 import dse.growth  # noqa: F401
-import sweeps.run
+import sweeps.nest.run
 import sweeps.store.crew
 import sweeps.store.direct
 import sweeps.store.layout
-import sweeps.stored.reader
+import sweeps.store.reader
 from dse import Study
-from sweeps.compile import compiled
-from sweeps.reduce import ready as ready_to_reduce
+from sweeps.nest.compile import compiled
+from sweeps.nest.reduce import ready as ready_to_reduce
 from sweeps.store.layout import Layout
 from sweeps.store.tiles import source_of
 
@@ -55,8 +55,8 @@ STUDY: dict[str, Any] = {
 
 def cut_small(points: int = 1 << 12) -> None:
     """Tiles of few points, computed by nests and written as large ones are."""
-    sweeps.run.SMALL, sweeps.store.direct.LEAST = 0, 1
-    sweeps.run.SINGLE = sweeps.store.layout.TILE = points
+    sweeps.nest.run.SMALL, sweeps.store.direct.LEAST = 0, 1
+    sweeps.nest.run.SINGLE = sweeps.store.layout.TILE = points
 
 
 def files(folder: Path) -> dict[str, bytes]:

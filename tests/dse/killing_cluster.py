@@ -42,9 +42,9 @@ lanes_width = 32
 ms_peak = 0.7
 """
 CLIENT = f"""
-import sweeps.run, sweeps.store.layout
-sweeps.run.SMALL = 0
-sweeps.run.SINGLE = sweeps.store.layout.TILE = {POINTS}
+import sweeps.nest.run, sweeps.store.layout
+sweeps.nest.run.SMALL = 0
+sweeps.nest.run.SINGLE = sweeps.store.layout.TILE = {POINTS}
 from dse.cli import main
 main()
 """

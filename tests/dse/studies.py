@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import dse
-from sweeps.check import check
+from sweeps.bounds.check import check
 from symbolic.errors import DseError
 from tests.one_source.points import draw
 

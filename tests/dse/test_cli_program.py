@@ -53,11 +53,11 @@ def test_the_main_job(tmp_path: Path) -> None:
 SLOWED = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-import sweeps.run, sweeps.store.fill, sweeps.store.layout
-sweeps.run.SINGLE = sweeps.store.layout.TILE = 1 << 12
-pause, inner = float(sys.argv[1]), sweeps.run.Prepared.run
+import sweeps.nest.run, sweeps.store.fill, sweeps.store.layout
+sweeps.nest.run.SINGLE = sweeps.store.layout.TILE = 1 << 12
+pause, inner = float(sys.argv[1]), sweeps.nest.run.Prepared.run
 def run(*arguments): time.sleep(pause); return inner(*arguments)
-sweeps.run.Prepared.run = run
+sweeps.nest.run.Prepared.run = run
 from dse.cli import main
 main(sys.argv[2:], prog_name="dse")
 """
@@ -114,7 +114,7 @@ def test_a_signal_ends_the_tiles_in_flight(
 
 def test_an_interrupt_of_a_run_in_memory(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(STUDY.format(threads=5000))
-    code = SLOWED.replace("sweeps.store.layout.TILE", "sweeps.run.TILE")
+    code = SLOWED.replace("sweeps.store.layout.TILE", "sweeps.nest.run.TILE")
     command = [sys.executable, "-c", code, "0.05", "run", "study.toml"]
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

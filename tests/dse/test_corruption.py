@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import dse
-import sweeps.run
+import sweeps.nest.run
 from dse import Study
 from symbolic.errors import DamagedError, DseError
 from tests.dse.killing import STUDY, files
@@ -28,7 +28,7 @@ ASKED: dict[str, Any] = {"maximize": "ms_throughput", "where": "threads <= 5"}
 
 @pytest.fixture(autouse=True)
 def no_nests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
 
 
 def test_random_corruptions() -> None:

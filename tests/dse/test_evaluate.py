@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.run
+import sweeps.nest.run
 from dse import DseError
 from symbolic.errors import DomainError, GraphError, InfeasibleError, UnitError, UnknownNameError
 from symbolic.library import load_model
@@ -145,7 +145,7 @@ def test_nests_and_numpy_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     given_ = {**GIVEN, "threads": np.linspace(1, 900, 40), "ms_peak": [[0.1], [2.0]]}
     outputs = ["ms_throughput", "bound"]
     expected = dse.evaluate("transit", outputs=outputs, **given_)
-    monkeypatch.setattr(sweeps.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
     xr.testing.assert_identical(dse.evaluate("transit", outputs=outputs, **given_), expected)
 
 

@@ -15,12 +15,12 @@ from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
 import dse
-import sweeps.run
+import sweeps.nest.run
 import sweeps.store.crew
 import sweeps.store.layout
 from dse import DseError, Study
 from dse.cli import main
-from sweeps.progress import Progress
+from sweeps.runtime.progress import Progress
 from sweeps.store.failures import noted
 from sweeps.store.medium import medium_of
 from tests.dse.killing import STUDY, files
@@ -29,9 +29,9 @@ from tests.dse.killing import STUDY, files
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many tiles, computed by NumPy."""
-    monkeypatch.setattr(sweeps.run, "SINGLE", 1 << 11)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 11)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 11)
-    monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
 
 
 def failing(
@@ -192,7 +192,7 @@ def test_points_that_failed_are_tried_again(
     with contextlib.ExitStack() as stack:
         more: dict[str, Any] = {}
         if workers:
-            monkeypatch.setattr(sweeps.run, "SMALL", 0)
+            monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
             cluster = LocalCluster(
                 n_workers=1, processes=False, dashboard_address=":0", silence_logs=50
             )

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.run
+import sweeps.nest.run
 import sweeps.store.layout
 import sweeps.store.tiles
 from dse import DseError, Study
@@ -57,11 +57,11 @@ SPECS: dict[str, dict[str, Any]] = {
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many tiles and pieces, computed by NumPy."""
-    monkeypatch.setattr(sweeps.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 70)
     monkeypatch.setattr(sweeps.store.tiles, "PIECE", 12)
     monkeypatch.setattr("sweeps.store.growth.PIECE", 12)
-    monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
 
 
 def picked(spec: Any, chosen: list[int]) -> Any:
@@ -133,7 +133,7 @@ def test_only_what_is_new_is_computed(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_compiled_values_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 700)
     spec = SPECS["numbers and switches"]
     spec = {**spec, "axes": {**spec["axes"], "supply": ["smooth"]}}
@@ -146,7 +146,7 @@ def test_compiled_values_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_where_rules_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles without a point that keeps the rules are filled, whatever else is taken over."""
-    monkeypatch.setattr(sweeps.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
     path = tmp_path / "a.zarr"
     spec: dict[str, Any] = {
         "model": str(ROOT / "tests" / "oracles" / "toy_model.py"),
@@ -315,7 +315,7 @@ def test_derived_quantities_are_those_of_a_run(name: str, tmp_path: Path) -> Non
 def test_a_study_lists_its_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study(**SPECS["numbers and switches"])
     for small in (1 << 30, 0):
-        monkeypatch.setattr("sweeps.ask.grid.SMALL", small)
+        monkeypatch.setattr("sweeps.sources.grids.SMALL", small)
         for asked in (
             {"maximize": "ms_throughput"},
             {"minimize": "bound"},

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import dse
-import sweeps.run
+import sweeps.nest.run
 from dse import Study
 from dse.planning import bytes_text
-from sweeps.compile import compiled
+from sweeps.nest.compile import compiled
 
 SPEC: dict[str, Any] = {
     "model": "occupancy + mwp_cwp",
@@ -82,8 +82,8 @@ def test_no_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any, **__: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(sweeps.run, "_fill", never)
-    monkeypatch.setattr(sweeps.run, "compiled", never)
+    monkeypatch.setattr(sweeps.nest.run, "_fill", never)
+    monkeypatch.setattr(sweeps.nest.run, "compiled", never)
     huge = Study(
         model="transit",
         axes={
@@ -110,9 +110,9 @@ AXES = [
 def test_tiles_and_nests_are_those_of_the_run(
     sizes: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.run, "SMALL", 100)
-    monkeypatch.setattr(sweeps.run, "SINGLE", 500)
-    monkeypatch.setattr(sweeps.run, "TILE", 700)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 100)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 500)
+    monkeypatch.setattr(sweeps.nest.run, "TILE", 700)
     rest = {"intensity": 3, "ms_peak": 1, "lanes_width": 8}
     study = Study(
         model="transit",
@@ -127,11 +127,11 @@ def test_tiles_and_nests_are_those_of_the_run(
     nests: list[str] = []
     tiles: list[int] = []
     monkeypatch.setattr(
-        sweeps.run, "compiled", lambda nest: nests.append(nest.source) or compiled(nest)
+        sweeps.nest.run, "compiled", lambda nest: nests.append(nest.source) or compiled(nest)
     )
-    real = sweeps.run.in_threads
+    real = sweeps.nest.run.in_threads
     monkeypatch.setattr(
-        sweeps.run, "in_threads", lambda work, count: tiles.append(count) or real(work, count)
+        sweeps.nest.run, "in_threads", lambda work, count: tiles.append(count) or real(work, count)
     )
     plan = study.plan()
     study.run()

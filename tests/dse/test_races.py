@@ -19,10 +19,10 @@ import pytest
 from click.testing import CliRunner
 
 import dse
-import sweeps.run
+import sweeps.files.whole
+import sweeps.nest.run
 import sweeps.store.folder
 import sweeps.store.holders
-import sweeps.whole
 from dse import DseError, Study
 from dse.cli import main
 from dse.cli.filed import looked_up
@@ -49,7 +49,7 @@ OTHER = "is the store of another study"
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
 
 
 @pytest.fixture
@@ -387,7 +387,7 @@ def test_what_a_killed_export_left_is_swept(
         assert not left.exists()
         assert not begun.exists()
 
-    done = meanwhile(monkeypatch, sweeps.whole, "_named", second)
+    done = meanwhile(monkeypatch, sweeps.files.whole, "_named", second)
     with pytest.raises(DseError, match="exists: remove it, or choose another name"):
         dse.export(dse.open(path), out)
     assert len(done) == 2
@@ -469,7 +469,7 @@ def test_an_exchange_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def killed() -> None:
         monkeypatch.undo()
-        monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
+        monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Objects, "swap", stopped)
@@ -490,7 +490,8 @@ def test_a_store_that_is_replaced_while_it_is_asked_is_told(
     """Between two looks at its place another process removes the store."""
     path = tmp_path / "a.zarr"
     SMALL.run(store=path)
-    from sweeps.stored import reader, written
+    from sweeps.files import written
+    from sweeps.store import reader
 
     real = reader.stored
 

@@ -12,7 +12,7 @@ import pytest
 
 from dse import Study
 from dse.progress import Lines, Meter, shown
-from sweeps.progress import Progress
+from sweeps.runtime.progress import Progress
 
 
 class Stream(io.StringIO):

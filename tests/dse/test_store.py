@@ -20,7 +20,7 @@ import xarray as xr
 from click.testing import CliRunner
 
 import dse
-import sweeps.run
+import sweeps.nest.run
 import sweeps.store.crew
 import sweeps.store.layout
 from dse import DseError, Study
@@ -35,9 +35,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many tiles, computed by NumPy: nothing is compiled."""
-    monkeypatch.setattr(sweeps.run, "SINGLE", 1 << 11)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 11)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 11)
-    monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
 
 
 @pytest.fixture
@@ -424,6 +424,6 @@ def test_other_tiles_are_refused(
 ) -> None:
     study.run(store=tmp_path / "a.zarr")
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 10)
-    monkeypatch.setattr(sweeps.run, "SINGLE", 1 << 10)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 10)
     with pytest.raises(DseError, match="the same one, cut into other tiles"):
         study.run(store=tmp_path / "a.zarr")

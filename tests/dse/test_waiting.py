@@ -123,7 +123,7 @@ SEARCH = """
 import os
 from stochastic.kept import telling
 from dse.cli.proof import proving
-from sweeps.certify.search import ready
+from sweeps.bounds.search import ready
 
 os.cpu_count = lambda: 2
 names = []

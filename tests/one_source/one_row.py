@@ -81,14 +81,14 @@ def cost(root, x):
 def main(folder: Path) -> dict[str, Any]:
     """What the new primitives make, world by world."""
     import dse
-    import sweeps.run
+    import sweeps.nest.run
     from symbolic import ops
     from symbolic.intervals import enclose
     from symbolic.monotone import EVERY, Trend, trend_number, trends
     from symbolic.ops import interpret_all, reference, walk
     from symbolic.slopes import slopes
 
-    sweeps.run.SMALL = 0  # no grid is too small for a nest
+    sweeps.nest.run.SMALL = 0  # no grid is too small for a nest
     (folder / "model.py").write_text(MODEL)
     axes = {
         "x": [-20.0, *np.linspace(-19.5, 40, 120).tolist()],

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sweeps.certify.boxes import Boxes, Problem
-from sweeps.certify.encode import encoded
-from sweeps.certify.machine.dig import rooms
-from sweeps.certify.machine.enclose import enclose
-from sweeps.certify.machine.tape import CODES
-from sweeps.grid import Leaf
+from sweeps.bounds.boxes import Boxes, Problem
+from sweeps.bounds.encode import encoded
+from sweeps.bounds.machine.dig import rooms
+from sweeps.bounds.machine.enclose import enclose
+from sweeps.bounds.machine.tape import CODES
+from sweeps.grid.grid import Leaf
 from symbolic.intervals import Decision
 from symbolic.ops import Node, reference, references, walk
 from symbolic.primitives import PRIMITIVES

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import dse
-import sweeps.emit
-import sweeps.run
+import sweeps.nest.emit
+import sweeps.nest.run
 import symbolic.primitives.words
-from sweeps.compile import compiled
-from sweeps.emit import emit
+from sweeps.nest.compile import compiled
+from sweeps.nest.emit import emit
 from symbolic.equation import Equation
 from symbolic.intervals import Interval, enclose
 from symbolic.library import iterate_models
@@ -188,8 +188,8 @@ def test_whole_models(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, spec = MODELS[name], WHOLE[name]
     study = dse.Study(model=name, **spec)
     array = study.run()
-    monkeypatch.setattr(sweeps.run, "SMALL", 0)
-    monkeypatch.setattr(sweeps.emit, "ROW", 8)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.emit, "ROW", 8)
     nest = dse.Study(model=name, **spec).run()
     steps = {}
     for axis, listed in spec["axes"].items():

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dse
-from sweeps.answers import Goal
-from sweeps.scan import objective_node
+from sweeps.grid.goals import Goal, objective_node
 from symbolic.errors import DseError
 from symbolic.intervals import Interval, enclose
 from symbolic.ops import references

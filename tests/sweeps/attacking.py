@@ -26,16 +26,16 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import sweeps.certify.beating
-import sweeps.certify.boxes
-import sweeps.certify.front
-import sweeps.certify.merging
-import sweeps.certify.reals.search
-import sweeps.certify.search
-import sweeps.check
-import sweeps.inverse.targets
-import sweeps.run
-import sweeps.threads
+import sweeps.bounds.boxes
+import sweeps.bounds.check
+import sweeps.bounds.merging
+import sweeps.bounds.search
+import sweeps.nest.run
+import sweeps.prove.beating
+import sweeps.prove.fronts
+import sweeps.prove.reals.lowest
+import sweeps.prove.targets
+import sweeps.runtime.threads
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.sweeps.attack_between import BETWEEN
 from tests.sweeps.attack_checks import CHECKS, Truth, Wrong
@@ -51,26 +51,26 @@ _TASKS = 500
 def pressed(rng: random.Random) -> Iterator[None]:
     """Small rounds, boxes and batches, so that little is looked at point by point."""
     kept = {
-        (sweeps.certify.search, "ROUND"): rng.choice([1, 3, 32]),
-        (sweeps.certify.search, "BUDGET"): rng.choice([5, 40, 512]),
-        (sweeps.certify.search, "POOL"): rng.choice([2, 1 << 17]),
-        (sweeps.certify.search, "_QUICK"): rng.choice([0, 8, 10**9]),
-        (sweeps.certify.search, "_NEAR"): rng.choice([1, 3, 256]),
-        (sweeps.certify.merging, "_WORTH"): rng.choice([0, 1 << 28]),
-        (sweeps.certify.merging, "_SHARE"): rng.choice([0.75, 1.0]),
-        (sweeps.certify.beating, "LEAF"): rng.choice([1, 4, 32]),
-        (sweeps.certify.beating, "BATCH"): rng.choice([2, 16, 256]),
-        (sweeps.certify.front, "PATIENCE"): rng.choice([0, 50, 1 << 15]),
-        (sweeps.certify.front, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
-        (sweeps.certify.boxes, "_TABLE"): rng.choice([0, 1 << 24]),
-        (sweeps.certify.boxes, "_TOGETHER"): rng.choice([0, 1 << 11]),
-        (sweeps.certify.reals.search, "_TOGETHER"): rng.choice([4, 1 << 9]),
-        (sweeps.certify.reals.search, "_DRAWN"): rng.choice([1, 1 << 10]),
-        (sweeps.check, "_MANY"): rng.choice([0, 1 << 26]),
-        (sweeps.check, "_GLANCE"): rng.choice([1, 1 << 12]),
-        (sweeps.inverse.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
-        (sweeps.inverse.targets, "BATCH"): rng.choice([1, 1 << 10]),
-        (sweeps.threads, "workers"): lambda: 1,
+        (sweeps.bounds.search, "ROUND"): rng.choice([1, 3, 32]),
+        (sweeps.bounds.search, "BUDGET"): rng.choice([5, 40, 512]),
+        (sweeps.bounds.search, "POOL"): rng.choice([2, 1 << 17]),
+        (sweeps.bounds.search, "_QUICK"): rng.choice([0, 8, 10**9]),
+        (sweeps.bounds.search, "_NEAR"): rng.choice([1, 3, 256]),
+        (sweeps.bounds.merging, "_WORTH"): rng.choice([0, 1 << 28]),
+        (sweeps.bounds.merging, "_SHARE"): rng.choice([0.75, 1.0]),
+        (sweeps.prove.beating, "LEAF"): rng.choice([1, 4, 32]),
+        (sweeps.prove.beating, "BATCH"): rng.choice([2, 16, 256]),
+        (sweeps.prove.fronts, "PATIENCE"): rng.choice([0, 50, 1 << 15]),
+        (sweeps.prove.fronts, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
+        (sweeps.bounds.boxes, "_TABLE"): rng.choice([0, 1 << 24]),
+        (sweeps.bounds.boxes, "_TOGETHER"): rng.choice([0, 1 << 11]),
+        (sweeps.prove.reals.lowest, "_TOGETHER"): rng.choice([4, 1 << 9]),
+        (sweeps.prove.reals.lowest, "_DRAWN"): rng.choice([1, 1 << 10]),
+        (sweeps.bounds.check, "_MANY"): rng.choice([0, 1 << 26]),
+        (sweeps.bounds.check, "_GLANCE"): rng.choice([1, 1 << 12]),
+        (sweeps.prove.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
+        (sweeps.prove.targets, "BATCH"): rng.choice([1, 1 << 10]),
+        (sweeps.runtime.threads, "workers"): lambda: 1,
     }
     before = {(module, name): getattr(module, name) for module, name in kept}
     for (module, name), value in kept.items():

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 import dse
-import sweeps.certify.merging
-import sweeps.certify.search
-import sweeps.run
-import sweeps.threads
+import sweeps.bounds.merging
+import sweeps.bounds.search
+import sweeps.nest.run
+import sweeps.runtime.threads
 from symbolic.errors import DseError, InfeasibleError
 from tests.one_source.points import point
 
@@ -110,12 +110,12 @@ def answer(made: dse.Study, question: dict[str, Any], method: str) -> Any:
 def pressed(rng: random.Random, threads: int) -> Iterator[None]:
     """The search cut in small rounds, axes merged or not, by so many threads."""
     kept = {
-        (sweeps.certify.search, "ROUND"): rng.choice([2, 5, 32]),
-        (sweeps.certify.search, "BUDGET"): rng.choice([20, 100, 512]),
-        (sweeps.certify.search, "POOL"): rng.choice([2, 1 << 17]),
-        (sweeps.certify.search, "_QUICK"): rng.choice([4, 200, 10**9]),
-        (sweeps.certify.merging, "_WORTH"): rng.choice([0, 1 << 28]),
-        (sweeps.threads, "workers"): lambda: threads,
+        (sweeps.bounds.search, "ROUND"): rng.choice([2, 5, 32]),
+        (sweeps.bounds.search, "BUDGET"): rng.choice([20, 100, 512]),
+        (sweeps.bounds.search, "POOL"): rng.choice([2, 1 << 17]),
+        (sweeps.bounds.search, "_QUICK"): rng.choice([4, 200, 10**9]),
+        (sweeps.bounds.merging, "_WORTH"): rng.choice([0, 1 << 28]),
+        (sweeps.runtime.threads, "workers"): lambda: threads,
     }
     before = {(module, name): getattr(module, name) for module, name in kept}
     for (module, name), value in kept.items():

@@ -28,13 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dse
-import sweeps.ask.grid
-import sweeps.pareto
-import sweeps.run
-import sweeps.scan
-import sweeps.streaming.counting
-import sweeps.streaming.tiles
-import sweeps.streaming.values
+import sweeps.nest.passes
+import sweeps.nest.run
+import sweeps.scan.counting
+import sweeps.scan.fused
+import sweeps.scan.pareto
+import sweeps.scan.values
+import sweeps.sources.grids
 from symbolic.errors import DseError, InfeasibleError
 from tests.sweeps.attack_checks import Truth
 from tests.sweeps.attack_models import Drawn, drawn, made
@@ -46,11 +46,11 @@ SOURCES = ("scan", "nests", "certified", "store", "Dataset")
 VERBS = ("optimum", "optimum", "optimum", "pareto", "count", "histogram", "quantiles")
 #: Below how many points no nest is compiled, by module.
 _SMALL = (
-    sweeps.scan,
-    sweeps.ask.grid,
-    sweeps.pareto,
-    sweeps.streaming.values,
-    sweeps.streaming.counting,
+    sweeps.scan.fused,
+    sweeps.sources.grids,
+    sweeps.scan.pareto,
+    sweeps.scan.values,
+    sweeps.scan.counting,
 )
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import xarray as xr
 
 import dse
-import sweeps.run
+import sweeps.nest.run
 from dse import Study
 from symbolic.errors import DseError
 from tests.dse.killing import STUDY, cut_small, files
@@ -210,7 +210,7 @@ def held(path: Path) -> dict[str, bytes]:
 
 def main(count: int, seed: int) -> dict[str, Any]:
     cut_small(1 << 9)
-    sweeps.run.SMALL = 1 << 30  # nothing is compiled
+    sweeps.nest.run.SMALL = 1 << 30  # nothing is compiled
     draw, folder, began = random.Random(seed), Path(tempfile.mkdtemp()), time.monotonic()
     stores = []
     for number, (spec, fewer) in enumerate(SPECS):

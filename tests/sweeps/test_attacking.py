@@ -10,8 +10,8 @@ import pytest
 import xarray as xr
 
 import dse
-import sweeps.certify.merging
-from sweeps.grid import Leaf
+import sweeps.bounds.merging
+from sweeps.grid.grid import Leaf
 from symbolic.errors import InfeasibleError
 from tests.sweeps.attack_models import drawn
 from tests.sweeps.attacking import attacked
@@ -138,7 +138,7 @@ def test_an_array_read_backwards_has_the_same_logarithms() -> None:
 def test_axes_of_a_table_are_merged_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.certify.merging, "_WORTH", 0)
+    monkeypatch.setattr(sweeps.bounds.merging, "_WORTH", 0)
     axes = {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0, 4.0]}
     table = xr.DataArray(np.arange(12.0).reshape(3, 4) % 7, dims=("x", "y"))
     study = made(tmp_path, axes, {"z": table}, g="floor(x / 2) - z")

@@ -13,17 +13,16 @@ import pytest
 import xarray as xr
 
 import dse
-import sweeps.ask.best
-import sweeps.certify.merging
-import sweeps.certify.search
-import sweeps.check
-from sweeps.answers import one_goal
-from sweeps.certify.boxes import Boxes, Extremes, Problem
-from sweeps.certify.earliest import first_place
-from sweeps.certify.merging import reduced
-from sweeps.certify.search import Tally
-from sweeps.grid import Leaf
-from sweeps.scan import dims_of, objective_node
+import sweeps.bounds.check
+import sweeps.bounds.merging
+import sweeps.bounds.search
+import sweeps.sources.best
+from sweeps.bounds.boxes import Boxes, Extremes, Problem
+from sweeps.bounds.earliest import first_place
+from sweeps.bounds.merging import reduced
+from sweeps.bounds.search import Tally
+from sweeps.grid.goals import dims_of, objective_node, one_goal
+from sweeps.grid.grid import Leaf
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.monotone import trends
 from symbolic.ops import floor, interpret_arrays, reference
@@ -120,8 +119,8 @@ def flow(size: int) -> dse.Study:
 
 def test_ties_among_axes_merged_more_than_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of merged axes stand in an order of likeness; the first of equal ones is kept still."""
-    monkeypatch.setattr(sweeps.certify.merging, "_WORTH", 0)
-    monkeypatch.setattr(sweeps.certify.merging, "_SHARE", 0.9)
+    monkeypatch.setattr(sweeps.bounds.merging, "_WORTH", 0)
+    monkeypatch.setattr(sweeps.bounds.merging, "_SHARE", 0.9)
     merged = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -254,6 +253,6 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         made.optimum(minimize="flow_energy", where=[f"{where[0]} * 1 W", f"{where[1]} * 1 J"])
     rest = {name: function for name, function in trends().items() if name != "minimum"}
-    monkeypatch.setattr(sweeps.check, "trends", lambda: rest)
+    monkeypatch.setattr(sweeps.bounds.check, "trends", lambda: rest)
     with pytest.raises(DseError, match="ms_throughput has no enclosure, for it uses minimum: ask"):
         flow(40).optimum(minimize="flow_energy")

@@ -21,16 +21,16 @@ from click.testing import CliRunner
 from distributed import Client, KilledWorker, LocalCluster, Nanny, SchedulerPlugin
 
 import sweeps.cluster.bench
-import sweeps.cluster.crew
-import sweeps.run
+import sweeps.cluster.workers
+import sweeps.nest.run
 import sweeps.store.crew
 import sweeps.store.layout
 from dse import DseError, Study
 from dse.cli import main
 from sweeps.cluster.errands import Errands, Pace
 from sweeps.cluster.order import order_of
-from sweeps.compile import _compiled
-from sweeps.progress import Tally
+from sweeps.nest.compile import _compiled
+from sweeps.runtime.progress import Tally
 from sweeps.store.failures import noted
 from sweeps.store.layout import Layout
 from sweeps.store.medium import medium_of
@@ -43,9 +43,9 @@ TILES = 22
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many tiles, computed by a nest."""
-    monkeypatch.setattr(sweeps.run, "SINGLE", 1 << 11)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 11)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 11)
-    monkeypatch.setattr(sweeps.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +71,9 @@ def client(cluster: LocalCluster) -> Iterator[Client]:
 def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of a store that threads have filled."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps.run, "SINGLE", 1 << 11)
+        patch.setattr(sweeps.nest.run, "SINGLE", 1 << 11)
         patch.setattr(sweeps.store.layout, "TILE", 1 << 11)
-        patch.setattr(sweeps.run, "SMALL", 0)
+        patch.setattr(sweeps.nest.run, "SMALL", 0)
         path = tmp_path_factory.mktemp("calm") / "calm.zarr"
         Study(**STUDY).run(store=path)
     return files(path)
@@ -103,7 +103,7 @@ def test_the_bytes_of_threads_by_tasks_of_few_bytes(
     assert len(sent.bytes) >= 20
     assert max(sent.bytes) <= 200
     threads = sum(client.nthreads().values())
-    window = sweeps.cluster.crew._LEAST + sweeps.cluster.crew._AHEAD * threads
+    window = sweeps.cluster.workers._LEAST + sweeps.cluster.workers._AHEAD * threads
     assert sent.most <= 2 * window  # some are done and not taken back yet
     assert len(_compiled) - before <= 1  # of the extremes, where no test before has
     assert sweeps.cluster.bench._benches == {}
@@ -376,7 +376,7 @@ def test_a_worker_that_writes_elsewhere(
 ) -> None:
     elsewhere = tmp_path / "elsewhere.zarr"
     monkeypatch.setattr("sweeps.cluster.bench.medium_of", lambda place: medium_of(elsewhere))
-    monkeypatch.setattr(sweeps.cluster.crew, "_SEEN", 0.2)
+    monkeypatch.setattr(sweeps.cluster.workers, "_SEEN", 0.2)
     with pytest.raises(DseError, match="must be a folder that all share"):
         Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
 

@@ -12,10 +12,10 @@ import pytest
 import xarray as xr
 
 import dse
-import sweeps.placed
-import sweeps.run
-from sweeps.compile import compiled
-from sweeps.emit import emit, row_axes
+import sweeps.nest.placed
+import sweeps.nest.run
+from sweeps.nest.compile import compiled
+from sweeps.nest.emit import emit, row_axes
 from symbolic.ops import (
     constant,
     divide,
@@ -166,7 +166,7 @@ def test_the_text_is_a_readable_program() -> None:
     )
     grid = study.grid()
     nodes = [(grid.output_node(name, (), tuple(grid.axes)), "float") for name in grid.outputs]
-    source = sweeps.run.prepare(grid, (), ("threads", "mem_latency"), nodes).nest.source
+    source = sweeps.nest.run.prepare(grid, (), ("threads", "mem_latency"), nodes).nest.source
     ast.parse(source)
     for name in ("q_threads", "q_mem_latency", "q_ms_throughput", "q_thread_limit", "q_bound"):
         assert name in source
@@ -224,8 +224,8 @@ def test_helpers_do_not_meet_quantities(tmp_path: Path, monkeypatch: pytest.Monk
         "axes": {"threads": [1, 5, 9], "share_quotient": [0, 1, 2, 3], "pick_yes": [0, 10]},
     }
     expected = dse.Study(**spec).run()
-    monkeypatch.setattr(sweeps.run, "SMALL", 0)
-    monkeypatch.setattr(sweeps.run, "row_axes", lambda sizes: 1)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "row_axes", lambda sizes: 1)
     found = dse.Study(**spec).run()
     for name in expected.data_vars:
         assert same_bits(found[name].values, expected[name].values)
@@ -240,8 +240,8 @@ def test_dimensions_may_bear_any_name(
     given = {"threads": threads, "mem_latency": latency}
     rest: dict[str, Any] = {"intensity": 10, "lanes_width": 32, "ms_peak": 1}
     expected = dse.evaluate("transit", **given, **rest)
-    monkeypatch.setattr(sweeps.run, "SMALL", 0)
-    monkeypatch.setattr(sweeps.run, "row_axes", lambda sizes: 1)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "row_axes", lambda sizes: 1)
     found = dse.evaluate("transit", **given, **rest)
     assert found.ms_throughput.dims == names
     xr.testing.assert_identical(found, expected)
@@ -303,7 +303,7 @@ def test_a_long_loop_is_cut_at_its_calls(monkeypatch: pytest.MonkeyPatch) -> Non
 
     outputs = [(node, "float"), (log(a) < 1, "bool"), (log(b), "float"), (equal(c, 0), "flag")]
     cut, pieces = values(outputs)
-    monkeypatch.setattr(sweeps.placed, "_LONG", 10**6)
+    monkeypatch.setattr(sweeps.nest.placed, "_LONG", 10**6)
     whole, together = values(outputs)
     assert [len(loops(text)) for text in (cut, whole)] == [8, 4]
     for one, other in zip(pieces, together, strict=True):
@@ -323,12 +323,12 @@ def test_a_cut_optimum_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         },
     }
     cut = dse.Study(**spec)
-    assert cut.plan().points > sweeps.run.SMALL
+    assert cut.plan().points > sweeps.nest.run.SMALL
     best = cut.optimum(minimize="energy", top=5)
     skipped = {key: best.attrs[key] for key in ("tiles_skipped", "points_skipped")}
     of_run = dse.optimum(cut.run(), minimize="energy", top=5)
     assert best.identical(of_run.assign_attrs(skipped))
-    monkeypatch.setattr(sweeps.placed, "_LONG", 10**6)
+    monkeypatch.setattr(sweeps.nest.placed, "_LONG", 10**6)
     assert best.identical(dse.Study(**spec).optimum(minimize="energy", top=5))
 
 
@@ -339,9 +339,9 @@ def test_defaults_and_zeros_are_known() -> None:
 
     def source(**values: Any) -> str:
         grid = dse.Study(model="ipp", set={"threads_per_block": 128, **values}, **given).grid()
-        (part,) = (group for group in sweeps.run.groups(grid) if "power" in group.outputs)
+        (part,) = (group for group in sweeps.nest.run.groups(grid) if "power" in group.outputs)
         nodes = [(grid.output_node(name, (), part.dims), "float") for name in part.outputs]
-        return str(sweeps.run.prepare(grid, (), part.dims, nodes).nest.source)
+        return str(sweeps.nest.run.prepare(grid, (), part.dims, nodes).nest.source)
 
     plain = source()
     assert "** 3.0" in plain  # the exponent of clock_power_factor

@@ -17,8 +17,8 @@ import xarray as xr
 
 import dse
 from dse import Study
-from sweeps.dataset import quantities_of
-from sweeps.plain import arrays_of, plainly
+from sweeps.grid.dataset import quantities_of
+from sweeps.grid.plain import arrays_of, plainly
 from symbolic.library import load_model
 from symbolic.quantities import TABLE
 from tests.oracles.compare import identical

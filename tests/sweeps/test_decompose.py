@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sweeps.decompose import Decomposition, decompose
+from sweeps.scan.decompose import Decomposition, decompose
 
 Floats = NDArray[np.float64]
 

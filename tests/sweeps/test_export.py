@@ -16,9 +16,9 @@ import xarray as xr
 
 import dse
 from dse import DseError, Study
-from sweeps import export as module
-from sweeps.export import export, open_dataset
-from sweeps.whole import whole
+from sweeps.files import export as module
+from sweeps.files.export import export, open_dataset
+from sweeps.files.whole import whole
 from tests.oracles.compare import identical, same_attributes, same_bits
 
 ENDINGS = ["zarr", "nc", "csv", "parquet"]
@@ -138,7 +138,7 @@ def test_awkward_values(ending: str, tmp_path: Path) -> None:
 def test_more_rows_than_are_written_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, datasets: dict[str, xr.Dataset]
 ) -> None:
-    monkeypatch.setattr("sweeps.tabular._ROWS", 7)
+    monkeypatch.setattr("sweeps.files.tabular._ROWS", 7)
     for ending in TABLES:
         export(datasets["a run"], tmp_path / f"file.{ending}")
         same(open_dataset(tmp_path / f"file.{ending}"), datasets["a run"])

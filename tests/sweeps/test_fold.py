@@ -9,9 +9,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from sweeps.compile import compiled
-from sweeps.emit import emit
-from sweeps.fold import folded
+from sweeps.grid.fold import folded
+from sweeps.nest.compile import compiled
+from sweeps.nest.emit import emit
 from symbolic.ops import (
     Node,
     absolute,

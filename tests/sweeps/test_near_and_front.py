@@ -11,14 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.ask.best
 import sweeps.ask.places
-import sweeps.ask.proof
-import sweeps.certify.archive
-import sweeps.certify.beating
-import sweeps.certify.front
-import sweeps.certify.merging
-import sweeps.certify.search
+import sweeps.bounds.merging
+import sweeps.bounds.search
+import sweeps.prove.archive
+import sweeps.prove.beating
+import sweeps.prove.fronts
+import sweeps.sources.best
+import sweeps.sources.proof
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.sweeps.certifying import study
 from tests.sweeps.test_time_limits import Clock
@@ -85,7 +85,7 @@ def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
     question = objectives(made, question, rng, count)
     scan = asked(made.pareto, question, "scan")
     with pytest.MonkeyPatch.context() as patch:
-        beating = sweeps.certify.beating
+        beating = sweeps.prove.beating
         patch.setattr(beating, "LEAF", rng.choice([1, 4, 30]))
         patch.setattr(beating, "BATCH", rng.choice([1, 7, 1 << 8]))
         patch.setattr(beating, "TOGETHER", rng.choice([1, 40, 1 << 16]))
@@ -93,17 +93,17 @@ def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
         patch.setattr(beating, "_DRAWN", 2)
         patch.setattr(beating, "_COARSE", 1)
         patch.setattr(beating, "_ROUNDS", rng.choice([0, 1]))
-        patch.setattr(sweeps.certify.front, "PATIENCE", rng.choice([0, 1 << 16]))
-        patch.setattr(sweeps.certify.front, "ONE_BY_ONE", rng.choice([0, 50, 1 << 16]))
-        patch.setattr(sweeps.certify.merging, "_WORTH", rng.choice([0, 1 << 28]))
+        patch.setattr(sweeps.prove.fronts, "PATIENCE", rng.choice([0, 1 << 16]))
+        patch.setattr(sweeps.prove.fronts, "ONE_BY_ONE", rng.choice([0, 50, 1 << 16]))
+        patch.setattr(sweeps.bounds.merging, "_WORTH", rng.choice([0, 1 << 28]))
         certified = asked(made.pareto, question, "certified")
     assert same(scan, certified), (made.text(), question)
 
 
 def test_the_first_of_equal_points_of_a_front(monkeypatch: pytest.MonkeyPatch) -> None:
     """Axes along which all falls are taken at their end; before it points may be equal."""
-    monkeypatch.setattr(sweeps.certify.beating, "LEAF", 16)
-    monkeypatch.setattr(sweeps.certify.merging, "_WORTH", 0)
+    monkeypatch.setattr(sweeps.prove.beating, "LEAF", 16)
+    monkeypatch.setattr(sweeps.bounds.merging, "_WORTH", 0)
     axes = {
         "intensity": {"linspace": [1, 40, 9]},
         "ms_peak": {"linspace": [0.1, 4, 12]},
@@ -165,14 +165,14 @@ def test_more_than_can_be_listed_is_counted(monkeypatch: pytest.MonkeyPatch) -> 
     for method in ("scan", "certified"):
         with pytest.raises(DseError, match=f"{count:,} configurations are .* of which 10 can"):
             made.optimum(maximize="cs_throughput", within=0.3, method=method)
-    monkeypatch.setattr(sweeps.ask.proof, "_BOXES", 2)
+    monkeypatch.setattr(sweeps.sources.proof, "_BOXES", 2)
     with pytest.raises(OutOfTimeError, match=r"at least .* not all could be told with 2 boxes"):
         made.optimum(maximize="cs_throughput", within=0.3, method="certified")
 
 
 def test_large_spaces_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.ask.best, "SCANNED", 4)
-    monkeypatch.setattr(sweeps.ask.best, "SCANNABLE", 10)
+    monkeypatch.setattr(sweeps.sources.best, "SCANNED", 4)
+    monkeypatch.setattr(sweeps.sources.best, "SCANNABLE", 10)
     made = small(8)
     assert made.optimum(minimize="threads", within=0.1).attrs["method"] == "certified"
     goals = {"minimize": "threads", "maximize": "cs_throughput"}
@@ -183,7 +183,7 @@ def test_large_spaces_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_front_stopped_early_says_what_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     """Points that are not proven may be beaten; those that are belong to the front."""
-    beating = sweeps.certify.beating
+    beating = sweeps.prove.beating
     for name, value in (("LEAF", 4), ("BATCH", 2), ("_DRAWN", 2), ("_COARSE", 1), ("_ROUNDS", 0)):
         monkeypatch.setattr(beating, name, value)
     made, goals = small(16), {"minimize": "floor(threads / 2)", "maximize": "cs_throughput"}
@@ -194,8 +194,8 @@ def test_a_front_stopped_early_says_what_is_proven(monkeypatch: pytest.MonkeyPat
     told = []
     for limit in (1, 4, 10, 20, 30, 200):
         clock = Clock()
-        monkeypatch.setattr(sweeps.certify.search, "time", clock)
-        monkeypatch.setattr(sweeps.certify.front, "time", clock)
+        monkeypatch.setattr(sweeps.bounds.search, "time", clock)
+        monkeypatch.setattr(sweeps.prove.fronts, "time", clock)
         some = small(16).pareto(**goals, time_limit=limit)
         assert clock.looks < limit + 40
         if some.attrs["complete"]:
@@ -208,8 +208,8 @@ def test_a_front_stopped_early_says_what_is_proven(monkeypatch: pytest.MonkeyPat
     assert len(set(told)) > 1
     nowhere = small(16, where=["cs_throughput > 0.5", "threads < 16"])
     clock = Clock()
-    monkeypatch.setattr(sweeps.certify.search, "time", clock)
-    monkeypatch.setattr(sweeps.certify.front, "time", clock)
+    monkeypatch.setattr(sweeps.bounds.search, "time", clock)
+    monkeypatch.setattr(sweeps.prove.fronts, "time", clock)
     with pytest.raises(OutOfTimeError, match="no point of the front was found in time"):
         nowhere.pareto(**goals, time_limit=0)
 
@@ -237,7 +237,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
                 ask(**question, method=method, where="intensity > 1000")
     with pytest.raises(DseError, match="method = 'guess'"):
         made.pareto(minimize=["threads", "intensity"], method="guess")
-    monkeypatch.setattr(sweeps.certify.archive, "MOST_POINTS", 3)
+    monkeypatch.setattr(sweeps.prove.archive, "MOST_POINTS", 3)
     with pytest.raises(DseError, match="more than 3 points"):
         made.pareto(minimize="threads", maximize="cs_throughput", method="certified")
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from numcodecs import blosc
 
 import dse
+import sweeps.store.decoded
 import sweeps.store.layout
 import sweeps.store.packing
-import sweeps.stored.chunks
 from dse.cli import main
 from sweeps.store.packing import Packed, Packer
-from sweeps.stored.reader import Stored
+from sweeps.store.reader import Stored
 from symbolic.errors import DseError
 from tests.oracles.compare import identical
 
@@ -114,7 +114,7 @@ def test_the_same_store_compressed_or_not(
     expand: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Values, questions and growth, with chunks of several blocks of which few are kept."""
-    monkeypatch.setattr(sweeps.stored.chunks, "_memory", lambda: 1 << 21)
+    monkeypatch.setattr(sweeps.store.decoded, "_memory", lambda: 1 << 21)
     study = dse.Study(**SPEC)
     memory = study.run(expand=expand)
     asked = {"maximize": "ms_throughput", "where": "cs_throughput <= 20", "top": 20}

@@ -14,10 +14,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.ask.best
-import sweeps.ask.proof
-import sweeps.scan
-from sweeps.certify.parts import Winner
+import sweeps.scan.fused
+import sweeps.sources.best
+import sweeps.sources.proof
+from sweeps.prove.parts import Winner
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.dse.conftest import Run, run  # noqa: F401
 from tests.sweeps.certifying import study
@@ -96,7 +96,9 @@ def test_a_value_is_as_good_to_the_bit_in_every_pass(monkeypatch: pytest.MonkeyP
     goals = ["-floor(30 * log(cs_throughput)) / exp(threads / 1e3)", "log(threads) / intensity"]
     scan = made.optimum(minimize=goals, method="scan")
     proven = made.optimum(minimize=goals, method="certified")
-    monkeypatch.setattr(sweeps.scan, "SMALL", 0)  # by compiled code, whose logarithms are others
+    monkeypatch.setattr(
+        sweeps.scan.fused, "SMALL", 0
+    )  # by compiled code, whose logarithms are others
     again = made.optimum(minimize=goals, method="scan")
     for other in (again, proven, dse.optimum(made.run(), minimize=goals)):
         assert places(other, made) == places(scan, made)
@@ -152,7 +154,7 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
     assert float(best.cs_throughput) <= loose.attrs["bound"][0]
     assert float(loose.cs_throughput) >= 0.5 * float(best.cs_throughput)
 
-    real = sweeps.ask.proof.best_within
+    real = sweeps.sources.proof.best_within
     calls = []
 
     def stopped(*args: Any, **more: Any) -> Any:
@@ -160,7 +162,7 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
         found = real(*args, **more)
         return found if len(calls) == 1 else UNPROVEN
 
-    monkeypatch.setattr(sweeps.ask.proof, "best_within", stopped)
+    monkeypatch.setattr(sweeps.sources.proof, "best_within", stopped)
     first = made.optimum(minimize=goals, time_limit=100)
     assert first.attrs["gap"] == [0.0, np.inf]
     assert first.attrs["bound"][1] == -np.inf
@@ -168,7 +170,7 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
     assert float(first.cs_throughput) == float(best.cs_throughput)
     monkeypatch.undo()
     monkeypatch.setattr(
-        sweeps.ask.proof,
+        sweeps.sources.proof,
         "best_within",
         lambda *args, **more: UNPROVEN,
     )
@@ -181,9 +183,9 @@ def test_what_auto_does(monkeypatch: pytest.MonkeyPatch) -> None:
     goals = ["-cs_throughput", "threads"]
     scan = made.optimum(minimize=goals)
     assert scan.attrs["method"] == "scan"
-    monkeypatch.setattr(sweeps.ask.best, "SCANNED", 10)
+    monkeypatch.setattr(sweeps.sources.best, "SCANNED", 10)
     assert made.optimum(minimize=goals).attrs["method"] == "certified"
-    monkeypatch.setattr(sweeps.ask.best, "SCANNED_A_SECOND", 1e12)
+    monkeypatch.setattr(sweeps.sources.best, "SCANNED_A_SECOND", 1e12)
     again = made.optimum(minimize=goals)
     assert again.drop_attrs().identical(scan.drop_attrs())
 

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.emit
-import sweeps.pareto
-import sweeps.run
-import sweeps.scan
-import sweeps.streaming.tiles
-import sweeps.threads
+import sweeps.nest.emit
+import sweeps.nest.passes
+import sweeps.nest.run
+import sweeps.runtime.threads
+import sweeps.scan.fused
+import sweeps.scan.pareto
 from dse import DseError, Study
 from symbolic.errors import InfeasibleError, UnitError, UnknownNameError
 from tests.oracles import brute
@@ -166,14 +166,14 @@ def test_optimum(objective: Objective, sense: str, where: Any, per: list[str], t
 @pytest.fixture
 def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions of a study by nests, in many tiles, in pieces of rows of 16."""
-    monkeypatch.setattr(sweeps.scan, "SMALL", 0)
-    monkeypatch.setattr(sweeps.scan, "REDUCED_TILE", 24)
-    monkeypatch.setattr(sweeps.pareto, "SMALL", 0)
-    monkeypatch.setattr(sweeps.pareto, "PIECE", 24)
-    monkeypatch.setattr(sweeps.streaming.tiles, "_WORTH", 1)  # bounds are asked of all tiles
-    monkeypatch.setattr(sweeps.emit, "ROW", 16)
-    monkeypatch.setattr(sweeps.emit, "_BEARABLE", 4)
-    monkeypatch.setattr(sweeps.threads, "workers", lambda: 3)
+    monkeypatch.setattr(sweeps.scan.fused, "SMALL", 0)
+    monkeypatch.setattr(sweeps.scan.fused, "REDUCED_TILE", 24)
+    monkeypatch.setattr(sweeps.scan.pareto, "SMALL", 0)
+    monkeypatch.setattr(sweeps.scan.pareto, "PIECE", 24)
+    monkeypatch.setattr(sweeps.nest.passes, "_WORTH", 1)  # bounds are asked of all tiles
+    monkeypatch.setattr(sweeps.nest.emit, "ROW", 16)
+    monkeypatch.setattr(sweeps.nest.emit, "_BEARABLE", 4)
+    monkeypatch.setattr(sweeps.runtime.threads, "workers", lambda: 3)
 
 
 @pytest.mark.usefixtures("fused")
@@ -213,11 +213,13 @@ def test_many_short_rankings_in_blocks(
 ) -> None:
     expected = Study(**SPEC).optimum(minimize="time", per=per, top=top)
     points = Study(**SPEC).plan().points
-    monkeypatch.setattr(sweeps.scan, "SMALL", points - 1)  # more points, and fewer in a ranking
-    monkeypatch.setattr(sweeps.scan, "BLOCK", block)
+    monkeypatch.setattr(
+        sweeps.scan.fused, "SMALL", points - 1
+    )  # more points, and fewer in a ranking
+    monkeypatch.setattr(sweeps.scan.fused, "BLOCK", block)
     calls = []
-    whole = sweeps.scan._in_blocks
-    monkeypatch.setattr(sweeps.scan, "_in_blocks", lambda *a: calls.append(a) or whole(*a))
+    whole = sweeps.scan.fused._in_blocks
+    monkeypatch.setattr(sweeps.scan.fused, "_in_blocks", lambda *a: calls.append(a) or whole(*a))
     identical(Study(**SPEC).optimum(minimize="time", per=per, top=top), expected)
     assert calls
 
@@ -229,7 +231,7 @@ def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(
     top: int, tile: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pieces of a row come one after another: a later piece holds lower places."""
-    monkeypatch.setattr(sweeps.scan, "REDUCED_TILE", tile)
+    monkeypatch.setattr(sweeps.scan.fused, "REDUCED_TILE", tile)
     study = Study(
         model="transit",
         axes={"intensity": [10, 30], "mem_latency": [600, 700], "threads": np.arange(1.0, 101)},
@@ -253,9 +255,9 @@ def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(
 def test_fused_and_not_answer_alike_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     question: dict[str, Any] = {"minimize": "time / mwp", "per": ["machine"], "top": 3}
     fused_answer = Study(**SPEC).optimum(**question)
-    monkeypatch.setattr(sweeps.threads, "workers", lambda: 1)
+    monkeypatch.setattr(sweeps.runtime.threads, "workers", lambda: 1)
     identical(fused_answer, Study(**SPEC).optimum(**question))
-    monkeypatch.setattr(sweeps.scan, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.scan.fused, "SMALL", 1 << 30)
     assert fused_answer.attrs["points_skipped"] > 0
     unskipped = fused_answer.assign_attrs(tiles_skipped=0, points_skipped=0)
     identical(unskipped, Study(**SPEC).optimum(**question))
@@ -348,7 +350,7 @@ def test_infinite_objectives_do_not_count() -> None:
 
 
 def test_an_infinite_objective_does_not_count_in_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.scan, "SMALL", 0)
+    monkeypatch.setattr(sweeps.scan.fused, "SMALL", 0)
     test_infinite_objectives_do_not_count()
 
 

@@ -13,7 +13,7 @@ import xarray as xr
 from numcodecs import blosc
 
 import dse
-import sweeps.run
+import sweeps.nest.run
 import sweeps.store.packing
 from sweeps.store.chunks import PackedChunk
 from sweeps.store.earlier import mended
@@ -127,8 +127,8 @@ def test_a_store_as_it_was_written_before(tmp_path: Path, monkeypatch: pytest.Mo
         "set": {"intensity": 10, "lanes_width": 32, "ms_peak": 0.7},
         "outputs": ["bound", "cs_transition"],
     }
-    monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)  # nothing is compiled
-    monkeypatch.setattr(sweeps.run, "SINGLE", 1 << 21)  # one tile
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)  # nothing is compiled
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 21)  # one tile
     study, asked = dse.Study(**spec), {"maximize": "threads", "where": "bound == 1"}
     study.run(store=tmp_path / "now.zarr").close()
     path = tmp_path / "a.zarr"

@@ -15,8 +15,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.certify.reals.search
-from sweeps.answers import texts_of
+import sweeps.prove.reals.lowest
+from sweeps.grid.goals import texts_of
 from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError, UnitError
 from tests.dse.conftest import Run, run  # noqa: F401
 from tests.sweeps.certifying import study
@@ -152,7 +152,7 @@ def test_the_gap_is_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert late.attrs["gap"] == (float(late.objective) - late.attrs["bound"]) / float(
         late.objective
     )
-    monkeypatch.setattr(sweeps.certify.reals.search, "_MOST", 1)
+    monkeypatch.setattr(sweeps.prove.reals.lowest, "_MOST", 1)
     full = small().optimum(minimize=formula, gap=1e-12)
     assert full.attrs["gap"] > 1e-12
     assert full.attrs["bound"] <= 20.0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeps.reduce import front, smallest
+from sweeps.nest.reduce import front, smallest
 from tests.oracles.brute import pareto
 
 FEW = st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1.0, 2.0, math.inf, -math.inf])

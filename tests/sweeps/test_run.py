@@ -13,14 +13,14 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sweeps.emit
-import sweeps.run
-import sweeps.threads
+import sweeps.nest.emit
+import sweeps.nest.run
+import sweeps.runtime.threads
 from dse import DseError, Study
-from sweeps.progress import Progress
-from sweeps.run import compute, groups, plan_rows
-from sweeps.threads import in_threads
-from sweeps.tiling import Tiling
+from sweeps.grid.tiling import Tiling
+from sweeps.nest.run import compute, groups, plan_rows
+from sweeps.runtime.progress import Progress
+from sweeps.runtime.threads import in_threads
 from tests.oracles.compare import identical, ulps
 
 TOY = str(Path(__file__).parents[1] / "oracles" / "toy_model.py")
@@ -68,12 +68,12 @@ STUDIES: dict[str, dict[str, Any]] = {
 @pytest.fixture
 def compiling(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Every group by a nest, in many tiles, in pieces of rows of 16."""
-    monkeypatch.setattr(sweeps.run, "SMALL", 0)
-    monkeypatch.setattr(sweeps.run, "SINGLE", 0)
-    monkeypatch.setattr(sweeps.run, "TILE", 24)
-    monkeypatch.setattr(sweeps.emit, "ROW", 16)
-    monkeypatch.setattr(sweeps.emit, "_BEARABLE", 4)
-    monkeypatch.setattr(sweeps.threads, "workers", lambda: 4)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.nest.run, "TILE", 24)
+    monkeypatch.setattr(sweeps.nest.emit, "ROW", 16)
+    monkeypatch.setattr(sweeps.nest.emit, "_BEARABLE", 4)
+    monkeypatch.setattr(sweeps.runtime.threads, "workers", lambda: 4)
     return monkeypatch
 
 
@@ -90,19 +90,19 @@ def same(found: xr.Dataset, expected: xr.Dataset, within: int = 0) -> None:
 def test_nests_and_numpy_agree_to_the_bit(name: str, compiling: pytest.MonkeyPatch) -> None:
     within = 8 if STUDIES[name]["model"] == TOY else 0
     found = Study(**STUDIES[name]).run()
-    compiling.setattr(sweeps.threads, "workers", lambda: 1)
+    compiling.setattr(sweeps.runtime.threads, "workers", lambda: 1)
     again = Study(**STUDIES[name]).run()
     identical(found, again)  # many threads and one
-    compiling.setattr(sweeps.run, "SINGLE", 1 << 30)
+    compiling.setattr(sweeps.nest.run, "SINGLE", 1 << 30)
     identical(found, Study(**STUDIES[name]).run())  # many tiles and one
-    compiling.setattr(sweeps.run, "SMALL", 1 << 30)
+    compiling.setattr(sweeps.nest.run, "SMALL", 1 << 30)
     same(found, Study(**STUDIES[name]).run(), within)
 
 
 def test_expanded(compiling: pytest.MonkeyPatch) -> None:
     spec = STUDIES["switches and a zip"]
     found = Study(**spec).run(expand=True)
-    compiling.setattr(sweeps.run, "SMALL", 1 << 30)
+    compiling.setattr(sweeps.nest.run, "SMALL", 1 << 30)
     expected = Study(**spec).run(expand=True)
     same(found, expected)
     natural = Study(**spec).run()
@@ -140,9 +140,11 @@ def test_rows_of_every_length(
         "where": "ms_throughput <= 0.5",
     }
     expected = Study(**spec).run()
-    monkeypatch.setattr(sweeps.run, "SMALL", 0)
-    monkeypatch.setattr(sweeps.run, "SINGLE", 0)
-    monkeypatch.setattr(sweeps.run, "TILE", tile if max(sizes.values(), default=1) < 99 else 512)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
+    monkeypatch.setattr(
+        sweeps.nest.run, "TILE", tile if max(sizes.values(), default=1) < 99 else 512
+    )
     identical(Study(**spec).run(), expected)
 
 
@@ -200,7 +202,7 @@ def test_tiles_of_a_grid_beyond_memory_are_only_numbers() -> None:
 def test_results_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    monkeypatch.setattr(sweeps.threads, "workers", lambda: 8)
+    monkeypatch.setattr(sweeps.runtime.threads, "workers", lambda: 8)
 
     def task(number: int) -> tuple[str, int]:
         time.sleep(0.002 * (8 - number % 8))
@@ -210,7 +212,7 @@ def test_results_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_error_in_a_tile_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.threads, "workers", lambda: 3)
+    monkeypatch.setattr(sweeps.runtime.threads, "workers", lambda: 3)
 
     def task(number: int) -> int:
         if number == 5:

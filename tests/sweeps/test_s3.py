@@ -15,7 +15,7 @@ import xarray as xr
 from click.testing import CliRunner
 
 import dse
-import sweeps.run
+import sweeps.nest.run
 import sweeps.store.layout
 from dse import DseError, Study
 from dse.cli import main
@@ -60,9 +60,9 @@ def ended(kind: Any) -> None:
 @pytest.fixture
 def bucket(server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """An empty bucket; tiles are few and small."""
-    monkeypatch.setattr(sweeps.run, "SINGLE", 1 << 14)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 14)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 14)
-    monkeypatch.setattr(sweeps.run, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
     server.mkdir("sweeps")
     yield server
     server.rm("sweeps", recursive=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeps.space import Axis, parse_axis
+from sweeps.grid.space import Axis, parse_axis
 from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError
 from symbolic.quantities import TABLE
 
@@ -98,7 +98,7 @@ def test_whole_quantities_have_whole_coordinates() -> None:
 def test_a_range_of_floats_reaches_its_stop_and_never_passes_it(
     start: int, count: int, step: float, sign: int
 ) -> None:
-    from sweeps.forms import numbers
+    from sweeps.grid.forms import numbers
     from symbolic.quantities import Quantity
 
     stop = start + sign * step * (count - 1)

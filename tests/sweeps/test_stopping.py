@@ -15,13 +15,13 @@ import pytest
 from click.testing import CliRunner
 
 import dse
-import sweeps.certify.search
-import sweeps.scan
-import sweeps.streaming.tiles
+import sweeps.bounds.search
+import sweeps.nest.passes
+import sweeps.scan.fused
 from dse import signals
 from dse.cli import main
-from sweeps import stopping
-from sweeps.stopping import Interrupted, in_time
+from sweeps.runtime import stopping
+from sweeps.runtime.stopping import Interrupted, in_time
 from symbolic.errors import OutOfTimeError
 from tests.sweeps.test_time_limits import launch
 
@@ -84,8 +84,8 @@ def test_a_proof_hands_back_the_best_so_far(
 def test_a_scan_hands_back_the_best_so_far(
     struck: Callable[..., None], best: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.scan, "REDUCED_TILE", 1 << 12)
-    monkeypatch.setattr("sweeps.pareto.PIECE", 1 << 12)
+    monkeypatch.setattr(sweeps.scan.fused, "REDUCED_TILE", 1 << 12)
+    monkeypatch.setattr("sweeps.scan.pareto.PIECE", 1 << 12)
     struck(2, "streaming.tiles")
     with pytest.raises(Interrupted) as said:
         launch().optimum(minimize="energy", method="scan")
@@ -122,7 +122,7 @@ def test_the_second_interrupt_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         signal.raise_signal(signal.SIGINT)
         return False
 
-    monkeypatch.setattr("sweeps.certify.search.stopped", twice)
+    monkeypatch.setattr("sweeps.bounds.search.stopped", twice)
     with pytest.raises(KeyboardInterrupt) as said:
         launch().optimum(minimize="energy", method="certified")
     assert not isinstance(said.value, Interrupted)
@@ -186,9 +186,9 @@ def test_machine_code_is_waited_for_while_there_is_time(monkeypatch: pytest.Monk
 
 def test_a_limit_counts_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stopping, "_LOAD", 0.1)
-    monkeypatch.setattr(sweeps.certify.search, "_loaded", [])
+    monkeypatch.setattr(sweeps.bounds.search, "_loaded", [])
     over = threading.Event()
-    monkeypatch.setattr(sweeps.certify.search, "_load", lambda: over.wait(60))
+    monkeypatch.setattr(sweeps.bounds.search, "_load", lambda: over.wait(60))
     for ask in (
         lambda: launch().optimum(minimize="energy", time_limit=0.1),
         lambda: launch().optimum(minimize=["energy", "time"], time_limit=0.1),

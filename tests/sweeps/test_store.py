@@ -15,12 +15,12 @@ import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import sweeps.run
+import sweeps.nest.run
 import sweeps.store.direct
 import sweeps.store.layout
 import sweeps.store.tiles
 from dse import Study
-from sweeps.grid import FEASIBLE
+from sweeps.grid.grid import FEASIBLE
 from sweeps.store.direct import PAGE, Appender, room, within
 from sweeps.store.layout import Layout
 from sweeps.store.medium import medium_of
@@ -38,7 +38,7 @@ REAL = (0.0, -0.0, 1.0, 1.0, 2.5, -3.0, math.inf, -math.inf, math.nan)
 def test_tiles_cover_every_point_once(
     name: str, tile: int, expand: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", tile)
     study = Study(**STUDIES[name])
     if name != "switches and a zip" and tile < 60:
@@ -62,11 +62,11 @@ def test_tiles_cover_every_point_once(
 def test_nests_write_what_a_run_in_memory_gives(
     name: str, tile: int, small: int, expand: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sweeps.run, "SMALL", small)
-    monkeypatch.setattr(sweeps.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", small)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", tile)
     monkeypatch.setattr(sweeps.store.tiles, "PIECE", 16)
-    monkeypatch.setattr(sweeps.emit, "ROW", 16)
+    monkeypatch.setattr(sweeps.nest.emit, "ROW", 16)
     spec = STUDIES[name]
     if name != "switches and a zip":  # fewer files
         spec = {**spec, "axes": {**spec["axes"], "threads_per_block": [32, 480, 512]}}

@@ -17,17 +17,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.run
+import sweeps.nest.run
 import sweeps.store.layout
 import sweeps.store.tiles
 import sweeps.store.zones
 import sweeps.stored.blocks
 import sweeps.stored.question
 from dse import DseError, Study
-from sweeps.dataset import opened_from, placed, quantities_of
+from sweeps.grid.dataset import opened_from, placed, quantities_of
+from sweeps.store.reader import Stored
 from sweeps.store.zones import Cut, Ranges, cut_of
 from sweeps.stored.blocks import Blocks, points_cut
-from sweeps.stored.reader import Stored
 from symbolic.errors import InfeasibleError
 from tests.sweeps.test_run import STUDIES
 
@@ -104,7 +104,7 @@ WHERE: dict[str, list[str]] = {
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Many tiles of many zones, blocks of few points, read a few at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps.run, "SINGLE", 0)
+        patch.setattr(sweeps.nest.run, "SINGLE", 0)
         patch.setattr(sweeps.store.layout, "TILE", 40)
         patch.setattr(sweeps.store.tiles, "PIECE", 16)
         patch.setattr(sweeps.store.zones, "ZONE", 12)

@@ -16,20 +16,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.emit
-import sweeps.pareto
-import sweeps.run
-import sweeps.scan
+import sweeps.nest.emit
+import sweeps.nest.passes
+import sweeps.nest.run
+import sweeps.scan.bins
+import sweeps.scan.counting
+import sweeps.scan.distribution
+import sweeps.scan.fused
+import sweeps.scan.pareto
+import sweeps.scan.values
 import sweeps.store.layout
-import sweeps.streaming.counting
-import sweeps.streaming.parts
-import sweeps.streaming.spread
-import sweeps.streaming.tiles
-import sweeps.streaming.values
 from dse import DseError, Study
-from sweeps.streaming.enclosures import Enclosures, boxes
-from sweeps.streaming.parts import Bins, Digits
-from sweeps.tiling import Tiling
+from sweeps.bounds.enclosures import Enclosures, boxes
+from sweeps.grid.tiling import Tiling
+from sweeps.scan.bins import Bins, Digits
 from symbolic.errors import InfeasibleError
 from symbolic.ops import reference
 
@@ -112,14 +112,14 @@ def whole(study: Study, text: str, where: Sequence[str] = ()) -> tuple[Any, Any]
 def tiled() -> Iterator[None]:
     """By nests in many small tiles, of which bounds are asked; a Dataset in small pieces."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps.streaming.values, "SMALL", 0)
-        patch.setattr(sweeps.streaming.values, "PIECE", 3)
-        patch.setattr(sweeps.streaming.values, "BLOCK", 5)
-        patch.setattr(sweeps.streaming.counting, "SMALL", 0)
-        patch.setattr(sweeps.streaming.counting, "_TILE", 3)
-        patch.setattr(sweeps.streaming.tiles, "_WORTH", 1)
-        patch.setattr(sweeps.streaming.parts, "_MANY", 2)
-        patch.setattr(sweeps.emit, "_BEARABLE", 2)
+        patch.setattr(sweeps.scan.values, "SMALL", 0)
+        patch.setattr(sweeps.scan.values, "PIECE", 3)
+        patch.setattr(sweeps.scan.values, "BLOCK", 5)
+        patch.setattr(sweeps.scan.counting, "SMALL", 0)
+        patch.setattr(sweeps.scan.counting, "_TILE", 3)
+        patch.setattr(sweeps.nest.passes, "_WORTH", 1)
+        patch.setattr(sweeps.scan.bins, "_MANY", 2)
+        patch.setattr(sweeps.nest.emit, "_BEARABLE", 2)
         yield
 
 
@@ -267,10 +267,10 @@ SMALL: dict[str, Any] = {**LARGE, "axes": FEW_VALUES}
 def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of four hundred points, so that a grid of 200,000 has five hundred."""
     for module, name in (
-        (sweeps.scan, "REDUCED_TILE"),
-        (sweeps.pareto, "PIECE"),
-        (sweeps.streaming.values, "PIECE"),
-        (sweeps.streaming.counting, "_TILE"),
+        (sweeps.scan.fused, "REDUCED_TILE"),
+        (sweeps.scan.pareto, "PIECE"),
+        (sweeps.scan.values, "PIECE"),
+        (sweeps.scan.counting, "_TILE"),
     ):
         monkeypatch.setattr(module, name, TILE)
 
@@ -340,7 +340,7 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
         parts = [Bins(limits), Bins(limits)]
         for many, part in zip((0, 10**9), parts, strict=True):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(sweeps.streaming.parts, "_MANY", many)
+                patch.setattr(sweeps.scan.bins, "_MANY", many)
                 part.feed(
                     np.array(values, dtype=float), np.array(allowed[: len(values)], dtype=bool)
                 )
@@ -356,14 +356,14 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
 def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[int]) -> None:
     array = np.array(values, dtype=float)
     allowed = np.arange(array.size) % 3 != 0
-    keys = sweeps.streaming.parts.key_of(array[allowed])[:2].tolist()
+    keys = sweeps.scan.bins.key_of(array[allowed])[:2].tolist()
     known = np.array(sorted({key >> (shift + 16) for key in keys} | {*begins}), dtype=np.uint64)
     if shift == 48:
         known = np.zeros(1, dtype=np.uint64)
     parts = [Digits(known, shift), Digits(known, shift)]
     for many, part in zip((0, 10**9), parts, strict=True):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sweeps.streaming.parts, "_MANY", many)
+            patch.setattr(sweeps.scan.bins, "_MANY", many)
             part.feed(array, allowed)
     assert np.array_equal(parts[0].counts, parts[1].counts)
     assert parts[0].rest.tolist() == parts[1].rest.tolist()
@@ -371,8 +371,8 @@ def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[i
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1))
 def test_keys_are_in_the_order_of_floats(values: list[float]) -> None:
-    keys = sweeps.streaming.parts.key_of(np.array(values))
-    assert [sweeps.streaming.parts.value_of(int(key)) for key in keys] == values
+    keys = sweeps.scan.bins.key_of(np.array(values))
+    assert [sweeps.scan.bins.value_of(int(key)) for key in keys] == values
     for a, b in itertools.pairwise(range(len(values))):
         assert (keys[a] < keys[b]) == (values[a] < values[b])
 
@@ -385,7 +385,7 @@ class _Spared:
     def __init__(self, values: list[float]) -> None:
         self.attributes: dict[str, Any] = {}
         self.values, self.points = np.array(values), len(values)
-        self.skipped = sweeps.streaming.tiles.Skipped()
+        self.skipped = sweeps.nest.passes.Skipped()
 
     def gather(self, make: Any, within: Any = None) -> Any:
         part, values = make(), self.values
@@ -404,7 +404,7 @@ def test_quantiles_of_no_more_than_the_values_asked_for(
     known = sorted(value for value in values if not math.isnan(value))
     if not known:
         return
-    found = sweeps.streaming.spread.quantiles(_Spared(values), q)
+    found = sweeps.scan.distribution.quantiles(_Spared(values), q)
     ranks = [max(math.ceil(Fraction(str(share)) * len(known)), 1) for share in q]
     assert found["objective"].values.tolist() == [known[rank - 1] for rank in ranks]
 
@@ -537,11 +537,11 @@ def test_tiles_that_no_rule_leaves_anything_of_are_not_computed(
 ) -> None:
     """A rule makes NaN and -1, which need no computing; ``where`` only marks, and values stay."""
     study = Study(**LARGE, where="toy_load > 10 and toy_unit > 5")
-    monkeypatch.setattr(sweeps.run, "TILE", TILE)
+    monkeypatch.setattr(sweeps.nest.run, "TILE", TILE)
     seen: list[Any] = []
     plain = study.run(expand=expand, progress=seen.append)
     assert seen[-1].barred == 0
-    monkeypatch.setattr(sweeps.run, "MANY", 0)
+    monkeypatch.setattr(sweeps.nest.run, "MANY", 0)
     pruned = Study(**LARGE, where=study.where).run(expand=expand, progress=seen.append)
     assert pruned.identical(plain)
     for name in plain.data_vars:
@@ -559,12 +559,12 @@ def test_tiles_of_a_store_are_the_same_whether_computed_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dse.runner import run_study
-    from sweeps.streaming.enclosures import Barred
+    from sweeps.bounds.enclosures import Barred
 
     axes = {"toy_load": LARGE["axes"]["toy_load"], "toy_unit": {"linspace": [1, 9, 40]}}
     axes |= {"toy_shape": ["steep", "flat"]}
     spec = {**LARGE, "axes": axes, "set": {"toy_kind": "x", "toy_share": 0.5}}
-    monkeypatch.setattr(sweeps.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", TILE)
     done = run_study(Study(**spec), store=tmp_path / "known.zarr")
     values = 4000 * 2 + 100  # toy_waste and toy_state lie along toy_load alone

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import dse
-import sweeps.tables
+import sweeps.grid.tables
 from dse import DseError, Study
-from sweeps.threads import workers
+from sweeps.runtime.threads import workers
 from symbolic.library import load_model
 
 MODEL = '''
@@ -120,7 +120,7 @@ def test_threads_find_the_same(
     alone = Study(model=model, axes=axes, outputs=["length", "double"]).run()
     assert len({thread for *_, thread in calls()}) == 1
     calls().clear()
-    monkeypatch.setattr(sweeps.tables, "_PATIENCE", 0.0)
+    monkeypatch.setattr(sweeps.grid.tables, "_PATIENCE", 0.0)
     shared = Study(model=model, axes=axes, outputs=["length", "double"]).run()
     assert shared.identical(alone)
     assert len(calls()) == 600
@@ -139,7 +139,7 @@ def test_what_fails_at_every_input_is_told_with_the_first(remembering: tuple[str
 def test_what_fails_at_some_is_no_value_there(
     remembering: tuple[str, Calls], monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
-    monkeypatch.setattr(sweeps.tables, "_PATIENCE", patience)
+    monkeypatch.setattr(sweeps.grid.tables, "_PATIENCE", patience)
     study = Study(model=remembering[0], axes={"amount": np.arange(20)}, set={"mood": "sad"})
     with pytest.warns(UserWarning, match="failed: 1 points.* amount = 13: length: ValueError: unl"):
         ds = study.run()

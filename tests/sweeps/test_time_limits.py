@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 
 import dse
-import sweeps.certify.merging
-import sweeps.certify.search
-from sweeps.answers import one_goal
+import sweeps.bounds.merging
+import sweeps.bounds.search
 from sweeps.ask.ask import Ask
-from sweeps.ask.best import grid_optimum
-from sweeps.certify.alike import alike
-from sweeps.certify.merging import reduced
-from sweeps.certify.search import Tally
-from sweeps.check import check
-from sweeps.scan import objective_node
+from sweeps.bounds.alike import alike
+from sweeps.bounds.check import check
+from sweeps.bounds.merging import reduced
+from sweeps.bounds.search import Tally
+from sweeps.grid.goals import objective_node, one_goal
+from sweeps.sources.best import grid_optimum
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
 LATE = Tally(deadline=-math.inf)
@@ -56,7 +55,7 @@ class Clock:
 
 def test_merging_stops_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """However few axes were merged by then, the space holds the same values."""
-    monkeypatch.setattr(sweeps.certify.merging, "_WORTH", 0)
+    monkeypatch.setattr(sweeps.bounds.merging, "_WORTH", 0)
     grid = launch().grid()
     goal = one_goal("energy", None)
     root, leaves = objective_node(grid, (), goal), grid.leaves[()]
@@ -94,8 +93,8 @@ def test_a_limit_ends_whatever_is_going_on(monkeypatch: pytest.MonkeyPatch) -> N
     proven = []
     for limit in (0, 20, 200):
         clock = Clock()
-        monkeypatch.setattr(sweeps.certify.search, "time", clock)
-        monkeypatch.setattr("sweeps.ask.proof.time", clock)
+        monkeypatch.setattr(sweeps.bounds.search, "time", clock)
+        monkeypatch.setattr("sweeps.sources.proof.time", clock)
         ask = Ask(goals=(goal,), time_limit=limit)
         found = grid_optimum(dse.Study(**given(made)).grid(), ask)
         assert clock.looks < limit + 25
@@ -117,7 +116,7 @@ def test_checks_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
         check(nowhere.grid())
     with pytest.raises(OutOfTimeError, match=r"no feasible point .* was found in 0 s"):
         dse.Study(**given(nowhere)).optimum(minimize="energy", time_limit=0)
-    monkeypatch.setattr("sweeps.check._GLANCE", 16)
+    monkeypatch.setattr("sweeps.bounds.check._GLANCE", 16)
     formula = {"mem_bandwidth": "0.1 B * core_clock * active_sms * threads_per_block"}
     made = launch(set=formula)
     with pytest.raises(OutOfTimeError, match="whether all formulas stay in their domains"):

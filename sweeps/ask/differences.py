@@ -1,0 +1,252 @@
+"""Where the models of a Dataset disagree, and what choosing by one costs if another is right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.grid.dataset import assemble
+from sweeps.grid.goals import OBJECTIVE, Goal, per_axes
+from sweeps.grid.grid import FEASIBLE
+from sweeps.scan.arrays import Table
+from sweeps.scan.choosing import choose, spread
+from symbolic.errors import DseError, InfeasibleError
+from symbolic.ops import reference, references
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["MODEL", "UNDER", "dataset_disagreement", "flag_names"]
+
+#: The dimension of the models, and its twin: the model that is taken for right.
+MODEL, UNDER = "model", "under"
+#: Values closer than this are equal.
+TIE = 1e-12
+
+Variable = tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]
+
+
+def flag_names(ds: xr.Dataset) -> list[str]:
+    """The cases and bounds of a Dataset."""
+    marks = ("flag_meanings", "flag_meanings_by_model")
+    return [str(n) for n, v in ds.data_vars.items() if any(mark in v.attrs for mark in marks)]
+
+
+def dataset_disagreement(
+    ds: xr.Dataset,
+    goal: Goal | None,
+    *,
+    where: Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
+) -> xr.Dataset:
+    """See :func:`dse.disagreement`; without a goal the cases and bounds alone."""
+    count = int(ds.sizes.get(MODEL, 0))
+    if count < 2:
+        given = "holds one model" if count else f"has no dimension {MODEL!r}"
+        raise DseError(
+            f"the Dataset {given}: expected that of several models, as dse.Study(model=[...]) gives"
+        )
+    table = Table(ds, where)
+    axes = [axis for axis in table.axes if axis != MODEL]
+    names = [str(name) for name in ds[MODEL].values.tolist()]
+    case = _Case(table=table, models=tuple(names), per=per_axes(per, axes))
+    found: dict[str, Variable] = {}
+    if FEASIBLE in ds and MODEL in ds[FEASIBLE].dims:
+        found |= case.feasibility()
+    for name in flag_names(ds):
+        found |= case.flag(name)
+    if goal is not None:
+        found |= case.optima(goal)
+    question = f"{'minimize' if goal.sign > 0 else 'maximize'} {goal.text}" if goal else ""
+    used = {dim for dims, _, _ in found.values() for dim in dims}
+    coords: dict[str, Any] = {
+        str(axis): (axis, ds[axis].values, dict(ds[axis].attrs))
+        for axis in table.axes
+        if axis in used and axis in ds.coords
+    }
+    coords[MODEL] = (MODEL, np.array(names), {"long_name": "the model that is followed"})
+    coords[UNDER] = (UNDER, np.array(names), {"long_name": "the model that is taken for right"})
+    told = {
+        "title": f"disagreement of {', '.join(names)}",
+        "question": question,
+        "where": " and ".join(where),
+        "per": " ".join(case.per),
+        "study": str(ds.attrs.get("study", "")),
+    }
+    return assemble(found, coords, told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """A Dataset of several models, and the axes for each value of which they are compared."""
+
+    table: Table
+    models: tuple[str, ...]
+    per: tuple[str, ...]
+
+    # --- cases, bounds, feasibility
+    def feasibility(self) -> dict[str, Variable]:
+        """Where some models allow a configuration and others do not."""
+        dims = self.table.dims([])
+        allowed = self._leading(self.table.over(FEASIBLE, dims).astype(bool), dims)
+        differs = np.asarray(allowed.any(axis=0) & ~allowed.all(axis=0))
+        said = {"long_name": "whether some models allow the configuration and others do not"}
+        return {f"{FEASIBLE}_differs": (tuple(d for d in dims if d != MODEL), differs, said)}
+
+    def flag(self, name: str) -> dict[str, Variable]:
+        """Where a case or bound has another meaning, and the share of such points by pairs."""
+        node = reference(name)
+        known = self.table.dims([node, *self.table.conditions])
+        dims = known if MODEL in known else (MODEL, *known)
+        shape = [self.table.axes[dim] for dim in dims]
+        values = np.broadcast_to(self.table.over(name, dims), shape)
+        codes = self._leading(values, dims).astype(np.int64)
+        codes = np.stack([lut[row] for lut, row in zip(self._codes(name), codes, strict=True)])
+        counts = self._leading(self.table.holds(dims), dims) & (codes >= 0)
+        least = np.where(counts, codes, np.iinfo(np.int64).max).min(axis=0)
+        rest = tuple(dim for dim in dims if dim != MODEL)
+        differs = np.where(counts, codes, -1).max(axis=0) > least
+        kept = tuple(axis for axis in self.per if axis in rest)
+        over = tuple(1 + place for place, dim in enumerate(rest) if dim not in kept)
+        pairs = [self._share(codes, counts, one, over) for one in range(len(self.models))]
+        meant = str(self.table.ds[name].attrs.get("long_name", name))
+        said = {
+            "long_name": f"whether models differ on {meant}",
+            "compared": int((counts.sum(axis=0) > 1).sum()),  # that two or more models allow
+        }
+        return {
+            f"{name}_differs": (rest, differs, said),
+            f"{name}_disagreement": (
+                (MODEL, UNDER, *kept),
+                np.stack(pairs),
+                {"units": "1", "long_name": f"share of configurations that differ on {meant}"},
+            ),
+        }
+
+    def _leading(self, array: NDArray[Any], dims: Sequence[str]) -> NDArray[Any]:
+        """With the models first; alike for all where they are no dimension of it."""
+        if MODEL not in dims:
+            return np.broadcast_to(array, (len(self.models), *array.shape))
+        return np.moveaxis(array, list(dims).index(MODEL), 0)
+
+    def _share(
+        self, codes: NDArray[Any], counts: NDArray[np.bool_], one: int, over: tuple[int, ...]
+    ) -> NDArray[np.float64]:
+        """Of the points that count for both, the share where a model differs from each."""
+        both = counts & counts[one]
+        differ = ((codes != codes[one]) & both).sum(axis=over)
+        compared = both.sum(axis=over)
+        found: NDArray[np.float64] = np.where(compared, differ / np.maximum(compared, 1), np.nan)
+        return found
+
+    def _codes(self, name: str) -> list[NDArray[np.int64]]:
+        """For each model a table from its values to numbers that mean the same for all, or -1."""
+        attrs = self.table.ds[name].attrs
+        if "flag_meanings_by_model" in attrs:
+            texts: Mapping[str, Any] = json.loads(attrs["flag_meanings_by_model"])
+            flags: Mapping[str, Any] = json.loads(attrs.get("flag_values_by_model", "{}"))
+        else:
+            texts = dict.fromkeys(self.models, attrs["flag_meanings"])
+            values = np.atleast_1d(attrs.get("flag_values", ())).tolist()
+            flags = dict.fromkeys(self.models, values)
+        meanings: dict[str, int] = {}
+        found = []
+        for model in self.models:
+            words = str(texts.get(model) or "").split()
+            if not words or len(words) != len(flags.get(model) or ()):
+                raise DseError(
+                    f"what the values of {name} mean to {model} is not said: run the study anew, "
+                    f"or leave {name} out (ds.drop_vars({name!r}))"
+                )
+            lut = np.full(max(flags[model]) + 2, -1, dtype=np.int64)
+            for flag, word in zip(flags[model], words, strict=True):
+                meaning = word.replace("_", " ").removesuffix(" bound")
+                lut[flag] = meanings.setdefault(meaning, len(meanings))
+            found.append(lut)
+        return found
+
+    # --- optima
+    def optima(self, goal: Goal) -> dict[str, Variable]:
+        """Each model's best configuration, and what it is worth to the others."""
+        table = self.table
+        used = references(goal.node(table.quantities))
+        if not any(MODEL in table.ds[name].dims for name in used):
+            raise DseError(f"{goal.text} is the same for all models: name one that they compute")
+        (values,), dims = table.values([goal])
+        missing = [axis for axis in self.per if axis not in dims]
+        whole = tuple(axis for axis in table.axes if axis in dims or axis in missing)
+        shape = [table.axes[axis] if axis in dims else 1 for axis in whole]
+        values = np.broadcast_to(values.reshape(shape), [table.axes[axis] for axis in whole])
+        kept = (MODEL, *self.per)
+        rest = tuple(axis for axis in whole if axis not in kept)
+        flat, scores, _ = choose(values, whole, kept, 1)
+        chosen, own = flat[..., 0], scores[..., 0]
+        if np.all(chosen < 0):
+            raise InfeasibleError(
+                f"no configuration with a finite {goal.text} is feasible: relax the constraints"
+            )
+        moved = values.transpose([whole.index(axis) for axis in (*kept, *rest)])
+        rows = moved.reshape(*own.shape, -1)
+        regret = np.stack([self._regret(goal, rows, own, place) for place in chosen])
+        with np.errstate(invalid="ignore"):
+            ties = (rows <= (own + TIE * np.abs(own))[..., None]).sum(axis=-1)
+        unit = str(table.ds[goal.text].attrs.get("units", "")) if goal.text in table.ds else ""
+        said = {"units": unit or "1", "long_name": f"{goal.text} at the optimum of the model"}
+        name = goal.text if goal.text in table.ds else OBJECTIVE
+        none = chosen < 0
+        places = spread(flat, rest, kept, table.axes)
+        told = {f"best_{axis}": self._best(axis, places[axis][..., 0], none) for axis in rest}
+        told[f"best_{name}"] = (kept, np.where(none, np.nan, goal.sign * own), said)
+        told["ties"] = (
+            kept,
+            np.where(none, 0, ties),
+            {"units": "1", "long_name": "configurations that are as good as the optimum"},
+        )
+        pair = (MODEL, UNDER, *self.per)
+        ends = "at the optimum of the model followed", "at that of the model taken for right"
+        over, under = ends if goal.sign > 0 else reversed(ends)
+        ratio = f"{goal.text} {over}, over {goal.text} {under}, both computed by model `under`"
+        told["regret"] = (pair, regret, {"units": "1", "long_name": ratio})
+        with np.errstate(invalid="ignore"):
+            differs = regret > 1 + TIE
+        text = "whether the optimum of the model followed is none of the model taken for right"
+        told["optimum_differs"] = (pair, differs, {"long_name": text})
+        return told
+
+    def _best(self, axis: str, places: NDArray[np.int64], none: NDArray[np.bool_]) -> Variable:
+        """Where along an axis the optima lie."""
+        ds, size = self.table.ds, self.table.axes[axis]
+        values = np.asarray(ds[axis].values) if axis in ds.coords else np.arange(size)
+        found = values[np.maximum(places, 0)]
+        if none.any():
+            text = found.dtype.kind in "UOS"
+            found = np.where(none, "" if text else np.nan, found)
+        kept = (
+            {k: v for k, v in ds[axis].attrs.items() if k == "units"} if axis in ds.coords else {}
+        )
+        said = {**kept, "long_name": f"{axis} at the optimum of the model"}
+        return ((MODEL, *self.per), found, said)
+
+    def _regret(
+        self, goal: Goal, rows: NDArray[np.float64], own: NDArray[np.float64], places: Any
+    ) -> NDArray[np.float64]:
+        """Under each model, what the places chosen by one of them are worth beside its optimum."""
+        index = np.broadcast_to(np.maximum(places, 0), own.shape)[..., None]
+        there = np.take_along_axis(rows, index, axis=-1)[..., 0]
+        for array in (own, there):
+            finite = goal.sign * array[np.isfinite(array)]
+            if (finite < 0).any():
+                raise DseError(
+                    f"{goal.text} is {finite.min():g} at an optimum, and regret is a ratio: give "
+                    "an objective that is never below 0"
+                )
+        with np.errstate(all="ignore"):
+            ratio = there / own if goal.sign > 0 else own / there
+        ratio = np.where(np.isinf(there), np.inf, np.where(there == own, 1.0, ratio))
+        found: NDArray[np.float64] = np.where(np.isinf(own) | (places < 0), np.nan, ratio)
+        return found

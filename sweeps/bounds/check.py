@@ -1,0 +1,277 @@
+"""Checks before any work: formulas stay in their domains, and some point is feasible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.earliest import first_place
+from sweeps.bounds.search import Tally
+from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.tiling import Tiling
+from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError
+from symbolic.graph import Condition
+from symbolic.monotone import trends
+from symbolic.ops import (
+    Node,
+    both,
+    constant,
+    either,
+    equal,
+    floor,
+    interpret_arrays,
+    negate,
+    references,
+    walk,
+    where,
+)
+from symbolic.quantities import Domain
+
+__all__ = ["check", "check_count", "enclosed", "first"]
+
+#: Points looked at together, and those looked at before all others: most grids hold a feasible one.
+_BLOCK, _GLANCE = 1 << 20, 1 << 12
+#: Beyond so many points they are not looked at one by one, but in boxes.
+_MANY = 1 << 26
+#: Points drawn to tell which of several conditions excludes most.
+_SAMPLE = 1 << 12
+
+
+def first(
+    grid: Grid, condition: Any, dims: Sequence[str], tally: Tally | None = None
+) -> dict[str, int] | None:
+    """The lowest point of the axes ``dims`` where a condition holds; None where nowhere.
+
+    ``condition`` maps the labels of the switch axes to a node over the leaves.
+
+    Raises
+    ------
+    OutOfTimeError
+        The time of the tally was up before that was known.
+    """
+    plain = [d for d in dims if d not in grid.switch_axes]
+    best: tuple[int, ...] | None = None
+    for index, key in grid.keys(dims):
+        at_switches = dict(zip([a for a in grid.switch_axes if a in dims], index, strict=True))
+        found = _first_in(grid, condition(key), key, plain, tally or Tally())
+        if found is not None:
+            point = {**at_switches, **found}
+            place = tuple(point[d] for d in dims)
+            best = place if best is None else min(best, place)
+    return None if best is None else dict(zip(dims, best, strict=True))
+
+
+def _first_in(
+    grid: Grid, node: Node, key: tuple[str, ...], dims: Sequence[str], tally: Tally
+) -> dict[str, int] | None:
+    own = grid.ordered(grid.node_dims(node, key) & set(dims))
+    shape = grid.shape(own) or (1,)
+    glance, all_of_it = (Tiling(shape[:-1], shape[-1], size) for size in (_GLANCE, _BLOCK))
+    many = math.prod(shape) > _MANY
+    for tiling, count in ((glance, 1), (all_of_it, 0 if many else all_of_it.count)):
+        for number in range(count):
+            bounds = tiling.bounds(number)[0].reshape(-1, 2)
+            place = _first_within(grid, node, key, own, bounds)
+            if place is not None:
+                return {**dict.fromkeys(dims, 0), **dict(zip(own, place, strict=False))}
+            if tally.late and number + 1 < tiling.count:
+                raise _in_doubt()
+    found = _first_of_many(grid, node, key, own, tally) if many else None
+    return None if found is None else {**dict.fromkeys(dims, 0), **found}
+
+
+def _in_doubt() -> OutOfTimeError:
+    return OutOfTimeError(
+        "whether all formulas stay in their domains was not known in time: give more time"
+    )
+
+
+def _first_of_many(
+    grid: Grid, node: Node, key: tuple[str, ...], own: Sequence[str], tally: Tally
+) -> dict[str, int] | None:
+    """The lowest point where a condition holds, by bounds over boxes."""
+    root = constant(where(node, 0.0, math.inf))
+    sizes = {axis: grid.axes[axis].size for axis in own}
+    with np.errstate(all="ignore"):
+        place, proven = first_place(root, grid.leaves[key], sizes, None, 0.0, tally)
+    if place is None and not proven:
+        raise _in_doubt()
+    return place
+
+
+def _first_within(
+    grid: Grid, node: Node, key: tuple[str, ...], own: Sequence[str], bounds: NDArray[np.int64]
+) -> list[int] | None:
+    """The lowest point inside a box where a condition holds."""
+    values = {}
+    for name in references(node):
+        leaf = np.atleast_1d(grid.leaves[key][name].over(own))
+        cuts = zip(leaf.shape, bounds, strict=True)
+        values[name] = leaf[tuple(slice(*b) if n > 1 else slice(None) for n, b in cuts)]
+    holds = interpret_arrays((node,), values)[0]
+    sizes = tuple(bounds[:, 1] - bounds[:, 0])
+    holds = np.broadcast_to(holds, sizes)
+    if not holds.any():
+        return None
+    place = np.unravel_index(int(np.argmax(holds.reshape(-1))), sizes)
+    return [int(low + step) for low, step in zip(bounds[:, 0], place, strict=True)]
+
+
+def check_count(grid: Grid) -> None:
+    """Raise where there are more points than can be counted."""
+    if grid.points >= 2**63:
+        raise DseError(
+            f"the axes make {grid.points:.3g} points, more than 64-bit indices hold: shorten an "
+            "axis (optimum with method='certified' counts no points)"
+        )
+
+
+def check(
+    grid: Grid, *, counted: bool = True, possible: bool = True, tally: Tally | None = None
+) -> None:
+    """Raise where a given formula leaves its domain, or no point is feasible; once a grid.
+
+    ``counted``: the points will be counted, so that there must be less than 2**63 of them.
+    ``possible``: some point must be feasible, unless the time of a tally is up before that is known
+    (what is asked of the grid then tells). Formulas must be checked in time.
+    """
+    if counted:
+        check_count(grid)
+    if not grid.kept.get("formulas"):
+        _check_formulas(grid, tally)
+        grid.kept["formulas"] = True
+    if possible and not grid.kept.get("checked"):
+        try:
+            dims = grid.dims(FEASIBLE)
+            if grid.conditions and first(grid, grid.feasible_node, dims, tally) is None:
+                raise InfeasibleError(_why_infeasible(grid, tally))
+        except OutOfTimeError:
+            return
+        grid.kept["checked"] = True
+
+
+def _check_formulas(grid: Grid, tally: Tally | None) -> None:
+    formulas = (
+        name
+        for graph in grid.graphs.values()
+        for name, definition in graph.definitions.items()
+        if definition.kind == "formula"
+    )
+    for name in dict.fromkeys(formulas):
+        _check_formula(grid, name, tally)
+
+
+def _check_formula(grid: Grid, name: str, tally: Tally | None) -> None:
+    row = grid.model.quantity(name)
+    everywhere = all(name in graph.definitions for graph in grid.graphs.values())
+    dims = grid.ordered({*grid.dims(name), *(() if everywhere else grid.switch_axes)})
+
+    def outside(key: tuple[str, ...]) -> Node:
+        graph = grid.graphs[key]
+        if name not in graph.definitions:  # of another switch's branch
+            return constant(False)
+        return _outside(graph.flat(name), row.domain)
+
+    point = first(grid, outside, dims, tally)
+    if point is not None:
+        value = float(grid.at({**dict.fromkeys(grid.axes, 0), **point}, [name])[name])
+        raise DomainError(
+            f"{name} = {value:g} by its formula, at {grid.describe(point) or 'every point'}, "
+            f"is outside its domain {row.domain}: change the formula or the axes"
+        )
+
+
+def _why_infeasible(grid: Grid, tally: Tally | None) -> str:
+    lines = []
+    for condition in grid.conditions:
+        dims = grid.condition_dims(condition)
+
+        def holds(key: tuple[str, ...], condition: Condition = condition) -> Node:
+            graph = grid.graphs[key]
+            applies = any(c.text == condition.text for c in graph.conditions)
+            return graph.flat_condition(condition) if applies else constant(True)
+
+        try:
+            broken = first(grid, holds, dims, tally) is None
+        except OutOfTimeError:
+            broken = False
+        if broken:
+            names = references(condition.node)
+            values = grid.at(dict.fromkeys(grid.axes, 0), names)
+            told = dict(grid.told(name, value) for name, value in values.items())
+            shown = ", ".join(
+                f"{n} = {v if isinstance(v, str) else f'{v:g}'}" for n, v in told.items()
+            )
+            kind = "rule" if condition.is_rule else "constraint"
+            lines.append(
+                f"the {kind} {condition.text!r} is broken at every point (at the first: {shown})"
+            )
+    if not lines:
+        texts = " and ".join(repr(c.text) for c in grid.conditions)
+        lines.append(f"no point satisfies {texts} together{_excluding_most(grid)}")
+    return "; ".join(lines) + ": change the axes or the values, or relax the constraints"
+
+
+def _excluding_most(grid: Grid) -> str:
+    """Which condition the fewest of some points meet, drawn the same each time."""
+    if len(grid.conditions) < 2:
+        return ""
+    rng = np.random.default_rng(0)
+    drawn = {name: rng.integers(0, axis.size, _SAMPLE) for name, axis in grid.axes.items()}
+    met = {}
+    for condition in grid.conditions:
+        count = 0
+        for index, key in grid.keys(grid.switch_axes):
+            chosen = np.ones(_SAMPLE, dtype=bool)
+            for axis, label in zip(grid.switch_axes, index, strict=True):
+                chosen &= drawn[axis] == label
+            graph, leaves = grid.graphs[key], grid.leaves[key]
+            if not any(c.text == condition.text for c in graph.conditions):
+                count += int(chosen.sum())
+                continue
+            node = graph.flat_condition(condition)
+            values = {
+                name: np.atleast_1d(leaves[name].array[tuple(drawn[a] for a in leaves[name].axes)])
+                for name in references(node)
+            }
+            holds = interpret_arrays((node,), values)[0]
+            count += int((np.broadcast_to(holds, _SAMPLE) & chosen).sum())
+        met[condition.text] = count
+    least = min(met, key=lambda text: met[text])
+    return f"; {least!r} excludes most: {met[least]:,} of {_SAMPLE:,} points drawn meet it"
+
+
+def enclosed(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> None:
+    """Raise where something below the roots has no enclosure, naming the quantity it is in."""
+    for key, root in roots.items():
+        for name in references(root):
+            if grid.leaves[key][name].failed:
+                why = next(iter(grid.leaves[key][name].failed.values()))
+                raise DseError(
+                    f"{name} has no value at some points ({why}), so that nothing can be proven: "
+                    "ask method='scan', or leave these points out"
+                )
+    known = {*trends(), "constant", "reference"}
+    for key, root in roots.items():
+        missing = {node.op for node in walk((root,))} - known
+        if missing:
+            for name, definition in grid.graphs[key].definitions.items():
+                used = {node.op for node in walk((definition.node,))} & missing
+                if used:
+                    raise DseError(
+                        f"{name} has no enclosure, for it uses {', '.join(sorted(used))}: ask "
+                        "method='scan', which looks at every point"
+                    )
+
+
+def _outside(node: Node, domain: Domain) -> Node:
+    below = node <= domain.low if domain.low_open else node < domain.low
+    above = node >= domain.high if domain.high_open else node > domain.high
+    tests = [negate(both(node >= -math.inf, node <= math.inf)), below, above]
+    if domain.whole:
+        tests.append(negate(equal(floor(node), node)))
+    return constant(either(*tests))

@@ -1,0 +1,276 @@
+"""Every step of a tape over a box: its ends, whether it may be NaN, and how it goes along the axes.
+
+The rules are those of the primitives' table, rounding to nearest (`rules`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from stochastic.kept import compiled
+from sweeps.bounds.machine.jit import jitted
+from sweeps.bounds.machine.rules import chain, ends, goes
+from sweeps.bounds.machine.tape import CODES
+
+__all__ = [
+    "ABSOLUTE",
+    "ADD",
+    "CEIL",
+    "DIVIDE",
+    "EVERY",
+    "EXP",
+    "FLOOR",
+    "LOG",
+    "LOG2",
+    "LOG10",
+    "MAXIMUM",
+    "MINIMUM",
+    "MUL",
+    "ONE",
+    "POW",
+    "REFERENCE",
+    "SQRT",
+    "SUB",
+    "WHERE",
+    "enclose",
+]
+
+EVERY, NONE, ONE = np.uint64(2**64 - 1), np.uint64(0), np.uint64(1)
+INF = math.inf
+CONSTANT, REFERENCE = CODES["constant"], CODES["reference"]
+ADD, SUB, MUL, DIV, DIVIDE = (CODES[n] for n in ("add", "sub", "mul", "div", "divide"))
+LESS, LESS_EQUAL, EQUAL = (CODES[n] for n in ("less", "less_equal", "equal"))
+BOTH, EITHER, NEGATE, WHERE = (CODES[n] for n in ("both", "either", "negate", "where"))
+MINIMUM, MAXIMUM, FLOOR, CEIL = (CODES[n] for n in ("minimum", "maximum", "floor", "ceil"))
+ABSOLUTE, EXP, LOG, LOG2 = (CODES[n] for n in ("absolute", "exp", "log", "log2"))
+LOG10, SQRT, POW = (CODES[n] for n in ("log10", "sqrt", "pow"))
+
+
+@jitted
+def _leaf(leaves: Any, facts: Any, numbers: Any, k: Any, first: Any, last: Any) -> Any:
+    """The extremes of a leaf over a box, and whether there may be a hole."""
+    form, dims, values = leaves[k, 0], leaves[k, 1], leaves[k, 2]
+    if form == 1 or form == 2:
+        axis = leaves[k, 7]
+        a, b = numbers[values + first[axis]], numbers[values + last[axis]]
+        return (a, b, False) if form == 1 else (b, a, False)
+    if form == 4:
+        single, place = True, 0
+        for d in range(dims):
+            axis = leaves[k, 7 + 3 * d]
+            single = single and first[axis] == last[axis]
+            place = place * leaves[k, 8 + 3 * d] + first[axis]
+        if single:
+            value = numbers[values + place]
+            return (value, value, False) if value == value else (INF, -INF, True)
+        return facts[k, 0], facts[k, 1], facts[k, 2] > 0
+    low, high, hole = INF, -INF, False
+    for corner in range(1 << dims):
+        place = 0
+        for d in range(dims):
+            axis, size, levels = leaves[k, 7 + 3 * d], leaves[k, 8 + 3 * d], leaves[k, 9 + 3 * d]
+            length = last[axis] - first[axis] + 1
+            level = 0
+            while (2 << level) <= length:
+                level += 1
+            at = last[axis] - (1 << level) + 1 if corner >> d & 1 else first[axis]
+            place = (place * levels + level) * size + at
+        low = min(low, numbers[leaves[k, 3] + place])
+        high = max(high, numbers[leaves[k, 4] + place])
+        if leaves[k, 5] >= 0:
+            hole = hole or numbers[leaves[k, 5] + place] > 0
+    return low, high, hole
+
+
+#: Steps of which something may be supposed, or which copy another, have more to them.
+_APART = ("less", "less_equal", "where", "minimum", "maximum")
+_one, _two, _three = (chain(arity, _APART) for arity in (1, 2, 3))
+_less, _less_equal, _where = (ends(name) for name in _APART[:3])
+_minimum, _maximum = (ends(name) for name in _APART[3:])
+_falling, _choice = goes("less"), goes("where")
+_lesser, _greater = goes("minimum"), goes("maximum")
+
+
+@compiled(_nrt=False, gives=True)
+def enclose(
+    tape: Any,
+    first: Any,
+    last: Any,
+    forced: Any,
+    lo: Any,
+    hi: Any,
+    und: Any,
+    up: Any,
+    dn: Any,
+    loose: Any,
+    alias: Any,
+    ranks: Any,
+) -> Any:
+    """Work out the steps over the box from ``first`` to ``last``; False where nothing is in it.
+
+    ``forced`` holds what is supposed of each comparison: 1 that it holds, 2 that it does not, 0
+    nothing; of a minimum or maximum which argument it is. ``loose`` tells which ends hold under
+    that alone, while directions hold in any case. ``alias`` is the step of which one is sure to be
+    a copy, ``ranks`` what is supposed so far: that a step is no more than another, or is less.
+    """
+    steps, ops, args, leaf_of = tape.steps, tape.ops, tape.args, tape.leaf_of
+    leaves, facts, trends, numbers = tape.leaves, tape.facts, tape.trends, tape.numbers
+    ranked = 0
+    for number in range(steps.size):
+        n = steps[number]
+        op = ops[n]
+        alias[n] = n
+        if op == REFERENCE:
+            k = leaf_of[n]
+            low, high, hole = _leaf(leaves, facts, numbers, k, first, last)
+            lo[n], hi[n], und[n], loose[n] = low, high, hole, False
+            if hole:
+                up[n], dn[n] = trends[k, 2], trends[k, 2]
+            elif low == high:
+                up[n], dn[n] = EVERY, EVERY
+            else:
+                rises, falls = trends[k, 0], trends[k, 1]
+                dims = leaves[k, 1]
+                if dims > 1:
+                    for d in range(dims):
+                        axis = leaves[k, 7 + 3 * d]
+                        if first[axis] == last[axis]:
+                            rises |= ONE << np.uint64(axis)
+                            falls |= ONE << np.uint64(axis)
+                up[n], dn[n] = rises, falls
+            continue
+        a = args[n, 0]
+        al, ah, ua, aup, adn = lo[a], hi[a], und[a], up[a], dn[a]
+        low, high, hole, rises, falls = al, ah, ua, aup, adn
+        known = ua
+        idle = aup & adn
+        free = loose[a]
+        b = args[n, 1]
+        if b < 0:
+            low, high, hole, rises, falls = _one(op, (al, ah, ua), (al, ah, aup, adn))
+        else:
+            bl, bh, ub, bup, bdn = lo[b], hi[b], und[b], up[b], dn[b]
+            hole = ua or ub
+            known = hole
+            idle &= bup & bdn
+            free = free or loose[b]
+            if LESS <= op <= LESS_EQUAL:
+                if op == LESS:
+                    low, high, _ = _less(al, ah, ua, bl, bh, ub)
+                else:
+                    low, high, _ = _less_equal(al, ah, ua, bl, bh, ub)
+                rises, falls = _falling(al, ah, aup, adn, bl, bh, bup, bdn)
+                i, j = alias[a], alias[b]
+                if low < high and ranked > 0 and not hole:
+                    if i == j:
+                        low, high = (0.0, 0.0) if op == LESS else (1.0, 1.0)
+                        free = True
+                    for r in range(ranked):
+                        under = ranks[r, 0] == i and ranks[r, 1] == j
+                        if under and (op == LESS_EQUAL or ranks[r, 2] > 0):
+                            low, free = 1.0, True
+                        over = ranks[r, 0] == j and ranks[r, 1] == i
+                        if over and (op == LESS or ranks[r, 2] > 0):
+                            high, free = 0.0, True
+                    if low > high:
+                        return False
+                if forced[n] == 1 and not hole:
+                    ranks[ranked, 0], ranks[ranked, 1], ranks[ranked, 2] = i, j, op == LESS
+                    ranked += 1
+                elif forced[n] == 2 and not hole:
+                    ranks[ranked, 0], ranks[ranked, 1], ranks[ranked, 2] = j, i, op == LESS_EQUAL
+                    ranked += 1
+                hole = False
+                if forced[n] == 1 and low == 0:
+                    if high == 0:
+                        return False
+                    low, free = 1.0, True
+                elif forced[n] == 2 and high == 1:
+                    if low == 1:
+                        return False
+                    high, free = 0.0, True
+            elif MINIMUM <= op <= MAXIMUM:
+                if op == MINIMUM:
+                    low, high, hole = _minimum(al, ah, ua, bl, bh, ub)
+                    one, two = ah <= bl, bh <= al
+                    rises, falls = _lesser(al, ah, aup, adn, bl, bh, bup, bdn)
+                else:
+                    low, high, hole = _maximum(al, ah, ua, bl, bh, ub)
+                    one, two = bh <= al, ah <= bl
+                    rises, falls = _greater(al, ah, aup, adn, bl, bh, bup, bdn)
+                if not known:
+                    i, j = alias[a], alias[b]
+                    pick = 1 if one else 2 if two else 0
+                    if pick == 0 and ranked > 0:
+                        if i == j:
+                            pick = 1
+                        for r in range(ranked):
+                            if ranks[r, 0] == i and ranks[r, 1] == j:
+                                pick = 1 if op == MINIMUM else 2
+                            elif ranks[r, 0] == j and ranks[r, 1] == i:
+                                pick = 2 if op == MINIMUM else 1
+                        free = free or pick > 0
+                    if forced[n] > 0 and pick != forced[n]:
+                        if op == MINIMUM:
+                            if (forced[n] == 1 and al > bh) or (forced[n] == 2 and bl > ah):
+                                return False
+                        elif (forced[n] == 1 and ah < bl) or (forced[n] == 2 and bh < al):
+                            return False
+                        pick, free = forced[n], True
+                        first_less = (pick == 1) == (op == MINIMUM)
+                        ranks[ranked, 0], ranks[ranked, 1] = (i, j) if first_less else (j, i)
+                        ranks[ranked, 2] = 0
+                        ranked += 1
+                    if pick == 1:
+                        alias[n] = i
+                        low, high = max(low, al), min(high, ah)
+                    elif pick == 2:
+                        alias[n] = j
+                        low, high = max(low, bl), min(high, bh)
+                if free:
+                    rises, falls = aup & bup, adn & bdn
+            elif args[n, 2] < 0 or op == ADD:  # a sum has a hint there
+                low, high, hole, rises, falls = _two(
+                    op, (al, ah, ua, bl, bh, ub), (al, ah, aup, adn, bl, bh, bup, bdn)
+                )
+            else:
+                c = args[n, 2]
+                cl, ch, uc, cup, cdn = lo[c], hi[c], und[c], up[c], dn[c]
+                idle &= cup & cdn
+                if op == WHERE:
+                    low, high, hole = _where(al, ah, ua, bl, bh, ub, cl, ch, uc)
+                    rises, falls = _choice(al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn)
+                    if al > 0:
+                        alias[n], free = alias[b], loose[b]
+                    elif ah == 0:
+                        alias[n], free = alias[c], loose[c]
+                    else:
+                        free = loose[b] or loose[c]
+                    if loose[a] or (al == 0 and ah > 0):
+                        free = loose[a] or loose[b] or loose[c]
+                        if free:
+                            still = aup & adn
+                            rises, falls = bup & cup & still, bdn & cdn & still
+                    known = hole
+                    if free:
+                        known = known or ub or uc
+                else:
+                    known = known or uc
+                    free = free or loose[c]
+                    low, high, hole, rises, falls = _three(
+                        op,
+                        (al, ah, ua, bl, bh, ub, cl, ch, uc),
+                        (al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn),
+                    )
+        if free and (MUL <= op <= DIVIDE or op == ABSOLUTE or op >= POW):
+            rises, falls = idle, idle  # by ends that hold under what is supposed alone
+        if low == high and not free:
+            rises, falls = EVERY, EVERY
+        if known or hole:
+            rises, falls = idle, idle
+        lo[n], hi[n], und[n], up[n], dn[n] = low, high, hole, rises, falls
+        loose[n] = free
+    return True

@@ -1,0 +1,231 @@
+"""Branch and bound over boxes: the most promising first, each dug into for a while in machine code.
+
+The boxes still open are kept in a pool. A round takes the boxes with the lowest bounds, which
+threads dig into one by one, all from the least value known when the round began: so the answer, and
+what is looked at, does not depend on how many threads there are.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.boxes import Indices, Problem
+from sweeps.runtime.stopping import in_time, stopped
+from sweeps.runtime.threads import in_threads
+from sweeps.runtime.watching import found
+from symbolic.ops import constant
+
+__all__ = ["Least", "Tally", "parts", "ready", "search"]
+
+#: Boxes of a round; of the first, and boxes bounded in each before the next round.
+ROUND, BUDGET = 32, 512
+#: Open boxes beyond which those nearest to their end come first, and boxes bounded in each then.
+POOL, DEEP = 1 << 17, 1 << 14
+#: Not empty once the machine code is there.
+_loaded: list[bool] = []
+#: Points told of one dig that the library's functions leave in doubt.
+_NEAR = 256
+#: Boxes bounded before a descent is thought worth its time.
+_QUICK = 1000
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What a search did, and when it must end."""
+
+    deadline: float = math.inf
+    boxes: int = 0
+    visited: int = 0
+    scanned: int = 0
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return stopped() or time.monotonic() > self.deadline
+
+
+@dataclass(slots=True, kw_only=True)
+class Least:
+    """The search for the least value, to within a share of it."""
+
+    gap: float = 0.0
+    value: float = math.inf
+    place: Indices | None = None
+    #: The least bound of what was set aside though it might hold a smaller value.
+    aside: float = math.inf
+    #: A value as low as which ends the search.
+    enough: float = -math.inf
+
+    def offer(self, places: Indices, values: NDArray[np.float64]) -> None:
+        """Keep the best of some points."""
+        if values.size:
+            best = int(np.argmin(values))
+            if values[best] < self.value:
+                self.value, self.place = float(values[best]), places[:, best].copy()
+
+    def heed(self, value: float) -> None:
+        """Seek less than a value found elsewhere."""
+        if value < self.value:
+            self.value, self.place = value, None
+
+
+class _Stack(NamedTuple):
+    """Boxes: the first and last index along each axis, what is supposed, a bound."""
+
+    firsts: Any
+    lasts: Any
+    facts: Any
+    bounds: Any
+
+    def take(self, chosen: Any) -> _Stack:
+        return _Stack(*(part[chosen] for part in self))
+
+
+class _Dug(NamedTuple):
+    """What came of digging into a box."""
+
+    left: _Stack
+    value: float
+    aside: float
+    place: Indices
+    near: Indices
+    counters: NDArray[np.int64]
+
+
+class _Search:
+    def __init__(self, problem: Problem, goal: Least, tally: Tally) -> None:
+        from sweeps.bounds.encode import encoded
+
+        self.problem, self.goal, self.tally = problem, goal, tally
+        self.tape = encoded(problem)
+        self.quick = tally.boxes + _QUICK
+        sizes = problem.sizes
+        depth = sum(int(size).bit_length() for size in sizes)
+        self.capacity = 4 + depth + self.tape.atoms.size
+        self.pool = _Stack(
+            np.zeros((1, sizes.size), dtype=np.int64),
+            (sizes - 1)[None],
+            np.zeros((1, self.tape.atoms.size), dtype=np.int8),
+            np.array([-math.inf]),
+        )
+
+    def run(self, improve: Callable[[], None] | None) -> float:
+        """Until no box is left, or the time is up."""
+        goal, begun = self.goal, False
+        while True:
+            self._set_aside()
+            size = self.pool.bounds.size
+            if not size or goal.value <= goal.enough:
+                return math.inf
+            if self.tally.late and begun:
+                return float(self.pool.bounds.min())
+            if improve is not None and self.tally.boxes > self.quick:
+                improve()
+                improve = None
+                continue
+            rank, budget = self.pool.bounds, BUDGET
+            if size > POOL:
+                rank, budget = -rank, DEEP
+            order = np.argsort(rank, kind="stable")
+            some, self.pool = self.pool.take(order[:ROUND]), self.pool.take(order[ROUND:])
+            if improve is not None:
+                budget = max(_QUICK // 4, 1)
+            limit, begun = goal.value, True
+
+            def work(
+                number: int, some: _Stack = some, limit: float = limit, budget: int = budget
+            ) -> _Dug:
+                return self._dig(some.take([number]), limit, budget)
+
+            self._gather(in_threads(work, some.bounds.size))
+            found(goal.value, min(float(self.pool.bounds.min(initial=goal.value)), goal.aside))
+
+    def _set_aside(self) -> None:
+        """Close the boxes that a value found since they were bounded leaves no part in."""
+        from sweeps.bounds.machine.tape import allowed
+
+        goal, bounds = self.goal, self.pool.bounds
+        open_to = bounds < allowed(goal.value, goal.gap)
+        gone = bounds[~open_to]
+        goal.aside = min(goal.aside, float(gone[gone < goal.value].min(initial=math.inf)))
+        self.pool = self.pool.take(open_to)
+
+    def _dig(self, box: _Stack, limit: float, budget: int) -> _Dug:
+        from sweeps.bounds.machine.dig import dig, rooms
+
+        dims, atoms = box.firsts.shape[1], box.facts.shape[1]
+        stack = _Stack(
+            np.empty((self.capacity, dims), dtype=np.int64),
+            np.empty((self.capacity, dims), dtype=np.int64),
+            np.empty((self.capacity, atoms), dtype=np.int8),
+            np.empty(self.capacity),
+        )
+        for whole, part in zip(stack, box, strict=True):
+            whole[:1] = part
+        best, place = np.array([limit, math.inf]), np.full(dims, -1)
+        counters, near = np.zeros(4, dtype=np.int64), np.empty((_NEAR, dims), dtype=np.int64)
+        room = rooms(self.tape, dims)
+        task = (limit, self.goal.gap, budget, best, counters, place, near, room)
+        count = dig(self.tape, 1, *stack, *task)
+        return _Dug(
+            stack.take(slice(0, count)), best[0], best[1], place, near[: counters[3]], counters
+        )
+
+    def _gather(self, found: list[_Dug]) -> None:
+        """Join what is left; what was found is looked at again, as NumPy computes it."""
+        goal, tally = self.goal, self.tally
+        before = goal.value
+        parts = [self.pool, *(dug.left for dug in found)]
+        self.pool = _Stack(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        places = [dug.place[None] for dug in found if dug.value < before]
+        places += [dug.near for dug in found if dug.near.size or not dug.near.shape[1]]
+        if places:
+            points = np.concatenate(places).T
+            goal.offer(points, self.problem.values(points))
+        for dug in found:
+            goal.aside = min(goal.aside, dug.aside)
+            tally.boxes += int(dug.counters[0])
+            tally.visited += int(dug.counters[1])
+            tally.scanned += int(dug.counters[2])
+
+
+def search(
+    problem: Problem, goal: Least, tally: Tally, improve: Callable[[], None] | None = None
+) -> float:
+    """Improve the goal until no box is left; the least bound of those left when time is up.
+
+    ``improve`` is called once, where many boxes are open.
+    """
+    return _Search(problem, goal, tally).run(improve)
+
+
+def ready(deadline: float = math.inf) -> None:
+    """Load the machine code, or compile it where that was never done; once a process.
+
+    Raises
+    ------
+    OutOfTimeError
+        The time is up before.
+    """
+    if not _loaded:
+        in_time(_load, deadline, "the search was compiled")
+        _loaded.append(True)
+
+
+def _load() -> None:
+    search(Problem(constant(0.0), {}, {}), Least(), Tally())
+
+
+def parts() -> None:
+    """Compile those parts of the machine code that another process may compile beside the rest."""
+    from sweeps.bounds.machine import dig
+
+    some = _Search(Problem(constant(0.0), {}, {}), Least(), Tally())
+    dig.parts(some.tape, dig.rooms(some.tape, some.pool.firsts.shape[1]))

@@ -1,0 +1,1 @@
+"""Datasets as files: written whole or not at all, read again, with what was not stored."""

@@ -1,0 +1,171 @@
+"""CSV and Parquet: a Dataset as rows, one a configuration.
+
+What a table cannot say (axes, units, attributes) is a leading comment, or the file's metadata.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeps.grid.dataset import assemble
+from sweeps.runtime.memory import check_memory
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+__all__ = ["read_csv", "read_parquet", "write_csv", "write_parquet"]
+
+_ROWS = 1 << 19
+_MARK = "# simt-dse "
+_KEY = b"simt_dse"
+_TEXT = "text"
+
+
+def _order(ds: xr.Dataset) -> list[str]:
+    """The dimensions in the order of the study's axes."""
+    listed = [name for name in str(ds.attrs.get("axes", "")).split() if name in ds.sizes]
+    return [*listed, *(str(dim) for dim in ds.sizes if dim not in listed)]
+
+
+def _header(ds: xr.Dataset) -> str:
+    """What a table cannot say: dimensions, kinds and attributes, as JSON."""
+    dims = _order(ds)
+    return json.dumps(
+        {
+            "sizes": {dim: ds.sizes[dim] for dim in dims},
+            "coords": [str(name) for name in ds.coords],
+            "variables": {
+                str(name): {
+                    "dims": [str(dim) for dim in variable.dims],
+                    "dtype": _TEXT if variable.dtype.kind in "UOT" else variable.dtype.str,
+                    "attrs": {k: _listed(v) for k, v in variable.attrs.items()},
+                }
+                for name, variable in ds.variables.items()
+            },
+            "attrs": {str(k): _listed(v) for k, v in ds.attrs.items()},
+        }
+    )
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist(), "dtype": value.dtype.str}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _unlisted(value: Any) -> Any:
+    if isinstance(value, dict) and set(value) == {"array", "dtype"}:
+        return np.array(value["array"], dtype=value["dtype"])
+    return value
+
+
+def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
+    """The Dataset as rows, one a configuration, some at a time."""
+    import pandas as pd
+
+    dims = _order(ds)
+    shape = [ds.sizes[dim] for dim in dims]
+    names = [*(str(n) for n in ds.coords), *(str(n) for n in ds.data_vars)]
+    dims_of = {name: [str(dim) for dim in ds[name].dims] for name in names}
+    held = sum(ds[name].nbytes for name in names if not _in_memory(ds[name]))
+    check_memory(held, "the variables", "export to .zarr or .nc, which takes them piece by piece")
+    arrays = {name: np.asarray(ds[name].values) for name in names}
+    total = math.prod(shape)
+    for low in range(0, total, _ROWS):
+        flat = np.arange(low, min(low + _ROWS, total))
+        places = dict(zip(dims, np.unravel_index(flat, shape) if dims else (), strict=True))
+        columns = {}
+        for name, values in arrays.items():
+            index = tuple(places[dim] for dim in dims_of[name])
+            columns[name] = values[index] if index else np.full(flat.size, values[()])
+        yield pd.DataFrame(columns)
+
+
+def _in_memory(array: xr.DataArray) -> bool:
+    return isinstance(array.variable._data, np.ndarray)
+
+
+def write_csv(ds: xr.Dataset, path: Path) -> None:
+    """One row a configuration, what a table cannot say in a leading comment."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(_MARK + _header(ds) + "\n")
+        for number, frame in enumerate(_frames(ds)):
+            frame.to_csv(file, index=False, header=number == 0, na_rep="nan", lineterminator="\n")
+
+
+def write_parquet(ds: xr.Dataset, path: Path) -> None:
+    """One row a configuration, what a table cannot say in the metadata."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    try:
+        for frame in _frames(ds):
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            if writer is None:
+                schema = table.schema.with_metadata({_KEY: _header(ds).encode()})
+                writer = pq.ParquetWriter(path, schema)
+            writer.write_table(table.cast(schema))
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _from_frame(frame: pd.DataFrame, header: str) -> xr.Dataset:
+    """Rows and header back to a Dataset, each variable over its own dimensions."""
+    said = json.loads(header)
+    dims, shape = list(said["sizes"]), list(said["sizes"].values())
+    found: dict[str, Any] = {}
+    for name, row in said["variables"].items():
+        if name not in frame:
+            continue
+        values = np.asarray(frame[name]).reshape(shape)
+        index = tuple(slice(None) if dim in row["dims"] else 0 for dim in dims)
+        present = [dim for dim in dims if dim in row["dims"]]
+        values = np.asarray(values[index])
+        if row["dtype"] == _TEXT:
+            values = np.array([str(v) for v in values.reshape(-1)]).reshape(values.shape)
+        elif row["dtype"] == "|b1" and values.dtype.kind != "b":
+            values = values == "True"
+        else:
+            values = values.astype(row["dtype"])
+        values = values.transpose([present.index(dim) for dim in row["dims"]])
+        attrs = {k: _unlisted(v) for k, v in row["attrs"].items()}
+        found[name] = (row["dims"], values, attrs)
+    return assemble(
+        {name: value for name, value in found.items() if name not in said["coords"]},
+        {name: value for name, value in found.items() if name in said["coords"]},
+        {k: _unlisted(v) for k, v in said["attrs"].items()},
+    )
+
+
+def read_csv(path: Path) -> xr.Dataset:
+    """What :func:`write_csv` wrote."""
+    import pandas as pd
+
+    with path.open(encoding="utf-8") as file:
+        first = file.readline()
+        if not first.startswith(_MARK):
+            raise DseError(f"{path} was not written by this library: its first line says nothing")
+        # as text: the numbers are read exactly below, each as its own type
+        frame = pd.read_csv(file, dtype=str, keep_default_na=False)
+    return _from_frame(frame, first.removeprefix(_MARK))
+
+
+def read_parquet(path: Path) -> xr.Dataset:
+    """What :func:`write_parquet` wrote."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    header = (table.schema.metadata or {}).get(_KEY)
+    if header is None:
+        raise DseError(f"{path} was not written by this library: its metadata says nothing")
+    return _from_frame(table.to_pandas(), header.decode())

@@ -1,0 +1,247 @@
+"""Joining a model with axes and values into a grid."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.laws import read_label
+from sweeps.grid.space import Axis
+from sweeps.grid.tables import run_tables
+from symbolic.errors import DseError
+from symbolic.graph import Graph
+from symbolic.model import Model
+from symbolic.ops import (
+    Node,
+    constant,
+    equal,
+    reference,
+    references,
+    substitute,
+    where,
+)
+from symbolic.quantities import Domain, Quantity, place_of
+from symbolic.resolve import resolve
+
+__all__ = ["build_grid"]
+
+Value = float | Node | Leaf
+
+#: What files give, whose labels are no values of a quantity.
+_FILES = ("machine", "workload")
+
+
+def build_grid(
+    model: Model,
+    *,
+    axes: Sequence[Axis] = (),
+    values: Mapping[str, Value] | None = None,
+    labels: Mapping[str, str] | None = None,
+    switches: Mapping[str, str] | None = None,
+    tables: Mapping[str, Mapping[str, Sequence[float | Node | None]]] | None = None,
+    outputs: Iterable[str] | None = None,
+    constraints: Iterable[str] = (),
+) -> Grid:
+    """Join a model with axes and values.
+
+    Parameters
+    ----------
+    model : Model
+        The equations.
+    axes : sequence of Axis
+        What varies, outermost first.
+    values : mapping of str to float, Node or Leaf
+        Given quantities: a number, a formula in other quantities, or a table over some axes.
+    labels : mapping of str to str
+        Given quantities whose values are labels and which only table equations read; what machine
+        and workload they are, where it is told. Constraints may name them too.
+    switches : mapping of str to str
+        Labels of switches that do not vary.
+    tables : mapping of str to mapping
+        For a categorical axis: quantities that it supplies, with a number, a formula or None (not
+        supplied) for each label.
+    outputs, constraints :
+        As ``outputs`` and ``where`` in :func:`symbolic.resolve.resolve`.
+
+    Raises
+    ------
+    DseError
+        See :func:`symbolic.resolve.resolve`.
+    """
+    axis_of = {axis.name: axis for axis in axes}
+    given: dict[str, Node | None] = {}
+    leaves: dict[str, Leaf] = {}
+    for name, value in (values or {}).items():
+        if isinstance(value, Node):
+            given[name] = value
+        else:
+            given[name] = None
+            leaves[name] = (
+                value if isinstance(value, Leaf) else Leaf(axes=(), array=np.array(float(value)))
+            )
+    for name, label in (labels or {}).items():
+        if name not in _FILES:
+            given[name] = None
+            leaves[name] = Leaf(axes=(), array=np.array(read_label(name, label), dtype=object))
+    model, places = _placed(model, axes, labels or {}, switches or {})
+    given |= dict.fromkeys(places)
+    leaves |= places
+    for axis in axes:
+        _add_axis(axis, (tables or {}).get(axis.name, {}), given, leaves)
+    switch_axes = tuple(axis.name for axis in axes if axis.kind == "switch")
+    wanted = None if outputs is None else list(outputs)
+    for name in wanted or ():
+        if model.quantity(name).is_label:
+            raise DseError(f"{name} has labels for values and cannot be an output: leave it out")
+    supplied = {name for axis in axes for name in (axis.name, *axis.columns)} | set(places)
+    graphs: dict[tuple[str, ...], Graph] = {}
+    complete: dict[tuple[str, ...], dict[str, Leaf]] = {}
+    for key in itertools.product(*(axis_of[name].labels for name in switch_axes)):
+        graph = resolve(
+            model,
+            given=given,
+            switches={**(switches or {}), **dict(zip(switch_axes, key, strict=True))},
+            outputs=wanted,
+            where=constraints,
+        )
+        graphs[key] = graph
+        at = {a: axis_of[a].labels.index(k) for a, k in zip(switch_axes, key, strict=True)}
+        here = {name: _at_switches(leaf, at) for name, leaf in leaves.items()}
+        complete[key] = _complete(graph, here, tuple(axis_of))
+    first = next(iter(graphs.values()))
+    return Grid(
+        model=model,
+        axes=axis_of,
+        switch_axes=switch_axes,
+        graphs=graphs,
+        leaves=complete,
+        outputs=tuple(name for name in first.outputs if name not in supplied),
+    )
+
+
+def _placed(
+    model: Model, axes: Sequence[Axis], labels: Mapping[str, str], switches: Mapping[str, str]
+) -> tuple[Model, dict[str, Leaf]]:
+    """The model whose quantities tell the labels that they take, and the places of those."""
+    rows = {name: Quantity(name=name, labels=()) for name in _FILES} | dict(model.quantities)
+    taken = {name: str(row.default) for name, row in rows.items() if row.is_switch}
+    fixed = {name: (label,) for name, label in {**taken, **labels, **switches}.items()}
+    over = {axis.name: axis.labels for axis in axes if axis.labels}
+    found: dict[str, Leaf] = {}
+    for name, here in {**fixed, **over}.items():
+        row, known = rows[name], here
+        if name not in _FILES:
+            known = row.labels or here
+        elif name not in over and here[0] in row.places:  # one of several that are known
+            known = row.places
+        array = np.array([known.index(one) if one in known else -1 for one in here], dtype=float)
+        dims = (name,) if name in over else ()
+        found[place_of(name)] = Leaf(axes=dims, array=array if dims else array.reshape(()))
+        rows[name] = replace(row, places=known) if row.is_label else row
+        rows[place_of(name)] = Quantity(name=place_of(name), domain=Domain.parse("whole [0, inf)"))
+    return replace(model, quantities=rows), found
+
+
+def _at_switches(leaf: Leaf, at: Mapping[str, int]) -> Leaf:
+    """The part of a table over switch axes that is read under some labels of theirs."""
+    switched = tuple(axis for axis in leaf.axes if axis in at)
+    if not switched:
+        return leaf
+    index = tuple(at.get(axis, slice(None)) for axis in leaf.axes)
+    axes = tuple(axis for axis in leaf.axes if axis not in at)
+    return Leaf(axes=axes, array=np.asarray(leaf.array[index]), switched=switched)
+
+
+def _add_axis(
+    axis: Axis,
+    table: Mapping[str, Sequence[float | Node | None]],
+    given: dict[str, Node | None],
+    leaves: dict[str, Leaf],
+) -> None:
+    """Enter the quantities that an axis supplies."""
+    if axis.kind == "number":
+        given[axis.name] = None
+        leaves[axis.name] = Leaf(axes=(axis.name,), array=axis.values)
+    elif axis.kind == "zip":
+        for column, array in axis.columns.items():
+            given[column] = None
+            leaves[column] = Leaf(axes=(axis.name,), array=array.astype(np.float64))
+    elif axis.kind == "label" and axis.name not in _FILES:
+        given[axis.name] = None
+        leaves[axis.name] = Leaf(axes=(axis.name,), array=np.array(axis.labels, dtype=object))
+    for name, supplied in _inlined(axis, table).items():
+        if all(isinstance(value, (int, float)) for value in supplied):
+            given[name] = None
+            array = np.array(supplied, dtype=np.float64)
+            leaves[name] = (
+                Leaf(axes=(), array=array[0])
+                if np.all(array == array[0])
+                else Leaf(axes=(axis.name,), array=array)
+            )
+            continue
+        index = reference(place_of(axis.name))
+        node = reference(name)  # the model's own definition, where a label supplies nothing
+        for place, value in enumerate(supplied):
+            if value is not None:
+                node = where(equal(index, place), value, node)
+        if all(value is not None for value in supplied):
+            node = _without(node, name, supplied[0])
+        given[name] = node
+
+
+def _inlined(
+    axis: Axis, table: Mapping[str, Sequence[float | Node | None]]
+) -> dict[str, list[float | Node | None]]:
+    """The table with each label's formulas in terms of that label's own values.
+
+    So a quantity that only one label supplies may serve that label's formulas.
+    """
+
+    def inline(
+        value: float | Node, path: tuple[str, ...], own: Mapping[str, float | Node], label: str
+    ) -> float | Node:
+        if not isinstance(value, Node):
+            return value
+        known: dict[str, Node] = {}
+        for need in references(value):
+            if need in path:
+                cycle = " -> ".join([*path[path.index(need) :], need])
+                raise DseError(f"the formulas of {label} form a cycle: {cycle}")
+            if need in own:
+                known[need] = constant(inline(own[need], (*path, need), own, label))
+        return substitute(value, known)
+
+    result: dict[str, list[float | Node | None]] = {name: [] for name in table}
+    for place, label in enumerate(axis.labels):
+        own: dict[str, float | Node] = {}
+        for name, column in table.items():
+            value = column[place]
+            if value is not None:
+                own[name] = value
+        for name, inlined in result.items():
+            inlined.append(inline(own[name], (name,), own, label) if name in own else None)
+    return result
+
+
+def _without(node: Node, name: str, first: float | Node | None) -> Node:
+    """The chain of choices with its last resort, the model's own definition, left out."""
+    return substitute(node, {name: constant(first)})
+
+
+def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) -> dict[str, Leaf]:
+    """The leaves a graph uses: those given, the defaults, and the table equations evaluated."""
+    complete: dict[str, Leaf] = {}
+    for name, definition in graph.definitions.items():
+        if definition.kind == "given":
+            complete[name] = leaves[name]
+        elif definition.kind == "default":
+            complete[name] = Leaf(axes=(), array=np.array(float(definition.node.args[0])))
+        elif definition.kind == "table" and name not in complete:
+            alike = [d for d in graph.definitions.values() if d.needs == definition.needs]
+            tables = [d.equation for d in alike if d.kind == "table" and d.equation is not None]
+            complete.update(run_tables(graph, tables, complete, order))
+    return complete

@@ -1,0 +1,215 @@
+"""Labels: from bare arrays to an xarray Dataset that explains itself, and back to quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.grid.grid import FEASIBLE, Grid
+from symbolic.quantities import Quantity, label_of, place_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "assemble",
+    "axis_coordinates",
+    "coordinates_by_axis",
+    "describe",
+    "label",
+    "labelled",
+    "open_netcdf",
+    "open_zarr",
+    "opened_from",
+    "placed",
+    "quantities_of",
+    "quantity_of",
+    "selected",
+]
+
+#: Under this key a Dataset remembers the store from which it was opened.
+_STORED = "simt_dse_store"
+#: Beside the places of labels, the labels.
+_LABELS = "labels"
+#: Stored in a flag variable where a rule is broken.
+INFEASIBLE_FLAG = -1
+
+
+def describe(grid: Grid, name: str) -> dict[str, Any]:
+    """The attributes of one variable: units, long name, meanings of flags."""
+    if name == FEASIBLE:
+        texts = "; ".join(condition.text for condition in grid.conditions)
+        return {"long_name": "whether every rule and constraint holds", "conditions": texts}
+    row = grid.model.quantities[name]
+    attributes: dict[str, Any] = {"units": row.unit or "1", "long_name": row.meaning or name}
+    flags = grid.flags(name)
+    if flags:
+        del attributes["units"]
+        attributes["flag_values"] = np.array(list(flags), dtype=np.int8)
+        attributes["flag_meanings"] = " ".join(text.replace(" ", "_") for text in flags.values())
+    return attributes
+
+
+def axis_coordinates(grid: Grid) -> dict[str, tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]]:
+    """The coordinates of a grid: each axis, and the columns of zipped axes along theirs."""
+    found: dict[str, tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]] = {}
+    for axis in grid.axes.values():
+        row = grid.model.quantities.get(axis.name)
+        if row is not None and axis.kind != "zip":
+            attributes: dict[str, Any] = {"long_name": row.meaning or axis.name}
+            if axis.kind == "number":
+                attributes["units"] = row.unit or "1"
+        else:
+            attributes = {"long_name": axis.name}
+        found[axis.name] = ((axis.name,), axis.coordinate.copy(), attributes)
+        for column, array in axis.columns.items():
+            quantity = grid.model.quantities[column]
+            found[column] = (
+                (axis.name,),
+                array.copy(),
+                {"long_name": quantity.meaning, "units": quantity.unit or "1"},
+            )
+    return found
+
+
+def coordinates_by_axis(grid: Grid) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
+    """The coordinates of a grid, each with the one axis along which it lies."""
+    return {
+        name: (dims[0], array, attributes)
+        for name, (dims, array, attributes) in axis_coordinates(grid).items()
+    }
+
+
+def label(
+    grid: Grid,
+    arrays: Mapping[str, tuple[tuple[str, ...], NDArray[Any]]],
+    attributes: Mapping[str, Any],
+) -> xr.Dataset:
+    """The Dataset of a run: each axis a dimension coordinate, each output over its own axes."""
+    import xarray as xr
+
+    return xr.Dataset(
+        data_vars={
+            name: xr.Variable(dims, array, describe(grid, name), fastpath=True)
+            for name, (dims, array) in arrays.items()
+        },
+        coords={
+            name: xr.Variable(dims, array, attrs)
+            for name, (dims, array, attrs) in axis_coordinates(grid).items()
+        },
+        attrs=dict(attributes),
+    )
+
+
+def labelled(
+    grid: Grid, arrays: Mapping[str, tuple[tuple[str, ...], Any, Mapping[str, Any]]]
+) -> xr.Dataset:
+    """Arrays over the axes of a grid, lazy or not, with their coordinates."""
+    import xarray as xr
+
+    return xr.Dataset(dict(arrays), coords=dict(axis_coordinates(grid)))
+
+
+def selected(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
+    """A Dataset with further variables, at the labels that it holds."""
+    used = {str(dim) for variable in more.data_vars.values() for dim in variable.dims}
+    kept = {dim: ds[dim].values for dim in used if dim in ds.coords}
+    part = more.drop_vars([n for n in more.coords if n not in more.dims]).sel(kept)
+    found = ds.assign({name: variable.variable for name, variable in part.data_vars.items()})
+    found.encoding = dict(ds.encoding)
+    return found
+
+
+def assemble(
+    variables: Mapping[str, Any], coords: Mapping[str, Any], attributes: Mapping[str, Any]
+) -> xr.Dataset:
+    """A Dataset of variables and coordinates, each as (dimensions, array, attributes)."""
+    import xarray as xr
+
+    return xr.Dataset(variables, coords=coords, attrs=dict(attributes))
+
+
+def open_zarr(store: Any, version: Any = None) -> xr.Dataset:
+    """Open a zarr store lazily, as zarr reads it; ``version`` tells which one it is, of a run."""
+    import xarray as xr
+
+    ds: xr.Dataset = xr.open_zarr(store, zarr_format=3)  # no other is written; some can unpickle
+    ds.encoding[_STORED] = version, _lazy_arrays(ds), set(ds.coords)
+    return ds
+
+
+def opened_from(ds: xr.Dataset) -> Any:
+    """The store of a run in which a Dataset lies, if arrays and axes are as they were opened."""
+    version, known, axes = ds.encoding.get(_STORED, (None, {}, set()))
+    if version is None:
+        return None
+    here = _lazy_arrays(ds)
+    alike = all(name in known and np.array_equal(held, known[name]) for name, held in here.items())
+    return version if alike and axes == set(ds.coords) else None
+
+
+def _lazy_arrays(ds: xr.Dataset) -> dict[str, Any]:
+    """What tells the array of each variable from any other: the name of a lazy one, its values."""
+    return {
+        str(name): variable.values if name in ds.coords else getattr(data, "name", data)
+        for name, variable in ds.variables.items()
+        for data in [variable.data]
+    }
+
+
+def open_netcdf(path: Path) -> xr.Dataset:
+    """Open a netCDF file lazily."""
+    import xarray as xr
+
+    return xr.open_dataset(path, engine="netcdf4")
+
+
+def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
+    """The variables and coordinates of a Dataset as quantities: numbers with units, or labels.
+
+    Of a Dataset that is :func:`placed`, the labels that a condition may name are told.
+    """
+    found = {
+        str(name): quantity_of(str(name), variable.dtype, variable.attrs)
+        for name, variable in ds.variables.items()
+    }
+    for place in [name for name in found if name != label_of(name)]:
+        name, labels = label_of(place), tuple(ds[place].attrs[_LABELS])
+        found[name] = Quantity(name=name, labels=(), places=labels)
+        del found[place]
+    return found
+
+
+def placed(
+    ds: xr.Dataset, known: Mapping[str, tuple[tuple[str, ...], float | None]] | None = None
+) -> xr.Dataset:
+    """A Dataset with the places of its labels beside them, so that a part keeps them all.
+
+    ``known`` tells the labels that a quantity may take, and the place of the one that it has where
+    the Dataset does not hold it.
+    """
+    found: dict[str, Any] = {}
+    more = known or {}
+    for key, (labels, alone) in more.items():
+        if key not in ds.variables and alone is not None:
+            found[place_of(key)] = ((), alone, {_LABELS: list(labels)})
+    for name, variable in ds.variables.items():
+        place, data = place_of(str(name)), variable.data
+        if data.dtype.kind in "OSUT" and isinstance(data, np.ndarray) and place not in ds.variables:
+            at = {label: place for place, label in enumerate(more.get(str(name), ((), None))[0])}
+            listed = [at.setdefault(str(one), len(at)) for one in data.reshape(-1).tolist()]
+            array = np.array(listed, dtype=np.float64).reshape(data.shape)
+            found[place] = (variable.dims, array, {_LABELS: list(at)})
+    return ds.assign_coords(found) if found else ds
+
+
+def quantity_of(name: str, dtype: Any, attributes: Mapping[Any, Any]) -> Quantity:
+    """A variable or coordinate as a quantity: a number with its unit, or labels."""
+    if dtype.kind not in "iufb":
+        return Quantity(name=name, labels=())
+    unit = str(attributes.get("units", ""))
+    return Quantity(name=name, unit="" if unit == "1" else unit)

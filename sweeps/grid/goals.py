@@ -1,0 +1,173 @@
+"""Goals: formulas to be made small or large, as questions give them, and as nodes of a grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sweeps.grid.grid import FEASIBLE, Grid
+from symbolic.errors import DseError, InfeasibleError, UnknownNameError, nearest
+from symbolic.expression import parse
+from symbolic.ops import Node, both, constant, references, substitute, where
+
+__all__ = [
+    "OBJECTIVE",
+    "Goal",
+    "check_top",
+    "dims_of",
+    "goals_in_order",
+    "in_words",
+    "no_choice",
+    "objective_name",
+    "objective_node",
+    "one_goal",
+    "per_axes",
+    "read_goals",
+    "texts_of",
+]
+
+#: The name of an objective that is a formula.
+OBJECTIVE = "objective"
+
+#: Winners that are listed at most.
+_MOST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """A formula to be made small (``sign`` 1) or large (``sign`` -1)."""
+
+    text: str
+    sign: float
+
+    def node(self, quantities: Mapping[str, Any]) -> Node:
+        """The formula, signed so that smaller is better."""
+        node = parse(self.text, quantities)
+        return node if self.sign > 0 else -node
+
+
+def texts_of(value: Any, key: str) -> tuple[str, ...]:
+    """A text, or several of them, as a tuple; ``key`` stands in the message where it is neither.
+
+    >>> texts_of("time <= 1", "where"), texts_of(None, "where")
+    (('time <= 1',), ())
+    """
+    if value is None or isinstance(value, str):
+        return () if value is None else (value,)
+    if not isinstance(value, Iterable):
+        raise DseError(f"{key} = {value!r}: expected text, or a list of texts")
+    listed = tuple(value)
+    for text in listed:
+        if not isinstance(text, str):
+            raise DseError(f"{key} holds {text!r}: expected text, or a list of texts")
+    return listed
+
+
+def read_goals(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
+    """The goals of ``minimize=`` and ``maximize=``: each a text, a list of texts, or None."""
+    goals = []
+    for key, texts, sign in (("minimize", minimize, 1.0), ("maximize", maximize, -1.0)):
+        goals += [Goal(text=text, sign=sign) for text in texts_of(texts, key)]
+    if not goals:
+        raise DseError("nothing to optimise: give minimize= or maximize= a quantity")
+    return tuple(goals)
+
+
+def one_goal(minimize: Any, maximize: Any) -> Goal:
+    """The one goal of an optimum."""
+    goals = read_goals(minimize, maximize)
+    if len(goals) != 1:
+        texts = ", ".join(goal.text for goal in goals)
+        raise DseError(f"a question takes one objective, was given {texts}: for several ask pareto")
+    return goals[0]
+
+
+def goals_in_order(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
+    """The goals of an optimum, the first in priority first; a minus turns a quantity's direction.
+
+    >>> [(goal.text, goal.sign) for goal in goals_in_order(["time", "-throughput"], None)]
+    [('time', 1.0), ('throughput', -1.0)]
+    """
+    goals = read_goals(minimize, maximize)
+    if len(goals) == 1:
+        return goals
+    texts = ", ".join(goal.text for goal in goals)
+    if len({goal.sign for goal in goals}) > 1:
+        around = {g.text: f"-{g.text}" if g.text.isidentifier() else f"-({g.text})" for g in goals}
+        listed = [g.text if g.sign > 0 else around[g.text] for g in goals]
+        raise DseError(
+            f"of minimize and maximize it is not told which comes first, was given {texts}: put "
+            f"all in one list in order of priority, such as minimize={listed!r}, or ask pareto"
+        )
+    turned = []
+    for goal in goals:
+        name = goal.text.strip().removeprefix("-").strip()
+        minus = goal.text.strip().startswith("-") and name.isidentifier()
+        turned.append(Goal(text=name, sign=-goal.sign) if minus else goal)
+    for number, goal in enumerate(turned):
+        if any(goal.text == other.text for other in turned[:number]):
+            raise DseError(f"{goal.text} is given twice among the objectives {texts}: remove one")
+    return tuple(turned)
+
+
+def check_top(top: int, where: str = "") -> None:
+    """Refuse a number of winners below one, or beyond what is held in memory."""
+    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+        raise DseError(f"{where}top = {top!r}: expected a whole number of at least 1")
+    if top > _MOST:
+        raise DseError(
+            f"{where}top = {top}: expected at most {_MOST:,}; for more, export the run and sort it"
+        )
+
+
+def per_axes(per: str | Sequence[str] | None, axes: Sequence[str]) -> tuple[str, ...]:
+    """The axes named by ``per``, in the order of the grid."""
+    names = texts_of(per, "per")
+    for name in names:
+        if name not in axes:
+            raise UnknownNameError(
+                f"per = {name!r} is no axis{nearest(name, axes)}; there are: {', '.join(axes)}"
+            )
+    return tuple(axis for axis in axes if axis in names)
+
+
+def in_words(goals: Sequence[Goal]) -> str:
+    """Objectives in order of priority: ``minimize time, then maximize throughput``."""
+    return ", then ".join(f"{'minimize' if g.sign > 0 else 'maximize'} {g.text}" for g in goals)
+
+
+def objective_name(goals: Sequence[Goal], number: int, known: Any) -> str:
+    """The name of an objective in an answer: its own, or that of a formula by its place."""
+    text = goals[number].text
+    formula = OBJECTIVE if len(goals) == 1 else f"{OBJECTIVE}_{number + 1}"
+    return text if text in known else formula
+
+
+def no_choice(goal: Goal, among: str = "") -> InfeasibleError:
+    """The error where nothing can be chosen; ``among`` says of which feasible points."""
+    return InfeasibleError(
+        f"{goal.text} is finite at no feasible point{among}: nothing to choose; relax the "
+        "constraints or change the axes"
+    )
+
+
+def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
+    """The signed objective over the leaves, infinite where a condition fails or it is no number."""
+    graph = grid.graphs[key]
+    value = goal.node(grid.model.quantities)
+    value = substitute(value, {name: graph.flat(name) for name in references(value)})
+    holds = value > -math.inf  # so neither NaN nor an infinity to be maximised
+    if graph.conditions:
+        holds = both(grid.feasible_node(key), holds)
+    if failed := grid.computed(value, key):
+        holds = both(*failed, holds)
+    return constant(where(holds, value, math.inf))
+
+
+def dims_of(grid: Grid, goals: Sequence[Goal]) -> set[str]:
+    """The axes on which some goals, and feasibility, depend."""
+    names = {n for goal in goals for n in references(goal.node(grid.model.quantities))}
+    dims = {dim for name in names for dim in grid.dims(name)}
+    return dims | set(grid.dims(FEASIBLE))

@@ -1,0 +1,273 @@
+"""A grid: a model joined with axes and values, ready to be evaluated anywhere on it.
+
+Every quantity knows the axes on which it depends; conditions and switches included.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.grid.space import Axis
+from symbolic.graph import Condition, Graph
+from symbolic.model import Model
+from symbolic.ops import (
+    Node,
+    both,
+    constant,
+    interpret_arrays,
+    reference,
+    references,
+    where,
+)
+from symbolic.quantities import label_of
+
+__all__ = ["FEASIBLE", "Grid", "Leaf"]
+
+FEASIBLE = "feasible"
+_TYPES = {"float": np.float64, "flag": np.int8, "bool": np.bool_}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """The values of one quantity over some axes, in the order of the grid.
+
+    ``switched`` are the switch axes on which it depends too; each of their labels has its own leaf.
+    ``failed`` tells why there is no value at some flat indices.
+    """
+
+    axes: tuple[str, ...]
+    array: NDArray[Any]
+    switched: tuple[str, ...] = ()
+    failed: Mapping[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """NumPy's exp and log go another way, an ulp off, along an array read backwards."""
+        if any(step < 0 for step in self.array.strides):
+            object.__setattr__(self, "array", np.ascontiguousarray(self.array))
+
+    def over(self, axes: Sequence[str]) -> NDArray[Any]:
+        """The values shaped for broadcasting over the given axes."""
+        sizes = dict(zip(self.axes, self.array.shape, strict=True))
+        return self.array.reshape([sizes.get(axis, 1) for axis in axes])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A model on axes, made by :func:`sweeps.grid.build.build_grid`.
+
+    ``graphs`` and ``leaves`` are keyed by the labels of the switch axes.
+    """
+
+    model: Model
+    axes: Mapping[str, Axis]
+    switch_axes: tuple[str, ...]
+    graphs: Mapping[tuple[str, ...], Graph]
+    leaves: Mapping[tuple[str, ...], Mapping[str, Leaf]]
+    outputs: tuple[str, ...]
+    _dims: dict[Any, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
+    #: What follows from the grid and need not be found twice: a check passed, nests prepared.
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    # --- shape
+    @property
+    def points(self) -> int:
+        """The number of configurations."""
+        return math.prod(axis.size for axis in self.axes.values())
+
+    def shape(self, dims: Iterable[str]) -> tuple[int, ...]:
+        """The sizes of some axes."""
+        return tuple(self.axes[dim].size for dim in dims)
+
+    def ordered(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Names of axes in the order of the grid."""
+        wanted = set(names)
+        return tuple(axis for axis in self.axes if axis in wanted)
+
+    # --- what depends on what
+    @property
+    def graph(self) -> Graph:
+        """The graph of the first label of every switch axis."""
+        return next(iter(self.graphs.values()))
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The rules and constraints that apply, each once."""
+        found = {c.text: c for graph in self.graphs.values() for c in graph.conditions}
+        return tuple(found.values())
+
+    def dims(self, name: str) -> tuple[str, ...]:
+        """The axes on which a quantity, or ``feasible``, depends."""
+        if name not in self._dims:
+            if name == FEASIBLE:
+                dims = {d for condition in self.conditions for d in self.condition_dims(condition)}
+            else:
+                dims = set()
+                for key, graph in self.graphs.items():
+                    if name not in graph.definitions:  # of another switch's branch
+                        continue
+                    dims.update(self.node_dims(graph.flat(name), key))
+                    dims.update(graph.switches_of([name]) & set(self.switch_axes))
+            self._dims[name] = self.ordered(dims)
+        return self._dims[name]
+
+    def condition_dims(self, condition: Condition) -> tuple[str, ...]:
+        """The axes on which a condition depends."""
+        if condition.text not in self._dims:
+            dims: set[str] = set()
+            for key, graph in self.graphs.items():
+                if any(c.text == condition.text for c in graph.conditions):
+                    dims.update(self.node_dims(graph.flat_condition(condition), key))
+                    names = references(condition.node)
+                    dims.update(graph.switches_of(names) & set(self.switch_axes))
+                else:
+                    dims.update(self.switch_axes)
+            self._dims[condition.text] = self.ordered(dims)
+        return self._dims[condition.text]
+
+    def node_dims(self, node: Node, key: tuple[str, ...]) -> set[str]:
+        """The axes of the leaves below a node."""
+        leaves = self.leaves[key]
+        used = [leaves[name] for name in references(node)]
+        return {axis for leaf in used for axis in (*leaf.axes, *leaf.switched)}
+
+    # --- nodes over the leaves
+    def feasible_node(self, key: tuple[str, ...]) -> Node:
+        """Whether every rule and constraint holds."""
+        graph = self.graphs[key]
+        return _all(graph.flat_condition(c) for c in graph.conditions)
+
+    def output_node(self, name: str, key: tuple[str, ...], dims: Sequence[str]) -> Node:
+        """An output over the leaves, marked where a rule within its axes is broken."""
+        if name == FEASIBLE:
+            return self.feasible_node(key)
+        graph = self.graphs[key]
+        node = graph.flat(name)
+        rules = [*self.rules(key, dims), *self.computed(node, key)]
+        if not rules:
+            return node
+        broken = -1.0 if self.kind(name) == "flag" else math.nan
+        return constant(where(_all(rules), node, broken))
+
+    def rules(self, key: tuple[str, ...], dims: Sequence[str]) -> list[Node]:
+        """The rules of the model within some axes."""
+        graph = self.graphs[key]
+        return [
+            graph.flat_condition(c)
+            for c in graph.conditions
+            if c.is_rule and set(self.condition_dims(c)) <= set(dims)
+        ]
+
+    def computed(self, node: Node, key: tuple[str, ...]) -> list[Node]:
+        """That what a node is made of has a value, where some of it failed."""
+        failed = (n for n in references(node) if self.leaves[key][n].failed)
+        return [constant(reference(name) >= -math.inf) for name in failed]
+
+    def dtype(self, name: str) -> Any:
+        """The type in which an output is stored."""
+        return _TYPES[self.kind(name)]
+
+    def kind(self, name: str) -> str:
+        """How an output is stored: 'float', 'flag' (a small integer) or 'bool'."""
+        if name == FEASIBLE:
+            return "bool"
+        return "flag" if self.flags(name) else "float"
+
+    def flags(self, name: str) -> Mapping[int, str]:
+        """The meanings of the values of a case or bound; empty for a number."""
+        for graph in self.graphs.values():
+            definition = graph.definitions.get(name)
+            if definition is not None and definition.equation is not None:
+                return definition.equation.flags
+        return {}
+
+    # --- keys of switch axes
+    def keys(self, dims: Sequence[str]) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
+        """Indices along the switch axes among ``dims``, and the labels of all switch axes."""
+        within = [axis for axis in self.switch_axes if axis in dims]
+        for index in itertools.product(*(range(self.axes[axis].size) for axis in within)):
+            chosen = dict(zip(within, index, strict=True))
+            yield (
+                index,
+                tuple(self.axes[axis].labels[chosen.get(axis, 0)] for axis in self.switch_axes),
+            )
+
+    # --- NumPy evaluation
+    def evaluate(
+        self, roots: Sequence[Node], key: tuple[str, ...], dims: Sequence[str]
+    ) -> list[NDArray[Any]]:
+        """Nodes over the leaves, in NumPy, each broadcast over the (switch-free) axes ``dims``."""
+        leaves = self.leaves[key]
+        names = references(*roots)
+        # never fewer than one dimension: bare numbers would divide as Python does
+        values = {name: np.atleast_1d(leaves[name].over(dims)) for name in names}
+        shape = self.shape(dims)
+        found = interpret_arrays(roots, values)
+        if not shape:
+            found = [np.asarray(value).reshape(()) for value in found]
+        return [np.broadcast_to(value, shape) for value in found]
+
+    def at(self, point: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
+        """Quantities at one configuration, given as an index along each axis.
+
+        ``feasible`` may be among the names. Values are not marked where a rule is broken.
+        """
+        key = tuple(self.axes[a].labels[point[a]] for a in self.switch_axes)
+        graph, leaves = self.graphs[key], self.leaves[key]
+        roots = [self.feasible_node(key) if n == FEASIBLE else graph.flat(n) for n in names]
+        values = {
+            name: np.array([leaves[name].array[tuple(point[a] for a in leaves[name].axes)]])
+            for name in references(*roots)
+        }
+        found = [np.atleast_1d(value)[0] for value in interpret_arrays(roots, values)]
+        return dict(zip(names, found, strict=True))
+
+    def at_points(
+        self, places: Mapping[str, NDArray[np.int64]], names: Sequence[str]
+    ) -> dict[str, NDArray[Any]]:
+        """Outputs at many configurations, given as indices along each axis; marked as in a run."""
+        count = len(next(iter(places.values()))) if places else 1
+        found = {name: np.empty(count, dtype=self.dtype(name)) for name in names}
+        which = [self.axes[a].values[places[a]].astype(int) for a in self.switch_axes]
+        combos = np.array(which, dtype=int).reshape(len(which), count)
+        for combo in {tuple(column) for column in combos.T.tolist()}:
+            chosen = np.all(combos == np.array(combo, dtype=int).reshape(-1, 1), axis=0)
+            key = tuple(
+                self.axes[a].labels[i] for a, i in zip(self.switch_axes, combo, strict=True)
+            )
+            roots = [self.output_node(name, key, tuple(self.axes)) for name in names]
+            leaves = self.leaves[key]
+            values = {
+                # never a bare number: floats have other exp and log than arrays
+                name: np.atleast_1d(
+                    leaves[name].array[tuple(places[a][chosen] for a in leaves[name].axes)]
+                )
+                for name in references(*roots)
+            }
+            with np.errstate(all="ignore"):
+                for name, value in zip(names, interpret_arrays(roots, values), strict=True):
+                    found[name][chosen] = value
+        return found
+
+    def told(self, name: str, value: Any) -> tuple[str, float | str]:
+        """A quantity and its value; for the place of a label, the label."""
+        row = self.model.quantities.get(label_of(name))
+        if row is None or name == row.name:
+            return name, float(value)
+        return row.name, row.places[int(value)]
+
+    def describe(self, point: Mapping[str, int]) -> str:
+        """A point as text: ``active_sms = 4, machine = gtx280``."""
+        return ", ".join(f"{axis} = {self.axes[axis].coordinate[i]}" for axis, i in point.items())
+
+
+def _all(nodes: Iterable[Node]) -> Node:
+    """Whether all of some conditions hold."""
+    listed = list(nodes)
+    return constant(both(*listed) if listed else True)

@@ -1,1 +1,0 @@
-"""Questions asked backwards: of what comes out, where on the grid it does."""

@@ -1,0 +1,215 @@
+"""From the graph to a loop nest: each step at the outermost loop that binds its inputs.
+
+The trailing axes of the grid are flattened into one *row*, so that the innermost loop is long and
+vectorised however short the last axes are. A step that depends on no outer axis of a loop is taken
+out of that loop; where it depends on the row as well, its values over the row are kept in a buffer.
+A long loop along the row is cut before and after its calls of the library, in the same way: each
+piece is short enough for the processor to work on several points at once.
+:attr:`Nest.source` is the printable text; :mod:`sweeps.nest.compile` makes machine code of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from sweeps.grid.fold import folded
+from sweeps.nest.placed import Placed
+from symbolic.ops import Node, reference
+
+__all__ = ["ROW", "Nest", "emit", "row_axes"]
+
+#: Longest piece of a row that is worked on at once; its buffers stay in the first-level cache.
+ROW = 1024
+#: The row takes in trailing axes until it is this long; it stays this short rather than be cut.
+_LONG_ENOUGH, _BEARABLE = 128, 32
+
+
+def row_axes(sizes: Sequence[int]) -> int:
+    """How many trailing axes form the row."""
+    length, count = 1, 0
+    for size in reversed(sizes):
+        if length >= (_LONG_ENOUGH if length * size <= ROW else _BEARABLE):
+            break
+        length *= size
+        count += 1
+    return count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nest:
+    """The text of a loop nest and the order of its arguments.
+
+    The function takes ``bounds`` (first and last+1 index of each outer axis, then of the row),
+    ``sizes`` (of the outer axes, then of the row), ``origin`` (flat index of the first element of
+    the output arrays), ``scalars``, one array a leaf in ``arrays``, then the outputs, or for a
+    reduction ``best`` (values, ascending) and ``places`` (their flat indices).
+    """
+
+    source: str
+    scalars: tuple[str, ...]
+    arrays: tuple[str, ...]
+    outer: tuple[str, ...]
+    row: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """A hash of the text and kinds, under which the compiled function is kept."""
+        return _hash(self.kinds, self.source)
+
+
+@cache
+def _hash(kinds: tuple[str, ...], source: str) -> str:
+    return hashlib.sha256(f"{kinds}\n{source}".encode()).hexdigest()[:16]
+
+
+_KINDS = {"float": "", "flag": "np.int8", "bool": ""}
+
+
+def _plain_names(
+    outer: Sequence[str], row: Sequence[str], leaves: Mapping[str, Sequence[str]]
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """The axes by names that may stand in a program, whatever the dimensions are called."""
+    axes = (*outer, *row)
+    plain = all(axis.isascii() and axis.isidentifier() and axis != "row" for axis in axes)
+    short = {axis: axis if plain else f"axis{k}" for k, axis in enumerate(axes)}
+    return (
+        tuple(short[axis] for axis in outer),
+        tuple(short[axis] for axis in row),
+        {name: tuple(short[axis] for axis in own) for name, own in leaves.items()},
+    )
+
+
+def emit(
+    *,
+    outer: Sequence[str],
+    row: Sequence[str],
+    leaves: Mapping[str, Sequence[str]],
+    outputs: Sequence[tuple[Node, str]],
+    names: Mapping[int, str],
+    known: Mapping[str, float] | None = None,
+    reduce: bool = False,
+) -> Nest:
+    """Write the loop nest that fills some outputs, or that finds the smallest of one.
+
+    Parameters
+    ----------
+    outer, row : sequence of str
+        The axes of the outer loops, and those flattened into the row, in the order of the grid.
+    leaves : mapping of str to sequence of str
+        The axes on which each leaf depends.
+    outputs : sequence of (Node, str)
+        What to compute, over the leaves, and its kind: ``"float"``, ``"flag"`` or ``"bool"``. A
+        reduction takes one output, the objective, infinite where a point does not count.
+    names : mapping of int to str
+        Names for nodes (by ``id``), to keep the text readable.
+    known : mapping of str to float
+        Leaves without axes whose values stand in the text; see :func:`sweeps.grid.fold.folded`.
+    reduce : bool
+        Keep the smallest values and their places instead of storing.
+    """
+    roots, names = folded([node for node, _ in outputs], known or {}, names)
+    outer, row, leaves = _plain_names(outer, row, leaves)
+    emitter = Placed(outer, row, leaves, roots, names, ROW)
+    used = [node.args[0] for node in emitter.nodes if node.op == "reference"]
+    scalars = tuple(name for name in used if not leaves[name])
+    arrays = tuple(name for name in used if leaves[name])
+    results = ["best", "places"] if reduce else [f"out{k}" for k in range(len(outputs))]
+    lines = [
+        "def nest("
+        + ", ".join(["bounds", "sizes", "origin", "scalars", *(f"a_{n}" for n in arrays), *results])
+        + "):"
+    ]
+
+    def put(indent: int, *texts: str) -> None:
+        lines.extend("    " * indent + text for text in texts)
+
+    for position, name in enumerate(scalars):
+        put(1, f"{emitter.name(reference(name))} = scalars[{position}]")
+    for position, axis in enumerate([*outer, "row"]):
+        put(1, f"n_{axis} = sizes[{position}]")
+    count = len(emitter.buffer) + (1 if reduce else 0)
+    objective = len(emitter.buffer) * ROW
+    if count:
+        put(1, f"buffer = np.empty({count * ROW})")
+    if reduce:
+        put(1, "last = best.size - 1", "limit = best[last]")
+    first = 2 * len(outer)
+    put(1, f"for start in range(bounds[{first}], bounds[{first + 1}], {ROW}):")
+    put(2, f"width = bounds[{first + 1}] - start", f"width = width if width < {ROW} else {ROW}")
+    put(2, *emitter.scalars_at(0))
+    indent = 2
+    for depth in range(len(outer) + 1):
+        if depth:
+            axis = outer[depth - 1]
+            low, high = f"bounds[{2 * depth - 2}]", f"bounds[{2 * depth - 1}]"
+            put(indent, f"for i_{axis} in range({low}, {high}):")
+            indent += 1
+            put(indent, *emitter.scalars_at(depth))
+        rows = emitter.rows_at(depth)
+        if depth < len(outer):
+            for loop in rows.values():
+                put(indent, "for j in range(width):")
+                put(indent + 1, *loop)
+            continue
+        written = [max(emitter.at(root), (depth, 0)) for root in roots]
+        place = "0"
+        for axis in outer:
+            place = f"({place}) * n_{axis} + i_{axis}" if place != "0" else f"i_{axis}"
+        put(indent, f"place = ({place}) * n_row + start - origin")
+        if reduce:
+            value = emitter.operand(roots[0], written[0])
+            final = rows.pop(written[0][1], [])
+            for loop in rows.values():
+                put(indent, "for j in range(width):")
+                put(indent + 1, *loop)
+            # a later piece of the rows comes back to lower places, which win ties
+            put(indent, "ties = place < places[last]")
+            put(indent, "reach = np.nextafter(limit, np.inf) if ties else limit")
+            put(indent, "hits = 0", "for j in range(width):")
+            put(
+                indent + 1,
+                *final,
+                f"value = {value}",
+                f"buffer[{objective} + j] = value",
+                "hits += 1 if value < reach else 0",
+            )
+            put(
+                indent,
+                "if hits:",
+                "    for j in range(width):",
+                f"        value = buffer[{objective} + j]",
+                "        if value < limit or (value == limit and place + j < places[last]):",
+                "            slot = last",
+                "            while slot > 0 and (",
+                "                value < best[slot - 1]",
+                "                or (value == best[slot - 1] and place + j < places[slot - 1])",
+                "            ):",
+                "                best[slot] = best[slot - 1]",
+                "                places[slot] = places[slot - 1]",
+                "                slot -= 1",
+                "            best[slot] = value",
+                "            places[slot] = place + j",
+                "            limit = best[last]",
+            )
+        else:
+            for k in range(len(outputs)):
+                put(indent, f"row{k} = out{k}[place : place + width]")
+            kinds = [kind for _, kind in outputs]
+            for k, (node, kind, at) in enumerate(zip(roots, kinds, written, strict=True)):
+                text = f"row{k}[j] = {_KINDS[kind]}({emitter.operand(node, at)})"
+                rows.setdefault(at[1], []).append(text)
+            for _, loop in sorted(rows.items()):
+                put(indent, "for j in range(width):")
+                put(indent + 1, *loop)
+    return Nest(
+        source="\n".join(lines) + "\n",
+        scalars=scalars,
+        arrays=arrays,
+        outer=tuple(outer),
+        row=tuple(row),
+        kinds=("reduce",) if reduce else tuple(kind for _, kind in outputs),
+    )

@@ -1,0 +1,99 @@
+"""Going over the tiles of a loop nest, those left out of which enclosures tell enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.enclosures import Enclosures, Numbers, boxes
+from sweeps.grid.tiling import Tiling
+from sweeps.runtime.stopping import halt, stopped
+from sweeps.runtime.threads import in_threads, workers
+from sweeps.runtime.watching import going_over, seen
+
+__all__ = ["PIECE", "Skipped", "batches", "streamed"]
+
+#: Points of a tile: what they take stays in the cache of the processor.
+PIECE = 1 << 19
+#: Fewest tiles for which enclosures are worth their time; most tiles enclosed together.
+_WORTH, _BATCH = 32, 1 << 10
+#: Pieces of a batch for each thread.
+_SHARES = 4
+
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class Skipped:
+    """What was left out: tiles in which no point can be feasible, or none can matter."""
+
+    tiles: int = 0
+    points: int = 0
+    #: Points that an interrupt left.
+    left: int = 0
+
+    def add(self, tiles: int, points: int) -> None:
+        """Some more."""
+        self.tiles += tiles
+        self.points += points
+
+    def attributes(self, weight: int = 1) -> dict[str, int]:
+        """For a Dataset; each point stands for ``weight`` configurations."""
+        found = {"tiles_skipped": self.tiles, "points_skipped": self.points * weight}
+        return {**found, "points_left": self.left * weight} if self.left else found
+
+
+def batches(count: int) -> Iterator[Numbers]:
+    """The numbers of so many tiles, some at a time: few first, so that these tell of the rest."""
+    low, size = 0, 2 * _WORTH
+    while low < count:
+        yield np.arange(low, min(low + size, count))
+        low, size = low + size, min(4 * size, _BATCH)
+
+
+def streamed(
+    tiling: Tiling,
+    row: Sequence[int],
+    enclosures: Enclosures | None,
+    keep: Callable[[list[Any], Numbers], NDArray[np.bool_]],
+    work: Callable[[Numbers], Result],
+    skipped: Skipped | None = None,
+    *,
+    partial: bool = False,
+) -> Iterator[Result]:
+    """What ``work`` gives of some tiles at a time, in order, by threads.
+
+    ``keep`` tells by the enclosures over tiles, and their points, which must be looked at; it is
+    asked again after each batch, when the results of the one before are known. An interrupt ends it
+    before its end: where the results are those of a ``partial`` answer, ``skipped`` tells what is
+    left.
+    """
+    points_of = math.prod(tiling.sizes)
+    going_over(points_of)
+    for numbers in batches(tiling.count):
+        first = tiling.bounds(int(numbers[0]))[1]
+        if stopped() and partial and skipped is not None:
+            skipped.left += points_of - first
+            return
+        halt()
+        batch = numbers
+        if enclosures is not None and tiling.count >= _WORTH:
+            low, high, points = boxes(tiling, row, numbers)
+            kept = keep(enclosures.over(low, high), points)
+            if skipped is not None:
+                skipped.add(int(np.count_nonzero(~kept)), int(points[~kept].sum()))
+            numbers = numbers[kept]
+        if numbers.size:
+            shares = np.array_split(numbers, min(numbers.size, _SHARES * workers()))
+            yield from _each(work, shares)
+        last = int(batch[-1]) + 1
+        seen((tiling.bounds(last)[1] if last < tiling.count else points_of) - first)
+
+
+def _each(work: Callable[[Numbers], Result], shares: list[Numbers]) -> Iterable[Result]:
+    return in_threads(lambda place: work(shares[place]), len(shares))

@@ -1,0 +1,249 @@
+"""Filling arrays over a grid: tiles of a few million points, worked on by threads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.check import check, check_count
+from sweeps.bounds.enclosures import Barred, Numbers, boxes
+from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.tiling import Tiling
+from sweeps.nest.compile import compiled
+from sweeps.nest.emit import Nest, emit, row_axes
+from sweeps.runtime.memory import check_memory
+from sweeps.runtime.progress import Listener, Tally
+from sweeps.runtime.threads import in_threads
+from symbolic.ops import Node
+
+__all__ = [
+    "MANY",
+    "SINGLE",
+    "SMALL",
+    "TILE",
+    "Group",
+    "Prepared",
+    "compute",
+    "groups",
+    "plan_rows",
+    "prepare",
+    "tiles",
+]
+
+#: Most points of a tile that is stored; a grid of fewer is cut in about four.
+TILE = 1 << 23
+#: Below this many points a group is evaluated in NumPy: no compilation, no threads.
+SMALL = 1 << 15
+#: Below this many points a group is one tile, worked on by one thread.
+SINGLE = 1 << 17
+#: From so many points on it is asked which tiles no rule leaves anything of.
+MANY = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Outputs over the same axes, filled together."""
+
+    dims: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def groups(grid: Grid, *, expand: bool = False) -> tuple[Group, ...]:
+    """The outputs by the axes on which they depend; ``expand`` puts all over all axes."""
+    names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
+    found: dict[tuple[str, ...], list[str]] = {}
+    for name in names:
+        dims = tuple(grid.axes) if expand else grid.dims(name)
+        found.setdefault(dims, []).append(name)
+    return tuple(Group(dims=dims, outputs=tuple(outputs)) for dims, outputs in found.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A nest with its data: call :meth:`run` on the bounds of a tile.
+
+    ``row`` are the sizes of the axes that form the row; ``sizes`` those of the outer axes, and of
+    the row.
+    """
+
+    nest: Nest
+    row: tuple[int, ...]
+    sizes: NDArray[np.int64]
+    scalars: NDArray[np.float64]
+    arrays: tuple[NDArray[np.float64], ...]
+
+    def run(self, bounds: NDArray[np.int64], origin: int, *results: NDArray[Any]) -> None:
+        """Fill the results, or reduce into them."""
+        compiled(self.nest)(bounds, self.sizes, origin, self.scalars, *self.arrays, *results)
+
+    def tiling(self, target: int) -> Tiling:
+        """Tiles of at most about ``target`` points."""
+        return Tiling([int(n) for n in self.sizes[:-1]], int(self.sizes[-1]), target)
+
+
+def prepare(
+    grid: Grid,
+    key: tuple[str, ...],
+    dims: Sequence[str],
+    outputs: Sequence[tuple[Node, str]],
+    *,
+    reduce: bool = False,
+) -> Prepared:
+    """The nest of some outputs over (switch-free) axes, with its inputs laid out; once a grid."""
+    asked = (key, tuple(dims), tuple(outputs), reduce)
+    if asked not in grid.kept:
+        grid.kept[asked] = _prepare(grid, key, dims, outputs, reduce=reduce)
+    ready: Prepared = grid.kept[asked]
+    return ready
+
+
+def _prepare(
+    grid: Grid,
+    key: tuple[str, ...],
+    dims: Sequence[str],
+    outputs: Sequence[tuple[Node, str]],
+    *,
+    reduce: bool,
+) -> Prepared:
+    sizes = grid.shape(dims)
+    count = row_axes(sizes)
+    outer, row = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])
+    leaves, graph = grid.leaves[key], grid.graphs[key]
+    names = {id(graph.flat(name)): f"q_{name}" for name in graph.definitions}
+    axes = {name: tuple(a for a in dims if a in leaf.axes) for name, leaf in leaves.items()}
+    known = {
+        name: float(leaf.array)
+        for name, leaf in leaves.items()
+        if not leaf.axes and (graph.definitions[name].kind == "default" or leaf.array == 0)
+    }
+    given: dict[str, Any] = {"leaves": axes, "names": names, "known": known}
+    nest = emit(outer=outer, row=row, outputs=outputs, reduce=reduce, **given)
+    row_shape = grid.shape(row)
+    arrays = []
+    for name in nest.arrays:
+        own = tuple(axis for axis in outer if axis in axes[name])
+        shape = grid.shape(own)
+        array = leaves[name].over((*own, *row))
+        if any(axis in row for axis in axes[name]):
+            array = np.broadcast_to(array, (*shape, *row_shape))
+        arrays.append(np.array(array, dtype=np.float64, order="C").reshape(-1))
+    scalars = np.array([float(leaves[name].array) for name in nest.scalars], dtype=np.float64)
+    return Prepared(
+        nest=nest,
+        row=row_shape,
+        sizes=np.array([*grid.shape(outer), math.prod(row_shape)], dtype=np.int64),
+        scalars=scalars,
+        arrays=tuple(arrays),
+    )
+
+
+def compute(
+    grid: Grid, *, expand: bool = False, listener: Listener | None = None
+) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
+    """Every output of a grid, with its axes.
+
+    Parameters
+    ----------
+    grid : Grid
+        What to compute.
+    expand : bool
+        Fill every output over all axes, instead of only those on which it depends.
+    listener : callable, optional
+        Told of the progress after each tile.
+    """
+    check_count(grid)
+    check_memory(
+        sum(row["bytes"] for row in plan_rows(grid, expand=expand)),
+        f"{', '.join(grid.outputs)} over {grid.points:.4g} points",
+        "give run a store (store='OUT.zarr', dse run --store OUT.zarr), which keeps a few tiles in "
+        "memory; or ask optimum, pareto, count, histogram or quantiles, which keep nothing",
+    )
+    check(grid)
+    parts = groups(grid, expand=expand)
+    meter = Tally(sum(math.prod(grid.shape(part.dims)) for part in parts), listener)
+    found: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {}
+    for part in parts:
+        found.update(_fill(grid, part, meter))
+    order = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
+    return {name: found[name] for name in order}
+
+
+def _fill(
+    grid: Grid, part: Group, meter: Tally
+) -> Iterator[tuple[str, tuple[tuple[str, ...], NDArray[Any]]]]:
+    switched = [axis for axis in part.dims if axis in grid.switch_axes]
+    plain = [axis for axis in part.dims if axis not in grid.switch_axes]
+    kinds = [grid.kind(name) for name in part.outputs]
+    shape = grid.shape(plain)
+    points = math.prod(shape)
+    # switch axes lead in memory, so that each nest fills one contiguous piece
+    inner = (*switched, *plain)
+    full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
+    barred = Barred(grid, part.outputs, part.dims)
+    for index, key in grid.keys(part.dims):
+        nodes = [grid.output_node(name, key, part.dims) for name in part.outputs]
+        piece_of: tuple[Any, ...] = (*index, ...)
+        pieces = [array[piece_of] for array in full]
+        if points <= SMALL:
+            for piece, values in zip(pieces, grid.evaluate(nodes, key, plain), strict=True):
+                piece[...] = values
+            meter.add(points)
+        else:
+            ready = prepare(grid, key, plain, list(zip(nodes, kinds, strict=True)))
+            filled = [piece.reshape(-1) for piece in pieces]
+            _fill_tiles(ready, filled, points, meter, partial(barred.over, key))
+    for name, array in zip(part.outputs, full, strict=True):
+        yield name, (part.dims, array.transpose([inner.index(axis) for axis in part.dims]))
+
+
+def _fill_tiles(
+    ready: Prepared,
+    pieces: Sequence[NDArray[Any]],
+    points: int,
+    meter: Tally,
+    barred: Callable[[Numbers, Numbers], NDArray[np.bool_]],
+) -> None:
+    meter.clock(partial(compiled, ready.nest))
+    tiling = ready.tiling(_target(points))
+    known = np.zeros(tiling.count, dtype=bool)
+    if points >= MANY:
+        known = barred(*boxes(tiling, ready.row, np.arange(tiling.count))[:2])
+
+    def work(number: int) -> None:
+        bounds, origin, size = tiling.bounds(number)
+        if known[number]:
+            for piece in pieces:
+                Barred.blank(piece[origin : origin + size])
+            meter.bar(size)
+        else:
+            ready.run(bounds, 0, *pieces)
+        meter.add(size)
+
+    in_threads(work, tiling.count)
+
+
+def tiles(shape: Sequence[int]) -> int:
+    """How many tiles a group over (switch-free) axes is worked in."""
+    count = row_axes(shape)
+    outer, row = shape[: len(shape) - count], math.prod(shape[len(shape) - count :])
+    return Tiling(outer, row, _target(math.prod(shape))).count
+
+
+def _target(points: int) -> int:
+    """Points of a tile, which depend on the size of the grid alone."""
+    return min(TILE, max(SINGLE, points // 4))
+
+
+def plan_rows(grid: Grid, *, expand: bool = False) -> Iterator[Mapping[str, Any]]:
+    """What a run would store: an output's axes, points and bytes."""
+    for part in groups(grid, expand=expand):
+        points = math.prod(grid.shape(part.dims))
+        for name in part.outputs:
+            width = np.dtype(grid.dtype(name)).itemsize
+            yield {"name": name, "axes": part.dims, "points": points, "bytes": points * width}

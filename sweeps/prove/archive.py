@@ -1,0 +1,62 @@
+"""Points of which none beats another, the best of all that were looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.boxes import Indices
+from sweeps.nest.reduce import beaten_by
+from symbolic.errors import DseError
+
+__all__ = ["MOST_POINTS", "Archive"]
+
+#: Most points of a front that is certified.
+MOST_POINTS = 1 << 16
+
+#: Most points that many others are held against first.
+_JUDGES = 256
+#: Points of which some tell which judges beat most, and how many of them.
+_MANY, _SAMPLE = 1 << 12, 1 << 8
+
+
+class Archive:
+    """Objectives (rows) of some points, all finite, and what tells where they are (rows)."""
+
+    def __init__(self, objectives: int, axes: int) -> None:
+        self.values = np.empty((objectives, 0))
+        self.places = np.empty((axes, 0), dtype=np.int64)
+
+    def open_to(self, values: NDArray[np.float64]) -> Indices:
+        """Which points are finite, and neither beaten by one held nor equal to it in all."""
+        rest = np.arange(values.shape[1])
+        held = self.values[:, :: max(-(-self.values.shape[1] // _JUDGES), 1)]
+        if rest.size > _MANY and held.shape[1]:  # those first that beat most of some points
+            some = values[:, :: rest.size // _SAMPLE, None]
+            beats = np.all(held[:, None] <= some, axis=0).sum(axis=0)
+            held = held[:, np.argsort(-beats, kind="stable")]
+        for judges in (held, self.values):
+            if rest.size:
+                part = values if rest.size == values.shape[1] else values[:, rest]
+                rest = rest[beaten_by(part, judges, np.full(judges.shape[1], -1))]
+        return rest[np.all(values[:, rest] < np.inf, axis=0)]
+
+    def add(self, values: NDArray[np.float64], places: Indices) -> None:
+        """Points that are ``open_to``; those of them, and those held, that another beats go."""
+        if not values.shape[1]:
+            return
+        joined = np.concatenate([self.values, values], axis=1)
+        reach = np.ptp(joined, axis=1, keepdims=True)
+        rank = (values / np.where(reach > 0, reach, 1.0)).sum(axis=0)
+        order = np.argsort(rank, kind="stable")  # those that beat many first
+        values, places = values[:, order], places[:, order]
+        best = beaten_by(values, values, np.arange(order.size))
+        values, places = values[:, best], places[:, best]
+        stay = beaten_by(self.values, values, np.full(best.size, self.values.shape[1]))
+        self.values = np.concatenate([self.values[:, stay], values], axis=1)
+        self.places = np.concatenate([self.places[:, stay], places], axis=1)
+        if self.places.shape[1] > MOST_POINTS:
+            raise DseError(
+                f"the front has more than {MOST_POINTS:,} points, which is the most that are "
+                "certified: round objectives by floor, or give coarser axes"
+            )

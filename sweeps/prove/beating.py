@@ -1,0 +1,250 @@
+"""Branch and bound for a front: boxes in which every point is beaten go, small ones are scanned.
+
+The corner of a box that is as low in every objective as its bounds allow is held against the points
+found so far. Where one of them beats the corner, or equals it, no point of the box adds to the
+front. Axes along which every objective goes one way are taken at their better end; what is left is
+halved along the axis that lifts the corner most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.boxes import Boxes, Indices, Problem
+from sweeps.bounds.search import Tally
+from sweeps.prove.archive import Archive
+from sweeps.prove.leaves import Leaves
+from sweeps.runtime.threads import in_threads
+
+__all__ = ["BATCH", "COMPILED", "LEAF", "Exploration", "along_which", "bounded", "ended", "halves"]
+
+Numbers = NDArray[np.float64]
+
+#: Boxes taken together; points of a box that is scanned, and of boxes looked at together.
+BATCH, LEAF, TOGETHER = 1 << 8, 1 << 17, 1 << 16
+#: Points of a problem from which on a loop nest is compiled for it.
+COMPILED = 1 << 20
+#: Points drawn at first; points of a coarse grid; most points that are improved along each axis,
+#: values tried there, and how often.
+_DRAWN, _COARSE, _KEPT, _TRIED, _ROUNDS = 1 << 12, 1 << 19, 64, 256, 3
+
+
+class Exploration:
+    """The boxes of one problem that may hold points of the front."""
+
+    def __init__(self, problem: Problem, number: int, archive: Archive, tally: Tally) -> None:
+        self.problem, self.number = problem, number
+        self.archive, self.tally = archive, tally
+        sizes = self.problem.sizes
+        points = problem.points
+        self.leaves = Leaves(self.problem) if points > COMPILED else None
+        self.boxes = Boxes(np.zeros((sizes.size, 0), np.int64), np.zeros((sizes.size, 0), np.int64))
+        self.ideals = np.zeros((len(self.problem.roots), 0))
+        if points > LEAF:
+            self._begin()
+        self._enter(self.problem.whole)
+
+    @property
+    def left(self) -> int:
+        """How many boxes are open."""
+        return self.ideals.shape[1]
+
+    def run(self, most: float) -> None:
+        """Until no box is left, or the time is up, or so many boxes were bounded."""
+        while self.left and not self.tally.late and self.tally.boxes < most:
+            kept = self.archive.open_to(self.ideals)
+            self.boxes, self.ideals = self.boxes.take(kept), self.ideals[:, kept]
+            count = max(self.left - BATCH, 0)
+            some, ideals = self.boxes.take(slice(count, None)), self.ideals[:, count:]
+            self.boxes, self.ideals = self.boxes.take(slice(count)), self.ideals[:, :count]
+            small = some.points <= LEAF
+            self._scan(some.take(small))
+            if not small.all():
+                some, ideals = some.take(~small), ideals[:, ~small]
+                axis_of = along_which(
+                    self.problem, some, ideals, self._reach(), self._gone, self.tally
+                )
+                self._enter(halves(some, axis_of))
+
+    # --- bounds
+    def _enter(self, boxes: Boxes) -> None:
+        """Keep what may hold points of the front, at the better ends of its axes."""
+        ideals, up, down = bounded(self.problem, boxes, self.tally)
+        kept = self.archive.open_to(ideals)
+        before, ideals = boxes.take(kept), ideals[:, kept]
+        boxes = ended(before, up[kept], down[kept])
+        changed = (boxes.lo != before.lo) | (boxes.hi != before.hi)
+        cut = np.flatnonzero(np.any(changed, axis=0))
+        if cut.size:
+            ideals[:, cut] = bounded(self.problem, boxes.take(cut), self.tally)[0]
+        reach = self._reach()
+        order = np.argsort(-(ideals / reach).sum(axis=0), kind="stable")  # the lowest come first
+        self.boxes = Boxes(
+            *(
+                np.concatenate([a, b[:, order]], axis=1)
+                for a, b in zip(self.boxes, boxes, strict=True)
+            )
+        )
+        self.ideals = np.concatenate([self.ideals, ideals[:, order]], axis=1)
+
+    def _reach(self) -> Numbers:
+        """How far apart the points found so far are in each objective."""
+        values = self.archive.values
+        reach = (
+            np.ptp(values, axis=1, keepdims=True) if values.shape[1] else np.ones((len(values), 1))
+        )
+        return np.where(reach > 0, reach, 1.0)
+
+    def _gone(self, ideals: Numbers, _: Indices) -> NDArray[np.bool_]:
+        gone = np.ones(ideals.shape[1], dtype=bool)
+        gone[self.archive.open_to(ideals)] = False
+        return gone
+
+    # --- points
+    def offer(self, places: Indices) -> None:
+        """Keep those of some points that nothing known beats."""
+        values = self.problem.every(places)
+        kept = self.archive.open_to(values)
+        rows = np.zeros((len(self.archive.places), kept.size), dtype=np.int64)
+        rows[0], rows[1 : 1 + len(places)] = self.number, places[:, kept]
+        self.archive.add(values[:, kept], rows)
+
+    def _visit(self, places: Indices) -> None:
+        self.tally.visited += places.shape[1]
+        self.offer(places)
+
+    def _look(self, chosen: Sequence[Indices]) -> Indices:
+        """Those of all combinations of some indices that may be on the front."""
+        if self.leaves is None:
+            mesh = np.meshgrid(*chosen, indexing="ij")
+            places = (
+                np.stack([part.reshape(-1) for part in mesh]) if mesh else np.zeros((0, 1), int)
+            )
+            return places[:, self.archive.open_to(self.problem.every(places))]
+        values = self.leaves.values(chosen)
+        kept = self.archive.open_to(values)
+        if kept.size > 2 * TOGETHER // 100:  # most beat each other
+            own = Archive(len(values), 1)
+            own.add(values[:, kept], kept[None])
+            kept = own.places[0]
+        return self.leaves.places(chosen, kept)
+
+    def _scan(self, boxes: Boxes) -> None:
+        """Look at every point of some boxes."""
+        points = boxes.points
+        self.tally.visited += int(points.sum())
+        self.tally.scanned += int(points.sum())
+        tiny = points * points.size <= TOGETHER
+        if tiny.any():
+            self.offer(self.problem.inside(boxes.take(tiny)))
+        ends = list(zip(boxes.lo[:, ~tiny].T, boxes.hi[:, ~tiny].T, strict=True))
+
+        def work(number: int) -> Indices:
+            low, high = ends[number]
+            return self._look([np.arange(a, b + 1) for a, b in zip(low, high, strict=True)])
+
+        if ends:
+            with np.errstate(all="ignore"):
+                places = np.concatenate(in_threads(work, len(ends)), axis=1)
+            self.offer(places)
+
+    def _begin(self) -> None:
+        """Good points before any box: some drawn, a coarse grid, what is better along each axis."""
+        sizes = self.problem.sizes
+        drawn = np.random.default_rng(0).integers(0, sizes[:, None], (sizes.size, _DRAWN))
+        drawn[:, 0], drawn[:, -1] = 0, sizes - 1
+        self._visit(drawn)
+        steps = np.ones(sizes.size, dtype=np.int64)
+        while np.prod(np.minimum(2 * steps, sizes).astype(np.float64)) <= _COARSE:
+            steps = np.minimum(2 * steps, sizes)
+            if np.all(steps == sizes):
+                break
+        coarse = [_thinned(int(n), int(k)) for n, k in zip(sizes, steps, strict=True)]
+        places = self._look(coarse)
+        self._visit(places)
+        for _ in range(_ROUNDS):
+            if self.tally.late:
+                return
+            before = self.archive.values
+            mine = self.archive.places[1:, self.archive.places[0] == self.number][: sizes.size]
+            mine = mine[:, :: max(mine.shape[1] // _KEPT, 1)]
+            for axis, size in enumerate(sizes.tolist()):
+                along = _thinned(size, _TRIED)
+                tried = np.repeat(mine, along.size, axis=1)
+                tried[axis] = np.tile(along, mine.shape[1])
+                self._visit(tried)
+            if self.archive.values is before:
+                return
+
+
+def _thinned(size: int, count: int) -> Indices:
+    return np.unique(np.linspace(0, size - 1, min(size, count)).astype(np.int64))
+
+
+def bounded(
+    problem: Problem, boxes: Boxes, tally: Tally
+) -> tuple[Numbers, NDArray[np.uint64], NDArray[np.uint64]]:
+    """The least of each objective over boxes, and the axes along which all go one way."""
+    shape = (boxes.lo.shape[1],)
+    tally.boxes += shape[0]
+    steps = problem.trends(boxes)
+    found = [problem.spread(steps[id(root)], shape) for root in problem.roots]
+    up, down = (np.bitwise_and.reduce([b[k] for b in found]) for k in (1, 2))
+    return np.stack([bounds.least for bounds in found]), up, down
+
+
+def ended(
+    boxes: Boxes, up: NDArray[np.uint64], down: NDArray[np.uint64], sought: int | None = None
+) -> Boxes:
+    """Boxes at the better ends of their axes; at the first where the least index is sought."""
+    lo, hi = boxes.lo.copy(), boxes.hi.copy()
+    for axis in range(len(lo)):
+        bit = np.uint64(1) << np.uint64(axis)
+        rises = (up & bit) != 0
+        hi[axis] = np.where(rises, lo[axis], hi[axis])
+        if axis != sought:
+            lo[axis] = np.where(~rises & ((down & bit) != 0), hi[axis], lo[axis])
+    return Boxes(lo, hi)
+
+
+def along_which(
+    problem: Problem,
+    boxes: Boxes,
+    ideals: Numbers,
+    reach: Numbers,
+    gone: Callable[[Numbers, Indices], NDArray[np.bool_]],
+    tally: Tally,
+) -> Indices:
+    """The axis along which halving lifts the corner of each box most.
+
+    ``gone`` tells by the corners of halves, and the numbers of their boxes, which are done with;
+    ``reach`` is what counts as far in each objective.
+    """
+    count = boxes.lo.shape[1]
+    best, axis_of = np.full(count, -1.0), np.zeros(count, dtype=np.int64)
+    for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
+        own = np.flatnonzero(low < high)
+        if not own.size:
+            continue
+        parts = halves(boxes.take(own), np.full(own.size, axis))
+        found = bounded(problem, parts, tally)[0]
+        lifted = np.minimum((found - np.tile(ideals[:, own], 2)) / reach, 1.0)
+        score = np.nan_to_num(lifted, nan=0.0).mean(axis=0)
+        score = np.where(gone(found, np.tile(own, 2)), 1.0, score).reshape(2, -1).sum(axis=0)
+        score += 1e-9 * (high - low)[own] / problem.sizes[axis]
+        better = score > best[own]
+        best[own[better]], axis_of[own[better]] = score[better], axis
+    return axis_of
+
+
+def halves(boxes: Boxes, axis_of: Indices) -> Boxes:
+    """The first halves of all boxes, then the second."""
+    at = np.arange(axis_of.size)
+    middle = (boxes.lo[axis_of, at] + boxes.hi[axis_of, at]) // 2
+    lo, hi = (np.tile(ends, 2) for ends in boxes)
+    hi[axis_of, at] = middle
+    lo[axis_of, at + axis_of.size] = middle + 1
+    return Boxes(lo, hi)

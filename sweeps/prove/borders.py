@@ -1,0 +1,258 @@
+"""The next border of a case, from every point of a grid, along its axes and other quantities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.grid.grid import Grid, Leaf
+from symbolic.crossings import Crossings, crossings, located
+from symbolic.ops import Node, interpret_arrays, references
+from symbolic.quantities import Domain
+
+__all__ = ["NONE", "Found", "Way", "grid_borders", "reach"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+#: The case beyond a border that is not there.
+NONE = -2
+#: Points of the lines followed together.
+TOGETHER = 1 << 20
+#: A quantity that is no axis is followed over a factor of two to this power.
+OCTAVES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A quantity along which borders are sought; ``ends`` replace where it is looked for them."""
+
+    name: str
+    domain: Domain
+    ends: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Along one way, downwards and upwards (first axis) from each point.
+
+    ``value`` is where the point stands, ``border`` the next border and ``beyond`` the case there.
+    """
+
+    value: Floats
+    border: Floats
+    beyond: NDArray[np.int16]
+    undecided: int
+
+
+def grid_borders(
+    grid: Grid,
+    roots: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    way: Way,
+    places: Mapping[str, Indices],
+) -> Found:
+    """The next borders along one way.
+
+    Parameters
+    ----------
+    grid : Grid
+    roots : mapping of str to Node
+        The case over the leaves, by the labels of the switch axes.
+    dims : sequence of str
+        The axes of the answer.
+    way : Way
+        An axis, or another quantity that is a leaf of the grid.
+    places : mapping of str to array
+        For each of the axes the indices from which to look.
+    """
+    shape = tuple(len(places[dim]) for dim in dims)
+    cells = shape or (1,)
+    value, border = np.full(cells, math.nan), np.full((2, *cells), math.nan)
+    beyond = np.full((2, *cells), NONE, dtype=np.int16)
+    undecided = 0
+    lines_of = [d for d in dims if d != way.name]
+    for key, cell in _keys(grid, dims, places):
+        plain = [d for d in lines_of if d not in grid.switch_axes]
+        sizes = [len(places[d]) for d in plain]
+        steps = len(places[way.name]) if way.name in dims else 1
+        block = max(TOGETHER // (grid.axes[way.name].size if way.name in dims else 2 * OCTAVES), 1)
+        count = math.prod(sizes)
+        for first in range(0, count, block):
+            numbers = np.arange(first, min(first + block, count))
+            index = np.unravel_index(numbers, sizes) if sizes else ()
+            at = {d: places[d][i] for d, i in zip(plain, index, strict=True)}
+            if way.name in dims:
+                here = _along_axis(grid, key, roots[key], way, at, places[way.name])
+            else:
+                here = _along_input(grid, key, roots[key], way, at, numbers.size)
+            undecided += here.undecided
+            spread = {d: i[:, None] for d, i in zip(plain, index, strict=True)}
+            spread |= {way.name: np.arange(steps)[None, :]}
+            target = tuple(cell[d] if d in cell else spread[d] for d in dims) or ([[0]],)
+            value[target] = here.value.reshape(numbers.size, steps)
+            for side in (0, 1):
+                border[(side, *target)] = here.border[side].reshape(numbers.size, steps)
+                beyond[(side, *target)] = here.beyond[side].reshape(numbers.size, steps)
+    return Found(
+        value=value.reshape(shape),
+        border=border.reshape(2, *shape),
+        beyond=beyond.reshape(2, *shape),
+        undecided=undecided,
+    )
+
+
+def _keys(grid: Grid, dims: Sequence[str], places: Mapping[str, Indices]) -> Any:
+    """The labels of the switch axes, and which cell of the answer each combination fills."""
+    switched = [a for a in grid.switch_axes if a in dims]
+    for index, key in grid.keys(dims):
+        held = [np.flatnonzero(places[a] == i) for a, i in zip(switched, index, strict=True)]
+        if all(found.size for found in held):
+            yield key, {a: found[:1, None] for a, found in zip(switched, held, strict=True)}
+
+
+def _others(
+    leaves: Mapping[str, Leaf], root: Node, at: Mapping[str, Indices], name: str
+) -> dict[str, Any]:
+    """The values of the leaves on each line, but for those along it."""
+    found = {}
+    for used in references(root):
+        leaf = leaves[used]
+        if used != name:
+            found[used] = leaf.array[tuple(at[axis] for axis in leaf.axes)]
+    return found
+
+
+def _along_axis(
+    grid: Grid,
+    key: tuple[str, ...],
+    root: Node,
+    way: Way,
+    at: Mapping[str, Indices],
+    starts: Indices,
+) -> Found:
+    axis, leaves = grid.axes[way.name], grid.leaves[key]
+    count = next(iter(at.values())).size if at else 1
+    values = axis.values
+    tables = [n for n in references(root) if n != way.name and way.name in leaves[n].axes]
+    start = np.tile(values[starts], (count, 1))
+    if tables or (way.domain.whole and way.ends is None):
+        found = _stepwise(leaves, root, way.name, values, at, count)
+    else:
+        ends = () if way.ends is None else way.ends
+        edges = np.unique(np.concatenate([values, ends]))
+        if way.ends is not None:
+            edges = edges[(edges >= min(ends)) & (edges <= max(ends))]
+        others = _others(leaves, root, at, way.name)
+        found = crossings(
+            root, way.name, others, np.tile(edges, (count, 1)), whole=way.domain.whole
+        )
+    exact = tables or way.domain.whole
+    return _nearest(found, start, bool(exact))
+
+
+def _stepwise(
+    leaves: Mapping[str, Leaf],
+    root: Node,
+    name: str,
+    values: Floats,
+    at: Mapping[str, Indices],
+    count: int,
+) -> Crossings:
+    """The borders between the values of an axis between which there is nothing."""
+    order = np.argsort(values)
+    along = {axis: index[:, None] for axis, index in at.items()} | {name: order[None, :]}
+    held = {
+        used: np.atleast_1d(leaves[used].array[tuple(along[axis] for axis in leaves[used].axes)])
+        for used in references(root)
+    }
+    case = np.broadcast_to(interpret_arrays((root,), held)[0], (count, order.size))
+    case = np.asarray(case, dtype=float)
+    case = np.where(np.isnan(case), -1.0, case)
+    line, place = np.nonzero(case[:, 1:] != case[:, :-1])
+    low, high = values[order][place], values[order][place + 1]
+    return Crossings(line, low, high, case[line, place], case[line, place + 1], 0)
+
+
+def _along_input(
+    grid: Grid,
+    key: tuple[str, ...],
+    root: Node,
+    way: Way,
+    at: Mapping[str, Indices],
+    count: int,
+) -> Found:
+    leaf = grid.leaves[key].get(way.name)
+    if leaf is None or way.name not in references(root):
+        value = math.nan if leaf is None else leaf.array[tuple(at[axis] for axis in leaf.axes)]
+        nothing = np.full((2, count, 1), math.nan)
+        none = np.full((2, count, 1), NONE, dtype=np.int16)
+        start = np.broadcast_to(value, (count,)).reshape(count, 1)
+        return Found(value=start, border=nothing, beyond=none, undecided=0)
+    start = np.broadcast_to(leaf.array[tuple(at[axis] for axis in leaf.axes)], (count,))
+    start = np.asarray(start, dtype=float)
+    others = _others(grid.leaves[key], root, at, way.name)
+    edges = reach(start, way.domain, way.ends)
+    found = crossings(root, way.name, others, edges, whole=way.domain.whole)
+    return _nearest(found, start[:, None], way.domain.whole)
+
+
+def reach(start: Floats, domain: Domain, ends: tuple[float, float] | None = None) -> Floats:
+    """Places on both sides of a value, by octaves, to the ends of its domain.
+
+    >>> reach(np.array([4.0]), Domain(low=1, low_open=False, whole=True), (2, 9)).tolist()
+    [[2.0, 4.0, 8.0, 9.0]]
+    """
+    low = np.nextafter(domain.low, math.inf) if domain.low_open else domain.low
+    high = np.nextafter(domain.high, -math.inf) if domain.high_open else domain.high
+    if ends is not None:
+        low, high = max(low, min(ends)), min(high, max(ends))
+    base = np.where(start == 0, 1.0, np.abs(start))[:, None]
+    away = base * np.exp2(np.arange(-OCTAVES, OCTAVES + 1.0))
+    below = -away[:, ::-1] if domain.low < 0 else np.zeros((len(start), 0))
+    column = np.ones((len(start), 1))
+    known = [0.0, *(end for end in (low, high) if math.isfinite(end))]
+    places = np.concatenate([below, away, start[:, None], *(column * at for at in known)], axis=1)
+    places = np.rint(places) if domain.whole else places
+    endless = ends is None and domain.low == 0 and domain.low_open
+    places = np.sort(
+        np.clip(places, away[:, :1] if endless else low, np.minimum(high, away[:, -1:])), axis=1
+    )
+    keep = np.any(places[:, 1:] > places[:, :-1], axis=0)
+    return np.asarray(places[:, np.concatenate([[True], keep])])
+
+
+def _nearest(found: Crossings, start: Floats, exact: bool) -> Found:
+    """Of the borders on each line those next to some places on it.
+
+    Where only some values count, a border is the first of them beyond.
+    """
+    lines, steps = start.shape
+    position = located(found)
+    border = np.full((2, lines, steps), math.nan)
+    beyond = np.full((2, lines, steps), NONE, dtype=np.int16)
+    if found.line.size:
+        first = np.searchsorted(found.line, np.arange(lines))
+        last = np.searchsorted(found.line, np.arange(lines), side="right")
+        # how many borders of the line lie below each place, by one sort of both
+        line = np.concatenate([found.line, np.repeat(np.arange(lines), steps)])
+        x = np.concatenate([found.high, start.reshape(-1)])
+        is_start = np.arange(x.size) >= found.line.size
+        order = np.lexsort((is_start, x, line))
+        below = np.empty(x.size, dtype=np.int64)
+        below[order] = np.cumsum(~is_start[order])
+        passed = below[found.line.size :].reshape(lines, steps)  # of all lines before, too
+        for side, place, there, ends, case in (
+            (0, passed - 1, passed > first[:, None], found.low, found.before),
+            (1, passed, passed < last[:, None], found.high, found.after),
+        ):
+            chosen = np.clip(place, 0, found.line.size - 1)
+            at = (ends if exact else position)[chosen]
+            border[side] = np.where(there, at, math.nan)
+            beyond[side] = np.where(there, case[chosen], NONE)
+    return Found(value=start, border=border, beyond=beyond, undecided=found.undecided)

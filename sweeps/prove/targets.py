@@ -1,0 +1,246 @@
+"""Which configurations of a grid meet every condition, as boxes: certain ones, and open ones."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.boxes import Boxes, Problem
+from sweeps.grid.grid import Grid
+from sweeps.runtime.stopping import stopped
+from symbolic.ops import Node, constant, where
+
+__all__ = ["Meeting", "inside", "meeting"]
+
+Indices = NDArray[np.int64]
+
+#: Boxes looked at together; points that are looked at one by one.
+BATCH, SCANNED = 1 << 10, 1 << 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """Boxes of indices over axes, first and last (axes in rows), and which of them are certain."""
+
+    dims: tuple[str, ...]
+    lo: Indices
+    hi: Indices
+    certain: NDArray[np.bool_]
+    bounded: int
+    complete: bool
+
+
+class _Set:
+    """The boxes of one part of a grid: certain, open, and points met."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.certain: list[Boxes] = []
+        self.open: list[Boxes] = []
+        self.bounded = 0
+        self.compared = [node for node in problem.steps if node.op in ("less", "less_equal")]
+
+    @property
+    def size(self) -> int:
+        return sum(boxes.lo.shape[1] for boxes in (*self.certain, *self.open))
+
+    def judge(self, boxes: Boxes) -> tuple[Any, Any, Any]:
+        """Which boxes meet the conditions for certain, which may somewhere, and how wide they are.
+
+        As wide as the numbers are far apart between which a comparison is open.
+        """
+        self.bounded += boxes.lo.shape[1]
+        steps = self.problem.trends(boxes)
+        trend = steps[id(self.problem.root)]
+        shape = (boxes.lo.shape[1],)
+        width = np.zeros(shape)
+        for node in self.compared:
+            found = steps[id(node)].range
+            open_ = np.broadcast_to(found.possible & ~np.asarray(found.certain), shape)
+            for arg in node.args:
+                side = steps[id(arg)].range
+                apart = (side.hi - side.lo) / np.maximum(np.abs(side.lo), np.abs(side.hi))
+                width = width + np.where(open_, np.nan_to_num(np.minimum(apart, 2.0)), 0.0)
+        certain = np.broadcast_to(trend.range.hi == 0, shape)
+        possible = np.broadcast_to(trend.range.lo == 0, shape)
+        up, down = (np.broadcast_to(part, shape) for part in (trend.up, trend.down))
+        one_way = possible & ~certain
+        for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
+            bit = np.uint64(1) << np.uint64(axis)
+            one_way &= (low == high) | (((up | down) & bit) != 0)
+        if one_way.any():  # the corners tell
+            best, worst = (corner[:, one_way] for corner in _corners(boxes, up))
+            certain, possible = certain.copy(), possible.copy()
+            certain[one_way] = self.problem.values(worst) == 0
+            possible[one_way] = self.problem.values(best) == 0
+        return certain, possible, width
+
+    def enter(self, boxes: Boxes) -> None:
+        certain, possible, _ = self.judge(boxes)
+        if certain.any():
+            self.certain.append(boxes.take(certain))
+        left = boxes.take(possible & ~certain)
+        small = left.points <= SCANNED
+        if small.any():
+            self.scan(left.take(small))
+        if not small.all():
+            self.open.append(left.take(~small))
+
+    def scan(self, boxes: Boxes) -> None:
+        """Look at every point; those that meet the conditions become boxes along the last axis."""
+        places = self.problem.inside(boxes)
+        met = places[:, self.problem.values(places) == 0]
+        if met.shape[1]:
+            self.certain.append(_merged(Boxes(met, met)))
+
+    def gather(self) -> Boxes:
+        lo, hi = (np.concatenate([boxes[k] for boxes in self.open], axis=1) for k in (0, 1))
+        self.open = []
+        return Boxes(lo, hi)
+
+    def refine(self) -> None:
+        """Split the largest open boxes where that decides most."""
+        boxes = self.gather()
+        order = np.argsort(-boxes.points, kind="stable")
+        chosen, rest = order[:BATCH], order[BATCH:]
+        if rest.size:
+            self.open.append(boxes.take(rest))
+        boxes = boxes.take(chosen)
+        best = np.full(chosen.size, -1.0)
+        axis_of = np.zeros(chosen.size, dtype=np.int64)
+        for axis in range(len(boxes.lo)):
+            length = boxes.hi[axis] - boxes.lo[axis]
+            left = np.zeros(chosen.size)
+            for half in _halves(boxes, np.full(chosen.size, axis)):
+                certain, possible, width = self.judge(half)
+                left += np.where(certain | ~possible, 0.0, half.points / boxes.points * width)
+            score = np.where(length > 0, 1.0 / (left + 1e-9 / (length + 1.0)), -1.0)
+            better = score > best
+            best, axis_of = np.where(better, score, best), np.where(better, axis, axis_of)
+        for half in _halves(boxes, axis_of):
+            self.enter(half)
+
+
+def _corners(boxes: Boxes, up: Any) -> tuple[Indices, Indices]:
+    """Where a condition holds first and last, if it goes one way along every axis."""
+    best, worst = boxes.lo.copy(), boxes.hi.copy()
+    for axis in range(len(best)):
+        falls = (up & (np.uint64(1) << np.uint64(axis))) == 0
+        best[axis] = np.where(falls, boxes.hi[axis], boxes.lo[axis])
+        worst[axis] = np.where(falls, boxes.lo[axis], boxes.hi[axis])
+    return best, worst
+
+
+def _halves(boxes: Boxes, axis_of: Indices) -> list[Boxes]:
+    at = np.arange(axis_of.size)
+    mid = (boxes.lo[axis_of, at] + boxes.hi[axis_of, at]) // 2
+    lo, hi = boxes.lo.copy(), boxes.hi.copy()
+    hi[axis_of, at] = mid
+    lo[axis_of, at] = np.minimum(mid + 1, boxes.hi[axis_of, at])
+    return [Boxes(boxes.lo, hi), Boxes(lo, boxes.hi)]
+
+
+def _merged(boxes: Boxes) -> Boxes:
+    """Boxes that lie side by side as one, axis by axis, until none do."""
+    lo, hi = boxes
+    before = -1
+    while lo.shape[1] != before and lo.shape[0]:
+        before = lo.shape[1]
+        for axis in reversed(range(len(lo))):
+            others = [k for k in range(len(lo)) if k != axis]
+            keys = [lo[axis], *(part[k] for k in others for part in (lo, hi))]
+            order = np.lexsort(keys)
+            lo, hi = lo[:, order], hi[:, order]
+            same = np.all(lo[others][:, 1:] == lo[others][:, :-1], axis=0)
+            same &= np.all(hi[others][:, 1:] == hi[others][:, :-1], axis=0)
+            same &= lo[axis, 1:] == hi[axis, :-1] + 1
+            first = np.concatenate([[True], ~same])
+            last = np.concatenate([~same, [True]])
+            merged = hi[:, last]
+            lo, hi = lo[:, first], merged
+    return Boxes(lo, hi)
+
+
+def meeting(
+    grid: Grid,
+    roots: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    *,
+    most: int,
+    deadline: float = math.inf,
+) -> Meeting:
+    """Subdivide the grid until every box is certain or empty, or there are enough.
+
+    Parameters
+    ----------
+    grid : Grid
+    roots : mapping of str to Node
+        The condition over the leaves, by the labels of the switch axes.
+    dims : sequence of str
+        The axes on which it depends.
+    most : int
+        Boxes after which what is open stays open.
+    deadline : float
+        The same, as a time of :func:`time.monotonic`.
+    """
+    plain = [dim for dim in dims if dim not in grid.switch_axes]
+    sizes = {dim: grid.axes[dim].size for dim in plain}
+    parts: list[tuple[dict[str, int], _Set]] = []
+    switched = [dim for dim in dims if dim in grid.switch_axes]
+    for index, key in grid.keys(dims):
+        root = constant(where(roots[key], 0.0, 1.0))
+        with np.errstate(all="ignore"):
+            one = _Set(Problem(root, grid.leaves[key], sizes))
+            one.enter(one.problem.whole)
+        parts.append((dict(zip(switched, index, strict=True)), one))
+    while any(one.open for _, one in parts):
+        count = sum(one.size for _, one in parts)
+        if count > most or stopped() or time.monotonic() > deadline:
+            break
+        with np.errstate(all="ignore"):
+            for _, one in parts:
+                if one.open:
+                    one.refine()
+    lows, highs, certain = [], [], []
+    for fixed, one in parts:
+        for held, sure in ((one.certain, True), (one.open, False)):
+            if held:
+                lo, hi = (np.concatenate([b[k] for b in held], axis=1) for k in (0, 1))
+                boxes = _merged(Boxes(lo, hi))
+                lows.append(_all_axes(boxes.lo, dims, plain, fixed))
+                highs.append(_all_axes(boxes.hi, dims, plain, fixed))
+                certain.append(np.full(boxes.lo.shape[1], sure))
+    none = np.zeros((len(dims), 0), dtype=np.int64)
+    return Meeting(
+        dims=tuple(dims),
+        lo=np.concatenate([none, *lows], axis=1),
+        hi=np.concatenate([none, *highs], axis=1),
+        certain=np.concatenate([np.zeros(0, dtype=bool), *certain]),
+        bounded=sum(one.bounded for _, one in parts),
+        complete=not any(one.open for _, one in parts),
+    )
+
+
+def _all_axes(
+    places: Indices, dims: Sequence[str], plain: Sequence[str], fixed: Mapping[str, Any]
+) -> Indices:
+    count = places.shape[1]
+    rows = [
+        np.full(count, fixed[dim]) if dim in fixed else places[plain.index(dim)] for dim in dims
+    ]
+    return np.stack(rows) if rows else np.zeros((0, count), dtype=np.int64)
+
+
+def inside(lo: Indices, hi: Indices) -> Indices:
+    """Every point of some boxes, given as first and last index along each axis (rows)."""
+    found = [np.zeros((len(lo), 0), dtype=np.int64)]
+    for first, last in zip(lo.T, hi.T, strict=True):
+        shape = tuple(last - first + 1)
+        found.append(np.indices(shape).reshape(len(lo), math.prod(shape)) + first[:, None])
+    return np.concatenate(found, axis=1)

@@ -1,0 +1,136 @@
+"""Inputs within ± over a grid: between which values each output lies, and what can be the best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.prove.ranges import TOGETHER, Spread, least, survivors, unbeaten
+from symbolic.ops import Node, constant, references, where
+
+__all__ = ["Uncertain", "can_be_best", "extremes", "spread_dims"]
+
+Floats = NDArray[np.float64]
+
+#: Pieces of all configurations, and of one at most.
+ALL_PIECES, PIECES = 1 << 18, 1 << 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncertain:
+    """An input between two ends, over the axes on which its value depends.
+
+    ``low`` and ``high`` are keyed by the labels of the switch axes.
+    """
+
+    name: str
+    low: Mapping[tuple[str, ...], Leaf]
+    high: Mapping[tuple[str, ...], Leaf]
+    whole: bool
+
+
+def spread_dims(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str, ...]:
+    """The axes on which nodes over the leaves depend."""
+    found: set[str] = set()
+    for key, root in roots.items():
+        found |= grid.node_dims(root, key)
+    if len({id(root) for root in roots.values()}) > 1:
+        found |= set(grid.switch_axes)
+    return grid.ordered(found)
+
+
+def extremes(
+    grid: Grid,
+    roots: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    inputs: Sequence[Uncertain],
+    rules: Mapping[tuple[str, ...], Node],
+    *,
+    halved: bool = True,
+) -> tuple[Floats, Floats]:
+    """The least and the most of a node at each configuration, as far as rules allow the inputs.
+
+    Infinite, the wrong way round, where they allow none. ``halved``: the ends are drawn together
+    where that takes pieces.
+    """
+    found = np.empty((2, *grid.shape(dims)))
+    pieces = min(max(ALL_PIECES // max(found.size, 1), 1), PIECES) if halved else 1
+    switched = [dim for dim in dims if dim in grid.switch_axes]
+    plain = [dim for dim in dims if dim not in grid.switch_axes]
+    moved = np.moveaxis(found, [1 + dims.index(d) for d in switched], range(1, 1 + len(switched)))
+    for index, key in grid.keys(dims):
+        count = math.prod(grid.shape(plain))
+        flat = np.empty((2, count))
+        for first in range(0, count, TOGETHER):
+            numbers = np.arange(first, min(first + TOGETHER, count))
+            for side, sign in enumerate((1.0, -1.0)):
+                root = _number(roots[key])
+                root = constant(root if side == 0 else -1.0 * root)
+                root = constant(where(rules[key], root, math.inf)) if key in rules else root
+                spread = _spread(grid, key, root, plain, inputs, numbers)
+                flat[side, numbers] = sign * least(spread, pieces=pieces)
+        place: Any = (slice(None), *index)
+        moved[place] = flat.reshape(2, *grid.shape(plain))
+    return found[0], found[1]
+
+
+def _number(root: Node) -> Node:
+    return constant(where(root, 1.0, 0.0)) if root.is_boolean else root
+
+
+def _spread(
+    grid: Grid,
+    key: tuple[str, ...],
+    root: Node,
+    plain: Sequence[str],
+    inputs: Sequence[Uncertain],
+    numbers: Any,
+) -> Spread:
+    """A node at some configurations, numbered in the order of the axes that are no switches."""
+    index = np.unravel_index(numbers, grid.shape(plain)) if plain else ()
+    along = dict(zip(plain, index, strict=True))
+
+    def at(leaf: Leaf) -> Any:
+        return np.asarray(leaf.array[tuple(along[axis] for axis in leaf.axes)])
+
+    used = references(root)
+    uncertain = {one.name: one for one in inputs if one.name in used}
+    leaves = grid.leaves[key]
+    return Spread(
+        root=root,
+        known={name: at(leaves[name]) for name in used if name not in uncertain},
+        low={name: at(one.low[key]) for name, one in uncertain.items()},
+        high={name: at(one.high[key]) for name, one in uncertain.items()},
+        whole=frozenset(name for name, one in uncertain.items() if one.whole),
+        count=len(numbers),
+    )
+
+
+def can_be_best(
+    grid: Grid,
+    roots: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    inputs: Sequence[Uncertain],
+    held: tuple[Any, Any],
+    cells: int,
+) -> NDArray[np.bool_]:
+    """Which configurations may have the least of a node; see :func:`sweeps.prove.ranges`.
+
+    ``held``: where every condition certainly holds, and where it may, over ``dims``. Where the axes
+    hold switches, configurations under different labels are compared by their extremes alone.
+    """
+    sure, may = held
+    low, high = extremes(grid, roots, dims, inputs, {}, halved=False)
+    found = may & unbeaten(low, high, sure)
+    if any(dim in grid.switch_axes for dim in dims):
+        return np.asarray(found)
+    key = next(iter(roots))
+    spread = _spread(grid, key, roots[key], dims, inputs, np.arange(found.size))
+    kept = survivors(spread, found.reshape(-1), np.asarray(sure).reshape(-1), cells)
+    return np.asarray(kept.reshape(found.shape))

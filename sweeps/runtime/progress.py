@@ -1,0 +1,121 @@
+"""How far a long run is, told to a listener after each tile."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["Listener", "Progress", "Tally", "gap_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a long run stands: values done or failed of how many, seconds since it began.
+
+    ``compiling`` is how many of the seconds went into compiling loop nests; ``skipped`` how many of
+    the values done were stored by an earlier run; ``best`` the best value so far of the quantity
+    that is looked for, where one is; ``barred`` how many of the values done were not computed,
+    because no point of their tile keeps the rules. Of a search with a proof ``gap`` is how far off,
+    as a share, the best so far can be.
+    """
+
+    done: int
+    total: int
+    elapsed: float
+    compiling: float = 0.0
+    skipped: int = 0
+    best: float | None = None
+    failed: int = 0
+    barred: int = 0
+    gap: float | None = None
+
+    @property
+    def rate(self) -> float:
+        """Values a second so far, compiling and what was skipped apart."""
+        seconds = self.elapsed - self.compiling
+        return (self.done - self.skipped) / seconds if seconds > 0 else 0.0
+
+    @property
+    def remaining(self) -> float:
+        """Estimated seconds to the end."""
+        left = self.total - self.done - self.failed
+        return left / self.rate if self.rate else math.inf
+
+
+Listener = Callable[[Progress], None]
+
+
+def gap_of(value: float, bound: float) -> float:
+    """How far a value is from what none is below, as a share of it."""
+    if value <= bound:
+        return 0.0
+    return (value - bound) / abs(value) if value else math.inf
+
+
+class Tally:
+    """Counts values and tells a listener; tiles end in several threads."""
+
+    def __init__(self, total: int, listener: Listener | None, *, sign: float = 1.0) -> None:
+        self.total, self.listener, self.sign = total, listener, sign
+        self.done = self.skipped = self.failed = self.barred = 0
+        self.best: float | None = None
+        self.lock = threading.Lock()
+        self.began = time.monotonic()
+        self.compiling = 0.0
+
+    def clock(self, compile_it: Callable[[], object]) -> None:
+        """Whatever is compiled, on the clock."""
+        began = time.monotonic()
+        compile_it()
+        self.compiling += time.monotonic() - began
+
+    def skip(self, points: int, best: float | None = None) -> None:
+        """Values that an earlier run has stored."""
+        self.done += points
+        self.skipped += points
+        self._better(best)
+
+    def add(self, points: int, best: float | None = None) -> None:
+        """Values done, and the best of them."""
+        with self.lock:
+            self.done += points
+            self._better(best)
+            if self.listener is not None:
+                self.listener(self.now())
+
+    def fail(self, points: int) -> None:
+        """Values that cannot be computed."""
+        with self.lock:
+            self.failed += points
+            if self.listener is not None:
+                self.listener(self.now())
+
+    def lose(self, points: int) -> None:
+        """Of values about to be done, those that have failed."""
+        self.done -= points
+        self.failed += points
+
+    def bar(self, points: int) -> None:
+        """Of values about to be done, those that need not be computed."""
+        with self.lock:
+            self.barred += points
+
+    def now(self) -> Progress:
+        """Where the run stands."""
+        return Progress(
+            done=self.done,
+            total=self.total,
+            elapsed=time.monotonic() - self.began,
+            compiling=self.compiling,
+            skipped=self.skipped,
+            best=self.best,
+            failed=self.failed,
+            barred=self.barred,
+        )
+
+    def _better(self, best: float | None) -> None:
+        if best is not None and (self.best is None or self.sign * best < self.sign * self.best):
+            self.best = best

@@ -1,0 +1,184 @@
+"""Questions of a grid that is not stored: a fused nest keeps the best of each tile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.enclosures import Enclosures
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.nest.compile import compiled
+from sweeps.nest.passes import Skipped, streamed
+from sweeps.nest.reduce import smallest
+from sweeps.nest.run import prepare
+from sweeps.runtime.stopping import halt
+from sweeps.scan.choosing import choose
+from symbolic.ops import Node
+
+__all__ = ["SMALL", "scanned", "to_rest"]
+
+#: Points of a tile that is only reduced, and below which NumPy does it.
+REDUCED_TILE, SMALL = 1 << 21, 1 << 16
+#: Points looked at together where there are many short rankings.
+BLOCK = 1 << 21
+
+
+def scanned(
+    grid: Grid,
+    objectives: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    per: Sequence[str],
+    top: int,
+    skipped: Skipped,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    """As :func:`choose`, of a node of each graph over some axes."""
+    points = math.prod(grid.shape(dims))
+    if points <= SMALL:
+        return choose(_over(grid, objectives, dims), dims, per, top)
+    if per and per[0] not in grid.switch_axes and points // math.prod(grid.shape(per)) <= SMALL:
+        return _in_blocks(grid, objectives, dims, per, top)
+    return _fused(grid, objectives, dims, per, top, skipped)
+
+
+def _over(
+    grid: Grid, nodes: Mapping[tuple[str, ...], Node], dims: Sequence[str]
+) -> NDArray[np.float64]:
+    """A node of each graph over all given axes, switch axes included, in NumPy."""
+    switched = [d for d in dims if d in grid.switch_axes]
+    plain = [d for d in dims if d not in grid.switch_axes]
+    inner = (*switched, *plain)
+    full = np.empty(grid.shape(inner))
+    for index, key in grid.keys(dims):
+        piece: tuple[Any, ...] = (*index, ...)
+        full[piece] = grid.evaluate([nodes[key]], key, plain)[0]
+    return full.transpose([inner.index(dim) for dim in dims])
+
+
+def _in_blocks(
+    grid: Grid,
+    objectives: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    per: Sequence[str],
+    top: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    """As :func:`choose`, some values of the first ``per`` axis at a time: many short rankings."""
+    size = grid.axes[per[0]].size
+    step = max(1, BLOCK * size // math.prod(grid.shape(dims)))
+    parts = []
+    for low in range(0, size, step):
+        halt()
+        cut = _restrict(grid, {per[0]: slice(low, low + step)})
+        parts.append(choose(_over(cut, objectives, dims), dims, per, top))
+    flat, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    return flat, scores, parts[0][2]
+
+
+def _fused(
+    grid: Grid,
+    objectives: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    per: Sequence[str],
+    top: int,
+    skipped: Skipped,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    """As :func:`choose`, by the fused nest: each tile keeps its best, the tiles are merged."""
+    rest = tuple(dim for dim in dims if dim not in per)
+    shape = grid.shape(per)
+    found = np.full((*shape, top), -1, dtype=np.int64)
+    best = np.full((*shape, top), np.inf)
+    plain_per = [d for d in per if d not in grid.switch_axes]
+    plain_rest = [d for d in rest if d not in grid.switch_axes]
+    switched = [d for d in dims if d in grid.switch_axes]
+    for index, key in grid.keys(dims):
+        at = dict(zip(switched, index, strict=True))
+        for fixed in np.ndindex(*grid.shape(plain_per)):
+            here = {**at, **dict(zip(plain_per, fixed, strict=True))}
+            part = _restrict(grid, dict(zip(plain_per, fixed, strict=True)))
+            values, flat = _fused_one(part, key, objectives[key], plain_rest, top, skipped)
+            places = to_rest(flat, plain_rest, at, rest, grid)
+            slot = tuple(here[d] for d in per)
+            values = np.concatenate([best[slot], values])
+            places = np.concatenate([found[slot], places])
+            order = np.lexsort((places, values))[:top]
+            best[slot], found[slot] = values[order], places[order]
+    found[~np.isfinite(best)] = -1
+    return found, best, rest
+
+
+def _restrict(grid: Grid, fixed: Mapping[str, int | slice]) -> Grid:
+    """The grid at one index of some axes, which vanish from the leaves, or over a part of them."""
+    if not fixed:
+        return grid
+    leaves: dict[tuple[str, ...], dict[str, Leaf]] = {}
+    for key, known in grid.leaves.items():
+        leaves[key] = {}
+        for name, leaf in known.items():
+            index = tuple(fixed.get(axis, slice(None)) for axis in leaf.axes)
+            left = tuple(axis for axis in leaf.axes if not isinstance(fixed.get(axis), int))
+            leaves[key][name] = Leaf(axes=left, array=np.asarray(leaf.array[index]))
+    axes = {
+        name: replace(axis, coordinate=axis.coordinate[part], values=axis.values[part])
+        if isinstance(part := fixed.get(name), slice)
+        else axis
+        for name, axis in grid.axes.items()
+    }
+    return replace(grid, axes=axes, leaves=leaves, _dims={}, kept={})
+
+
+def to_rest(
+    flat: NDArray[np.int64],
+    plain: Sequence[str],
+    at: Mapping[str, int],
+    rest: Sequence[str],
+    grid: Grid,
+) -> NDArray[np.int64]:
+    """From flat indices over the switch-free axes to flat indices over ``rest``."""
+    if not any(dim in at for dim in rest):
+        return flat
+    split = np.unravel_index(np.maximum(flat, 0), grid.shape(plain)) if plain else ()
+    along = dict(zip(plain, split, strict=True))
+    index = [along.get(d, np.full(flat.shape, at.get(d, 0))) for d in rest]
+    places = np.ravel_multi_index(index, grid.shape(rest)).astype(np.int64)
+    places[flat < 0] = -1
+    return places
+
+
+def _fused_one(
+    grid: Grid,
+    key: tuple[str, ...],
+    objective: Node,
+    dims: Sequence[str],
+    top: int,
+    skipped: Skipped,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The ``top`` smallest values over some axes and their flat indices (-1: none)."""
+    points = math.prod(grid.shape(dims))
+    if points <= SMALL:
+        values = grid.evaluate([objective], key, dims)[0].reshape(-1)
+        flat = smallest(values, top)
+        return values[flat].astype(np.float64), flat
+    ready = prepare(grid, key, dims, [(objective, "float")], reduce=True)
+    compiled(ready.nest)
+    tiling = ready.tiling(REDUCED_TILE)
+    best, found = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
+
+    def better(known: list[Any], _: Any) -> NDArray[np.bool_]:
+        return np.asarray(known[0].lo < best[-1])  # of equal ones an earlier tile has the first
+
+    def work(numbers: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        values, places = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
+        for number in numbers.tolist():
+            ready.run(tiling.bounds(number)[0], 0, values, places)
+        return values, places
+
+    known = Enclosures.of(grid, key, [objective], dims)
+    for values, places in streamed(tiling, ready.row, known, better, work, skipped, partial=True):
+        joined, at = np.concatenate([best, values]), np.concatenate([found, places])
+        order = np.lexsort((at, joined))[:top]
+        best, found = joined[order], at[order]
+    return best, found

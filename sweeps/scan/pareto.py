@@ -1,0 +1,104 @@
+"""The Pareto front of a grid that is not stored, tile by tile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.check import check
+from sweeps.bounds.enclosures import Enclosures
+from sweeps.grid.goals import Goal, dims_of, objective_node
+from sweeps.grid.grid import Grid
+from sweeps.nest.compile import compiled
+from sweeps.nest.passes import PIECE, Skipped, streamed
+from sweeps.nest.reduce import beaten_by, front
+from sweeps.nest.run import prepare
+from sweeps.scan.choosing import spread
+from sweeps.scan.fused import SMALL, to_rest
+from symbolic.errors import InfeasibleError
+
+__all__ = ["scanned_front"]
+
+#: Most points of a front that tell whether a tile is worth looking at.
+_JUDGES = 256
+
+
+class _Front:
+    """The best so far: objectives (rows) of some points, and their flat indices, ascending."""
+
+    def __init__(self, objectives: int) -> None:
+        self.values = np.empty((objectives, 0))
+        self.places = np.empty(0, dtype=np.int64)
+
+    def add(self, values: NDArray[np.float64], places: NDArray[np.int64]) -> None:
+        """Some more points, which may be better, or worse, than those held."""
+        places = np.concatenate([self.places, places])
+        order = np.argsort(places, kind="stable")
+        joined = np.ascontiguousarray(np.concatenate([self.values, values], axis=1)[:, order])
+        best = front(joined)
+        self.values, self.places = joined[:, best], places[order][best]
+
+    def worth(self, known: Sequence[Any], _: Any) -> NDArray[np.bool_]:
+        """Which tiles may hold a point that is none of those held and not beaten by one."""
+        least = np.stack([interval.lo for interval in known])
+        worth: NDArray[np.bool_] = np.all(least < math.inf, axis=0)
+        for point in self.values.T[:: -(-self.values.shape[1] // _JUDGES) or 1]:
+            beaten = np.all(point[:, None] <= least, axis=0)
+            worth &= ~(beaten & np.any(point[:, None] < least, axis=0))
+        return worth
+
+
+def _front_of(
+    grid: Grid, goals: Sequence[Goal], key: tuple[str, ...], dims: Sequence[str], skipped: Skipped
+) -> _Front:
+    """The front over the switch-free axes under some labels of the others."""
+    nodes = [objective_node(grid, key, goal) for goal in goals]
+    points, found = math.prod(grid.shape(dims)), _Front(len(goals))
+    if points <= SMALL:
+        values = np.stack([a.reshape(-1) for a in grid.evaluate(nodes, key, dims)])
+        found.add(values, np.arange(points))
+        return found
+    ready = prepare(grid, key, dims, [(node, "float") for node in nodes])
+    compiled(ready.nest)
+    tiling = ready.tiling(PIECE)
+
+    def work(numbers: NDArray[np.int64]) -> _Front:
+        own, room = _Front(len(goals)), np.empty((len(goals), tiling.bounds(0)[2]))
+        for number in numbers.tolist():
+            bounds, origin, size = tiling.bounds(number)
+            values = room if size == room.shape[1] else np.empty((len(goals), size))
+            ready.run(bounds, origin, *values)
+            held = own.values[:, :: -(-own.places.size // _JUDGES) or 1]
+            left = beaten_by(values, held, np.full(held.shape[1], -1))
+            left = left[front(values[:, left])]
+            own.add(values[:, left], left + origin)
+        return own
+
+    known = Enclosures.of(grid, key, nodes, dims)
+    for part in streamed(tiling, ready.row, known, found.worth, work, skipped, partial=True):
+        found.add(part.values, part.places)
+    return found
+
+
+def scanned_front(grid: Grid, goals: Sequence[Goal], skipped: Skipped) -> dict[str, Any]:
+    """The points that no other beats in every objective, tile by tile: an index along every axis.
+
+    They are in axis order. Of points equal in every objective the first stands for all.
+    """
+    check(grid)
+    dims = grid.ordered(dims_of(grid, goals))
+    plain = [d for d in dims if d not in grid.switch_axes]
+    switched = [d for d in dims if d in grid.switch_axes]
+    whole = _Front(len(goals))
+    for index, key in grid.keys(dims):
+        part = _front_of(grid, goals, key, plain, skipped)
+        at = dict(zip(switched, index, strict=True))
+        whole.add(part.values, to_rest(part.places, plain, at, dims, grid))
+    best = whole.places
+    if not best.size:
+        raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
+    return spread(best, dims, (), {axis: grid.axes[axis].size for axis in grid.axes})

@@ -1,0 +1,260 @@
+"""The values of a formula, some at a time: over a grid that is not stored, or of a Dataset."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.check import check
+from sweeps.bounds.enclosures import Enclosures
+from sweeps.grid.dataset import describe
+from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.tiling import Tiling
+from sweeps.nest.compile import compiled
+from sweeps.nest.passes import PIECE, Skipped, streamed
+from sweeps.nest.run import prepare
+from sweeps.scan.arrays import Table
+from symbolic.errors import InfeasibleError
+from symbolic.expression import parse
+from symbolic.ops import Node, both, constant, interpret_arrays, references, substitute, where
+from symbolic.quantities import Quantity
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "SMALL",
+    "AnyPart",
+    "Bounds",
+    "Floats",
+    "GridValues",
+    "Part",
+    "TableValues",
+    "Truths",
+    "Values",
+    "conditions_of",
+    "fed",
+    "nothing",
+    "pieces",
+    "stated",
+]
+
+#: Below this many points no nest is compiled; points of a Dataset that are read together.
+SMALL, BLOCK = 1 << 16, 1 << 21
+
+Floats = NDArray[np.float64]
+Truths = NDArray[np.bool_]
+Bounds = Sequence[tuple[float, float]]
+
+
+class Part(Protocol):
+    """What is kept of some values; parts of different values are added."""
+
+    def feed(self, values: Floats, allowed: Truths) -> None:
+        """Some values, and which of them count; of several formulas a row each."""
+
+    def add(self, other: Self) -> None:
+        """What another part keeps."""
+
+    def take(self, low: Floats, high: Floats, points: NDArray[np.int64]) -> Truths:
+        """Of which blocks it needs no values, only between which numbers they lie; these it takes.
+
+        ``points`` says how many points of a block count, 0 where that is not known.
+        """
+
+
+AnyPart = TypeVar("AnyPart", bound=Part)
+
+
+class Values(Protocol):
+    """A formula over a grid or Dataset; each value stands for ``weight`` configurations."""
+
+    text: str
+    weight: int
+    points: int
+    conditions: tuple[str, ...]
+    row: Quantity | None
+    attributes: dict[str, Any]
+    skipped: Skipped
+
+    @property
+    def dims(self) -> Sequence[str]:
+        """The axes along which the formula, or what counts, varies."""
+
+    def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
+        """What a part keeps of all values; it may be spared those outside of some bounds."""
+
+
+class GridValues:
+    """Formulas over a grid, by one loop nest; what conditions make impossible is left out."""
+
+    def __init__(self, grid: Grid, text: str, *more: str) -> None:
+        check(grid, possible=False)
+        self.grid, self.text = grid, text
+        self.nodes = [parse(each, grid.model.quantities) for each in (text, *more)]
+        names = references(*self.nodes)
+        used = {dim for name in (*names, FEASIBLE) for dim in grid.dims(name)}
+        self.dims = grid.ordered(used)
+        self.points = grid.points
+        self.weight = grid.points // math.prod(grid.shape(self.dims))
+        self.conditions = tuple(condition.text for condition in grid.conditions)
+        self.row = grid.model.quantities.get(text)
+        self.attributes = describe(grid, text) if self.row is not None else {"long_name": text}
+        self.skipped = Skipped()
+
+    def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
+        """See :class:`Values`."""
+        plain = [dim for dim in self.dims if dim not in self.grid.switch_axes]
+        whole, self.skipped = make(), Skipped()
+        for _, key in self.grid.keys(self.dims):
+            for part in self._parts(key, plain, make, within):
+                whole.add(part)
+        return whole
+
+    def _over(self, key: tuple[str, ...]) -> list[Node]:
+        """The formulas over the leaves, no number where something has no value."""
+        grid, found = self.grid, []
+        for node in self.nodes:
+            value = substitute(node, {n: grid.graphs[key].flat(n) for n in references(node)})
+            if failed := grid.computed(value, key):
+                value = constant(where(both(*failed), value, math.nan))
+            found.append(value)
+        return found
+
+    def _parts(
+        self, key: tuple[str, ...], dims: Sequence[str], make: Callable[[], AnyPart], within: Any
+    ) -> Iterator[AnyPart]:
+        grid, values = self.grid, self._over(key)
+        count = len(values)
+        nodes = [*values, grid.feasible_node(key)] if grid.conditions else values
+        if math.prod(grid.shape(dims)) <= SMALL:
+            yield fed(make(), grid.evaluate(nodes, key, dims), count)
+            return
+        kinds = [*["float"] * count, "bool"][: len(nodes)]
+        ready = prepare(grid, key, dims, list(zip(nodes, kinds, strict=True)))
+        compiled(ready.nest)
+        tiling = ready.tiling(PIECE)
+
+        def work(numbers: NDArray[np.int64]) -> AnyPart:
+            part, most = make(), tiling.bounds(0)[2]
+            room, allowed = np.empty((count, most)), np.ones(most, dtype=bool)
+            for number in numbers.tolist():
+                bounds, origin, size = tiling.bounds(number)
+                results = (*(row[:size] for row in room), allowed[:size])
+                ready.run(bounds, origin, *results[: len(nodes)])
+                part.feed(room[0, :size] if count == 1 else room[:, :size], results[-1])
+            return part
+
+        def keep(known: list[Any], _: Any) -> Truths:
+            worth = np.array(known[-1].possible if grid.conditions else np.ones_like(known[0].lo))
+            worth = worth.astype(bool)
+            if within is not None:
+                ranges = [(known[0].lo <= high) & (known[0].hi >= low) for low, high in within]
+                worth &= np.any(ranges, axis=0)
+            return worth
+
+        known = Enclosures.of(grid, key, nodes, dims) if grid.conditions or within else None
+
+        yield from streamed(tiling, ready.row, known, keep, work, self.skipped)
+
+
+class TableValues:
+    """Formulas over a Dataset: in memory, or read chunk by chunk."""
+
+    def __init__(self, ds: xr.Dataset, text: str, *more: str, where: Sequence[str] = ()) -> None:
+        table = Table(ds, where)
+        self.ds, self.text, self.where = table.ds, text, tuple(where)
+        self.nodes = [parse(each, table.quantities) for each in (text, *more)]
+        self.dims = table.dims([*self.nodes, *table.conditions])
+        self.names = list(references(*self.nodes, *table.conditions))
+        self.names += [FEASIBLE] if FEASIBLE in ds and FEASIBLE not in self.names else []
+        self.axes = table.axes
+        self.points = math.prod(table.axes.values())
+        self.weight = self.points // math.prod(table.axes[dim] for dim in self.dims)
+        self.conditions = conditions_of(ds, where)
+        self.row = table.quantities.get(text)
+        self.attributes = dict(ds[text].attrs) if self.row is not None else {"long_name": text}
+        self.skipped = Skipped()
+
+    def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
+        """See :class:`Values`; everything is read."""
+        whole = make()
+        for part in pieces(self.ds[self.names], self.dims):
+            table = Table(part, self.where)
+            arrays = {name: table.over(name, self.dims) for name in references(*self.nodes)}
+            values = interpret_arrays(self.nodes, arrays)
+            fed(whole, [*values, table.holds(self.dims)], len(values))
+        return whole
+
+
+def fed(part: AnyPart, arrays: Sequence[Any], count: int = 1) -> AnyPart:
+    """A part that knows the values of some arrays where the next one, if there is one, is true."""
+    allowed = arrays[count] if len(arrays) > count else True
+    shape = np.broadcast_shapes(*(np.shape(array) for array in (*arrays[:count], allowed)))
+    values = [_flat(array, np.float64, shape) for array in arrays[:count]]
+    part.feed(values[0] if count == 1 else np.stack(values), _flat(allowed, np.bool_, shape))
+    return part
+
+
+def _flat(array: Any, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array of some shape as one row, as compiled code takes it; no copy where it is one."""
+    given: NDArray[Any] = np.asarray(array, dtype=kind)
+    whole = given if given.shape == shape else np.broadcast_to(given, shape)
+    return np.require(whole.reshape(-1), requirements=["C", "W"])
+
+
+def nothing(source: Values) -> InfeasibleError:
+    """What to raise where a formula is a number at no configuration; which conditions exclude all.
+
+    Those of a grid are told apart by :func:`sweeps.bounds.check.check`, which raises where none is
+    met.
+    """
+    if isinstance(source, GridValues):
+        check(source.grid)
+    said = " and ".join(map(repr, source.conditions)) or "all conditions"
+    return InfeasibleError(
+        f"{source.text} is a number at no configuration that satisfies {said}: relax them"
+    )
+
+
+def conditions_of(ds: xr.Dataset, further: Sequence[str]) -> tuple[str, ...]:
+    """The conditions that a Dataset carries, and those of a question."""
+    return stated(ds[FEASIBLE].attrs if FEASIBLE in ds else None, further)
+
+
+def stated(feasible: Mapping[Any, Any] | None, further: Sequence[str]) -> tuple[str, ...]:
+    """The conditions that the attributes of ``feasible`` tell, if there are, and further ones."""
+    carried = str((feasible or {}).get("conditions", ""))
+    texts = [text for text in carried.split("; ") if text] or [FEASIBLE] * (feasible is not None)
+    return tuple(dict.fromkeys([*texts, *further]))
+
+
+def pieces(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:
+    """A Dataset some points at a time, along some dimensions; each chunk is read once."""
+    sizes = {dim: int(ds.sizes[dim]) for dim in dims}
+    largest = max(ds.variables.values(), key=lambda variable: variable.size, default=None)
+    chunks: Mapping[Any, tuple[int, ...]] = {}
+    if largest is not None and largest.chunks is not None:
+        chunks = dict(zip(largest.dims, largest.chunks, strict=True))
+    cuts = [_ranges(chunks.get(dim, (size,))) for dim, size in sizes.items()]
+    for box in itertools.product(*cuts):
+        part = ds.isel(dict(zip(dims, box, strict=True)))
+        part = part.load() if chunks else part
+        shape = [cut.stop - cut.start for cut in box]
+        tiling = Tiling(shape[:-1], shape[-1] if shape else 1, BLOCK)
+        if tiling.count == 1:
+            yield part
+            continue
+        for number in range(tiling.count):
+            bounds = tiling.bounds(number)[0].reshape(-1, 2).tolist()
+            yield part.isel({dim: slice(*ends) for dim, ends in zip(dims, bounds, strict=True)})
+
+
+def _ranges(lengths: Sequence[int]) -> list[slice]:
+    ends = list(itertools.accumulate(lengths, initial=0))
+    return [slice(low, high) for low, high in itertools.pairwise(ends)]

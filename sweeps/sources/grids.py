@@ -1,0 +1,272 @@
+"""A grid as what is asked: every point is looked at, by compiled nests that store nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.ask.answers import answer, answer_points
+from sweeps.ask.front import Front
+from sweeps.ask.optimum import Choice, Held
+from sweeps.ask.places import as_good, check_listed, limit_of, listed, placed, placed_in, restored
+from sweeps.bounds.check import check
+from sweeps.bounds.enclosures import Enclosures
+from sweeps.grid.at import At
+from sweeps.grid.dataset import coordinates_by_axis, describe
+from sweeps.grid.goals import Goal, dims_of, in_words, no_choice, objective_name, objective_node
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf
+from sweeps.grid.space import Axis
+from sweeps.nest.compile import compiled
+from sweeps.nest.passes import PIECE, Skipped, streamed
+from sweeps.nest.run import prepare
+from sweeps.scan.choosing import Chosen
+from sweeps.scan.counting import grid_count
+from sweeps.scan.fused import SMALL, scanned, to_rest
+from sweeps.scan.pareto import scanned_front
+from sweeps.scan.values import GridValues
+from symbolic.errors import InfeasibleError
+from symbolic.expression import parse
+from symbolic.ops import Node, both, constant, interpret_arrays, references, where
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["GridScan", "OfGrid", "among", "answer_grid", "nothing", "part_of", "points_of"]
+
+Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def part_of(grid: Grid, at: At) -> Grid:
+    """The grid at one index of some axes, which stay as axes of one value, or within a slice."""
+    if not at:
+        return grid
+    cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in at.items()}
+    leaves = {
+        key: {name: _part_of(leaf, cut) for name, leaf in known.items()}
+        for key, known in grid.leaves.items()
+    }
+    axes = dict(grid.axes)
+    axes |= {name: _held(axes[name], part) for name, part in cut.items()}
+    kept = {"formulas": True} if grid.kept.get("formulas") else {}
+    return replace(grid, axes=axes, leaves=leaves, _dims={}, kept=kept)
+
+
+def _part_of(leaf: Leaf, cut: Mapping[str, slice]) -> Leaf:
+    if not any(axis in cut for axis in leaf.axes):
+        return leaf
+    index = tuple(cut.get(axis, slice(None)) for axis in leaf.axes)
+    array, failed = leaf.array[index], {}
+    if leaf.failed:
+        numbers = np.arange(leaf.array.size).reshape(leaf.array.shape)[index].reshape(-1).tolist()
+        failed = {k: leaf.failed[n] for k, n in enumerate(numbers) if n in leaf.failed}
+    return replace(leaf, array=array, failed=failed)
+
+
+def _held(axis: Axis, cut: slice) -> Axis:
+    """A part of an axis; of a switch the values tell the places of its labels."""
+    size = cut.stop - cut.start
+    return replace(
+        axis,
+        coordinate=axis.coordinate[cut],
+        values=np.arange(float(size)) if axis.kind == "switch" else axis.values[cut],
+        labels=axis.labels[cut],
+        columns={name: column[cut] for name, column in axis.columns.items()},
+    )
+
+
+def among(root: Node, held: Sequence[Node]) -> Node:
+    """An objective where what was decided before holds."""
+    return constant(where(both(*held), root, math.inf)) if held else root
+
+
+class OfGrid:
+    """What is told of a grid, however it is searched."""
+
+    __slots__ = ()
+    grid: Grid
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The axes, in order, and how many values each has."""
+        return {axis: self.grid.axes[axis].size for axis in self.grid.axes}
+
+    def points(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
+        """See :class:`sweeps.ask.front.FrontSource`."""
+        return points_of(self.grid, places, goals)
+
+    def nothing(self, goals: Sequence[Goal], number: int) -> InfeasibleError:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        return nothing(goals, number)
+
+    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        return answer_grid(self.grid, goals, chosen, ranked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridScan(OfGrid):
+    """A grid of which every point is looked at but those of which bounds tell enough."""
+
+    grid: Grid
+    skipped: Skipped = field(default_factory=Skipped)
+    at: Mapping[str, int] = field(default_factory=dict)
+
+    def only(self, at: Mapping[str, int]) -> GridScan:
+        """The part at one index of some axes; what is left out is counted together."""
+        return replace(self, grid=part_of(self.grid, at), at={**self.at, **at})
+
+    @property
+    def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
+        """The coordinates: the axis along which each lies, its values, its attributes."""
+        return coordinates_by_axis(self.grid)
+
+    def count(self) -> xr.Dataset:
+        """See :class:`sweeps.ask.spread.Spread`."""
+        return grid_count(self.grid)
+
+    def values(self, text: str, *more: str, at: At | None = None) -> GridValues:
+        """See :class:`sweeps.ask.spread.Spread`."""
+        return GridValues(part_of(self.grid, at or {}), text, *more)
+
+    def _asked(
+        self, goals: Sequence[Goal], number: int, held: Sequence[Held]
+    ) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...]]:
+        """The next objective where the others hold, of each graph; the axes that matter to all."""
+        grid, asked = self.grid, {}
+        for key in grid.graphs:
+            before = [one.of(objective_node(grid, key, one.goal)) for one in held]
+            asked[key] = among(objective_node(grid, key, goals[number]), before)
+        return asked, grid.ordered(dims_of(grid, goals))
+
+    def best(
+        self,
+        goals: Sequence[Goal],
+        number: int,
+        held: Sequence[Held],
+        per: Sequence[str],
+        top: int,
+    ) -> Choice:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        grid = self.grid
+        check(grid)
+        asked, dims = self._asked(goals, number, held)
+        dims = grid.ordered({*dims, *per})
+        flat, scores, rest = scanned(grid, asked, dims, per, top, self.skipped)
+        return restored(placed(flat, scores, rest, per, self.sizes), self.at)
+
+    def upto(
+        self,
+        goals: Sequence[Goal],
+        number: int,
+        held: Sequence[Held],
+        least: float,
+        within: float,
+    ) -> Choice:
+        """See :class:`sweeps.ask.optimum.Source`; tiles that lie above are left out."""
+        grid = self.grid
+        asked, dims = self._asked(goals, number, held)
+        limit, what = limit_of(least, within), as_good(goals[number], least, within)
+        switched = [dim for dim in dims if dim in grid.switch_axes]
+        plain = [dim for dim in dims if dim not in grid.switch_axes]
+        count, parts = 0, [(np.empty(0, dtype=np.int64), np.empty(0))]
+        for index, key in grid.keys(dims):
+            at = dict(zip(switched, index, strict=True))
+            for flat, values in _below(grid, key, asked[key], plain, limit, self.skipped):
+                count += flat.size
+                check_listed(count, what)
+                parts.append((to_rest(flat, plain, at, dims, grid), values))
+        flat, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return restored(listed(flat, scores, dims, self.sizes, what), self.at)
+
+    def front(self, goals: Sequence[Goal]) -> Front:
+        """See :class:`sweeps.ask.front.FrontSource`."""
+        skipped = Skipped()
+        places = scanned_front(self.grid, goals, skipped)
+        dims = self.grid.ordered(dims_of(self.grid, goals))
+        weight = self.grid.points // math.prod(self.grid.shape(dims))
+        told = {"method": "scan", **skipped.attributes(weight)}
+        return Front(places=placed_in(places, self.at), told=told)
+
+    def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
+        """That every point was looked at, and how many needed no look."""
+        dims = self.grid.ordered(dims_of(self.grid, goals))
+        weight = self.grid.points // math.prod(self.grid.shape(dims))
+        return {"method": "scan", **self.skipped.attributes(weight)}
+
+
+def nothing(goals: Sequence[Goal], number: int) -> InfeasibleError:
+    """What to raise where an objective has a value at no feasible point."""
+    before = f" that is best by {in_words(goals[:number])}" if number else ""
+    return no_choice(goals[number], before)
+
+
+def _below(
+    grid: Grid,
+    key: tuple[str, ...],
+    node: Node,
+    dims: Sequence[str],
+    limit: float,
+    skipped: Skipped,
+) -> Iterator[tuple[Indices, Floats]]:
+    """Flat indices over switch-free axes of what does not exceed a limit, and the values there."""
+
+    def kept(values: Floats, origin: int) -> tuple[Indices, Floats]:
+        flat = np.flatnonzero(values <= limit)
+        return flat + origin, values[flat]
+
+    if math.prod(grid.shape(dims)) <= SMALL:
+        yield kept(np.asarray(grid.evaluate([node], key, dims)[0], dtype=float).reshape(-1), 0)
+        return
+    ready = prepare(grid, key, dims, [(node, "float")])
+    compiled(ready.nest)
+    tiling = ready.tiling(PIECE)
+
+    def work(numbers: Indices) -> list[tuple[Indices, Floats]]:
+        found, room = [], np.empty(tiling.bounds(0)[2])
+        for number in numbers.tolist():
+            bounds, origin, size = tiling.bounds(number)
+            ready.run(bounds, origin, room[:size])
+            found.append(kept(room[:size], origin))
+        return found
+
+    def keep(known: list[Any], _: Any) -> NDArray[np.bool_]:
+        return np.asarray(known[0].lo <= limit)
+
+    known = Enclosures.of(grid, key, [node], dims)
+    for found in streamed(tiling, ready.row, known, keep, work, skipped):
+        yield from found
+
+
+def answer_grid(grid: Grid, goals: Sequence[Goal], chosen: Chosen, ranked: bool) -> xr.Dataset:
+    """The Dataset of winning configurations, with every output and objective there."""
+    shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
+    flat = {axis: np.maximum(index, 0).reshape(-1) for axis, index in chosen.places.items()}
+    names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
+    found: dict[str, tuple[NDArray[Any], dict[str, Any]]] = {
+        name: (array.reshape(shape), describe(grid, name))
+        for name, array in grid.at_points(flat, names).items()
+    }
+    quantities = grid.model.quantities
+    for number, goal in enumerate(goals):
+        if goal.text in quantities:
+            continue
+        formula = parse(goal.text, quantities)
+        values = grid.at_points(flat, list(references(formula)))
+        values = {name: array.astype(np.float64) for name, array in values.items()}
+        told = np.asarray(interpret_arrays((formula,), values)[0])
+        told = np.broadcast_to(told, math.prod(shape)).reshape(shape)
+        found[objective_name(goals, number, quantities)] = (told, {"long_name": goal.text})
+    return answer(coordinates_by_axis(grid), found, chosen, goals, ranked)
+
+
+def points_of(grid: Grid, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
+    """The Dataset of the points of a front, given as indices along every axis."""
+    names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
+    found = {n: (a, describe(grid, n)) for n, a in grid.at_points(places, names).items()}
+    return answer_points(coordinates_by_axis(grid), found, places, goals)

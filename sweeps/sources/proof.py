@@ -1,0 +1,283 @@
+"""A grid as what is asked, with a proof: enclosures of whole boxes tell that nothing is better."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.ask.ask import Ask
+from sweeps.ask.front import Front
+from sweeps.ask.optimum import Choice, Held
+from sweeps.ask.places import as_good, check_listed, everywhere, limit_of, placed_in, restored
+from sweeps.bounds.check import check, enclosed
+from sweeps.bounds.search import Tally, ready
+from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
+from sweeps.grid.grid import Grid
+from sweeps.prove.certificate import Certificate, none_in_time
+from sweeps.prove.fronts import certified_front
+from sweeps.prove.parts import NOTHING, Part, Winner, asked_of, best_within, parts_of
+from sweeps.prove.ranking import ranked as in_rank
+from sweeps.prove.targets import inside, meeting
+from sweeps.runtime.progress import gap_of
+from sweeps.sources.grids import OfGrid, among, part_of
+from symbolic.errors import OutOfTimeError
+from symbolic.ops import constant, interpret_arrays, references
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["GridProof", "front_proof", "proof_of"]
+
+Indices = NDArray[np.int64]
+
+#: Most boxes that are held where all that is near the best is listed.
+_BOXES = 1 << 20
+
+
+@dataclass(slots=True, kw_only=True)
+class _Search:
+    """What all searches of one answer share: the clock, and what was proven of each objective."""
+
+    ask: Ask
+    tally: Tally
+    end: float
+    stages: int
+    winners: list[list[Winner]]
+
+    def share(self) -> None:
+        """The time that is left is shared by the searches that are left."""
+        if math.isfinite(self.end):
+            now = time.monotonic()
+            self.tally.deadline = now + max(self.end - now, 0.0) / max(self.stages, 1)
+        self.stages -= 1
+
+
+def proof_of(grid: Grid, ask: Ask) -> GridProof:
+    """A grid of which a question is to be answered with a proof.
+
+    Raises
+    ------
+    DseError
+        Something has no enclosure, or no value at some points.
+    """
+    search = _search(grid, ask, len(ask.goals))
+    tally = search.tally
+    ready(search.end)
+    for goal in ask.goals:
+        enclosed(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
+    check(grid, counted=False, tally=tally)
+    return GridProof(grid=grid, search=search)
+
+
+def front_proof(grid: Grid, ask: Ask) -> GridProof:
+    """A grid of which the front is to be proven."""
+    return GridProof(grid=grid, search=_search(grid, ask, 1))
+
+
+def _search(grid: Grid, ask: Ask, stages: int) -> _Search:
+    limit = ask.time_limit
+    end = math.inf if limit is None else time.monotonic() + limit
+    stages *= math.prod(grid.shape(ask.per))
+    tally = Tally(deadline=end)
+    winners: list[list[Winner]] = [[] for _ in ask.goals]
+    return _Search(ask=ask, tally=tally, end=end, stages=stages, winners=winners)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridProof(OfGrid):
+    """A grid, and the searches that prove what is best there."""
+
+    grid: Grid
+    search: _Search
+    at: Mapping[str, int] = field(default_factory=dict)
+    _parts: dict[Any, list[Part]] = field(default_factory=dict)
+
+    def only(self, at: Mapping[str, int]) -> GridProof:
+        """The part at one index of some axes."""
+        return replace(self, at={**self.at, **at})
+
+    def _of(
+        self, goals: Sequence[Goal], number: int, held: Sequence[Held], kept: Sequence[str]
+    ) -> list[Part]:
+        """The next objective where the others hold, under each label of the switch axes."""
+        if tuple(kept) not in self._parts:
+            self._parts[tuple(kept)] = parts_of(self.grid, goals, kept)
+        found = []
+        for part in self._parts[tuple(kept)]:
+            key = part.key
+            before = [one.of(objective_node(self.grid, key, one.goal)) for one in held]
+            root = part.root if not number else objective_node(self.grid, key, goals[number])
+            found.append(replace(part, root=among(root, before)))
+        return found
+
+    def best(
+        self,
+        goals: Sequence[Goal],
+        number: int,
+        held: Sequence[Held],
+        per: Sequence[str],
+        top: int,
+    ) -> Choice:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        grid, search = self.grid, self.search
+        shape = grid.shape(per)
+        places = {axis: np.full((*shape, top), -1, dtype=np.int64) for axis in grid.axes}
+        scores = np.full((*shape, top), math.inf)
+        # several winners may be equal along axes on which nothing depends
+        kept = tuple(grid.axes) if top > 1 else grid.ordered({*per, *self.at})
+        parts = self._of(goals, number, held, kept)
+        lost = False
+        for cell in np.ndindex(*shape):
+            search.share()
+            here = {**self.at, **dict(zip(per, cell, strict=True))}
+            for rank, found in enumerate(self._winners(parts, here, goals, number, top)):
+                late = search.tally.late or found.bound < math.inf
+                lost |= found.place is None and late
+                if found.place is not None:
+                    scores[(*cell, rank)] = found.value
+                    for axis in grid.axes:
+                        places[axis][(*cell, rank)] = found.place[axis]
+        if lost and np.all(np.isinf(scores)):
+            raise none_in_time(goals[number], search.ask.time_limit)
+        if not per:  # without the ranks that no point takes
+            ranks = max(int(np.count_nonzero(scores < math.inf)), 1)
+            places = {axis: index[:ranks] for axis, index in places.items()}
+            scores = scores[:ranks]
+        return Choice(places=places, scores=scores)
+
+    def _winners(
+        self,
+        parts: Sequence[Part],
+        here: Mapping[str, int],
+        goals: Sequence[Goal],
+        number: int,
+        top: int,
+    ) -> list[Winner]:
+        grid, search = self.grid, self.search
+        if top == 1:
+            settle = number == len(goals) - 1 and not search.ask.listed
+            gap = search.ask.gap or 0.0
+            some = [best_within(grid, parts, here, gap, search.tally, settle=settle)]
+        else:
+            with np.errstate(all="ignore"):
+                some = list(itertools.islice(_in_rank(grid, parts, here, search.tally), top))
+        search.winners[number].append((some or [NOTHING])[0])
+        return some
+
+    def upto(
+        self,
+        goals: Sequence[Goal],
+        number: int,
+        held: Sequence[Held],
+        least: float,
+        within: float,
+    ) -> Choice:
+        """See :class:`sweeps.ask.optimum.Source`: all boxes throughout which values are as good.
+
+        Raises
+        ------
+        OutOfTimeError
+            The best, or not all that is near it, was proven in time.
+        """
+        tally, end, goal = self.search.tally, self.search.end, goals[number]
+        best = self.search.winners[number][-1]
+        if best.bound < best.value:
+            raise OutOfTimeError(
+                f"the best, {goal.sign * least:.6g} so far, was not proven in time: give more time"
+            )
+        limit, what = limit_of(least, within), as_good(goal, least, within)
+        grid = part_of(self.grid, self.at)
+        dims = grid.ordered(dims_of(grid, goals))
+        near = {}
+        for key in grid.graphs:
+            before = [one.of(objective_node(grid, key, one.goal)) for one in held]
+            near[key] = constant(among(objective_node(grid, key, goal), before) <= limit)
+        met = meeting(grid, near, dims, most=_BOXES, deadline=end)
+        tally.boxes += met.bounded
+        lo, hi = met.lo[:, met.certain], met.hi[:, met.certain]
+        count = sum(math.prod(int(n) for n in row) for row in (hi - lo + 1).T)
+        if not met.complete:
+            late = time.monotonic() > end
+            raise OutOfTimeError(
+                f"at least {count:,} configurations {what}; not all could be told "
+                + ("in time: give more time" if late else f"with {_BOXES:,} boxes: scan them")
+                + ", a smaller share, or fix some axes by constraints"
+            )
+        idle = [axis for axis in grid.axes if axis not in dims]
+        check_listed(count * math.prod(grid.shape(idle)), what, idle)
+        index = dict(zip(dims, inside(lo, hi), strict=True))
+        sizes = {axis: grid.axes[axis].size for axis in grid.axes}
+        scores = _values(grid, goal, index) if dims else np.full(count, least)
+        return restored(everywhere(index, scores, sizes), self.at)
+
+    def front(self, goals: Sequence[Goal]) -> Front:
+        """See :class:`sweeps.ask.front.FrontSource`; the time left is shared by the parts left."""
+        search = self.search
+        search.share()
+        limit = max(search.tally.deadline - time.monotonic(), 0.0)
+        limited, part = math.isfinite(search.end), part_of(self.grid, self.at)
+        index, told, proven = certified_front(part, goals, time_limit=limit if limited else None)
+        places = dict(zip(part.axes, index.T, strict=True))
+        return Front(places=placed_in(places, self.at), told=told, proven=proven)
+
+    def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
+        """The certificate: how far off every objective can be, and what was looked at."""
+        tally, bounds, gaps = self.search.tally, [], []
+        for number, (goal, winners) in enumerate(zip(goals, self.search.winners, strict=True)):
+            some = [winner for winner in winners if winner.place is not None]
+            if not some:
+                bounds.append(-goal.sign * math.inf)
+                gaps.append(math.inf)
+                continue
+            values = [winner.value for winner in winners]
+            if len(goals) > 1 and len(winners) == 1 and not found.sizes:
+                # what was found later may be better by an objective proven to a share only
+                name = objective_name(goals, number, self.grid.model.quantities)
+                values = [min(values[0], goal.sign * float(found[name]))]
+            off = [gap_of(v, winner.bound) for v, winner in zip(values, winners, strict=True)]
+            worst = max(range(len(some)), key=lambda k: gap_of(some[k].value, some[k].bound))
+            bounds.append(goal.sign * some[worst].bound)
+            gaps.append(max(off))
+        last = self.search.winners[-1]
+        several, listed = len(goals) > 1, self.search.ask.listed
+        proven = Certificate(
+            bound=bounds if several else bounds[0],
+            gap=gaps if several else gaps[0],
+            settled=bool(last) and all(one.settled or listed for one in last),
+            boxes=tally.boxes,
+            visited=tally.visited,
+            excluded=max(self.grid.points - max(tally.scanned, len(last)), 0),
+        )
+        return {"method": "certified", **proven.attributes()}
+
+
+def _in_rank(
+    grid: Grid, parts: Sequence[Part], cell: Mapping[str, int], tally: Tally
+) -> Iterator[Winner]:
+    """The configurations at some indices of some axes, the best first."""
+
+    def of(part: Part) -> Iterator[tuple[float, tuple[int, ...]]]:
+        for value, place in in_rank(part.root, part.leaves, part.sizes, cell, tally):
+            index = {**place, **part.labels}
+            yield value, tuple(int(index.get(axis, 0)) for axis in grid.axes)
+
+    for value, index in heapq.merge(*map(of, asked_of(parts, cell))):
+        place = dict(zip(grid.axes, index, strict=True))
+        yield Winner(place=place, value=value, bound=value, settled=True)
+
+
+def _values(grid: Grid, goal: Goal, index: Mapping[str, Indices]) -> NDArray[np.float64]:
+    """The signed objective at some configurations, given along the axes that matter."""
+    node, count = goal.node(grid.model.quantities), len(next(iter(index.values())))
+    places = {axis: index.get(axis, np.zeros(count, dtype=np.int64)) for axis in grid.axes}
+    known = grid.at_points(places, list(references(node)))
+    found = interpret_arrays((node,), {n: a.astype(np.float64) for n, a in known.items()})[0]
+    return np.array(np.broadcast_to(found, count), dtype=np.float64)

@@ -1,0 +1,151 @@
+"""A finished store as what is asked: only those blocks are read that its zones leave open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.ask.answers import answer_points
+from sweeps.ask.front import Front
+from sweeps.ask.optimum import Choice, Held
+from sweeps.ask.places import MOST_LISTED, as_good, limit_of, listed, placed
+from sweeps.grid.at import At, labels
+from sweeps.grid.goals import Goal
+from sweeps.scan.choosing import Chosen, spread
+from sweeps.sources.table import answer_recorded, nothing_left
+from sweeps.store.reader import Stored
+from sweeps.stored.question import Question
+from sweeps.stored.streamed import StoredValues, stored_count
+from sweeps.stored.winners import best, best_front, upto
+from symbolic.errors import InfeasibleError
+from symbolic.ops import Node, constant
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["StoreSearch"]
+
+
+@dataclass(slots=True)
+class _Read:
+    """How many blocks were read, of how many."""
+
+    read: int = 0
+    blocks: int = 0
+
+    def add(self, question: Question) -> None:
+        self.read += question.read
+        self.blocks = question.blocks.count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSearch:
+    """A finished store under some constraints; ``outputs`` are told of what is found."""
+
+    stored: Stored
+    outputs: tuple[str, ...]
+    where: tuple[str, ...] = ()
+    at: Mapping[str, int] = field(default_factory=dict)
+    done: _Read = field(default_factory=_Read)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The axes, in order, and how many values each has."""
+        return self.stored.axes
+
+    def only(self, at: Mapping[str, int]) -> StoreSearch:
+        """The part at one index of some axes; what is read is counted together."""
+        return replace(self, at={**self.at, **at})
+
+    @property
+    def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
+        """The coordinates: the axis along which each lies, its values, its attributes."""
+        return self.stored.coordinates
+
+    def count(self) -> xr.Dataset:
+        """See :class:`sweeps.ask.spread.Spread`."""
+        return stored_count(self.stored, self.where, self.at)
+
+    def values(self, text: str, *more: str, at: At | None = None) -> StoredValues:
+        """See :class:`sweeps.ask.spread.Spread`."""
+        return StoredValues(
+            self.stored, text, *more, where=self.where, at={**self.at, **(at or {})}
+        )
+
+    def _question(
+        self, goals: Sequence[Goal], number: int, held: Sequence[Held], per: Sequence[str] = ()
+    ) -> Question:
+        conditions: list[str | Node] = [*self.where, *labels(self.at)]
+        for one in held:
+            signed = one.goal.node(self.stored.quantities)
+            conditions += [constant(signed > -math.inf), one.of(signed)]
+        return Question(self.stored, [goals[number]], conditions, per)
+
+    def _of(self, goals: Sequence[Goal]) -> Question:
+        return Question(self.stored, goals, [*self.where, *labels(self.at)])
+
+    def best(
+        self,
+        goals: Sequence[Goal],
+        number: int,
+        held: Sequence[Held],
+        per: Sequence[str],
+        top: int,
+    ) -> Choice:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        question = self._question(goals, number, held, per)
+        found = best(question, per, top)
+        self.done.add(question)
+        return placed(*found, per, self.sizes)
+
+    def upto(
+        self,
+        goals: Sequence[Goal],
+        number: int,
+        held: Sequence[Held],
+        least: float,
+        within: float,
+    ) -> Choice:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        question, what = self._question(goals, number, held), as_good(goals[number], least, within)
+        flat, scores = upto(question, limit_of(least, within), MOST_LISTED)
+        self.done.add(question)
+        return listed(flat, scores, tuple(question.axes), self.sizes, what)
+
+    def front(self, goals: Sequence[Goal]) -> Front:
+        """See :class:`sweeps.ask.front.FrontSource`."""
+        question, before = self._of(goals), self.done.read
+        best = best_front(question)
+        self.done.add(question)
+        if not best.size:
+            raise nothing_left(goals, self.where)
+        told = {**self.told(goals, None), "blocks_read": self.done.read - before}
+        return Front(places=spread(best, tuple(question.axes), (), self.sizes), told=told)
+
+    def points(self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]) -> xr.Dataset:
+        """See :class:`sweeps.ask.front.FrontSource`."""
+        shape = next((index.shape for index in places.values()), (1,))
+        found = self.stored.pick(places, shape, self.outputs)
+        return answer_points(*found, places, goals)
+
+    def nothing(self, goals: Sequence[Goal], number: int) -> InfeasibleError:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        return nothing_left(goals[: number + 1], self.where)
+
+    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        stored = self.stored
+        shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
+        coordinates, found = stored.pick(chosen.places, shape, self.outputs)
+        variables = {**stored.coordinates, **stored.outputs}
+        told = coordinates, found, variables, stored.quantities
+        return answer_recorded(*told, chosen, goals, ranked)
+
+    def told(self, goals: Sequence[Goal], found: xr.Dataset | None) -> dict[str, Any]:
+        """How much was read."""
+        return {"method": "stored", "blocks_read": self.done.read, "blocks": self.done.blocks}

@@ -1,0 +1,179 @@
+"""A Dataset as what is asked: its arrays over its axes, for formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.ask.answers import answer, answer_points
+from sweeps.ask.front import Front
+from sweeps.ask.optimum import Choice, Held
+from sweeps.ask.places import as_good, limit_of, listed, placed, placed_in, restored
+from sweeps.grid.at import At
+from sweeps.grid.goals import Goal, objective_name
+from sweeps.nest.reduce import front
+from sweeps.scan.arrays import Table, within
+from sweeps.scan.choosing import Chosen, choose, spread
+from sweeps.scan.counting import dataset_count
+from sweeps.scan.values import TableValues
+from symbolic.errors import InfeasibleError
+from symbolic.expression import parse
+from symbolic.ops import interpret_arrays, references
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["TableScan", "answer_recorded", "nothing_left"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableScan:
+    """A Dataset of which every point is looked at."""
+
+    table: Table
+    at: Mapping[str, int] = field(default_factory=dict)
+    _kept: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The axes, in order, and how many values each has."""
+        return self.table.axes
+
+    def only(self, at: Mapping[str, int]) -> TableScan:
+        """The part at one index of some axes."""
+        return TableScan(table=self.table.part(at), at={**self.at, **at})
+
+    @property
+    def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
+        """The coordinates: the axis along which each lies, its values, its attributes."""
+        return self.table.coordinates
+
+    def count(self) -> xr.Dataset:
+        """See :class:`sweeps.ask.spread.Spread`."""
+        return dataset_count(self.table.ds, self.table.where)
+
+    def values(self, text: str, *more: str, at: At | None = None) -> TableValues:
+        """See :class:`sweeps.ask.spread.Spread`."""
+        return TableValues(within(self.table.ds, at or {}), text, *more, where=self.table.where)
+
+    def _asked(
+        self, goals: Sequence[Goal], number: int, held: Sequence[Held]
+    ) -> tuple[Floats, tuple[str, ...]]:
+        """The next objective, infinite where a point does not count or another does not hold."""
+        key = tuple(goals)
+        if key not in self._kept:
+            self._kept[key] = self.table.values(goals)
+        values, dims = self._kept[key]
+        shape = tuple(self.table.axes[dim] for dim in dims)
+        found = np.broadcast_to(values[number], shape)
+        for one in held:
+            found = np.where(one.of(values[goals.index(one.goal)]), found, np.inf)
+        return found, dims
+
+    def best(
+        self,
+        goals: Sequence[Goal],
+        number: int,
+        held: Sequence[Held],
+        per: Sequence[str],
+        top: int,
+    ) -> Choice:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        values, dims = self._asked(goals, number, held)
+        if missing := [axis for axis in per if axis not in dims]:
+            whole = tuple(axis for axis in self.sizes if axis in dims or axis in missing)
+            shape = [self.sizes[axis] if axis in dims else 1 for axis in whole]
+            values = np.broadcast_to(values.reshape(shape), [self.sizes[axis] for axis in whole])
+            dims = whole
+        return restored(placed(*choose(values, dims, per, top), per, self.sizes), self.at)
+
+    def upto(
+        self,
+        goals: Sequence[Goal],
+        number: int,
+        held: Sequence[Held],
+        least: float,
+        within: float,
+    ) -> Choice:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        values, dims = self._asked(goals, number, held)
+        flat = np.flatnonzero(values <= limit_of(least, within))
+        scores = values.reshape(-1)[flat]
+        choice = listed(flat, scores, dims, self.sizes, as_good(goals[number], least, within))
+        return restored(choice, self.at)
+
+    def front(self, goals: Sequence[Goal]) -> Front:
+        """See :class:`sweeps.ask.front.FrontSource`."""
+        values, dims = self.table.values(goals)
+        shape = tuple(self.sizes[dim] for dim in dims)
+        whole = [np.broadcast_to(value, shape).reshape(-1) for value in values]
+        best = front(np.stack(whole))
+        if not best.size:
+            raise nothing_left(goals, self.table.where)
+        places = spread(best, dims, (), self.sizes)
+        return Front(places=placed_in(places, self.at), told={"method": "scan"})
+
+    def points(self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]) -> xr.Dataset:
+        """See :class:`sweeps.ask.front.FrontSource`."""
+        shape = next((index.shape for index in places.values()), (1,))
+        return answer_points(*self.table.pick(places, shape), places, goals)
+
+    def nothing(self, goals: Sequence[Goal], number: int) -> InfeasibleError:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        return nothing_left(goals[: number + 1], self.table.where)
+
+    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
+        """See :class:`sweeps.ask.optimum.Source`."""
+        table = self.table
+        shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
+        coordinates, found = table.pick(chosen.places, shape)
+        told = coordinates, found, table.variables, table.quantities
+        return answer_recorded(*told, chosen, goals, ranked)
+
+    def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
+        """That every point was looked at."""
+        return {"method": "scan"}
+
+
+def nothing_left(goals: Sequence[Goal], where: Sequence[str]) -> InfeasibleError:
+    """What to raise where no recorded point is left."""
+    constraints = " and ".join(map(repr, where)) or "the constraints of the study"
+    return InfeasibleError(
+        f"no point with a finite {', '.join(goal.text for goal in goals)} satisfies "
+        f"{constraints}: relax them, or sweep other values"
+    )
+
+
+def answer_recorded(
+    coordinates: dict[str, Any],
+    found: dict[str, Any],
+    variables: Mapping[Any, Any],
+    quantities: Mapping[str, Any],
+    chosen: Chosen,
+    goals: Sequence[Goal],
+    ranked: bool,
+) -> xr.Dataset:
+    """The Dataset of some configurations of what is recorded, with every objective."""
+    shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
+    for number, goal in enumerate(goals):
+        if goal.text in variables:
+            continue
+        node, arrays = parse(goal.text, quantities), {}
+        for name in references(node):
+            if name in found:
+                array = found[name][0]
+            elif name in coordinates:
+                axis, values_on_axis, _ = coordinates[name]
+                array = values_on_axis[np.maximum(chosen.places[axis], 0)]
+            else:  # an axis of which one value was selected
+                array = np.broadcast_to(variables[name].values, shape)
+            arrays[name] = array.astype(np.float64)
+        told = np.broadcast_to(interpret_arrays((node,), arrays)[0], shape)
+        found[objective_name(goals, number, variables)] = (told, {"long_name": goal.text})
+    return answer(coordinates, found, chosen, goals, ranked)

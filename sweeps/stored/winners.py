@@ -1,0 +1,275 @@
+"""Answers of a finished store: zones bound each block, and only blocks that matter are read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.nest.reduce import beaten_by, front, smallest
+from sweeps.stored.blocks import points_cut
+from sweeps.stored.columns import columns_of, offsets
+from sweeps.stored.question import Question
+
+__all__ = ["best", "best_front", "upto"]
+
+#: Strong points against which the points of a block are held first.
+_STRONG = 24
+#: Most winners that compiled code keeps in order, of one slot and of all; slots of the first goal
+#: of a front, and most points of a batch that may belong to it.
+_ORDERED, _WINNERS, _STAIRS, _ROOM = 64, 1 << 16, 1 << 12, 1 << 18
+
+
+def best(
+    question: Question, per: Sequence[str], top: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    """As :func:`sweeps.scan.choosing.choose`: the first ``top`` for each value of some axes."""
+    sizes = tuple(question.axes[axis] for axis in per)
+    slots = math.prod(sizes)
+    found = np.full((slots, top), -1, dtype=np.int64)
+    scores = np.full((slots, top), math.inf)
+    (lower,), cut = question.lower, points_cut(sizes)
+
+    def still(order: NDArray[np.int64]) -> NDArray[np.bool_]:
+        limits: list[Any] = [scores[0, -1], found[0, -1]]
+        for k, array in enumerate((scores[:, -1], found[:, -1]) if per else ()):
+            worst = array.reshape(sizes)
+            worst = question.blocks.reduced(worst, per, cut, np.maximum, array.min())
+            limits[k] = np.broadcast_to(worst, question.blocks.grid).reshape(-1)[order]
+        value, place = limits
+        equal = (lower[order] == value) & (question.origins[order] <= place)
+        keep: NDArray[np.bool_] = (lower[order] < value) | equal
+        return keep
+
+    def work(numbers: NDArray[np.int64], length: int) -> Any:
+        if question.compiled:
+            return _kept(question, numbers, length, per, scores)
+        (values,) = question.values(numbers, length)
+        return _ranked(question, values, numbers, length, per, top)
+
+    few = top <= _ORDERED and scores.size <= _WINNERS
+    for results in question.rounds(question.open, lower, still, work, compiles=few):
+        slot, score, place = (np.concatenate(column) for column in zip(*results, strict=True))
+        touched, slot = np.unique(slot, return_inverse=True)
+        slot = np.concatenate([slot, np.repeat(np.arange(touched.size), top)])
+        score = np.concatenate([score, scores[touched].reshape(-1)])
+        place = np.concatenate([place, found[touched].reshape(-1)])
+        sort = np.lexsort((place, score, slot))
+        first = np.searchsorted(slot[sort], np.arange(touched.size))
+        chosen = sort[first[:, None] + np.arange(top)]
+        scores[touched], found[touched] = score[chosen], place[chosen]
+    found[np.isinf(scores)] = -1
+    rest = tuple(axis for axis in question.axes if axis not in per)
+    return (
+        _over(question, found, rest).reshape(*sizes, top),
+        scores.reshape(*sizes, top),
+        rest,
+    )
+
+
+def _over(question: Question, places: NDArray[np.int64], rest: Sequence[str]) -> NDArray[np.int64]:
+    """From flat indices over the axes of the question to those over some of them."""
+    shape = tuple(question.axes.values())
+    split = np.unravel_index(np.maximum(places, 0), shape) if shape else ()
+    flat = np.zeros_like(places)
+    for axis, index in zip(question.axes, split, strict=True):
+        flat = flat * question.axes[axis] + index if axis in rest else flat
+    return np.where(places < 0, -1, flat)
+
+
+def _ranked(
+    question: Question,
+    values: NDArray[np.float64],
+    numbers: NDArray[np.int64],
+    length: int,
+    per: Sequence[str],
+    top: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """The best of some blocks for each slot of ``per``: slots, values and flat indices."""
+    if not per:
+        first = smallest(values.reshape(-1), top)
+        block, place = np.divmod(first, values.shape[1])
+        places = question.origins[numbers[block]] + place
+        return np.zeros_like(first), values.reshape(-1)[first], places
+    sizes = question.sizes(length)
+    own = [axis for axis in sizes if axis in per]
+    others = [axis for axis in sizes if axis not in per]
+    turned = [1 + list(sizes).index(axis) for axis in (*own, *others)]
+    kept = math.prod(sizes[axis] for axis in own)
+    rows = values.reshape(numbers.size, *sizes.values()).transpose([0, *turned])
+    rows = rows.reshape(numbers.size * kept, -1)
+    within = np.arange(values.shape[1]).reshape(tuple(sizes.values()))
+    within = within.transpose([k - 1 for k in turned]).reshape(kept, -1)
+    first = rows.argmin(axis=1)[:, None] if top == 1 else np.argsort(rows, axis=1, kind="stable")
+    first = first[:, :top]
+    score = np.take_along_axis(rows, first, axis=1)
+    block = np.repeat(np.arange(numbers.size), kept)
+    place = within[np.tile(np.arange(kept), numbers.size)[:, None], first]
+    places = place + question.origins[numbers[block]][:, None]
+    slot = np.broadcast_to(_over(question, places[:, :1], per), places.shape)
+    counts = score < math.inf
+    return slot[counts], score[counts], places[counts]
+
+
+def _kept(
+    question: Question,
+    numbers: NDArray[np.int64],
+    length: int,
+    per: Sequence[str],
+    scores: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """As :func:`_ranked` by compiled code, of what is not worse than the best so far."""
+    from sweeps.stored.kernels import least
+
+    best = np.nextafter(scores, math.inf)
+    places = np.full(scores.shape, -1, dtype=np.int64)
+    columns = columns_of(question, numbers, length)
+    whole = question.shape(list(question.axes), length)
+    rows, step = offsets(question.shape(per, length), whole)
+    slots = (question.starts(per)[numbers], rows, step)
+    origins = question.origins[numbers]
+    least(*columns.all, question.signs[0], origins, *slots, best, places)
+    slot, rank = np.nonzero(places >= 0)
+    return slot, best[slot, rank], places[slot, rank]
+
+
+def best_front(question: Question) -> NDArray[np.int64]:
+    """Flat indices of the points that no other dominates, ascending."""
+    lower = np.stack(question.lower)
+    known, places = np.empty((len(lower), 0)), np.empty(0, dtype=np.int64)
+
+    def still(order: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return ~_dominated(lower[:, order], question.origins[order], known, places)
+
+    def work(numbers: NDArray[np.int64], length: int) -> Any:
+        if question.compiled:
+            found = _outside(question, numbers, length, known, *ends)
+            if found is not None:
+                return found
+        values = question.values(numbers, length)
+        size = values[0].shape[1]
+        flat = np.stack([value.reshape(-1) for value in values])
+        origins = question.origins[numbers]
+        some = _spread(known)
+        block = np.searchsorted(origins, places[some], "right") - 1
+        at = np.minimum(places[some] - origins[block], size - 1)
+        at = np.where(block < 0, -1, block * size + at)  # the last column not after the point
+        left = beaten_by(flat, known[:, some], at)
+        left = left[np.all(np.isfinite(flat[:, left]), axis=0)]
+        left = left[front(np.ascontiguousarray(flat[:, left]))]
+        return flat[:, left], origins[left // size] + left % size
+
+    corners = lower[0, question.open]
+    ends = corners.min(initial=math.inf), corners.max(initial=-math.inf)
+    promise, two = _promise(question, lower), len(lower) == 2
+    for results in question.rounds(question.open, promise, still, work, compiles=two):
+        joined = np.concatenate([known, *(values for values, _ in results)], axis=1)
+        at = np.concatenate([places, *(found for _, found in results)])
+        sort = np.argsort(at, kind="stable")
+        left = sort[front(np.ascontiguousarray(joined[:, sort]))]
+        known, places = np.ascontiguousarray(joined[:, left]), at[left]
+    return np.sort(places)
+
+
+def _outside(
+    question: Question,
+    numbers: NDArray[np.int64],
+    length: int,
+    known: NDArray[np.float64],
+    begin: float,
+    end: float,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+    """The front of the points of some blocks that known ones leave; None where there are many.
+
+    The first goal is held in slots: those of the known points, or from ``begin`` to ``end``.
+    """
+    from sweeps.stored.kernels import outside
+
+    if known.size:
+        begin, end = float(known[0].min()), float(known[0].max())
+    if not math.isfinite(begin):
+        return None
+    with np.errstate(over="ignore", divide="ignore"):
+        scale = float(_STAIRS / np.float64(end - begin))
+        scale = scale if 0 < scale < math.inf else 1.0
+        slot = np.minimum((known[0] - begin) * scale, _STAIRS - 1).astype(np.int64)
+    stairs = np.full(_STAIRS + 1, math.inf)
+    np.minimum.at(stairs, slot + 1, known[1])
+    stairs = np.minimum.accumulate(stairs)
+    columns, origins = columns_of(question, numbers, length), question.origins[numbers]
+    values, places = np.empty((2, _ROOM)), np.empty(_ROOM, dtype=np.int64)
+    called = (*columns.all, question.signs, origins, begin, end, scale, stairs, values, places)
+    count = outside(*called)
+    if count < 0:
+        return None
+    left = front(np.ascontiguousarray(values[:, :count]))
+    return values[:, left], places[left]
+
+
+def _promise(question: Question, lower: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The sum of the ranks of each block's corner; below 0 for the best for each goal."""
+    order = np.argsort(lower[:, question.open], axis=1, kind="stable")
+    rank = np.argsort(order, axis=1).sum(axis=0)
+    rank[order[:, :1]] = -1
+    found = np.zeros(question.blocks.count, dtype=np.int64)
+    found[question.open] = rank
+    return found
+
+
+def upto(
+    question: Question, limit: float, most: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Flat indices of the points whose goal does not exceed a value; not all beyond so many."""
+    (lower,) = question.lower
+
+    def work(numbers: NDArray[np.int64], length: int) -> Any:
+        (values,) = question.values(numbers, length)
+        block, place = np.nonzero(values <= limit)
+        return question.origins[numbers[block]] + place, values[block, place]
+
+    places, scores = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+    order = question.open[lower[question.open] <= limit]
+    for results in question.rounds(order, lower, lambda left: lower[left] <= limit, work):
+        places += [at for at, _ in results]
+        scores += [values for _, values in results]
+        if sum(at.size for at in places) > most:
+            break
+    return np.concatenate(places), np.concatenate(scores)
+
+
+def _spread(known: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Some of the points of a front, evenly along its first goal."""
+    order = np.argsort(known[0], kind="stable")
+    count = min(_STRONG, order.size)
+    return order[np.linspace(0, order.size - 1, count).astype(int)] if count else order
+
+
+def _dominated(
+    corners: NDArray[np.float64],
+    origins: NDArray[np.int64],
+    known: NDArray[np.float64],
+    places: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Whether a point of a front dominates all that may lie in a block, or is as good and first.
+
+    Of two goals the one point is asked that can; of more, a few.
+    """
+    count = len(origins)
+    found = np.zeros(count, dtype=bool)
+    if not places.size:
+        return found
+    if len(known) == 2:
+        order = np.argsort(known[0])
+        before = np.searchsorted(known[0, order], corners[0], "right")
+        rivals = [(before > 0, order[np.maximum(before - 1, 0)])]
+    else:
+        rivals = [(np.ones(count, bool), np.full(count, one)) for one in _spread(known)]
+    for there, rival in rivals:
+        value = known[:, rival]
+        no_worse = np.all(value <= corners, axis=0)
+        better = np.any(value < corners, axis=0) | (places[rival] < origins)
+        found |= there & no_worse & better
+    return found
