@@ -1,0 +1,24 @@
+"""Run every command of ``docs/papers.toml`` and tell which gives something else.
+
+python -m tests.papers [WORD]      # of items whose paper or name holds the word
+"""
+
+import sys
+import time
+
+from tests.papers.items import differs, items, outcome
+
+word, failed = " ".join(sys.argv[1:]), 0
+for item in items():
+    if item.run and word in f"{item.paper} {item.item}":
+        began = time.perf_counter()
+        try:
+            told = differs(item, outcome(item))
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"
+        failed += bool(told)
+        seconds = f"{time.perf_counter() - began:6.2f} s"
+        print(
+            f"{seconds}  {item.paper}  {item.item}{'  FAILS: ' if told else ''}{told}", flush=True
+        )
+sys.exit(bool(failed))
