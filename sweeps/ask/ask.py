@@ -10,9 +10,9 @@ from typing import Any
 from sweeps.grid.goals import Goal, check_top, per_axes, texts_of
 from symbolic.errors import DseError
 
-__all__ = ["METHODS", "Ask", "ask_for", "check_limits", "check_method"]
+__all__ = ["Ask", "ask_for", "check_method"]
 
-METHODS = ("auto", "scan", "certified")
+_METHODS = ("auto", "scan", "certified")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,17 +98,17 @@ def _check_share(within: Any) -> None:
 
 def check_method(method: str, time_limit: Any = None, gap: Any = None) -> None:
     """Refuse what is no method, or limits of a scan."""
-    if method not in METHODS:
-        raise DseError(f"method = {method!r}: expected one of {', '.join(METHODS)}")
+    if method not in _METHODS:
+        raise DseError(f"method = {method!r}: expected one of {', '.join(_METHODS)}")
     given = [n for n, value in (("time_limit", time_limit), ("gap", gap)) if value is not None]
     if method == "scan" and given:
         raise DseError(
             f"a scan looks at every point: {' and '.join(given)} need method='certified'"
         )
-    check_limits(time_limit, gap)
+    _check_limits(time_limit, gap)
 
 
-def check_limits(time_limit: Any, gap: Any = None) -> None:
+def _check_limits(time_limit: Any, gap: Any = None) -> None:
     """Refuse limits that are no numbers, or below 0."""
     for name, value in (("time_limit", time_limit), ("gap", gap)):
         wrong = isinstance(value, bool) or not isinstance(value, (int, float))

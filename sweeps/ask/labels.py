@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from sweeps.ask.front import merged
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import per_axes
 from symbolic.errors import InfeasibleError
@@ -15,11 +14,14 @@ from symbolic.errors import InfeasibleError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Parted", "for_each"]
+__all__ = ["Parted", "for_each", "merged", "of_parts", "some_of"]
+
+#: What is told of all parts together: by default the sum.
+_LEAST, _MOST = ("complete", "settled"), ("gap", "blocks")
 
 
 class Parted(Protocol):
-    """A source that has parts."""
+    """A space of configurations that has parts."""
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -30,10 +32,38 @@ class Parted(Protocol):
         """The coordinates: the axis along which each lies, its values, its attributes."""
 
     def only(self, at: Mapping[str, int]) -> Self:
-        """The part at one index of some axes."""
+        """The part at one index of some axes, of which places are told as of the whole."""
 
 
 AnySource = TypeVar("AnySource", bound=Parted)
+Answer = TypeVar("Answer")
+
+
+def of_parts(
+    source: AnySource, per: Sequence[str], ask: Callable[[AnySource], Answer]
+) -> list[Answer | InfeasibleError]:
+    """What is answered of the part at each value of some axes; where nothing is, why not.
+
+    Without axes the whole is asked, and raises why not; that there was no time is raised of a part,
+    too.
+    """
+    found: list[Answer | InfeasibleError] = []
+    for cell in np.ndindex(*(source.sizes[axis] for axis in per)):
+        try:
+            found.append(ask(source.only(dict(zip(per, cell, strict=True))) if per else source))
+        except InfeasibleError as error:
+            if not per or type(error) is not InfeasibleError:
+                raise
+            found.append(error)
+    return found
+
+
+def some_of(parts: Sequence[Answer | InfeasibleError]) -> list[Answer]:
+    """The answers among them; raises the last reason where there are none."""
+    found = [one for one in parts if not isinstance(one, InfeasibleError)]
+    if not found and isinstance(why := parts[-1], InfeasibleError):
+        raise why
+    return found
 
 
 def for_each(
@@ -53,27 +83,30 @@ def for_each(
     if not per:
         return ask(source)
     per = per_axes(per, tuple(source.sizes))
-    shape = tuple(source.sizes[axis] for axis in per)
-    answers: list[xr.Dataset | None] = []
-    for cell in np.ndindex(*shape):
-        try:
-            answers.append(ask(source.only(dict(zip(per, cell, strict=True)))))
-        except InfeasibleError as error:
-            if type(error) is not InfeasibleError:  # out of time
-                raise
-            none = error
-            answers.append(None)
-    told = [one for one in answers if one is not None]
-    if not told:
-        raise none
-    first = told[0]
+    answers = of_parts(source, per, ask)
+    told = some_of(answers)
+    first, shape = told[0], tuple(source.sizes[axis] for axis in per)
     variables: dict[str, Any] = {}
     for name, variable in first.data_vars.items():
         nothing = np.full(variable.shape, np.nan)
-        rows = [nothing if one is None else one[name].values for one in answers]
+        rows = [nothing if isinstance(a, InfeasibleError) else a[name].values for a in answers]
         array = np.stack(rows).reshape(*shape, *variable.shape)
         variables[str(name)] = ((*per, *variable.dims), array, dict(variable.attrs))
     own = {name: c for name, c in source.coordinates.items() if c[0] in per}
     coords: dict[Any, Any] = {**own, **first.coords}
     counts = merged([one.attrs for one in told])
     return assemble(variables, coords, {**first.attrs, **counts})
+
+
+def merged(told: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is told of several parts, as of one."""
+    found: dict[str, Any] = {}
+    for one in told:
+        for key, value in one.items():
+            if key not in found or isinstance(value, str):
+                found[key] = value
+            elif key in _LEAST:
+                found[key] = min(found[key], value)
+            else:
+                found[key] = max(found[key], value) if key in _MOST else found[key] + value
+    return found

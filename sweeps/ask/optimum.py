@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.ask.ask import Ask
+from sweeps.ask.labels import Parted, of_parts
 from sweeps.grid.goals import Goal
 from sweeps.runtime.stopping import stopped
 from sweeps.scan.choosing import Chosen
@@ -64,15 +65,8 @@ class Held:
         return signed == self.score if self.alone else signed <= self.score
 
 
-class Source(Protocol):
+class Source(Parted, Protocol):
     """A space of configurations of which the best by one objective can be told."""
-
-    @property
-    def sizes(self) -> Mapping[str, int]:
-        """The axes, in order, and how many values each has."""
-
-    def only(self, at: Mapping[str, int]) -> Self:
-        """The part at one index of some axes, of which places are told as of the whole."""
 
     def best(
         self,
@@ -123,8 +117,10 @@ def optimum(source: Source, ask: Ask) -> xr.Dataset:
     if len(goals) == 1 and not ask.listed:
         choice = source.best(goals, 0, (), ask.per, ask.top)
     else:
+        # of several ranks one could be taken by what has no number in a later objective
+        known = tuple(Held(goal=goal) for goal in goals[1:]) if ask.top > 1 else ()
+        parts = of_parts(source, ask.per, lambda part: _in_order(part, ask, 0, known))
         shape = tuple(source.sizes[axis] for axis in ask.per)
-        parts = [_at(source, ask, cell) for cell in np.ndindex(*shape)]
         choice = _side_by_side(parts, shape, tuple(source.sizes))
     if not choice.scores.size or not np.any(choice.scores < math.inf):
         raise source.nothing(goals, 0)
@@ -136,23 +132,6 @@ def optimum(source: Source, ask: Ask) -> xr.Dataset:
     if ask.ties and ask.within is None and ask.top == 1:
         found = found.drop_vars("rank").rename_dims(rank="tie")
     return found.assign_attrs(told)
-
-
-def _at(source: Source, ask: Ask, cell: Sequence[int]) -> Choice:
-    """The configurations wanted at some indices of the ``per`` axes; none where there are none."""
-    known: tuple[Held, ...] = ()
-    if ask.top > 1:  # else a rank could be taken by what has no number in a later objective
-        known = tuple(Held(goal=goal) for goal in ask.goals[1:])
-    if not ask.per:
-        return _in_order(source, ask, 0, known)
-    here = dict(zip(ask.per, cell, strict=True))
-    try:
-        return _in_order(source.only(here), ask, 0, known)
-    except InfeasibleError as error:
-        if type(error) is not InfeasibleError:  # out of time
-            raise
-        none = np.empty(0, dtype=np.int64)
-        return Choice(places=dict.fromkeys(source.sizes, none), scores=np.empty(0))
 
 
 def _in_order(source: Source, ask: Ask, number: int, held: tuple[Held, ...]) -> Choice:
@@ -201,14 +180,17 @@ def _joined(parts: Sequence[Choice]) -> Choice:
     )
 
 
-def _side_by_side(parts: Sequence[Choice], shape: tuple[int, ...], axes: Sequence[str]) -> Choice:
+def _side_by_side(
+    parts: Sequence[Choice | InfeasibleError], shape: tuple[int, ...], axes: Sequence[str]
+) -> Choice:
     """The configurations of each cell, in arrays as long as the longest."""
-    if not shape:
+    if isinstance(parts[0], Choice) and not shape:
         return parts[0]
-    width = max(part.scores.size for part in parts)
+    some = {row: part for row, part in enumerate(parts) if isinstance(part, Choice)}
+    width = max((part.scores.size for part in some.values()), default=0)
     places = {axis: np.full((len(parts), width), -1, dtype=np.int64) for axis in axes}
     scores = np.full((len(parts), width), math.inf)
-    for row, part in enumerate(parts):
+    for row, part in some.items():
         scores[row, : part.scores.size] = part.scores
         for axis in axes:
             places[axis][row, : part.scores.size] = part.places[axis]

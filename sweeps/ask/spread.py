@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-from sweeps.ask.labels import for_each
+from sweeps.ask.labels import Parted, for_each
 from sweeps.grid.at import At
 from sweeps.scan.distribution import edges_of
 from sweeps.scan.distribution import histogram as histogram_of
@@ -18,19 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Spread", "count", "histogram", "quantiles"]
 
 
-class Spread(Protocol):
+class Spread(Parted, Protocol):
     """A space of configurations of which formulas have values."""
-
-    @property
-    def sizes(self) -> Mapping[str, int]:
-        """The axes, in order, and how many values each has."""
-
-    @property
-    def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
-        """The coordinates: the axis along which each lies, its values, its attributes."""
-
-    def only(self, at: Mapping[str, int]) -> Self:
-        """The part at one index of some axes."""
 
     def count(self) -> xr.Dataset:
         """How many configurations are feasible, of how many."""

@@ -36,7 +36,7 @@ from symbolic.ops import Node, both, constant, interpret_arrays, references, whe
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["GridScan", "OfGrid", "among", "answer_grid", "nothing", "part_of", "points_of"]
+__all__ = ["GridScan", "OfGrid", "among", "answer_grid", "part_of"]
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -96,13 +96,20 @@ class OfGrid:
         """The axes, in order, and how many values each has."""
         return {axis: self.grid.axes[axis].size for axis in self.grid.axes}
 
+    @property
+    def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
+        """The coordinates: the axis along which each lies, its values, its attributes."""
+        return coordinates_by_axis(self.grid)
+
     def points(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
         """See :class:`sweeps.ask.front.FrontSource`."""
-        return points_of(self.grid, places, goals)
+        found = _picked(self.grid, places)
+        return answer_points(coordinates_by_axis(self.grid), found, places, goals)
 
     def nothing(self, goals: Sequence[Goal], number: int) -> InfeasibleError:
         """See :class:`sweeps.ask.optimum.Source`."""
-        return nothing(goals, number)
+        before = f" that is best by {in_words(goals[:number])}" if number else ""
+        return no_choice(goals[number], before)
 
     def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
         """See :class:`sweeps.ask.optimum.Source`."""
@@ -120,11 +127,6 @@ class GridScan(OfGrid):
     def only(self, at: Mapping[str, int]) -> GridScan:
         """The part at one index of some axes; what is left out is counted together."""
         return replace(self, grid=part_of(self.grid, at), at={**self.at, **at})
-
-    @property
-    def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-        """The coordinates: the axis along which each lies, its values, its attributes."""
-        return coordinates_by_axis(self.grid)
 
     def count(self) -> xr.Dataset:
         """See :class:`sweeps.ask.spread.Spread`."""
@@ -200,12 +202,6 @@ class GridScan(OfGrid):
         return {"method": "scan", **self.skipped.attributes(weight)}
 
 
-def nothing(goals: Sequence[Goal], number: int) -> InfeasibleError:
-    """What to raise where an objective has a value at no feasible point."""
-    before = f" that is best by {in_words(goals[:number])}" if number else ""
-    return no_choice(goals[number], before)
-
-
 def _below(
     grid: Grid,
     key: tuple[str, ...],
@@ -243,15 +239,19 @@ def _below(
         yield from found
 
 
+def _picked(
+    grid: Grid, places: Mapping[str, Indices]
+) -> dict[str, tuple[NDArray[Any], dict[str, Any]]]:
+    """Every output at some points, given as indices along every axis."""
+    names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
+    return {n: (a, describe(grid, n)) for n, a in grid.at_points(places, names).items()}
+
+
 def answer_grid(grid: Grid, goals: Sequence[Goal], chosen: Chosen, ranked: bool) -> xr.Dataset:
     """The Dataset of winning configurations, with every output and objective there."""
     shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
     flat = {axis: np.maximum(index, 0).reshape(-1) for axis, index in chosen.places.items()}
-    names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
-    found: dict[str, tuple[NDArray[Any], dict[str, Any]]] = {
-        name: (array.reshape(shape), describe(grid, name))
-        for name, array in grid.at_points(flat, names).items()
-    }
+    found = {n: (array.reshape(shape), about) for n, (array, about) in _picked(grid, flat).items()}
     quantities = grid.model.quantities
     for number, goal in enumerate(goals):
         if goal.text in quantities:
@@ -263,10 +263,3 @@ def answer_grid(grid: Grid, goals: Sequence[Goal], chosen: Chosen, ranked: bool)
         told = np.broadcast_to(told, math.prod(shape)).reshape(shape)
         found[objective_name(goals, number, quantities)] = (told, {"long_name": goal.text})
     return answer(coordinates_by_axis(grid), found, chosen, goals, ranked)
-
-
-def points_of(grid: Grid, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
-    """The Dataset of the points of a front, given as indices along every axis."""
-    names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
-    found = {n: (a, describe(grid, n)) for n, a in grid.at_points(places, names).items()}
-    return answer_points(coordinates_by_axis(grid), found, places, goals)

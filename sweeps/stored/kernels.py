@@ -1,9 +1,6 @@
 """Compiled passes over the blocks of a store, each a number of rows, wherever its values lie.
 
-A column is a goal, or a quantity that must lie between two values. Of each block it has an address,
-0 where it is certain to hold there; of each row an offset, in values; and a step along the row, 0
-where the row has one value. Columns of goals come first. Few rows of a block may pass and these lie
-apart: what they hold is brought near before it is looked at, which is most of the time otherwise.
+Columns are told of in :mod:`sweeps.stored.rows`.
 """
 
 from __future__ import annotations
@@ -13,75 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from stochastic.kept import Later, compiled
+from stochastic.kept import compiled
+from sweeps.stored.rows import alike, marked, near, passed, values
 
 __all__ = ["gather", "least", "outside", "ready", "tally"]
 
-_SOME, _ALL = 1, 2
-#: Most values of a short row; values of a line of the cache.
-_SHORT, _LINE = 64, 8
 #: Numbers of goals, all of one type.
 _GOALS = (np.int64(0), np.int64(1), np.int64(2))
 
 
 _inline: Callable[[Callable[..., Any]], Any] = compiled(forceinline=True)
-_values: Any = Later("sweeps.stored.addresses", "values")
-_fetch: Any = Later("sweeps.stored.addresses", "fetch")
-
-
-@compiled
-def _passing(
-    first: Any,
-    addresses: Any,
-    offsets: Any,
-    steps: Any,
-    low: Any,
-    high: Any,
-    block: Any,
-    rows: Any,
-) -> Any:
-    """How many rows may hold points that count, by the columns that are one value there; which."""
-    count = rows.size
-    for row in range(count):
-        rows[row] = row
-    for k in range(first, addresses.shape[0]):
-        address = addresses[k, block]
-        if address == 0 or steps[k]:
-            continue
-        held, count = count, 0
-        for place in range(held):
-            row = rows[place]
-            value = _values(address, offsets[k, row], 1)[0]
-            rows[count] = row
-            count += 1 if (value >= low[k]) & (value <= high[k]) else 0
-    return count
-
-
-@compiled
-def _alike(first: Any, offsets: Any, steps: Any) -> bool:
-    """Whether the same points of each row of a block count."""
-    for k in range(first, steps.size):
-        for row in range(offsets.shape[1]):
-            if steps[k] and offsets[k, row] != offsets[k, 0]:
-                return False
-    return True
-
-
-@compiled
-def _near(addresses: Any, offsets: Any, steps: Any, run: Any, block: Any, rows: Any) -> None:
-    """Have what short rows hold brought near: they lie apart, so that nothing foresees them."""
-    if run > _SHORT:
-        return
-    for k in range(addresses.shape[0]):
-        if addresses[k, block] == 0 or steps[k] == 0:
-            continue
-        last = -1
-        for place in range(rows.size):
-            offset = offsets[k, rows[place]]
-            if offset != last:
-                for line in range(0, run, _LINE):
-                    _fetch(addresses[k, block] + 8 * (offset + line))
-            last = offset
 
 
 @_inline
@@ -100,59 +38,6 @@ def _slot(value: Any, begin: Any, end: Any, scale: Any, slots: Any) -> Any:
     if not value <= end:
         return slots
     return int(min(max((value - begin) * scale, 0.0), slots - 1))
-
-
-@compiled
-def _state(first: Any, addresses: Any, steps: Any, block: Any) -> int:
-    """Whether all points of the rows that pass count, or some."""
-    for k in range(first, addresses.shape[0]):
-        if addresses[k, block] and steps[k]:
-            return _SOME
-    return _ALL
-
-
-@compiled
-def _marked(
-    first: Any,
-    addresses: Any,
-    offsets: Any,
-    steps: Any,
-    low: Any,
-    high: Any,
-    block: Any,
-    row: Any,
-    ok: Any,
-    seen: Any,
-) -> Any:
-    """How many points of a row count; infinite, else minus infinity, in ``ok``."""
-    fresh, begun = False, False
-    for k in range(first, addresses.shape[0]):
-        place = 0
-        if steps[k] and addresses[k, block]:
-            place = addresses[k, block] + 8 * offsets[k, row]
-        fresh |= place != seen[k]
-        seen[k] = place
-    if not fresh:  # as in the row before
-        return seen[0]
-    count = 0
-    for k in range(first, addresses.shape[0]):
-        address, least, most = addresses[k, block], low[k], high[k]
-        if address == 0 or steps[k] == 0:
-            continue
-        part = _values(address, offsets[k, row], ok.size)
-        if begun:
-            for j in range(ok.size):
-                ok[j] = ok[j] if (part[j] >= least) & (part[j] <= most) else -np.inf
-        else:
-            for j in range(ok.size):
-                ok[j] = np.inf if (part[j] >= least) & (part[j] <= most) else -np.inf
-        begun, count = True, 0
-        for j in range(ok.size):
-            count += 1 if ok[j] > 0 else 0
-        if count == 0:
-            break
-    seen[0] = count
-    return count
 
 
 @compiled
@@ -179,29 +64,24 @@ def least(
     """
     last, step = best.shape[1] - 1, steps[0]
     ok, seen = np.full(run, np.inf), np.zeros(steps.size, dtype=np.int64)
-    rows, alike = np.empty(offsets.shape[1], dtype=np.int64), _alike(_GOALS[1], offsets, steps)
+    rows, same = np.empty(offsets.shape[1], dtype=np.int64), alike(_GOALS[1], offsets, steps)
     for block in range(addresses.shape[1]):
-        passing = _passing(_GOALS[1], addresses, offsets, steps, low, high, block, rows)
-        state, marks = _state(_GOALS[1], addresses, steps, block), run
-        if state == _SOME and alike and passing:
-            marks = _marked(
-                _GOALS[1], addresses, offsets, steps, low, high, block, rows[0], ok, seen
-            )
-        if not passing or not marks:
-            continue
-        _near(addresses, offsets, steps, run, block, rows[:passing])
+        passing, every, marks = passed(
+            _GOALS[1], addresses, offsets, steps, low, high, block, same, rows, ok, seen
+        )
+        near(addresses, offsets, steps, run, block, rows[:passing])
         for row in rows[:passing]:
-            if state == _SOME and not alike:
-                marks = _marked(
+            if not (every or same):
+                marks = marked(
                     _GOALS[1], addresses, offsets, steps, low, high, block, row, ok, seen
                 )
                 if not marks:
                     continue
-            part = _values(addresses[0, block], offsets[0, row], run if step else 1)
+            part = values(addresses[0, block], offsets[0, row], run if step else 1)
             first = slot_blocks[block] + slot_rows[row]
             if slot_step == 0:
                 limit, hits = best[first, last], 0
-                if state == _SOME and step:
+                if step and not every:
                     for j in range(run):  # without a branch: several at a time
                         value = sign * part[j]
                         hits += 1 if (value < limit) & (value < ok[j]) else 0
@@ -213,7 +93,7 @@ def least(
             for j in range(run):
                 value = sign * part[j * step]
                 slot = first + j * slot_step
-                allowed = state == _ALL or ok[j] > 0
+                allowed = every or ok[j] > 0
                 if value < best[slot, last] and value > -np.inf and allowed:
                     at = last
                     while at > 0 and value < best[slot, at - 1]:  # equal ones came before
@@ -252,25 +132,20 @@ def outside(
     count, slots = 0, stairs.size - 1
     one, two = steps[0], steps[1]
     ok, seen = np.full(run, np.inf), np.zeros(steps.size, dtype=np.int64)
-    rows, alike = np.empty(offsets.shape[1], dtype=np.int64), _alike(_GOALS[2], offsets, steps)
+    rows, same = np.empty(offsets.shape[1], dtype=np.int64), alike(_GOALS[2], offsets, steps)
     for block in range(addresses.shape[1]):
-        passing = _passing(_GOALS[2], addresses, offsets, steps, low, high, block, rows)
-        state, marks = _state(_GOALS[2], addresses, steps, block), run
-        if state == _SOME and alike and passing:
-            marks = _marked(
-                _GOALS[2], addresses, offsets, steps, low, high, block, rows[0], ok, seen
-            )
-        if not passing or not marks:
-            continue
-        _near(addresses, offsets, steps, run, block, rows[:passing])
+        passing, every, marks = passed(
+            _GOALS[2], addresses, offsets, steps, low, high, block, same, rows, ok, seen
+        )
+        near(addresses, offsets, steps, run, block, rows[:passing])
         for row in rows[:passing]:
-            a = _values(addresses[0, block], offsets[0, row], run if one else 1)
-            b = _values(addresses[1, block], offsets[1, row], run if two else 1)
+            a = values(addresses[0, block], offsets[0, row], run if one else 1)
+            b = values(addresses[1, block], offsets[1, row], run if two else 1)
             slot = _slot(_least(a, signs[0]), begin, end, scale, slots)
             if stairs[slot] <= _least(b, signs[1]):
                 continue
-            if state == _SOME and not alike:
-                marks = _marked(
+            if not (every or same):
+                marks = marked(
                     _GOALS[2], addresses, offsets, steps, low, high, block, row, ok, seen
                 )
                 if not marks:
@@ -280,7 +155,7 @@ def outside(
                 if not ((x > -np.inf) & (x < np.inf) & (y > -np.inf) & (y < np.inf)):
                     continue
                 slot = _slot(x, begin, end, scale, slots)
-                if stairs[slot] <= y or not (state == _ALL or ok[j] > 0):
+                if stairs[slot] <= y or not (every or ok[j] > 0):
                     continue
                 if count == places.size:
                     return -1
@@ -298,7 +173,7 @@ def outside(
 def gather(addresses: Any, found: Any) -> None:
     """Put the values at some addresses together, a row each."""
     for row in range(addresses.size):
-        part = _values(addresses[row], 0, found.shape[1])
+        part = values(addresses[row], 0, found.shape[1])
         for j in range(found.shape[1]):
             found[row, j] = part[j]
 
@@ -308,19 +183,16 @@ def tally(addresses: Any, offsets: Any, steps: Any, low: Any, high: Any, run: An
     """Count the points that no column excludes."""
     found = 0
     ok, seen = np.full(run, np.inf), np.zeros(steps.size, dtype=np.int64)
-    rows, alike = np.empty(offsets.shape[1], dtype=np.int64), _alike(_GOALS[0], offsets, steps)
+    rows, same = np.empty(offsets.shape[1], dtype=np.int64), alike(_GOALS[0], offsets, steps)
     for block in range(addresses.shape[1]):
-        passing = _passing(_GOALS[0], addresses, offsets, steps, low, high, block, rows)
-        state, marks = _state(_GOALS[0], addresses, steps, block), run
-        if state == _SOME and alike and passing:
-            marks = _marked(
-                _GOALS[0], addresses, offsets, steps, low, high, block, rows[0], ok, seen
-            )
-        if state == _ALL or alike:
+        passing, every, marks = passed(
+            _GOALS[0], addresses, offsets, steps, low, high, block, same, rows, ok, seen
+        )
+        if every or same:
             found += passing * marks
             continue
         for row in rows[:passing]:
-            found += _marked(_GOALS[0], addresses, offsets, steps, low, high, block, row, ok, seen)
+            found += marked(_GOALS[0], addresses, offsets, steps, low, high, block, row, ok, seen)
     return found
 
 

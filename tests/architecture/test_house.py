@@ -33,12 +33,8 @@ TOP = {
     ".gitignore",
 }
 
-#: Lines beyond which a module is a smell, and why these few are longer.
+#: Lines beyond which a module is a smell.
 LIMIT = 300
-LONGER = {
-    "sweeps/bounds/machine/relax.py": "the primitives as planes, side by side",
-    "sweeps/stored/kernels.py": "machine code that is kept by its file: what it calls stands in it",
-}
 
 PAPERS = {
     "Transit: A Visual Analytical Model for Multithreaded Machines": "10.1145/2749246.2749265",
@@ -107,9 +103,7 @@ def test_no_path_of_one_machine() -> None:
 def test_modules_are_short() -> None:
     sizes = {name_of(path): len(path.read_text().splitlines()) for path in sources()}
     long = [f"{name}: {size}" for name, size in sizes.items() if size > LIMIT]
-    long = [text for text in long if text.split(":")[0] not in LONGER]
-    assert not long, "split, or list with a reason:\n" + "\n".join(long)
-    assert set(LONGER) <= set(sizes)
+    assert not long, "split:\n" + "\n".join(long)
 
 
 # --- public names

@@ -10,7 +10,8 @@ import numpy as np
 from sweeps.bounds.machine.along import along, cut, least
 from sweeps.bounds.machine.enclose import MAXIMUM, ONE, SUB, enclose
 from sweeps.bounds.machine.jit import jitted
-from sweeps.bounds.machine.relax import give, relax, signed
+from sweeps.bounds.machine.planes import give, signed
+from sweeps.bounds.machine.relax import relax
 
 __all__ = ["look"]
 

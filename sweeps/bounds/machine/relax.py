@@ -41,97 +41,28 @@ from sweeps.bounds.machine.enclose import (
     SUB,
     WHERE,
 )
-from sweeps.bounds.machine.jit import jitted
+from sweeps.bounds.machine.planes import (
+    LARGE,
+    SMALL,
+    apart,
+    exponent,
+    give,
+    least_of,
+    logarithm,
+    product,
+    signed,
+    together,
+)
 
-__all__ = ["give", "relax", "signed"]
+__all__ = ["relax"]
 
 INF = math.inf
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
-_SMALL, _LARGE = 1e-280, 1e280
 #: More than the magnitude of a logarithm between these. What rounding can make of one step, as a
 #: share of what it may make of a plane (`_SLACK` in look): some 180 ulp of what is added in it.
 _LOGS, _STEP = 700.0, 2e-4
 #: Up to what ratio a difference is too near to 0 for its logarithm to be told from both.
 _NEAR = 1.0001
-
-
-@jitted
-def give(weights: Any, n: Any, weight: Any) -> None:
-    """Put some more weight on a step; row 1 holds how much there was before any cancelled."""
-    weights[0, n] += weight
-    weights[1, n] += abs(weight)
-
-
-@jitted
-def signed(low: Any, high: Any, hole: Any) -> Any:
-    """1 or -1 for a step of one sign whose logarithm is known, else 0."""
-    if hole:
-        return 0
-    if low > _SMALL and high < _LARGE:
-        return 1
-    if high < -_SMALL and low > -_LARGE:
-        return -1
-    return 0
-
-
-@jitted
-def _softplus(t: Any) -> Any:
-    return t + math.log1p(math.exp(-t)) if t > 0 else math.log1p(math.exp(t))
-
-
-@jitted
-def _gap(t: Any) -> Any:
-    return math.log(-math.expm1(-t))
-
-
-@jitted
-def _least_of(tl: Any, th: Any, weight: Any, least: Any, about: Any) -> Any:
-    """For the lesser (or greater) of two steps that differ by t: both their shares, constant."""
-    if about != about:
-        about = tl + th
-    if not least:  # the greater of a and b is b - the lesser of (b - a, 0) ... mirrored
-        one, two, rest = _least_of_pair(-th, -tl, -weight, -about)
-        return one, two, -rest
-    return _least_of_pair(tl, th, weight, about)
-
-
-@jitted
-def _least_of_pair(tl: Any, th: Any, weight: Any, about: Any) -> Any:
-    """min(a, b) against one a + two b + rest: below it for weights above zero, above it for others.
-
-    With t = a - b. The smaller share is no difference of the larger from 1, in which it would be
-    lost where one step reaches far beyond the other.
-    """
-    if th <= 0:
-        return 1.0, 0.0, 0.0
-    if tl >= 0:
-        return 0.0, 1.0, 0.0
-    if weight > 0:
-        one, two = -tl / (th - tl), th / (th - tl)
-        return one, two, tl * two
-    return (1.0, 0.0, 0.0) if about < 0 else (0.0, 1.0, 0.0)
-
-
-@jitted
-def _product(al: Any, ah: Any, bl: Any, bh: Any, weight: Any, x: Any, y: Any) -> Any:
-    """Weights on a and b, and a constant, that lie below weight * a * b (McCormick's planes)."""
-    if weight > 0:
-        one = al * y + bl * x - al * bl
-        two = ah * y + bh * x - ah * bh
-        if one >= two:
-            return weight * bl, weight * al, -weight * al * bl
-        return weight * bh, weight * ah, -weight * ah * bh
-    one = al * y + bh * x - al * bh
-    two = ah * y + bl * x - ah * bl
-    if one <= two:
-        return weight * bh, weight * al, -weight * al * bh
-    return weight * bl, weight * ah, -weight * ah * bl
-
-
-@jitted
-def _near(x: Any, low: Any, high: Any) -> Any:
-    """The magnitude of a value, drawn into a range above 0; about its middle for no number."""
-    return min(max(abs(x), low), high) if x == x else math.sqrt(low * high)
 
 
 @compiled(_nrt=False, gives=(0.0, 0.0))
@@ -159,7 +90,7 @@ def relax(
             continue
         low, high = lo[n], hi[n]
         far = max(abs(low), abs(high))
-        if far <= _LARGE:
+        if far <= LARGE:
             size += _STEP * mass * far
         elif mass > 2 * abs(w):  # what is left of weights may be of the other sign
             return -INF, 0.0
@@ -174,7 +105,7 @@ def relax(
         flat = op <= REFERENCE or low == high or und[n]
         a, b, told, copied = 0, 0, n, -1
         al, ah, bl, bh, sa, sb = 0.0, 0.0, 0.0, 0.0, 0, 0
-        to_wide, to_deep, alike, apart, pair = False, False, False, False, False
+        to_wide, to_deep, alike, far_apart, pair = False, False, False, False, False
         found = 0.0
         if not flat:
             a, b = args[n, 0], args[n, 1]
@@ -199,15 +130,15 @@ def relax(
                     first = ops[args[told, 0]] == SUB  # the excess, not nothing
                     copied = b if (forced[told] == 1) == first else a
             al, ah = lo[a], hi[a]
-            flat = und[a] or far > _LARGE or abs(al) > _LARGE or abs(ah) > _LARGE
+            flat = und[a] or far > LARGE or abs(al) > LARGE or abs(ah) > LARGE
             sa = signed(al, ah, und[a])
             if b >= 0:
                 bl, bh = lo[b], hi[b]
-                flat = flat or und[b] or abs(bl) > _LARGE or abs(bh) > _LARGE
+                flat = flat or und[b] or abs(bl) > LARGE or abs(bh) > LARGE
                 sb = signed(bl, bh, und[b])
             if told != n and not flat:  # two roundings, of what may be far larger than the sum
                 part = max(abs(al), abs(ah)) + max(abs(bl), abs(bh))
-                size += _STEP * part * (abs(w) + abs(d) / max(min(abs(low), abs(high)), _SMALL))
+                size += _STEP * part * (abs(w) + abs(d) / max(min(abs(low), abs(high)), SMALL))
             if copied >= 0 and not und[copied] and (told == n or not flat):
                 # it has the sign of the step where it is what the step is; elsewhere perhaps not
                 if d == 0 or signed(lo[copied], hi[copied], False) == sign:
@@ -229,11 +160,11 @@ def relax(
                     give(deep, b, d)
                     continue
                 alike = sa != 0 and sa == (-sb if op == SUB else sb) and not plain[n]
+                xl, xh = (al, ah) if sa > 0 else (-ah, -al)
+                yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
                 if op == SUB and sign != 0 and sa == sign and sb == sign and not plain[n]:
-                    xl, xh = (al, ah) if sa > 0 else (-ah, -al)
-                    yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
-                    apart = xl > _NEAR * yh and yh * xl <= xh * yl
-                to_wide = d != 0 and not alike and not apart
+                    far_apart = xl > _NEAR * yh and yh * xl <= xh * yl
+                to_wide = d != 0 and not alike and not far_apart
             elif op <= DIVIDE:
                 if op != MUL and bl <= 0 <= bh:
                     flat = True
@@ -277,59 +208,30 @@ def relax(
             continue
         if to_wide or to_deep:
             small, large = (low, high) if sign > 0 else (-high, -low)
-            lowest, highest = math.log(small), math.log(large)
-            if to_wide:  # the logarithm of a value: a chord below, a tangent above
-                if d > 0:
-                    slope = (highest - lowest) / (large - small)
-                    found += d * min(lowest - slope * small, highest - slope * large)
-                else:
-                    slope = 1.0 / _near(ref[n], small, large)
-                    found += d * (-math.log(slope) - 1.0)
+            if to_wide:
+                slope, rest = logarithm(d, small, large, ref[n])
+                found += rest
                 w += d * slope * sign
                 d = 0.0
-            else:  # the value of a logarithm: a tangent below, a chord above
+            else:
                 part = w * sign
-                if part > 0:
-                    slope = _near(ref[n], small, large)
-                    found += part * slope * (1.0 - math.log(slope))
-                else:
-                    slope = (large - small) / (highest - lowest) if highest > lowest else small
-                    found += part * max(small - slope * lowest, large - slope * highest)
+                slope, rest = exponent(part, small, large, ref[n])
+                found += rest
                 d += part * slope
                 w = 0.0
         if copied >= 0:
             give(wide, copied, w)
         elif op <= SUB:
-            if d != 0 and apart:  # |a| - |b|: a chord below, a tangent above
-                xl, xh = (al, ah) if sa > 0 else (-ah, -al)
-                yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
-                tl, th = math.log(xl / yh), math.log(xh / yl)
-                sl, sh = _gap(tl), _gap(th)
-                if d > 0:
-                    share = (sh - sl) / (th - tl) if th > tl else 0.0
-                    rest = min(sl - share * tl, sh - share * th)
-                else:
-                    t = math.log(_near(ref[a] / ref[b], xl / yh, xh / yl))
-                    share = 1.0 / math.expm1(t)
-                    rest = _gap(t) - share * t
+            if d != 0:
+                if far_apart:  # |a| - |b|
+                    share, rest = apart(d, xl, xh, yl, yh, ref[a] / ref[b])
+                    give(deep, a, d * (1 + share))
+                    give(deep, b, -d * share)
+                else:  # |a| + |b|
+                    share, rest = together(d, xl, xh, yl, yh, ref[a], ref[b])
+                    give(deep, a, d * share)
+                    give(deep, b, d * (1 - share))
                 found += d * rest
-                give(deep, a, d * (1 + share))
-                give(deep, b, -d * share)
-            elif d != 0:  # |a| + |b|: a weighted mean below, a chord above
-                xl, xh = (al, ah) if sa > 0 else (-ah, -al)
-                yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
-                if d > 0:
-                    p, q = _near(ref[a], xl, xh), _near(ref[b], yl, yh)
-                    share = min(max(p / (p + q), 1e-15), 1.0 - 1e-15)
-                    rest = -(share * math.log(share) + (1 - share) * math.log(1 - share))
-                else:
-                    tl, th = math.log(xl / yh), math.log(xh / yl)
-                    sl, sh = _softplus(tl), _softplus(th)
-                    share = (sh - sl) / (th - tl) if th > tl else 0.5
-                    rest = max(sl - share * tl, sh - share * th)
-                found += d * rest
-                give(deep, a, d * share)
-                give(deep, b, d * (1 - share))
             if w != 0:
                 give(wide, a, w)
                 give(wide, b, w if op == ADD else -w)
@@ -343,7 +245,7 @@ def relax(
                 x, y = ref[a], ref[b] if op == MUL else 1.0 / ref[b]
                 x = min(max(x, al), ah) if x == x else 0.5 * (al + ah)
                 y = min(max(y, bl), bh) if y == y else 0.5 * (bl + bh)
-                wa, wb, rest = _product(al, ah, bl, bh, w, x, y)
+                wa, wb, rest = product(al, ah, bl, bh, w, x, y)
                 give(wide, a, wa)
                 found += rest
                 if op == MUL:
@@ -351,47 +253,29 @@ def relax(
                 else:  # the weight of 1 / b goes to the logarithm of b
                     part = wb * sb
                     small, large = (bl, bh) if sb > 0 else (-bh, -bl)
-                    lowest, highest = math.log(small), math.log(large)
-                    if part > 0:
-                        slope = _near(1.0 / ref[b], small, large)
-                        found += part * slope * (1.0 - math.log(slope))
-                    else:
-                        slope = (large - small) / (highest - lowest) if highest > lowest else small
-                        found += part * max(small - slope * lowest, large - slope * highest)
+                    slope, rest = exponent(part, small, large, 1.0 / ref[b])
+                    found += rest
                     give(deep, b, -part * slope)
         elif pair:
-            view = d if d != 0 else w
-            least = op == MINIMUM
-            tl, th = al - bh, ah - bl
-            about = ref[a] - ref[b]
-            if d != 0:
-                if sa < 0:
-                    about = -about
-                if sa > 0:
+            for turn in range(2):  # of logarithms, then of values
+                view = d if turn == 0 else w
+                if view == 0:
+                    continue
+                least, tl, th, about = op == MINIMUM, al - bh, ah - bl, ref[a] - ref[b]
+                if turn == 0 and sa > 0:
                     tl, th = math.log(al / bh), math.log(ah / bl)
-                else:
-                    tl, th = math.log(ah / bl), math.log(al / bh)
+                elif turn == 0:
+                    tl, th, about = math.log(ah / bl), math.log(al / bh), -about
                     least = not least
-            if op == WHERE:
-                least = view > 0
-            for turn in range(2):
-                if turn == 1:
-                    if d == 0 or w == 0:
-                        break
-                    view, least, tl, th = w, op == MINIMUM, al - bh, ah - bl
-                    about = ref[a] - ref[b]
-                    if op == WHERE:
-                        least = w > 0
-                one, two, rest = _least_of(tl, th, view, least, about)
+                if op == WHERE:
+                    least = view > 0
+                one, two, rest = least_of(tl, th, view, least, about)
                 found += view * rest
                 if tl < 0 < th:
                     loss[told] += abs(view) * (-tl * th / (th - tl))
-                if turn == 0 and d != 0:
-                    give(deep, a, view * one)
-                    give(deep, b, view * two)
-                else:
-                    give(wide, a, view * one)
-                    give(wide, b, view * two)
+                weights = deep if turn == 0 else wide
+                give(weights, a, view * one)
+                give(weights, b, view * two)
         elif LOG <= op <= LOG10:
             give(deep, a, w / (1.0 if op == LOG else _LN2 if op == LOG2 else _LN10))
         elif op == EXP:

@@ -1,0 +1,149 @@
+"""Which points of the rows of a block count: those that no column excludes.
+
+A column is a goal, or a quantity that must lie between two values. Of each block it has an address,
+0 where it is certain to hold there; of each row an offset, in values; and a step along the row, 0
+where the row has one value. Columns of goals come first. Few rows of a block may pass and these lie
+apart: what they hold is brought near before it is looked at, which is most of the time otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stochastic.kept import Later, compiled
+
+__all__ = ["alike", "marked", "near", "passed", "values"]
+
+#: Most values of a short row; values of a line of the cache.
+_SHORT, _LINE = 64, 8
+
+values: Any = Later("sweeps.stored.addresses", "values")
+_fetch: Any = Later("sweeps.stored.addresses", "fetch")
+
+
+@compiled
+def alike(first: Any, offsets: Any, steps: Any) -> bool:
+    """Whether the same points of each row of a block count."""
+    for k in range(first, steps.size):
+        for row in range(offsets.shape[1]):
+            if steps[k] and offsets[k, row] != offsets[k, 0]:
+                return False
+    return True
+
+
+@compiled
+def _passing(
+    first: Any,
+    addresses: Any,
+    offsets: Any,
+    steps: Any,
+    low: Any,
+    high: Any,
+    block: Any,
+    rows: Any,
+) -> Any:
+    """How many rows may hold points that count, by the columns that are one value there; which."""
+    count = rows.size
+    for row in range(count):
+        rows[row] = row
+    for k in range(first, addresses.shape[0]):
+        address = addresses[k, block]
+        if address == 0 or steps[k]:
+            continue
+        held, count = count, 0
+        for place in range(held):
+            row = rows[place]
+            value = values(address, offsets[k, row], 1)[0]
+            rows[count] = row
+            count += 1 if (value >= low[k]) & (value <= high[k]) else 0
+    return count
+
+
+@compiled
+def marked(
+    first: Any,
+    addresses: Any,
+    offsets: Any,
+    steps: Any,
+    low: Any,
+    high: Any,
+    block: Any,
+    row: Any,
+    ok: Any,
+    seen: Any,
+) -> Any:
+    """How many points of a row count; infinite, else minus infinity, in ``ok``."""
+    fresh, begun = False, False
+    for k in range(first, addresses.shape[0]):
+        place = 0
+        if steps[k] and addresses[k, block]:
+            place = addresses[k, block] + 8 * offsets[k, row]
+        fresh |= place != seen[k]
+        seen[k] = place
+    if not fresh:  # as in the row before
+        return seen[0]
+    count = 0
+    for k in range(first, addresses.shape[0]):
+        address, least, most = addresses[k, block], low[k], high[k]
+        if address == 0 or steps[k] == 0:
+            continue
+        part = values(address, offsets[k, row], ok.size)
+        if begun:
+            for j in range(ok.size):
+                ok[j] = ok[j] if (part[j] >= least) & (part[j] <= most) else -np.inf
+        else:
+            for j in range(ok.size):
+                ok[j] = np.inf if (part[j] >= least) & (part[j] <= most) else -np.inf
+        begun, count = True, 0
+        for j in range(ok.size):
+            count += 1 if ok[j] > 0 else 0
+        if count == 0:
+            break
+    seen[0] = count
+    return count
+
+
+@compiled
+def near(addresses: Any, offsets: Any, steps: Any, run: Any, block: Any, rows: Any) -> None:
+    """Have what short rows hold brought near: they lie apart, so that nothing foresees them."""
+    if run > _SHORT:
+        return
+    for k in range(addresses.shape[0]):
+        if addresses[k, block] == 0 or steps[k] == 0:
+            continue
+        last = -1
+        for place in range(rows.size):
+            offset = offsets[k, rows[place]]
+            if offset != last:
+                for line in range(0, run, _LINE):
+                    _fetch(addresses[k, block] + 8 * (offset + line))
+            last = offset
+
+
+@compiled
+def passed(
+    first: Any,
+    addresses: Any,
+    offsets: Any,
+    steps: Any,
+    low: Any,
+    high: Any,
+    block: Any,
+    same: Any,
+    rows: Any,
+    ok: Any,
+    seen: Any,
+) -> Any:
+    """How many rows may hold points that count; whether all points of these do; how many of each.
+
+    The last is known where the ``same`` points of each row count.
+    """
+    passing, every = _passing(first, addresses, offsets, steps, low, high, block, rows), True
+    for k in range(first, addresses.shape[0]):
+        every &= addresses[k, block] == 0 or steps[k] == 0
+    marks = ok.size
+    if not every and same and passing:
+        marks = marked(first, addresses, offsets, steps, low, high, block, rows[0], ok, seen)
+    return passing if marks else 0, every, marks
