@@ -59,8 +59,8 @@ class Model(EquationSet):
         """The inputs behind the given outputs, or behind all equations where none is named.
 
         >>> from symbolic.library import load_model
-        >>> load_model("transit").needs("cs_transition")
-        ('lanes_width',)
+        >>> load_model("transit").needs("ms_transition")
+        ('mem_latency', 'ms_peak')
         """
         graph = self.graph(**switches)
         for name in outputs:
@@ -154,7 +154,7 @@ class Model(EquationSet):
 
         >>> from symbolic.library import load_model
         >>> load_model("transit").border("memory", "thread", solve_for="threads")
-        ms_peak*(intensity + mem_latency)
+        ms_peak*(arithmetic_latency*intensity + mem_latency)
         """
         from symbolic.borders import border
 
@@ -166,8 +166,8 @@ class Model(EquationSet):
         All variants where neither a name nor a switch is given; otherwise those that hold.
 
         >>> from symbolic.library import load_model
-        >>> print(load_model("transit").latex("cs_transition"))
-        \pi = \mathrm{lanes\_width} \quad \text{(Li 2015, Eq. 1)}
+        >>> print(load_model("transit").latex("computation_limit"))
+        \frac{M}{Z} = \frac{\mathrm{lanes\_width}}{\mathrm{intensity}} \quad \text{(Li 2015, Eq. 2)}
         """
         from symbolic.latex import latex
 

@@ -1,17 +1,19 @@
-"""Each piece of advice as a move of the transit figure (Li 2015, Figs. 11-17).
+"""Moves of the transit figure (Li 2015, Figs. 11-17, and Fig. 10 where threads are short).
 
-Thin curves are those after the move, the arrow leads to where the machine settles then. The last
-two: more intensity does not help lanes that are full, and a balanced machine needs several moves.
+Thin curves are those after the move, the arrow leads to where the machine settles then. More
+intensity does not help lanes that are full; a balanced machine needs several moves; more lanes do
+not help where threads are short.
 """
 
 from dse import plots
 from dse.plots.frame import new_figure
 
 MOVES = [(450, 200, "threads"), (450, 200, "intensity"), (900, 150, "intensity")]
-MOVES += [(900, 150, "ms_peak"), (900, 400, "lanes_width"), (900, 200, "lanes_width + ms_peak")]
+MOVES += [(900, 150, "ms_peak"), (900, 400, "lanes_width"), (900, 400, "intensity")]
+MOVES += [(900, 200, "lanes_width + ms_peak"), (450, 200, "lanes_width")]
 
-figure = new_figure(13, 13.5)
-for ax, (threads, intensity, move) in zip(figure.subplots(3, 2).flat, MOVES, strict=True):
+figure = new_figure(13, 18)
+for ax, (threads, intensity, move) in zip(figure.subplots(4, 2).flat, MOVES, strict=True):
     point = {"lanes_width": 200, "ms_peak": 1, "mem_latency": 400}
     plots.transit(threads=threads, intensity=intensity, move=move, ax=ax, **point)
 figure.savefig("transit_advice.png")

@@ -59,11 +59,11 @@ def open_site(
             outputs.append(name)
     grid = build(parts.values, outputs)
     check(grid)
-    pinned = {}  # inputs that stand at the value of another one, unless given
+    pinned = {}  # inputs that stand at the value of others, unless the user has it so
     labels = [""] if isinstance(guide.helps, str) else list(guide.helps)
     for name in dict.fromkeys(n for label in labels for move in guide.moves(label) for n in move):
         definition = grid.graph.definitions.get(name)
-        if definition is not None and definition.kind == "formula" and name not in parts.values:
+        if definition is not None and definition.kind == "formula" and name not in given:
             pinned[name] = float(grid.at({}, [name])[name])
     grid = build({**parts.values, **pinned}, outputs) if pinned else grid
     return _site(grid, guide)

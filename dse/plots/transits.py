@@ -26,16 +26,26 @@ __all__ = ["transit"]
 
 Floats = NDArray[np.float64]
 
-_INPUTS = ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency")
+_INPUTS = (
+    "threads",
+    "intensity",
+    "lanes_width",
+    "ms_peak",
+    "mem_latency",
+    "arithmetic_latency",
+)
 _SHOWN = (*_INPUTS, "ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition")
+_MEASURED = ("measured_ms_throughput", "predicted_flops", "measured_flops", "prediction_accuracy")
 _RANGES = ("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high", "threads_in_cs")
 #: A system that can never be full.
 _ENDLESS = 1e15
 _POINTS = 2001
-#: A way without end is drawn as far as this.
+#: A way without end, or one that does not help, is drawn as far as this.
 _FAR = 2.0
 #: Regimes narrower than these shares of the figure are named upwards, or not at all.
 _NARROW, _SLIM = 0.2, 0.05
+#: Throughputs closer than this are the same.
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +76,8 @@ def _state(model: str, given: Mapping[str, Any], **entries: Any) -> _State:
 
     Either curve is traced by the threads from few to many: the equilibrium runs along it.
     """
-    ds = evaluate(model, outputs=[*_SHOWN, *_RANGES], **entries, **given)
+    measured = _MEASURED if "kernel_time" in given else ()
+    ds = evaluate(model, outputs=[*_SHOWN, *_RANGES, *measured], **entries, **given)
     if ds.sizes:
         several = ", ".join(name for name, value in given.items() if np.ndim(value))
         raise DseError(
@@ -87,9 +98,10 @@ def _state(model: str, given: Mapping[str, Any], **entries: Any) -> _State:
         return at[inside], rate[inside]
 
     n, latency = held["threads"], held["mem_latency"]
-    asked = min(held["lanes_width"], n) / held["intensity"]
+    thinking = held["arithmetic_latency"] * held["intensity"]
+    asked = min(held["lanes_width"] * held["arithmetic_latency"], n) / thinking
     computing, demand = trace("threads_in_cs", asked * latency, ms_peak=_ENDLESS)
-    served = min(held["ms_peak"] * latency, n) * held["intensity"] / max(latency, n / _ENDLESS)
+    served = min(held["ms_peak"] * latency, n) * thinking / max(latency, n / _ENDLESS)
     return _State(
         ds=ds,
         supply=trace("threads_in_ms", served, lanes_width=_ENDLESS),
@@ -106,35 +118,38 @@ def transit(
     ax: Axes | None = None,
     **point: Any,
 ) -> Axes:
-    """The transit figure of a configuration, and where one piece of advice moves it.
+    """The transit figure of a configuration, and where a move leads (Li 2015, Figs. 6-17).
 
     Supply f(k) and demand g(n - k) over the threads k that wait for memory; they cross at the
-    throughput. The shades say what would bound the machine if they crossed there.
+    throughput. The shades say what would bound the machine if they crossed there. A star is the
+    throughput that a profiler measured, where ``model`` is joined with ``transit_profiler`` and
+    ``kernel_time`` is given (Figs. 18 and 19).
 
     Parameters
     ----------
     model, machine, workload, **point
         As for :func:`dse.advise`, of ``"transit"`` or of a union with it.
     move : str, optional
-        A quantity that :func:`dse.advise` advises here, or several that move together, with ``+``
-        between: the figure after that move is drawn too. A way without end is drawn up to a
-        factor of 2.
+        An input of Transit, or several that are raised by one factor, with ``+`` between: the
+        figure after the move is drawn too, and what becomes of both throughputs is said, with the
+        principle of §2.3 that tells it. A move that :func:`dse.advise` advises ends at the next
+        bound; one without end, or that does not help, at a factor of 2.
     ax : Axes, optional
         Where to draw; a new figure where None.
 
     Raises
     ------
     DseError
-        A configuration that does not fit, or a move that is not advised there.
+        A configuration that does not fit, or a move of what is no input.
     """
     entries = {"machine": machine, "workload": workload}
     here = _state(model, point, **entries)
-    moved = _moved(model, entries, point, move) if move is not None else None
+    moved = None if move is None else _moved(model, entries, point, move, here)
+    there = None if moved is None else _state(model, {**point, **moved[1]}, **entries)
     ax = axes_of(ax)
-    there = None
-    if moved is not None:
-        there = _state(model, {**point, **_values(moved, here)}, **entries)
     _draw(ax, here, after=False)
+    if "measured_ms_throughput" in here.ds:
+        _star(ax, here)
     if there is not None:
         _draw(ax, there, after=True)
         _arrow(ax, here, there)
@@ -145,30 +160,28 @@ def transit(
     _regimes(ax, here)
     side(ax.xaxis, here.ds["threads"], named(here.ds["threads_in_ms"]) + " (k)")
     side(ax.yaxis, here.ds["ms_throughput"], named(here.ds["ms_throughput"]) + " [1/cycle]")
-    title(ax, _words(here, moved), 64)
+    title(ax, _words(here, there, moved), 64)
     legend(ax, below=True, ncols=2)
     return ax
 
 
-def _moved(model: str, entries: Mapping[str, Any], point: Mapping[str, Any], move: str) -> Move:
+def _moved(
+    model: str, entries: Mapping[str, Any], point: Mapping[str, Any], move: str, here: _State
+) -> tuple[Move | None, dict[str, float]]:
+    """The piece of advice that a move is, if any, and the quantities moved where it is drawn."""
     if not isinstance(move, str):
         raise DseError(f"move = {move!r}: expected the name of a quantity, such as 'threads'")
-    advice = advise(model, **entries, **point)
     names = tuple(name.strip() for name in move.split("+"))
-    for known in advice.moves:
-        if {known.quantity, *known.together} == set(names):
-            return known
-    told = ", ".join(" + ".join([m.quantity, *m.together]) for m in advice.moves) or "none"
-    raise DseError(
-        f"move = {move!r} is not advised where the machine is {advice.bound} bound; "
-        f"there is advice on: {told}"
-    )
-
-
-def _values(move: Move, here: _State) -> dict[str, float]:
-    """The quantities of a move where it ends; those that move together do by one factor."""
-    factor = move.until / move.value if np.isfinite(move.until) else _FAR
-    return {name: float(here.ds[name]) * factor for name in (move.quantity, *move.together)}
+    advised = advise(model, **entries, **point).moves
+    known = next((m for m in advised if {m.quantity, *m.together} == set(names)), None)
+    if known is None and not set(names) <= set(_INPUTS):
+        told = ", ".join(" + ".join([m.quantity, *m.together]) for m in advised) or "none"
+        raise DseError(
+            f"move = {move!r} is no move: expected inputs of transit, {', '.join(_INPUTS)}, with + "
+            f"between; advised here: {told}"
+        )
+    factor = known.until / known.value if known and np.isfinite(known.until) else _FAR
+    return known, {name: float(here.ds[name]) * factor for name in names}
 
 
 def _draw(ax: Axes, state: _State, *, after: bool) -> None:
@@ -197,6 +210,15 @@ def _draw(ax: Axes, state: _State, *, after: bool) -> None:
     waiting, threads = (number_text(state[name]) for name in ("threads_in_ms", "threads"))
     text = f"k = {waiting} of {threads} threads wait"
     ax.plot([state["threads_in_ms"]], [level], **mark, label=text + tail)
+
+
+def _star(ax: Axes, state: _State) -> None:
+    """The throughput that was measured, above or below where the curves cross."""
+    measured, at = state["measured_ms_throughput"], state["threads_in_ms"]
+    ax.plot([at, at], [measured, state["ms_throughput"]], color="black", lw=1.0)
+    share = measured / state["ms_throughput"]
+    label = f"measured: {share:.1%} of what is predicted"
+    ax.plot([at], [measured], **LOOKS["optimum"].of_mark(14), label=label)
 
 
 def _arrow(ax: Axes, here: _State, there: _State) -> None:
@@ -241,14 +263,30 @@ def _regimes(ax: Axes, state: _State) -> None:
         ax.axvline(edge, color="0.5", lw=0.8, ls=":")
 
 
-def _words(here: _State, move: Move | None) -> str:
-    """The bound, and what the move does."""
+def _words(
+    here: _State, there: _State | None, moved: tuple[Move | None, dict[str, float]] | None
+) -> str:
+    """The bound; what a move does to both throughputs, by the principles; what was measured."""
     text = f"{here.bound} bound"
-    if move is None:
+    if "measured_flops" in here.ds:
+        rates = [f"{here[name] / 1e9:.3g}" for name in ("predicted_flops", "measured_flops")]
+        accuracy = f"{here['prediction_accuracy']:.1%}"
+        text += f"; PCT {rates[0]}, RCT {rates[1]} Gop/s an SM, accuracy {accuracy}"
+    if there is None or moved is None:
         return text
-    unit = "" if move.unit == "cycle" else move.unit
-    ends = [number_text(value, unit) for value in (move.value, move.until)]
-    what = " + ".join([move.quantity, *move.together])
-    verb = "raised" if move.direction == "raise" else "lowered"
-    then = f", then {move.next_bound} bound" if move.next_bound else ", no other bound follows"
-    return f"{text}; {what} {verb} from {ends[0]} to {ends[1]}{then}; gain {move.gain:.3g}"
+    move, names = moved
+    name = next(iter(names))
+    ends = [number_text(state[name]) for state in (here, there)]
+    verb = "raised" if there[name] >= here[name] else "lowered"
+    text += f"; {' + '.join(names)} {verb} from {ends[0]} to {ends[1]}"
+    if move is not None and move.next_bound:
+        text += f", then {move.next_bound} bound"
+    gains = [there[rate] / here[rate] for rate in ("ms_throughput", "cs_throughput")]
+    told = [
+        "stays" if abs(gain - 1) < _SAME else f"{'rises' if gain > 1 else 'falls'} x {gain:.3g}"
+        for gain in gains
+    ]
+    third = "intensity" in names
+    text += f": memory throughput {told[0]} (principle 1), "
+    text += f"computation throughput {told[1]} (principle {3 if third else 2})"
+    return text if gains[1] > 1 + _SAME else f"{text}: does not help"

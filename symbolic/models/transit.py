@@ -4,6 +4,11 @@ Of n threads, k wait for memory and x = n − k compute. Memory supplies f(k) re
 lanes demand g(x) (Eqs. 1-2); in a steady state f(k) = g(n − k) (Eq. 3). The throughput at which
 the two curves cross follows through their inverses; a test derives it in each regime.
 
+The paper's abstract machine does an operation a cycle and lane, so that as many threads as lanes
+fill it: π = M. The π that it measures (576 threads on 32 lanes) is another: an operation keeps its
+thread for l cycles, ``arithmetic_latency``, and π = l M. So g(x) = min(x/(l Z), M/Z), with M the
+lanes there are; l = 1 unless given is the abstract machine.
+
 The switch ``supply`` chooses the memory curve: the roofline of the paper, f(k) = min(R, k/L), or
 the smooth f(k) = k/(L + k/R), which has the same slope at 0 and the same limit.
 """
@@ -21,11 +26,7 @@ OUTPUTS = ("ms_throughput", "cs_throughput", "threads_in_ms", "threads_in_cs", "
 FAMILIES = (
     Family(
         of="ms_throughput",
-        terms={
-            "thread": "thread_limit",
-            "memory": "ms_peak",
-            "computation": "computation_limit",
-        },
+        terms={"thread": "thread_limit", "memory": "ms_peak", "computation": "computation_limit"},
     ),
 )
 
@@ -53,23 +54,23 @@ ADVICE = Guide(
 TIE = 10**12
 
 
-@equation(source="Li 2015, Eqs. 1-3 where both curves rise", symbol=r"\frac{n}{L+Z}")
-def thread_limit(threads, mem_latency, intensity):
+@equation(source="Li 2015, Eqs. 1-3 where both curves rise", symbol=r"\frac{n}{L+lZ}")
+def thread_limit(threads, mem_latency, intensity, arithmetic_latency):
     r"""Requests a cycle if neither system is full: each thread makes one a turnaround. [1/cycle]
 
-    .. math:: k/L = (n-k)/Z \;\Rightarrow\; r = n/(L+Z)
+    .. math:: k/L = (n-k)/(lZ) \;\Rightarrow\; r = n/(L+lZ)
 
-    >>> thread_limit(1024.0, 480.0, 32.0)
+    >>> thread_limit(1024.0, 480.0, 32.0, 1.0)
     2.0
     """
-    return threads / (mem_latency + intensity)
+    return threads / (mem_latency + arithmetic_latency * intensity)
 
 
 @equation(source="Li 2015, Eq. 2", symbol=r"\frac{M}{Z}")
 def computation_limit(lanes_width, intensity):
     r"""Requests a cycle that all lanes together make. [1/cycle]
 
-    .. math:: g(x) = M/Z \quad\text{for } x \ge M
+    .. math:: g(x) = M/Z \quad\text{for } x \ge \pi
 
     >>> computation_limit(64.0, 32.0)
     2.0
@@ -81,7 +82,7 @@ def computation_limit(lanes_width, intensity):
 def supply_limit_sharp(thread_limit, ms_peak):
     r"""Requests a cycle where the rising demand meets the roofline supply. [1/cycle]
 
-    .. math:: \min(n/(L+Z), R)
+    .. math:: \min(n/(L+lZ), R)
 
     >>> supply_limit_sharp(2.0, 1.5)
     1.5
@@ -90,29 +91,30 @@ def supply_limit_sharp(thread_limit, ms_peak):
 
 
 @equation(name="supply_limit", source="Li 2015, Fig. 4-A, Eq. 3", when={"supply": "smooth"})
-def supply_limit_smooth(threads, mem_latency, intensity, ms_peak):
+def supply_limit_smooth(threads, mem_latency, intensity, arithmetic_latency, ms_peak):
     r"""Requests a cycle where the rising demand meets the smooth supply. [1/cycle]
 
-    The smaller root of :math:`(Z/R) r^2 - (L + Z + n/R) r + n = 0`, which is
-    k/(L + k/R) = (n − k)/Z in r. Written so that nothing cancels: the discriminant is a sum of
+    The smaller root of :math:`(z/R) r^2 - (L + z + n/R) r + n = 0`, z being l Z, which is
+    k/(L + k/R) = (n − k)/z in r. Written so that nothing cancels: the discriminant is a sum of
     squares, and the root has it in the divisor.
 
-    .. math:: r = \frac{2n}{L + Z + n/R + \sqrt{(Z - n/R)^2 + L(L + 2(Z + n/R))}}
+    .. math:: r = \frac{2n}{L + z + n/R + \sqrt{(z - n/R)^2 + L(L + 2(z + n/R))}}
 
-    >>> supply_limit_smooth(1000.0, 500.0, 0.0, 2.0)  # k/(L + k/R) with all threads in memory
+    >>> supply_limit_smooth(1000.0, 500.0, 0.0, 1.0, 2.0)  # k/(L + k/R), all threads in memory
     1.0
     """
     full = threads / ms_peak
-    gap = intensity - full
-    spread = gap * gap + mem_latency * (mem_latency + 2 * (intensity + full))
-    return 2 * threads / (mem_latency + intensity + full + sqrt(spread))
+    thinking = arithmetic_latency * intensity
+    gap = thinking - full
+    spread = gap * gap + mem_latency * (mem_latency + 2 * (thinking + full))
+    return 2 * threads / (mem_latency + thinking + full + sqrt(spread))
 
 
 @equation(name="ms_throughput", source="Li 2015, Eqs. 1-3", symbol="r", when={"supply": "sharp"})
 def ms_throughput_sharp(thread_limit, ms_peak, computation_limit):
     r"""Requests the memory system serves. [1/cycle]
 
-    .. math:: r = \min\left(\frac{n}{L+Z}, R, \frac{M}{Z}\right)
+    .. math:: r = \min\left(\frac{n}{L+lZ}, R, \frac{M}{Z}\right)
 
     >>> ms_throughput_sharp(2.0, 1.5, 4.0)
     1.5
@@ -173,45 +175,53 @@ def bound_smooth(ms_throughput, thread_limit, ms_peak, computation_limit):
 
 
 @equation(name="threads_in_ms_low", source="Li 2015, Eq. 3, Figs. 11-17", when={"supply": "sharp"})
-def threads_in_ms_low_sharp(bound, threads, ms_throughput, mem_latency, intensity):
+def threads_in_ms_low_sharp(
+    bound, threads, ms_throughput, mem_latency, intensity, arithmetic_latency
+):
     r"""Fewest threads in the memory system at this throughput. [threads]
 
-    .. math:: k_{low} = rL, \quad\text{but } n - rZ \text{ where memory alone is full}
+    .. math:: k_{low} = rL, \quad\text{but } n - rlZ \text{ where memory alone is full}
 
-    >>> threads_in_ms_low_sharp(1.0, 1000.0, 1.5, 400.0, 32.0)
+    >>> threads_in_ms_low_sharp(1.0, 1000.0, 1.5, 400.0, 32.0, 1.0)
     952.0
     """
-    return where(equal(bound, 1), threads - ms_throughput * intensity, ms_throughput * mem_latency)
+    computing = ms_throughput * (arithmetic_latency * intensity)
+    return where(equal(bound, 1), threads - computing, ms_throughput * mem_latency)
 
 
 @equation(name="threads_in_ms_high", source="Li 2015, Eq. 3, Figs. 11-17", when={"supply": "sharp"})
-def threads_in_ms_high_sharp(bound, threads_in_ms_low, threads, ms_throughput, intensity):
+def threads_in_ms_high_sharp(
+    bound, threads_in_ms_low, threads, ms_throughput, intensity, arithmetic_latency
+):
     r"""Most threads in the memory system at this throughput. [threads]
 
     Above the least only where both systems are full: threads to spare may wait in either.
 
-    .. math:: k_{high} = n - rZ \quad\text{where both are full, else } k_{low}
+    .. math:: k_{high} = n - rlZ \quad\text{where both are full, else } k_{low}
 
-    >>> threads_in_ms_high_sharp(3.0, 600.0, 1000.0, 1.5, 32.0)
+    >>> threads_in_ms_high_sharp(3.0, 600.0, 1000.0, 1.5, 32.0, 1.0)
     952.0
     """
-    most = maximum(threads_in_ms_low, threads - ms_throughput * intensity)
+    computing = ms_throughput * (arithmetic_latency * intensity)
+    most = maximum(threads_in_ms_low, threads - computing)
     return where(equal(bound, 3), most, threads_in_ms_low)
 
 
 @equation(name="threads_in_ms_low", source="Li 2015, Eq. 3", when={"supply": "smooth"})
-def threads_in_ms_low_smooth(bound, threads, ms_throughput, ms_peak, mem_latency, intensity):
+def threads_in_ms_low_smooth(
+    bound, threads, ms_throughput, ms_peak, mem_latency, intensity, arithmetic_latency
+):
     r"""Threads in the memory system: the smooth supply leaves no range. [threads]
 
-    .. math:: k = \frac{rL}{1 - r/R} \quad\text{where the lanes are full, else } n - rZ
+    .. math:: k = \frac{rL}{1 - r/R} \quad\text{where the lanes are full, else } n - rlZ
 
-    >>> threads_in_ms_low_smooth(2.0, 1000.0, 1.5, 3.0, 200.0, 32.0)
+    >>> threads_in_ms_low_smooth(2.0, 1000.0, 1.5, 3.0, 200.0, 32.0, 1.0)
     600.0
     """
-    computing = maximum(threads - ms_throughput * intensity, 0.0)
+    waiting = maximum(threads - ms_throughput * (arithmetic_latency * intensity), 0.0)
     spare = maximum(1 - ms_throughput / ms_peak, 0.0)
     supplying = divide(ms_throughput * mem_latency, spare, at_zero=math.inf)
-    return where(equal(bound, 2), minimum(supplying, computing), computing)
+    return where(equal(bound, 2), minimum(supplying, waiting), waiting)
 
 
 @equation(name="threads_in_ms_high", source="Li 2015, Eq. 3", when={"supply": "smooth"})
@@ -268,13 +278,15 @@ def threads_in_cs_high(threads, threads_in_ms_low):
 
 
 @equation(source="Li 2015, Eq. 1", symbol=r"\pi")
-def cs_transition(lanes_width):
-    """Threads that fill the lanes, π = M. [threads]
+def cs_transition(lanes_width, arithmetic_latency):
+    r"""Threads that fill the lanes: each lane as many as an operation takes cycles. [threads]
 
-    >>> cs_transition(576.0)
+    .. math:: \pi = l M
+
+    >>> cs_transition(32.0, 18.0)  # C2075
     576.0
     """
-    return lanes_width
+    return arithmetic_latency * lanes_width
 
 
 @equation(source="Li 2015, §2.2", symbol=r"\delta")

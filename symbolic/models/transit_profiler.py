@@ -1,11 +1,18 @@
-"""Inputs of the transit model from a profiler's counters (Li 2015, §3); join with ``transit``."""
+"""Transit from a profiler's counters, beside what it measured (Li 2015, §3); join with ``transit``.
+
+Counters are of one multiprocessor, and all of one kind: instructions of threads and their requests
+of ``request_bytes``. With ``kernel_time`` the prediction is compared: PCT, RCT and the star of
+Figs. 18 and 19.
+"""
 
 from __future__ import annotations
 
 import math
 
 from symbolic.equation import equation
-from symbolic.ops import divide
+from symbolic.ops import absolute, divide
+
+OUTPUTS = ("threads", "intensity")
 
 #: A workload that never reaches DRAM is outside the model.
 RULES = ("dram_reads + dram_writes > 0",)
@@ -31,3 +38,48 @@ def intensity(issued_insts, dram_reads, dram_writes):
     32.0
     """
     return divide(issued_insts, dram_reads + dram_writes, at_zero=math.inf)
+
+
+@equation(source="Li 2015, Figs. 18-19")
+def measured_ms_throughput(dram_reads, dram_writes, kernel_time, core_clock):
+    """Requests a cycle that the memory system served: the star. [1/cycle]
+
+    >>> measured_ms_throughput(150.0, 50.0, 1e-6, 1e9)
+    0.2
+    """
+    return (dram_reads + dram_writes) / (kernel_time * core_clock)
+
+
+@equation(source="Li 2015, Figs. 18-19", symbol="PCT")
+def predicted_flops(cs_throughput, core_clock):
+    """Operations a second of one multiprocessor, as predicted. [1/s]
+
+    >>> predicted_flops(32.0, 1.15e9)
+    36800000000.0
+    """
+    return cs_throughput * core_clock
+
+
+@equation(source="Li 2015, Figs. 18-19", symbol="RCT")
+def measured_flops(issued_insts, kernel_time):
+    """Operations a second of one multiprocessor, as measured. [1/s]
+
+    >>> measured_flops(6400.0, 2.0)
+    3200.0
+    """
+    return issued_insts / kernel_time
+
+
+@equation(source="Li 2015, §3")
+def prediction_accuracy(predicted_flops, measured_flops):
+    r"""One less the relative error of the predicted computation throughput. [ratio]
+
+    The paper gives means of 90.4 % (C2075) and 82.6 % (GTX 690) over Rodinia without three
+    outliers, and says no more about how they are made.
+
+    .. math:: 1 - |PCT - RCT| / RCT
+
+    >>> prediction_accuracy(9.0, 10.0)
+    0.9
+    """
+    return 1 - absolute(predicted_flops - measured_flops) / measured_flops

@@ -99,8 +99,9 @@ def test_corrections_of_the_print_are_told(made: dict[str, str]) -> None:
 
 def test_regimes_and_borders_are_told(made: dict[str, str]) -> None:
     page = made["models/transit.rst"]
-    border = r"\mathrm{threads} = \mathrm{ms\_peak} \cdot \left(\mathrm{intensity} + "
-    assert border + r"\mathrm{mem\_latency}\right)" in page
+    border = r"\mathrm{threads} = \mathrm{ms\_peak} \cdot "
+    turn = r"\mathrm{arithmetic\_latency} \cdot \mathrm{intensity} + \mathrm{mem\_latency}"
+    assert rf"{border}\left({turn}\right)" in page
     assert "*memory* where" in page
 
 

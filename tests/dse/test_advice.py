@@ -140,31 +140,31 @@ POINTS = st.fixed_dictionaries(
         "lanes_width": st.floats(1, 512, **positive),
         "ms_peak": st.floats(0.01, 10, **positive),
         "mem_latency": st.floats(50, 2000, **positive),
+        "arithmetic_latency": st.floats(1, 50, **positive),
     }
 )
 
 
 def by_paper(bound: str, p: dict[str, float]) -> dict[str, Fraction | float]:
-    """Where the first next bound is reached, from §2.4, exactly."""
-    n, z, m, r, latency = (
-        Fraction(p[key])
-        for key in ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency")
-    )
-    turn = latency + z
+    """Where the first next bound is reached, from §2.4 with l, exactly."""
+    names = ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency")
+    n, z, m, r, latency, keep = (Fraction(p[key]) for key in names)
+    turn = latency + keep * z
     if bound == "thread":
-        full = m * latency / (n - m) if n > m else math.inf
+        full = m * latency / (n - keep * m) if n > keep * m else math.inf
         return {"threads": min(r * turn, m * turn / z), "intensity": full}
     if bound == "memory":
-        return {"intensity": min(n / r - latency, m / r), "ms_peak": min(n / turn, m / z)}
+        return {"intensity": min((n / r - latency) / keep, m / r), "ms_peak": min(n / turn, m / z)}
     return {"lanes_width": min(z * n / turn, r * z)}
 
 
 @settings(deadline=None, max_examples=150)
 @given(p=POINTS)
-@example(p={**MACHINE, "threads": 100.0, "intensity": 10.0})
-@example(p={**MACHINE, "threads": 632.0, "intensity": 10.0})
+@example(p={**MACHINE, "arithmetic_latency": 1.0, "threads": 100.0, "intensity": 10.0})
+@example(p={**MACHINE, "arithmetic_latency": 1.0, "threads": 632.0, "intensity": 10.0})
 def test_transit_borders_are_those_of_the_paper(p: dict[str, float]) -> None:
-    assume(abs(p["threads"] - p["lanes_width"]) > 1e-4 * p["threads"])
+    filled = p["arithmetic_latency"] * p["lanes_width"]
+    assume(abs(p["threads"] - filled) > 1e-4 * p["threads"])
     advice = dse.advise("transit", **p)
     assume(advice.bound != "capacity")
     assert advice.bound == flag(p)
@@ -208,7 +208,7 @@ def test_transit_agrees_with_the_closed_borders() -> None:
         ({"threads": 1024.0, "intensity": 10.0}, "ms_peak"),
         ({"threads": 1024.0, "intensity": 100.0}, "lanes_width"),
     ]:
-        values = {**MACHINE, **point}
+        values = {**MACHINE, "arithmetic_latency": 1.0, **point}
         advice = dse.advise("transit", **values)
         move = advice[quantity]
         assert move.next_bound is not None

@@ -123,7 +123,9 @@ def test_whole_quantities_are_not_between_their_values() -> None:
 def test_closed_forms_are_told() -> None:
     found = dse.borders(transit(), along="threads", closed_form=True)
     told = json.loads(found.closed_forms)
-    assert told["threads"]["thread | memory"] == ["ms_peak*(intensity + mem_latency)"]
+    assert told["threads"]["thread | memory"] == [
+        "ms_peak*(arithmetic_latency*intensity + mem_latency)"
+    ]
 
 
 def test_labels_of_a_machine_share_the_answer() -> None:

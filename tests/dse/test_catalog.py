@@ -188,20 +188,22 @@ def test_gtx480_of_the_tmm_model() -> None:
 
 
 TRANSIT = {
-    # delta (threads, B/s), M, bytes of a request: Li 2015, section 3
-    "c2075": (1536, 8.93e9, 576, 4),
-    "c2075_dp": (768, 9.29e9, 384, 8),
-    "gtx690": (2048, 16.25e9, 2048, 4),
-    "gtx690_dp": (1024, 18.86e9, 384, 8),
+    # delta (threads, B/s), pi (threads, operations/s), lanes, bytes: Li 2015, section 3
+    "c2075": ((1536, 8.93e9), (576, 24.8e9), 32, 4),
+    "c2075_dp": ((768, 9.29e9), (384, 14e9), 16, 8),
+    "gtx690": ((2048, 16.25e9), (2048, 80e9), 192, 4),
+    "gtx690_dp": ((1024, 18.86e9), (384, 8e9), 8, 8),
 }
 
 
 @pytest.mark.parametrize("name", TRANSIT)
 def test_machines_of_the_transit_model(name: str) -> None:
     entry = machine(name)
-    threads, bandwidth, lanes, size = TRANSIT[name]
+    (threads, bandwidth), (filling, rate), lanes, size = TRANSIT[name]
     clock = number(entry, "nominal_clock")
     assert number(entry, "lanes_width") == lanes
+    assert formula(entry, "arithmetic_latency") * lanes == pytest.approx(filling, rel=1e-15)
+    assert number(entry, "cs_peak_flops") == rate
     assert number(entry, "request_bytes") == size
     peak = formula(entry, "ms_peak", core_clock=clock)
     assert peak == pytest.approx(bandwidth / size / clock)

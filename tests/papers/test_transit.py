@@ -8,12 +8,14 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic.models import transit, transit_profiler, transit_warps
+import dse
+from symbolic.models import transit, transit_demand, transit_profiler, transit_warps
 from symbolic.ops import interpret
 from symbolic.quantities import TABLE
 from tests.papers._solve import run_doctests, solve
@@ -21,14 +23,17 @@ from tests.papers._solve import run_doctests, solve
 THREAD, MEMORY, COMPUTATION, CAPACITY = range(4)
 
 
-def state(n: Any, z: Any, m: Any, r: Any, latency: Any, **more: Any) -> dict[str, Any]:
-    """The machine in the letters of the paper."""
+def state(
+    n: Any, z: Any, m: Any, r: Any, latency: Any, keep: Any = 1, **more: Any
+) -> dict[str, Any]:
+    """The machine in the letters of the paper, ``keep`` being l."""
     values = {
         "threads": n,
         "intensity": z,
         "lanes_width": m,
         "ms_peak": r,
         "mem_latency": latency,
+        "arithmetic_latency": keep,
     }
     return solve("transit", **values, **more)
 
@@ -123,15 +128,15 @@ def test_borders_in_threads() -> None:
 
 # --- derived from the premises, Eqs. 1-3
 
-n, z, m, r, latency, k = sp.symbols("n Z M R L k", positive=True)
+n, z, m, r, latency, k, keep = sp.symbols("n Z M R L k l", positive=True)
 SUPPLY = {"rising": k / latency, "flat": r}
-DEMAND = {"rising": (n - k) / z, "flat": m / z}
+DEMAND = {"rising": (n - k) / (keep * z), "flat": m / z}
 #: What must not be negative for a piece of a curve to hold at k.
 HOLDS = {
     ("supply", "rising"): r * latency - k,
     ("supply", "flat"): k - r * latency,
-    ("demand", "rising"): m - (n - k),
-    ("demand", "flat"): (n - k) - m,
+    ("demand", "rising"): keep * m - (n - k),
+    ("demand", "flat"): (n - k) - keep * m,
 }
 
 
@@ -140,13 +145,14 @@ def test_sympy_derives_the_throughput_in_each_regime() -> None:
 
     Each condition is a positive factor times the gap to one of the other two limits.
     """
-    thread = transit.thread_limit(n, latency, z)
+    thread = transit.thread_limit(n, latency, z, keep)
     computation = transit.computation_limit(m, z)
     limits = {"thread": thread, "memory": r, "computation": computation}
+    turn = latency + keep * z
     regimes = {
-        ("rising", "rising"): ("thread", (latency, "memory"), (z, "computation")),
-        ("flat", "rising"): ("memory", (latency + z, "thread"), (z, "computation")),
-        ("rising", "flat"): ("computation", (latency, "memory"), (latency + z, "thread")),
+        ("rising", "rising"): ("thread", (latency, "memory"), (keep * z, "computation")),
+        ("flat", "rising"): ("memory", (turn, "thread"), (keep * z, "computation")),
+        ("rising", "flat"): ("computation", (latency, "memory"), (turn, "thread")),
     }
     for (supply, demand), (regime, *gaps) in regimes.items():
         (crossing,) = sp.solve(sp.Eq(SUPPLY[supply], DEMAND[demand]), k)
@@ -157,10 +163,10 @@ def test_sympy_derives_the_throughput_in_each_regime() -> None:
         for condition, (factor, other) in zip(conditions, gaps, strict=True):
             gap = factor * (limits[other] - limits[regime])
             assert sp.simplify(condition.subs(k, crossing) - gap) == 0
-    # both flat: they cross only if R = M/Z, and then for every k from δ to n − M
+    # both flat: they cross only if R = M/Z, and then for every k from δ to n − π
     assert sp.solve(sp.Eq(SUPPLY["flat"], DEMAND["flat"]), k) == []
     total = HOLDS["supply", "flat"] + HOLDS["demand", "flat"]
-    assert sp.simplify(total.subs(m, r * z) - (latency + z) * (thread - r)) == 0
+    assert sp.simplify(total.subs(m, r * z) - turn * (thread - r)) == 0
     # so that in every regime the equation's text is what was derived
     assert repr(transit.ms_throughput_sharp.node) == (
         "minimum(minimum(thread_limit, ms_peak), computation_limit)"
@@ -168,7 +174,7 @@ def test_sympy_derives_the_throughput_in_each_regime() -> None:
 
 
 def test_sympy_derives_the_smooth_supply() -> None:
-    """The equation solves k/(L + k/R) = (n − k)/Z; its limit is the roofline's rising part."""
+    """The equation solves k/(L + k/R) = (n − k)/(l Z); its limit is the roofline's rising part."""
     algebra = {
         "add": operator.add,
         "sub": operator.sub,
@@ -177,24 +183,25 @@ def test_sympy_derives_the_smooth_supply() -> None:
         "sqrt": sp.sqrt,
     }
     values = {"threads": n, "intensity": z, "ms_peak": r, "mem_latency": latency}
+    values |= {"arithmetic_latency": keep}
     found = interpret(transit.supply_limit_smooth.node, values, algebra, sp.Integer)
     smooth = k / (latency + k / r)
     assert sp.limit(smooth, k, sp.oo) == r
     assert sp.diff(smooth, k).subs(k, 0) == 1 / latency
     flow = sp.Symbol("flow")
     (waiting,) = sp.solve(sp.Eq(smooth, flow), k)
-    balance = sp.numer(sp.together((n - waiting) / z - flow))
+    balance = sp.numer(sp.together((n - waiting) / (keep * z) - flow))
     roots = sp.roots(sp.Poly(balance, flow))
     assert any(sp.simplify(root - found) == 0 for root in roots)
-    at = {n: 1000, z: 32, r: sp.Rational(3, 2), latency: 400}
+    at = {n: 1000, z: 16, keep: 2, r: sp.Rational(3, 2), latency: 400}
     least = min((root.subs(at) for root in roots), key=float)
     assert sp.simplify(found.subs(at) - least) == 0
-    assert sp.factor(sp.limit(found, r, sp.oo), deep=True) == n / (latency + z)
+    assert sp.factor(sp.limit(found, r, sp.oo), deep=True) == n / (latency + keep * z)
 
 
 # --- brute force
 
-NAMES = ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency")
+NAMES = ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency")
 
 
 def typical(name: str) -> st.SearchStrategy[float]:
@@ -210,15 +217,20 @@ WHOLE = st.tuples(
     st.integers(1, 24),
     st.integers(1, 6),
     st.integers(1, 24),
+    st.integers(1, 4),
 )
 
 
 def curves(machine: tuple[Any, ...], supply: str) -> tuple[Any, Any]:
     """f(k) and g(x) as the paper draws them."""
-    _, z, m, r, latency = machine
+    _, z, m, r, latency, keep = machine
+
+    def asked(x: Any) -> Any:
+        return min(x / (keep * z), m / z)
+
     if supply == "sharp":
-        return lambda k: min(k / latency, r), lambda x: min(x, m) / z
-    return lambda k: k / (latency + k / r), lambda x: min(x, m) / z
+        return lambda k: min(k / latency, r), asked
+    return lambda k: k / (latency + k / r), asked
 
 
 def bisect(machine: tuple[Any, ...], supply: str) -> float:
@@ -238,7 +250,7 @@ def bisect(machine: tuple[Any, ...], supply: str) -> float:
 @given(MACHINE, st.sampled_from(["sharp", "smooth"]))
 def test_brute_force_and_invariants(machine: tuple[float, ...], supply: str) -> None:
     got = state(*machine, supply=supply)
-    n, _, m, r, _ = machine
+    n, _, m, r, _, _ = machine
     f, g = curves(machine, supply)
     flow = got["ms_throughput"]
     assert flow == pytest.approx(bisect(machine, supply), rel=1e-9)
@@ -291,44 +303,84 @@ def test_smooth_lies_below_sharp_and_meets_it_far_from_the_corner(
 ) -> None:
     smooth, sharp = (state(*machine, supply=supply) for supply in ("smooth", "sharp"))
     assert smooth["ms_throughput"] <= sharp["ms_throughput"] * (1 + 1e-12)
-    n, z, m, r, latency = machine
-    wide = state(n, z, m, r * 1e12, latency, supply="smooth")["supply_limit"]
-    assert wide == pytest.approx(n / (latency + z), rel=1e-6)
-    crowded = state(n * 1e9, z, m, r, latency, supply="smooth")["supply_limit"]
+    n, z, m, r, latency, keep = machine
+    wide = state(n, z, m, r * 1e12, latency, keep, supply="smooth")["supply_limit"]
+    assert wide == pytest.approx(n / (latency + keep * z), rel=1e-6)
+    crowded = state(n * 1e9, z, m, r, latency, keep, supply="smooth")["supply_limit"]
     assert crowded == pytest.approx(r, rel=1e-3)
     assert smooth["bound"] != CAPACITY
 
 
 # --- measured machines (§3)
 
-#: Machine: δ (threads, GB/s), π (threads, GB/s), bytes of a request, clock in GHz.
+#: Machine: δ (threads, GB/s), π (threads, as printed), lanes, most threads of an SM.
 MEASURED = {
-    "c2075 SP": ((1536, 8.93), (576, 24.8), 4, 1.15),
-    "c2075 DP": ((768, 9.29), (384, 14.0), 8, 1.15),
-    "gtx690 SP": ((2048, 16.25), (2048, 80.0), 4, 1.019),
-    "gtx690 DP": ((1024, 18.86), (384, 8.0), 8, 1.019),
+    "c2075": ((1536, 8.93), (576, 24.8), 32, 1536),
+    "c2075_dp": ((768, 9.29), (384, 14.0), 16, 1536),
+    "gtx690": ((2048, 16.25), (2048, 80.0), 192, 2048),
+    "gtx690_dp": ((1024, 18.86), (384, 8.0), 8, 2048),
 }
 
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_measured_transition_points(name: str) -> None:
-    """δ and π determine both curves: R is δ's ordinate, L = δ/R, M is π's abscissa."""
-    (delta, supply), (pi, demand), size, clock = MEASURED[name]
-    peak = supply / (size * clock)
-    z = pi / (demand / (size * clock))  # of the benchmark that measured π
-    got = state(5000.0, z, float(pi), peak, delta / peak)
-    assert got["ms_transition"] == pytest.approx(delta, rel=1e-15)
-    assert got["cs_transition"] == pi
-    assert got["computation_limit"] == pytest.approx(demand / (size * clock), rel=1e-15)
-    assert got["bound"] == (COMPUTATION if name == "gtx690 DP" else MEMORY)
+    """δ and π as printed, of the machine as shipped: both curves reach their roofs there."""
+    (delta, supply), (pi, demand), lanes, most = MEASURED[name]
+    wanted = ["cs_transition", "ms_transition", "cs_peak_flops", "ms_peak_bandwidth"]
+    given = {"machine": name, "threads": most, "intensity": 1e5}
+    ds = dse.evaluate("transit", outputs=[*wanted, "lanes_width", "core_clock"], **given)
+    assert [round(float(ds[name]), 9) for name in wanted[:2]] == [pi, delta]
+    assert [float(ds[name]) / 1e9 for name in wanted[2:]] == [demand, supply]
+    assert float(ds.lanes_width) == lanes
+    # what was measured is no more than the lanes can do (boosted: GTX 690 to 1.019 GHz)
+    clock = 1.019e9 if name.startswith("gtx690") else float(ds.core_clock)
+    assert demand * 1e9 <= lanes * clock
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_no_machine_computes_more_than_an_operation_a_lane_and_cycle(name: str) -> None:
+    _, (pi, _), lanes, most = MEASURED[name]
+    threads = [pi / 2, pi, most]
+    ds = dse.evaluate("transit", machine=name, threads=threads, intensity=1e9)
+    assert ds.cs_throughput.values == pytest.approx([lanes / 2, lanes, lanes], rel=1e-4)
+    assert ds.cs_throughput.values.max() <= lanes
+
+
+def test_advice_names_the_computation_roof() -> None:
+    """1024 threads of much computation fill the 32 lanes: only more lanes would help."""
+    advice = dse.advise("transit", machine="c2075", threads=1024, intensity=500)
+    assert (advice.bound, advice.limiter) == ("computation", ("computation",))
+    assert advice.values["cs_throughput"] == pytest.approx(32)
+    (move,) = (move for move in advice.moves if move.helps)
+    turn = 1536 / (8.93e9 / (4 * 1.15e9)) + 18 * 500
+    assert (move.quantity, move.until) == ("lanes_width", pytest.approx(1024 * 500 / turn))
+
+
+def test_advice_raises_the_supply_of_a_machine_and_holds_its_latency() -> None:
+    """§2.3: the latency is constant; so R is raised until δ = R L meets g, past any bandwidth."""
+    given = {"machine": "c2075_dp", "threads": 1536, "intensity": 3}
+    ds = dse.evaluate("transit", **given)
+    move = dse.advise("transit", **given)["ms_peak"]
+    assert move.value == float(ds.ms_peak)
+    assert move.next_bound == "thread"
+    assert move.until == pytest.approx(1536 / (float(ds.mem_latency) + 24 * 3))
 
 
 def test_c2075_never_fills_its_memory_system_in_single_precision() -> None:
     """δ = 1536 is all the threads an SM can hold: "linear behavior of f(k)" (§3)."""
-    (delta, supply), (pi, _), size, clock = MEASURED["c2075 SP"]
-    peak = supply / (size * clock)
-    for n, z in product((64.0, 768.0, 1536.0), (1.0, 30.0, 1000.0)):
-        assert state(n, z, float(pi), peak, delta / peak)["bound"] in (THREAD, COMPUTATION)
+    for n, z in product((64, 768, 1536), (1, 30, 1000)):
+        ds = dse.evaluate("transit", machine="c2075", threads=n, intensity=z)
+        assert int(ds.bound) in (THREAD, COMPUTATION)
+
+
+def test_a_demand_curve_is_transits() -> None:
+    """G(x) of Eq. 1: what Transit computes where memory answers at once and is never full."""
+    x = [1.0, 100.0, 576.0, 2000.0]
+    alone = dse.evaluate("transit_demand", threads_in_cs=x, cs_transition=576, cs_peak_flops=32.0)[
+        "attained_flops"
+    ]
+    whole = state(np.array(x), 10.0, 32.0, 1e9, 0.0, 18.0)["cs_throughput"]
+    assert alone.values == pytest.approx(whole, rel=1e-12)
 
 
 def test_a_given_transition_is_kept() -> None:
@@ -386,7 +438,7 @@ def test_warps_of_mwp_cwp_travel_the_same_road() -> None:
     assert got["mem_cycles"] * got["resident_warps"] / got["mwp"] == 38400
 
 
-@pytest.mark.parametrize("module", [transit, transit_profiler, transit_warps])
+@pytest.mark.parametrize("module", [transit, transit_demand, transit_profiler, transit_warps])
 def test_docstrings(module: Any) -> None:
     failed, attempted = run_doctests(module)
     assert failed == 0

@@ -204,14 +204,14 @@ def test_a_closed_form_stops_at_named_intermediates() -> None:
 
 def test_a_closed_form_expands_down_to_the_inputs_or_what_is_named() -> None:
     model = load_model("transit")
-    n, z, latency, m, r = map(
-        model.symbol, ("threads", "intensity", "mem_latency", "lanes_width", "ms_peak")
-    )
+    names = ("threads", "intensity", "mem_latency", "arithmetic_latency", "lanes_width", "ms_peak")
+    n, z, latency, keep, m, r = map(model.symbol, names)
+    turn = latency + keep * z
     full = model.closed_form("cs_throughput", expand=True)
-    assert full == z * sympy.Min(n / (latency + z), r, m / z)
+    assert full == z * sympy.Min(n / turn, r, m / z)
     assert {part.name for part in full.free_symbols} <= set(model.inputs)
     part = model.closed_form("cs_throughput", expand=("ms_throughput", "thread_limit"))
-    assert part == z * sympy.Min(n / (latency + z), r, model.symbol("computation_limit"))
+    assert part == z * sympy.Min(n / turn, r, model.symbol("computation_limit"))
     assert model.closed_form("cs_throughput", expand="ms_throughput").has(
         model.symbol("thread_limit")
     )
@@ -223,7 +223,8 @@ def test_a_closed_form_follows_the_switches() -> None:
     smooth = model.closed_form("supply_limit", supply="smooth")
     assert isinstance(sharp, sympy.Min)
     assert smooth.has(model.symbol("mem_latency"))
-    values = {"threads": 14, "mem_latency": 3, "intensity": 4, "ms_peak": sympy.oo}
+    values = {"threads": 14, "mem_latency": 3, "intensity": 2, "ms_peak": sympy.oo}
+    values |= {"arithmetic_latency": 2}
     there = {model.symbol(name): value for name, value in values.items()}
     assert smooth.xreplace(there) == model.closed_form("thread_limit").xreplace(there) == 2
 
@@ -282,7 +283,8 @@ def test_a_closed_form_can_be_differentiated(threads: int) -> None:
     model = load_model("transit")
     form = model.closed_form("thread_limit")
     slope = sympy.diff(form, model.symbol("threads"))
-    values = {"threads": threads, "mem_latency": 400, "intensity": 32}
+    values = {"threads": threads, "mem_latency": 400, "intensity": 16}
+    values |= {"arithmetic_latency": 2}
     there = {model.symbol(name): value for name, value in values.items()}
     assert slope.xreplace(there) == sympy.Rational(1, 432)
 

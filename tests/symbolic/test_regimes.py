@@ -24,10 +24,16 @@ from symbolic.ops import interpret
 from tests.one_source.points import point
 
 TRANSIT = load_model("transit")
-N, Z, L, M, R = map(
-    TRANSIT.symbol, ("threads", "intensity", "mem_latency", "lanes_width", "ms_peak")
+QUANTITIES = (
+    "threads",
+    "intensity",
+    "lanes_width",
+    "ms_peak",
+    "mem_latency",
+    "arithmetic_latency",
 )
-QUANTITIES = ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency")
+N, Z, M, R, L, KEEP = map(TRANSIT.symbol, QUANTITIES)
+TURN = L + KEEP * Z  # of a thread: waiting, and computing at l cycles an operation
 LABELS = ("thread", "memory", "computation")
 
 positive = st.builds(Fraction, st.integers(1, 400), st.integers(1, 12))
@@ -70,13 +76,13 @@ def put(model: Model, expression: Any, values: Mapping[str, Any]) -> Any:
 def test_the_regimes_of_transit_read_as_the_paper_has_them() -> None:
     thread, memory, computation = TRANSIT.regimes()
     assert (thread.label, memory.label, computation.label) == LABELS
-    assert thread.outputs["ms_throughput"] == N / (L + Z)
+    assert thread.outputs["ms_throughput"] == N / TURN
     assert memory.outputs["ms_throughput"] == R
     assert computation.outputs["ms_throughput"] == M / Z
     assert computation.outputs["cs_throughput"] == M
-    assert memory.outputs["threads_in_cs"] == R * Z
+    assert memory.outputs["threads_in_cs"] == R * KEEP * Z
     assert [regime.outputs["bound"] for regime in (thread, memory, computation)] == list(LABELS)
-    assert memory.condition == sympy.And(R <= M / Z, R <= N / (L + Z))
+    assert memory.condition == sympy.And(R <= M / Z, R <= N / TURN)
     assert str(memory).startswith("memory (ms_throughput): where (ms_peak <= ")
     assert "\n  bound = memory" in str(memory)
 
@@ -182,13 +188,13 @@ def test_the_cases_of_mwp_cwp() -> None:
 
 
 def test_the_borders_of_the_paper() -> None:
-    assert TRANSIT.border("memory", "thread", solve_for="threads") == R * (L + Z)
-    assert TRANSIT.border("thread", "memory", solve_for="threads") == R * (L + Z)
-    assert TRANSIT.border("computation", "thread", solve_for="threads") == M * (L + Z) / Z
-    assert TRANSIT.border("memory", "thread", solve_for="intensity") == N / R - L
+    assert TRANSIT.border("memory", "thread", solve_for="threads") == R * TURN
+    assert TRANSIT.border("thread", "memory", solve_for="threads") == R * TURN
+    assert TRANSIT.border("computation", "thread", solve_for="threads") == M * TURN / Z
+    assert TRANSIT.border("memory", "thread", solve_for="intensity") == (N - L * R) / (KEEP * R)
     assert TRANSIT.border("computation", "memory", solve_for="intensity") == M / R
     n_less_m = TRANSIT.border("computation", "thread", solve_for="intensity")
-    assert sympy.simplify(n_less_m - M * L / (N - M)) == 0
+    assert sympy.simplify(n_less_m - M * L / (N - KEEP * M)) == 0
 
 
 EVERY = {(a, b, name) for a, b in combinations(LABELS, 2) for name in QUANTITIES}
@@ -197,6 +203,7 @@ STILL = {
     ("thread", "computation", "ms_peak"),
     ("memory", "computation", "threads"),
     ("memory", "computation", "mem_latency"),
+    ("memory", "computation", "arithmetic_latency"),
 }
 
 
@@ -365,7 +372,7 @@ def test_an_unknown_quantity_is_named() -> None:
 
 def test_a_border_in_a_union_is_that_of_the_model() -> None:
     model = load_model("transit + occupancy")
-    assert model.border("memory", "thread", solve_for="threads") == R * (L + Z)
+    assert model.border("memory", "thread", solve_for="threads") == R * TURN
 
 
 def test_a_family_may_be_of_the_largest_term(tmp_path: Path) -> None:

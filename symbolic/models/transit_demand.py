@@ -1,0 +1,26 @@
+"""The demand curve of the lanes alone, as benchmarks measure it: operations against threads.
+
+Of Transit's two curves, G(x) is measured by a kernel that only computes, each operation on the
+result of the one before. Its corner is the point π that the paper prints for each machine: the
+threads that fill the lanes, and the rate at which they are full. ``dse.fit`` finds both from
+measured rates; over the lanes of the machine, π's threads are its ``arithmetic_latency``.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import equation
+from symbolic.ops import minimum
+
+OUTPUTS = ("attained_flops",)
+
+
+@equation(source="Li 2015, Eq. 1, Fig. 3-A", symbol="G(x)")
+def attained_flops(cs_peak_flops, threads_in_cs, cs_transition):
+    r"""Operations a second of x threads of one multiprocessor that do nothing but compute. [1/s]
+
+    .. math:: G(x) = G_\pi \min(1, x / \pi)
+
+    >>> attained_flops(24.8e9, 288.0, 576.0)  # C2075
+    12400000000.0
+    """
+    return cs_peak_flops * minimum(1, threads_in_cs / cs_transition)
