@@ -34,6 +34,17 @@ def insts_per_second(work_insts, time):
     return divide(work_insts, time, at_zero=0.0)
 
 
+@equation(source="Hong 2012, Fig. 48, as Eq. 7 counts bytes")
+def bandwidth_used(load_bytes_per_warp, mem_insts, warps_run_per_sm, busy_sms, time):
+    """Bytes a second that the requests of all warps load. [B/s]
+
+    >>> bandwidth_used(128.0, 6.0, 20.0, 16.0, 1e-4)
+    2457600000.0
+    """
+    requests = mem_insts * warps_run_per_sm * busy_sms
+    return divide(load_bytes_per_warp * requests, time, at_zero=0.0)
+
+
 @equation(source="Hong 2012, Eq. 62", symbol="Perf/W")
 def perf_per_watt(work_insts, energy):
     r"""Instructions a second for each watt, which is instructions for each joule. [1/J]
@@ -164,6 +175,7 @@ def optimal_sms_printed(
 EQUATIONS = (
     work_insts,
     insts_per_second,
+    bandwidth_used,
     perf_per_watt,
     warps_on_all_sms,
     mwp_peak_bw_on_all_sms,

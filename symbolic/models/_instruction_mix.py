@@ -128,13 +128,13 @@ def peak_achievable(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
 
 
 @equation(source="Hong 2012, Table 15")
-def comp_insts(narrow_fp_insts, wide_fp_insts, int_insts, misc_insts):
-    """Instructions of one thread besides those of memory. [instructions]
+def comp_insts(fp_insts, fp_fused_insts, fp_vec_insts, fp_vec_fused_insts, int_insts, misc_insts):
+    """Instructions of one thread besides those of memory, as the kernel has them. [instructions]
 
-    >>> comp_insts(10.0, 2.0, 4.0, 1.0)
+    >>> comp_insts(8.0, 1.0, 2.0, 1.0, 4.0, 1.0)
     17.0
     """
-    return narrow_fp_insts + wide_fp_insts + int_insts + misc_insts
+    return fp_insts + fp_fused_insts + fp_vec_insts + fp_vec_fused_insts + int_insts + misc_insts
 
 
 @equation(source="Hong 2012, §5.3.4, a core narrower than a warp")
@@ -227,16 +227,26 @@ def comp_cycles(total_insts, dependency_factor, ilp, lane_passes, imbalance_loss
 
 
 @equation(name="comp_cycles", source="Hong 2012, Eq. 70", symbol="TotalCycles", when=CPU)
-def comp_cycles_cpu(total_insts, wide_fp_insts, dependency_factor, ilp, simd_ilp, imbalance_loss):
-    r"""Cycles of all instructions of one thread, memory access apart. [cycles]
+def comp_cycles_cpu(
+    total_insts,
+    fp_fused_insts,
+    fp_vec_insts,
+    fp_vec_fused_insts,
+    dependency_factor,
+    ilp,
+    simd_ilp,
+    imbalance_loss,
+):
+    r"""Cycles of all instructions of one thread, memory access apart; a fused one is two. [cycles]
 
     .. math:: DEP\_Effect \left(\frac{\#Total - \#VecFP}{ILP} + \frac{\#VecFP}{SSE\_ILP}\right)
 
-    >>> comp_cycles_cpu(32.0, 16.0, 4.0, 2.0, 8.0, 1.0)
+    >>> comp_cycles_cpu(32.0, 0.0, 16.0, 0.0, 4.0, 2.0, 8.0, 1.0)
     40.0
     """
-    scalar = maximum(total_insts - wide_fp_insts, 0)
-    return (scalar / ilp + wide_fp_insts / simd_ilp) * dependency_factor * imbalance_loss
+    wide = wide_fp_insts_cpu(fp_vec_insts, fp_vec_fused_insts)
+    scalar = maximum(total_insts + fp_fused_insts - fp_vec_insts - fp_vec_fused_insts, 0)
+    return (scalar / ilp + wide / simd_ilp) * dependency_factor * imbalance_loss
 
 
 @equation(source="Hong 2012, §5.3.3", symbol="EffComp")

@@ -139,8 +139,41 @@ def mwp_proc(mem_latency, departure_delay):
     return where(mem_latency > 0, divide(mem_latency, departure_delay, at_zero=math.inf), math.inf)
 
 
+@equation(name="sharing_requests", source="Hong 2012, Eq. 71", when={"saturation": "warps"})
+def sharing_requests_warps():
+    """Requests of a warp that share the bandwidth: one, as printed. [requests]
+
+    >>> sharing_requests_warps()
+    1
+    """
+    return 1
+
+
+@equation(name="sharing_requests", source="Hong 2012, §5.4.4", when={"saturation": "requests"})
+def sharing_requests_all(mem_strength):
+    """Requests of a warp that share the bandwidth: all that it has in flight. [requests]
+
+    Eq. 71 holds requests, MWP_App and MWP_BW, against the warps N. A second request of a warp then
+    asks for bandwidth and takes no time, where Fig. 119 measures that it does.
+
+    >>> sharing_requests_all(2.0)
+    2.0
+    """
+    return mem_strength
+
+
+@equation(source="Hong 2012, Eqs. 71 and 75, in warps")
+def mwp_bw_warps(mwp_bw, sharing_requests):
+    """Warps whose requests the bandwidth allows each core. [warps]
+
+    >>> mwp_bw_warps(37.0, 2.0)
+    18.5
+    """
+    return mwp_bw / sharing_requests
+
+
 @equation(source="Hong 2012, Eq. 71", symbol="MWP")
-def mwp(mwp_app, mwp_bw, mwp_proc, warps_per_sm):
+def mwp(mwp_app, mwp_bw_warps, mwp_proc, warps_per_sm):
     r"""Memory warp parallelism: requests of one core that overlap. [warps]
 
     .. math:: MWP = \min(MWP\_App, MWP\_BW, MWP\_Proc, N)
@@ -148,7 +181,7 @@ def mwp(mwp_app, mwp_bw, mwp_proc, warps_per_sm):
     >>> mwp(4.0, 3.0, float("inf"), 2.0)  # Fig. 101
     2.0
     """
-    return minimum(mwp_app, mwp_bw, mwp_proc, warps_per_sm)
+    return minimum(mwp_app, mwp_bw_warps, mwp_proc, warps_per_sm)
 
 
 EQUATIONS = (
@@ -162,5 +195,8 @@ EQUATIONS = (
     mwp_app,
     mwp_bw,
     mwp_proc,
+    sharing_requests_warps,
+    sharing_requests_all,
+    mwp_bw_warps,
     mwp,
 )

@@ -102,16 +102,17 @@ def flops_dram(
     effective_comp,
     warps_per_sm,
     mem_strength,
+    sharing_requests,
 ):
     """Floating-point operations a second if DRAM serves every request. [1/s]
 
-    >>> machine, workload = (1e9, 128.0, 128e9, 10.0, 0.0), (11.0, 2.0, 10.0, 8.0, 1.0)
+    >>> machine, workload = (1e9, 128.0, 128e9, 10.0, 0.0), (11.0, 2.0, 10.0, 8.0, 1.0, 1.0)
     >>> round(flops_dram(450.0, 1.0, 1.0, *machine, *workload), 4)
     0.3385
     """
     latency = where(mem_insts > 0, mem_latency_dram * transactions_per_request, 0.0)
     per_warp = _memory_warps.bw_per_warp(core_clock, load_bytes_per_warp, latency)
-    allowed = _memory_demand.mwp_bw(mem_bandwidth, per_warp, 1, active_sms)
+    allowed = _memory_demand.mwp_bw(mem_bandwidth, per_warp, 1, active_sms) / sharing_requests
     return _flops(
         latency,
         allowed,

@@ -73,6 +73,7 @@ ROWS = (
     row("power", "W", RESULT, "power of the machine", (50, 300)),
     row("work_insts", "", NONNEG, "instructions of all threads", (1e6, 1e11)),
     row("insts_per_second", "1/s", RESULT, "instructions of all threads a second"),
+    row("bandwidth_used", "B/s", RESULT, "bytes a second that requests load", (1e9, 2e11)),
     row("perf_per_watt", "1/J", RESULT, "instructions a second and watt"),
     row("energy", "J", RESULT, "energy of the run", (0.001, 10)),
     row("edp", "J s", RESULT, "energy-delay product", (1e-6, 1)),

@@ -40,6 +40,18 @@ def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
     return within + where(warps_per_sm < mwp_app_infinite, 0.0, 5.0)
 
 
+@equation(source="Hong 2012, Eqs. 83-85", symbol=r"\alpha")
+def bandwidth_excess(mwp_app, mwp_bw):
+    r"""Times the bandwidth would have to grow to carry what the workload asks for. [ratio]
+
+    .. math:: \alpha = \max\left(\frac{MWP\_App}{MWP\_BW}, 1\right)
+
+    >>> bandwidth_excess(64.0, 32.0)
+    2.0
+    """
+    return maximum(divide(mwp_app, mwp_bw, at_zero=math.inf), 1)
+
+
 @equation(source="Hong 2012, Eqs. 83-88", symbol=r"\#ActiveSM / \alpha")
 def suggested_sms(active_sms, mwp_bw, mwp_app):
     r"""Cores to which the bandwidth just reaches, rounded up as published. [SMs]
@@ -104,6 +116,7 @@ def clock_reduction(mwp_app_infinite, warps_per_sm):
 
 EQUATIONS = (
     category,
+    bandwidth_excess,
     suggested_sms,
     suggested_warps,
     suggested_warps_printed,

@@ -11,6 +11,7 @@ def _insts(insts: str, kind: str) -> Quantity:
 
 ROWS = (
     switch("processor", "gpu cpu", "warps on multiprocessors, or one thread on each CPU core"),
+    switch("saturation", "warps requests", "what shares the bandwidth: warps, or all requests"),
     row("fp_units", "", COUNT1, "floating-point units of one core", (2, 64)),
     row("simd_units", "", COUNT1, "SIMD units of one core", (1, 4)),
     row("simd_lanes", "", COUNT1, "lanes of one SIMD unit", (2, 16)),
@@ -64,6 +65,8 @@ ROWS = (
     row("mwp_app_one_warp", "", RESULT, "the same, within the warps there are", (1, 64)),
     row("mwp_app", "", RESULT, "requests in flight that the workload asks for", (1, 128)),
     row("mwp_bw", "", RESULT, "requests in flight that the bandwidth allows", (1, 128)),
+    row("sharing_requests", "", RATIO, "requests of a warp that share the bandwidth", (1, 4)),
+    row("mwp_bw_warps", "", RESULT, "warps whose requests the bandwidth allows", (1, 128)),
     row("mwp_proc", "", RESULT, "requests in flight that departures allow", (1, 128)),
     row("serial_mem_cycles", "cycle", RESULT, "memory periods of all warps in turn"),
     row("divided_mem_cycles", "cycle", RESULT, "the same, MWP at a time"),
@@ -82,6 +85,7 @@ ROWS = (
     row("flops_l2", "1/s", RESULT, "flops if L2 serves all requests"),
     row("flops_dram", "1/s", RESULT, "flops if DRAM serves all requests"),
     row("category", "", "whole [1, 10]", "which of ten: what is short, warps or memory"),
+    row("bandwidth_excess", "", RATIO, "demand over what the bandwidth allows (alpha)", (1, 4)),
     row("suggested_sms", "", COUNT1, "SMs to which the bandwidth reaches"),
     row("suggested_warps", "", NONNEG, "warps of an SM to which the bandwidth reaches"),
     row(

@@ -1,6 +1,15 @@
 """Quantities of workloads."""
 
-from symbolic.quantity import COUNT0, COUNT1, NONNEG, POS, RATIO, row, switch
+from symbolic.quantity import COUNT0, COUNT1, NONNEG, POS, RATIO, Quantity, row, switch
+
+
+def _class(name: str, kind: str, factor: float) -> tuple[Quantity, ...]:
+    """A class of Table 6 of Hong 2012: its instructions, and the factor of the experiment."""
+    return (
+        row(f"{name}_insts", "", NONNEG, f"instructions of one thread: {kind}", (0, 100), 0),
+        row(f"{name}_factor", "", POS, f"slowdown of an instruction: {kind}", (1, 40), factor),
+    )
+
 
 ROWS = (
     switch("printed", "false true", "use the equations exactly as printed"),
@@ -32,6 +41,10 @@ ROWS = (
     ),
     row("load_bytes_per_warp", "B", POS, "bytes of one memory request", (32, 512), 128),
     row("comp_factor", "", POS, "slowdown of the instruction mix (M_Factor)", (1, 8), 1),
+    *_class("fp_div", "floating-point division", 4.2),
+    *_class("int_mul", "integer multiplication", 4.3),
+    *_class("int_div", "integer division", 30),
+    *_class("int_mod", "integer modulo", 35),
     row("tile", "", POS, "edge of the square tile a block works on", (4, 32)),
     row("imbalance_loss", "", RATIO, "what lockstep costs where work is uneven", (1, 4), 1),
 )

@@ -3,6 +3,8 @@
 The switch ``processor`` chooses the form: warps on multiprocessors, or on a CPU one thread on each
 core (``warps_per_sm`` and ``warp_size`` 1), where SMs are cores. ``printed`` restores the equations
 as printed: results waited for that other warps do not hide, and a scaled number of warps.
+``saturation = "requests"`` has every request of a warp share the bandwidth (Fig. 119), where Eq. 71
+counts one of each.
 
 Where requests hit caches, ``l1_share`` and ``l2_share`` say how many. The levels ``flops_l1`` and
 ``flops_dram`` are what comes out if all or none do.
@@ -40,7 +42,8 @@ OUTPUTS = (
 RULES = (
     "warps_per_sm >= 1",
     "l1_share + l2_share <= 1",
-    "narrow_fp_insts + wide_fp_insts + int_insts + misc_insts <= comp_insts",
+    "fp_insts + fp_fused_insts + fp_vec_insts + fp_vec_fused_insts + int_insts + misc_insts "
+    "<= comp_insts",
 )
 
 FAMILIES = (
@@ -48,7 +51,7 @@ FAMILIES = (
         of="mwp",
         terms={
             "demand": "mwp_app",
-            "bandwidth": "mwp_bw",
+            "bandwidth": "mwp_bw_warps",
             "departures": "mwp_proc",
             "warps": "warps_per_sm",
         },

@@ -49,7 +49,10 @@ SHIPPED_MACHINES = [
 ]
 SHIPPED_WORKLOADS = [
     *("apsp", "blackscholes", "cmem", "dmadd", "dotp", "hong2009_example", "linear", "madd"),
-    *("mat_naive", "mat_tiled", "mmul", "sepia", "svm"),
+    *("mat_naive", "mat_tiled", "mmul", "nmat", "sepia", "tmat"),
+    *("svm", "svm_constant", "svm_naive", "stress_dram", "stress_l1", "stress_l2"),
+    *(f"unit_{unit}" for unit in ("const", "fp", "int", "mem", "sfu", "shared", "tex")),
+    *(f"mb_{letter}{form}" for letter in "abcdefgh" for form in "02"),
     *(f"mb{i}_{form}" for i in range(1, 8) for form in ("c", "uc")),
 ]
 

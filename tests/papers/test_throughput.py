@@ -454,7 +454,8 @@ def test_regimes_and_borders() -> None:
     labels = [regime.label for regime in model.regimes("mwp")]
     assert labels == ["demand", "bandwidth", "departures", "warps"]
     border = model.border("bandwidth", "warps", solve_for="mem_bandwidth").args[0][0]
-    names = ("bw_per_warp", "dram_share", "active_sms", "active_blocks_per_sm", "warps_per_block")
+    names = ("bw_per_warp", "dram_share", "sharing_requests", "active_sms")
+    names += ("active_blocks_per_sm", "warps_per_block")
     assert border == math.prod(map(model.symbol, names))
 
 

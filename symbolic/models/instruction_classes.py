@@ -1,0 +1,40 @@
+"""Slowdown of a mix of instructions by their classes (Hong 2012, §2.6.4); join with ``mwp_cwp``.
+
+Table 6: a multiprocessor finishes eight simple operations a cycle, which is M_Factor 1, and fewer
+of the classes below. The factors are those of the experiment; the manual has 4 for divisions of
+floating point and products of integers, and calls divisions of integers costly. The text after the
+table interchanges 4.3 and 35. The counts are parts of ``comp_insts``.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import equation
+from symbolic.ops import divide
+
+OUTPUTS = ("comp_factor",)
+
+RULES = ("fp_div_insts + int_mul_insts + int_div_insts + int_mod_insts <= comp_insts",)
+
+
+@equation(source="Hong 2012, Eq. 30 and Table 6", symbol=r"M\_Factor")
+def comp_factor(
+    total_insts,
+    fp_div_insts,
+    fp_div_factor,
+    int_mul_insts,
+    int_mul_factor,
+    int_div_insts,
+    int_div_factor,
+    int_mod_insts,
+    int_mod_factor,
+):
+    r"""Mean factor of all instructions; 1 where all are simple. [ratio]
+
+    .. math:: \frac{\sum n_i M_i}{\sum n_i}
+
+    >>> comp_factor(20.0, 0.0, 4.2, 10.0, 4.3, 0.0, 30.0, 0.0, 35.0)
+    2.65
+    """
+    divisions = fp_div_insts * (fp_div_factor - 1) + int_div_insts * (int_div_factor - 1)
+    others = int_mul_insts * (int_mul_factor - 1) + int_mod_insts * (int_mod_factor - 1)
+    return 1 + divide(divisions + others, total_insts, at_zero=0.0)
