@@ -175,4 +175,4 @@ def test_sms_suggested_for_the_naive_product_do_more_for_each_watt() -> None:
     gained = (work.max("active_sms") / work.sel(active_sms=16)).values
     assert gained[0] > gained[1] == 1
     best = study.optimum(maximize="perf_per_watt", per="workload").active_sms
-    assert best.values.tolist() == [12, 16]
+    assert best.values.tolist() == [9, 16]

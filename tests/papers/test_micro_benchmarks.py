@@ -55,10 +55,12 @@ def test_computation_cycles_of_a_mix_are_the_sum_of_its_classes() -> None:
     given: dict[str, Any] = {"comp_insts": 20, "coalesced_insts": 4, "uncoalesced_insts": 0}
     given |= {"issue_cycles": 4}
     model = "mwp_cwp + instruction_classes"
-    for factors, slow in (
+    manual = {"fp_div_factor": 4, "int_mul_factor": 4}
+    cases: list[tuple[dict[str, Any], float]] = [
         ({}, 3 * 4.2 + 5 * 4.3 + 2 * 30 + 35),
-        ({"fp_div_factor": 4, "int_mul_factor": 4}, 3 * 4 + 5 * 4 + 2 * 30 + 35),
-    ):
+        (manual, 3 * 4 + 5 * 4 + 2 * 30 + 35),
+    ]
+    for factors, slow in cases:
         ds = dse.evaluate(model, outputs=["comp_cycles"], **given, **counts, **factors)
         assert float(ds.comp_cycles) == pytest.approx(4 * (13 + slow), rel=1e-15)
     simple = dse.evaluate(model, outputs=["comp_factor"], **given)
