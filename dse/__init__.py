@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dse.glossary import quantities
     from dse.growth import add
     from dse.library import model, models
+    from dse.ptx import kernel
     from dse.verbs.backwards import borders, meets, ranges
     from dse.verbs.chosen import best_config, disagreement, optimum, pareto
     from dse.verbs.described import advise, explain, plan
@@ -80,6 +81,7 @@ __all__ = [
     "floor",
     "fold",
     "histogram",
+    "kernel",
     "log",
     "log2",
     "log10",
@@ -135,6 +137,7 @@ _HOMES = {
     "floor": "symbolic.ops",
     "fold": "dse.verbs.folding",
     "histogram": "dse.verbs.statistics",
+    "kernel": "dse.ptx",
     "log": "symbolic.ops",
     "log10": "symbolic.ops",
     "log2": "symbolic.ops",

@@ -35,6 +35,7 @@ from dse.cli.frame import (
 )
 from dse.cli.growing import add
 from dse.cli.inverse import borders, meets, ranges
+from dse.cli.kernels import kernel
 from dse.cli.law import imbalance
 from dse.cli.listing import machines, models, quantities, workloads
 from dse.cli.measured import import_measured
@@ -218,7 +219,7 @@ def export(store: str, out: str, as_json: bool) -> None:
 
 for command in (
     *(add, advise, borders, count, disagreement, explain, fit, histogram, imbalance, verify),
-    *(import_measured, machines, meets, models, optimum, pareto, plot, quantiles, ranges),
+    *(import_measured, kernel, machines, meets, models, optimum, pareto, plot, quantiles, ranges),
     *(quantities, sensitivity, workloads),
 ):
     main.add_command(command)
