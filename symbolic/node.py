@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from numbers import Number
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
@@ -169,7 +170,16 @@ def reference(name: str) -> Node:
 def walk(roots: Iterable[Node]) -> list[Node]:
     """Every node below the roots, each once, arguments before their users."""
     done: dict[int, Node] = {}
-    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    for root in roots:
+        done |= {id(node): node for node in _below(root)}
+    return list(done.values())
+
+
+@lru_cache(maxsize=1 << 8)
+def _below(root: Node) -> tuple[Node, ...]:
+    """The nodes below a root, and it; the same roots are asked for over and over."""
+    done: dict[int, Node] = {}
+    stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:
         node, ready = stack.pop()
         if id(node) in done:
@@ -179,7 +189,7 @@ def walk(roots: Iterable[Node]) -> list[Node]:
         else:
             stack.append((node, True))
             stack.extend((arg, False) for arg in reversed(node.args))
-    return list(done.values())
+    return tuple(done.values())
 
 
 def conjuncts(conditions: Iterable[Node]) -> list[Node]:

@@ -168,14 +168,13 @@ def emit(
                 put(indent + 1, *loop)
             # a later piece of the rows comes back to lower places, which win ties
             put(indent, "ties = place < places[last]")
-            put(indent, "reach = np.nextafter(limit, np.inf) if ties else limit")
             put(indent, "hits = 0", "for j in range(width):")
             put(
                 indent + 1,
                 *final,
                 f"value = {value}",
                 f"buffer[{objective} + j] = value",
-                "hits += 1 if value < reach else 0",
+                "hits += 1 if value < limit or (ties and value == limit) else 0",
             )
             put(
                 indent,

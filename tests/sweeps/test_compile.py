@@ -71,6 +71,19 @@ def test_steps_stand_in_the_loop_that_binds_their_inputs() -> None:
     assert np.all(np.abs(found - expected) <= 4e-16 * np.abs(expected))
 
 
+def test_a_nest_that_finds_the_smallest_is_compiled_once_for_a_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DSE_CACHE", str(tmp_path))
+    outputs = [(minimum(a, 6.25), "float")]
+    nest = emit(outer=(), row=("x",), leaves={"a": ("x",)}, outputs=outputs, names={}, reduce=True)
+    best, places = np.full(3, np.inf), np.full(3, -1)
+    ends, values = np.array([0, 5]), np.array([9.0, 7.0, 8.0, 6.0, 7.0])
+    compiled(nest)(ends, ends[1:], 0, np.empty(0), values, best, places)
+    assert (best.tolist(), places.tolist()) == ([6.0, 6.25, 6.25], [3, 0, 1])
+    assert len(list((tmp_path / "code").iterdir())) == 1
+
+
 def test_what_varies_along_the_row_alone_is_kept_in_a_buffer() -> None:
     node = where(exp(c) < 2, exp(c), a)
     leaves = {"a": ("x",), "c": ("z",)}
