@@ -10,7 +10,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from pages import write  # noqa: E402
+from pages import papers, write  # noqa: E402
 from pages.gallery import draw  # noqa: E402
 
 project = author = "simt-dse"
@@ -64,6 +64,7 @@ def generate(app):
     """Write the generated pages and draw the gallery before Sphinx looks for its sources."""
     write(HERE / "generated")
     draw(HERE / "generated" / "gallery")
+    papers.draw(HERE / "generated" / "papers")
 
 
 def setup(app):

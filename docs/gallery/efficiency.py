@@ -1,4 +1,4 @@
-"""Energy efficiency against speed-up of shared work, sixteen series (Hong 2012, Fig. 152).
+"""Speed-up against energy efficiency of shared work, sixteen series (Hong 2012, Fig. 152).
 
 Eleven shares of the work each. Top right: the GPU is the faster device, and any share of it pays.
 Bottom left: it is the slower one. How fast the devices are decides, not what they draw.

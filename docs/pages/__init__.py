@@ -1,9 +1,10 @@
-"""The generated pages: models, gallery, machines, workloads, commands; ``conf.py`` writes them."""
+"""The generated pages: models, gallery, papers, machines and the like; ``conf.py`` writes them."""
 
 import dse
 from pages.catalogue import catalogue, commands, limits
 from pages.gallery import gallery
 from pages.models import model_page, models
+from pages.papers import figures
 from pages.rst import heading, paragraphs, table, tree
 
 HOW = """\
@@ -33,6 +34,7 @@ def pages():
         yield f"{kind}s.rst", paragraphs(title, ORIGINS, *catalogue(kind, entries), *last)
     yield "commands.rst", paragraphs(*commands())
     yield from gallery()
+    yield from figures()
 
 
 def write(folder):

@@ -15,6 +15,7 @@ import click
 
 from dse.cli.ends import reading
 from dse.cli.frame import example, in_json, listed, pairs, picture, put, read_source
+from dse.cli.papers import paper
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,24 +53,36 @@ KINDS: Mapping[str, Kind] = {
         shows="what bounds over two axes", model="throughput", outputs=("category",)
     ),
     "efficiency": Kind(
-        shows="energy over speed-up of shared work",
+        shows="speed-up over energy efficiency",
         model="energy_speedup",
         outputs=("energy_efficiency",),
     ),
     "heatmap": Kind(shows="a quantity over two axes"),
     "lines": Kind(shows="a quantity over one axis, a line a category"),
+    "bars": Kind(shows="quantities of labels, side by side"),
     "pareto": Kind(shows="what no other configuration beats in two goals"),
     "tornado": Kind(shows="how far each axis moves the mean of a quantity"),
 }
 
 _LISTED = "\n".join(f"  {name:<13} {kind.shows}" for name, kind in KINDS.items())
+_LISTED += "\n  paper         a figure of a paper: dse plot paper --help"
 #: The least width and height of a figure, and the most of either, in inches.
 _LEAST, _MOST = (4.0, 3.0), 40.0
 #: How a range of an axis begins; labels such as geometric:0.05 are none.
 _RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
 
 
+class _Plot(click.Command):
+    """A command of kinds, of which ``paper`` takes options of its own."""
+
+    def make_context(self, info_name: Any, args: list[str], parent: Any = None, **more: Any) -> Any:
+        if args[:1] == ["paper"]:
+            return paper.make_context(f"{info_name} paper", args[1:], parent, **more)
+        return super().make_context(info_name, args, parent, **more)
+
+
 @click.command(
+    cls=_Plot,
     epilog="\b\nKinds:\n"
     + _LISTED
     + "\n\n"
@@ -81,7 +94,8 @@ _RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
         "--axis active_sms=1:30 --out sms.png",
         "dse plot transit --machine c2075 --set threads=1024 --set intensity=500 --move threads "
         "--out transit.png",
-    )
+        "dse plot paper hong2012 --figure 50 --out fig50.png",
+    ),
 )
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=click.Path(exists=True))
@@ -103,6 +117,7 @@ _RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
 @click.option("--maximize", multiple=True, metavar="Q", help="To be large: a star, or a front.")
 @click.option("--borders", metavar="Q", help="Of a map: a case whose borders are drawn.")
 @click.option("--move", metavar="Q", help="Of transit: where the advice on a quantity leads.")
+@click.option("--relative", is_flag=True, help="Of lines: each as a share of its largest.")
 @click.option("--size", metavar="WxH", help="Of the figure, in inches.")
 @in_json
 def plot(
@@ -158,6 +173,7 @@ def _arguments(
         "x": options["x"],
         "move": options["move"],
         "borders": options["borders"],
+        "relative": options["relative"],
         "at": pairs(options["at"], "at"),
     }
     several = {name: listed(options[name]) for name in ("quantity", "minimize", "maximize")}

@@ -1,23 +1,26 @@
 """Figures of models and studies, with matplotlib (the extra ``plot``).
 
 Each function draws what the model yields, on an ``Axes`` of yours or of a new figure, and returns
-the ``Axes``; ``dse plot`` draws them from the command line. ``law_figure`` makes a figure of three.
+the ``Axes``; ``dse plot`` draws them from the command line. ``law_figure`` makes a figure of three,
+``paper_figure`` a figure of a paper.
 """
 
 from __future__ import annotations
 
-from dse.plots.bars import levels
+from dse.plots.bars import bars, levels
 from dse.plots.curves import lines
 from dse.plots.energy import power_shares, sms, temperature
 from dse.plots.fronts import pareto
 from dse.plots.laws import law_figure
 from dse.plots.maps import categories, heatmap
+from dse.plots.papers import paper_figure
 from dse.plots.sharing import efficiency
 from dse.plots.threads import mwp, runtime, zigzag
 from dse.plots.tornado import tornado
 from dse.plots.transits import transit
 
 __all__ = [
+    "bars",
     "categories",
     "efficiency",
     "heatmap",
@@ -25,6 +28,7 @@ __all__ = [
     "levels",
     "lines",
     "mwp",
+    "paper_figure",
     "pareto",
     "power_shares",
     "runtime",

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.frame import axes_of, legend, named, side, title
-from dse.plots.looks import look_of
+from dse.plots.frame import axes_of, legend, named, side, title, unit_of
+from dse.plots.looks import Look, look_of, looks_of
 from dse.plots.sources import MOST, Source, allowed, axis_of, dataset, finite
+from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["bars", "levels", "places_of"]
+__all__ = ["bars", "groups", "levels", "places_of"]
 
 #: Fig. 108, from the most to what is left of it.
 LEVELS = {
@@ -42,19 +43,89 @@ def places_of(ax: Axes, ds: xr.Dataset, over: str) -> Any:
     return places
 
 
-def bars(ax: Axes, ds: xr.Dataset, over: str, words: Mapping[str, str]) -> None:
+def groups(ax: Axes, ds: xr.Dataset, over: str, words: Mapping[str, str]) -> None:
     """Bars of several quantities side by side for each value of an axis; ``words`` names them."""
-    places = places_of(ax, ds, over)
-    wide = 0.8 / len(words)
-    for k, (name, text) in enumerate(words.items()):
+    found = {}
+    for name, text in words.items():
         values = allowed(ds, ds[name].broadcast_like(ds[over]))
         if values.dims != (over,):
             raise DseError(
                 f"{name} varies over {', '.join(map(str, values.dims))}: choose with at= one value "
                 f"of each axis but {over}"
             )
-        at = places + (k - (len(words) - 1) / 2) * wide
-        ax.barh(at, values.values, wide, **look_of(name).of_area(), label=text)
+        found[text] = values.values
+    _draw(ax, places_of(ax, ds, over), found, [look_of(name) for name in words])
+
+
+def _draw(ax: Axes, places: Any, found: Mapping[str, Any], looks: Sequence[Look]) -> None:
+    """Bars of each of several things side by side at some places."""
+    wide = 0.8 / len(found)
+    for k, ((text, values), look) in enumerate(zip(found.items(), looks, strict=True)):
+        at = places + (k - (len(found) - 1) / 2) * wide
+        ax.barh(at, values, wide, **look.of_area(), label=text)
+
+
+def bars(
+    source: Source,
+    quantity: Sequence[str],
+    *,
+    over: str | None = None,
+    at: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Quantities of a study as bars, a group for each label of an axis.
+
+    Of one quantity over two axes a group has a bar for each value of the other axis; of several
+    quantities, one for each of them.
+
+    Parameters
+    ----------
+    source : Study, or Dataset of one
+    quantity : str or sequence of str
+        What is drawn across; several are of one unit.
+    over : str, optional
+        The axis with a group for each value; the first one of labels where None.
+    at : mapping, optional
+        Values of other axes.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    names = list(texts_of(quantity, "quantity"))
+    ds = dataset(source, names, at)
+    dims = list(dict.fromkeys(str(dim) for name in names for dim in ds[name].dims))
+    label = next((dim for dim in dims if ds[dim].dtype.kind not in "iuf"), None)
+    over = axis_of(ds, over or label, *names)
+    finite(", ".join(names), *(allowed(ds, ds[name]) for name in names))
+    rest = [dim for dim in dims if dim != over]
+    if rest and (len(names) > 1 or len(rest) > 1):
+        raise DseError(
+            f"{', '.join(names)} over {', '.join(dims)}: bars are of several quantities over one "
+            "axis, or of one over two; choose with at= one value of each other axis"
+        )
+    if rest and ds.sizes[rest[0]] > MOST:
+        raise DseError(
+            f"bars for {ds.sizes[rest[0]]:,} values of {rest[0]} are too many to tell apart (at "
+            f"most {MOST}): give the axis fewer values"
+        )
+    count = ds.sizes[rest[0]] if rest else len(names)
+    ax = axes_of(ax, 6.4, max(3.4, 0.16 * min(ds.sizes[over], MOST) * (count + 1) + 1.8))
+    places = places_of(ax, ds, over)
+    values = {name: allowed(ds, ds[name].broadcast_like(ds[over])) for name in names}
+    if rest:
+        one = values[names[0]].transpose(rest[0], over)
+        found = {str(label): row for label, row in zip(ds[rest[0]].values, one.values, strict=True)}
+        looks = looks_of(list(found))
+    else:
+        found = {named(ds[name], 40): values[name].values for name in names}
+        looks = looks_of(names)
+    _draw(ax, places, found, looks)
+    unit = unit_of(ds[names[0]])
+    several = f"value [{unit}]" if unit else "value"
+    side(ax.xaxis, ds[names[0]], several if len(names) > 1 else None)
+    heading = str(ds[rest[0]].attrs.get("long_name", rest[0])) if rest else ""
+    title(ax, str(ds.attrs.get("model", "")))
+    legend(ax, heading=heading, below=True, ncols=min(count, 4) if rest else 2)
+    return ax
 
 
 def levels(
@@ -84,7 +155,7 @@ def levels(
     over = axis_of(ds, over, *LEVELS)
     finite("flops", allowed(ds, ds["flops"]))
     ax = axes_of(ax, 6.4, max(5.0, 0.45 * min(ds.sizes[over], MOST) + 2.0))
-    bars(ax, ds, over, LEVELS)
+    groups(ax, ds, over, LEVELS)
     low, high = (
         allowed(ds, ds[name].broadcast_like(ds[over])).values for name in ("flops_dram", "flops_l1")
     )

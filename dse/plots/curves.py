@@ -9,13 +9,14 @@ import numpy as np
 
 from dse.plots.frame import axes_of, legend, name_flags, side, title
 from dse.plots.looks import LOOKS, Look, looks_of
-from dse.plots.sources import Line, Source, axis_of, dataset, flags_of, lines_of, needed
+from dse.plots.sources import Line, Source, allowed, axis_of, dataset, flags_of, lines_of, needed
 from dse.verbs.chosen import optimum
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["draw_lines", "line_looks", "lines", "sparse"]
+__all__ = ["draw_lines", "line_looks", "lines", "points", "sparse"]
 
 #: Up to this many points of a line are marked each.
 _MARKED = 24
@@ -46,6 +47,13 @@ def draw_lines(
         ax.plot(line.x, line.y, label=line.label, **(look.of_points(**given) | more))
 
 
+def _shares(ds: xr.Dataset, name: str, over: str) -> xr.DataArray:
+    """A quantity as a share of its largest value along an axis."""
+    text = f"{ds[name].attrs.get('long_name', name)}, share of its largest"
+    share: xr.DataArray = ds[name] / abs(allowed(ds, ds[name])).max(over)
+    return share.assign_attrs({**ds[name].attrs, "long_name": text, "units": "1"})
+
+
 def lines(
     source: Source,
     quantity: str,
@@ -55,6 +63,7 @@ def lines(
     at: Mapping[str, Any] | None = None,
     minimize: str | None = None,
     maximize: str | None = None,
+    relative: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
     """A quantity of a study along one axis, a line for each value of the others.
@@ -74,12 +83,17 @@ def lines(
         Values of other axes, such as ``{"core_clock": "1.3 GHz"}``.
     minimize, maximize : str, optional
         The goal whose optimum along each line is starred.
+    relative : bool
+        Each line as a share of its largest value.
     ax : Axes, optional
         Where to draw; a new figure where None.
     """
     goal = minimize or maximize
     ds = dataset(source, [quantity, *([x] if x else []), *needed(source, goal)], at)
     over = axis_of(ds, over, x or quantity)
+    if relative:
+        names = [name for name in (quantity, x) if name and name in ds.data_vars]
+        ds = ds.assign({name: _shares(ds, name, over) for name in names})
     heading, found = lines_of(ds, x or over, quantity, over)
     steps: dict[str, Any] = {}
     if flags_of(ds[quantity]):
@@ -102,4 +116,47 @@ def lines(
     title(ax, str(ds.attrs.get("model", "")))
     below = bool(steps)  # names at the left take the width
     legend(ax, heading=heading, beside=len(found) > 4, below=below, ncols=2 if below else 1)
+    return ax
+
+
+def points(
+    *,
+    points: Sequence[Sequence[Any]],
+    across: str,
+    up: str,
+    fit: bool = False,
+    diagonal: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Pairs of numbers, those of a label with a mark of their own; a line of least squares.
+
+    Parameters
+    ----------
+    points : sequence
+        Each across, upwards, and a label if it has one.
+    across, up : str
+        The names of both sides, with units.
+    fit, diagonal : bool
+        Whether to draw the line of least squares, and that on which both are the same.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    ax = axes_of(ax)
+    x, y = (np.array([point[k] for point in points]) for k in (0, 1))
+    labels = [str(point[2]) if len(point) > 2 else "each" for point in points]
+    names = list(dict.fromkeys(labels))
+    for name, look in zip(names, looks_of(names), strict=True):
+        of = np.array(labels) == name
+        ax.plot(x[of], y[of], label=name if len(names) > 1 else None, **look.of_mark(7))
+    ends = np.array([x.min(), x.max()])
+    if fit:
+        slope, offset = np.polyfit(x, y, 1)
+        share = np.corrcoef(x, y)[0, 1] ** 2
+        text = f"least squares: {offset:.4g} + {slope:.4g} x, r² = {share:.4f}"
+        ax.plot(ends, offset + slope * ends, label=text, **LOOKS["result"].of_line(lw=1.4))
+    if diagonal:
+        ax.plot(ends, ends, label="the same", **LOOKS["level"].of_line())
+    ax.set_xlabel(across)
+    ax.set_ylabel(up)
+    legend(ax)
     return ax

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.frame import new_figure
+from dse.plots.frame import axes_of, legend, new_figure
 from dse.plots.looks import LOOKS
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from stochastic import Law
 
-__all__ = ["law_figure"]
+__all__ = ["law_figure", "lockstep", "masses"]
 
 _BINS = 60
 #: Above this many outcomes of (max, sum) atoms are neither computed for a picture nor told apart.
@@ -41,22 +43,77 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
         Where matplotlib is not installed.
     """
     drawn = law.sample(groups, seed=seed)
-    low, high = (float(law.quantile(q)) for q in (1e-4, 1 - 1e-4))
-    edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
-    edges[0] = np.nextafter(edges[0], 0)  # a bin holds its upper edge
+    edges = _edges(law)
     span = max(edges[-1] - edges[0], 1e-6)
     figure = new_figure(11, 3.8)
-    masses, atoms, total = figure.subplots(1, 3)
-    _masses(masses, law, edges, drawn)
+    mass, atoms, total = figure.subplots(1, 3)
+    _masses(mass, law, edges, drawn)
     _atoms(atoms, law, edges)
     _cdf(total, law, edges, drawn)
-    for panel in (masses, atoms, total):
+    for panel in (mass, atoms, total):
         panel.set_xlim(edges[0] - 0.03 * span, edges[-1] + 0.03 * span)
         panel.set_xlabel("loss of a group")
         panel.grid(visible=True, color="0.9", lw=0.7)
         panel.set_axisbelow(True)
     figure.suptitle(f"{law.source!r} in {law.lanes} lanes")
     return figure
+
+
+def _edges(law: Law) -> Any:
+    """The bins over all but the rarest losses."""
+    low, high = (float(law.quantile(q)) for q in (1e-4, 1 - 1e-4))
+    edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
+    edges[0] = np.nextafter(edges[0], 0)  # a bin holds its upper edge
+    return edges
+
+
+def masses(*, distribution: str, lanes: int, groups: int = 100_000, ax: Axes | None = None) -> Axes:
+    """The law of a loss over bins, with the histogram of simulated groups (Swatman 2022, Fig. 2).
+
+    Parameters
+    ----------
+    distribution : str
+        The law of the work of one item, such as ``"geometric:0.05"``.
+    lanes : int
+        Threads in lockstep.
+    groups : int
+        Groups that are simulated for comparison.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    from stochastic import Pmf, imbalance
+
+    law = imbalance(Pmf.parse(distribution), lanes=lanes)
+    ax = axes_of(ax)
+    _masses(ax, law, _edges(law), law.sample(groups, seed=0))
+    ax.set_xlabel("loss of a group")
+    return ax
+
+
+def lockstep(*, work: Sequence[int], ax: Axes | None = None) -> Axes:
+    """The items of one group side by side in lockstep, and the loss (Swatman 2022, Fig. 1).
+
+    Parameters
+    ----------
+    work : sequence of int
+        Iterations of each item, one a lane.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    ax, longest = axes_of(ax), max(work)
+    lanes = np.arange(len(work))
+    busy, idle = LOOKS["performance"], LOOKS["held at 1"]
+    ax.barh(lanes, work, 0.7, **busy.of_area(), label="at work")
+    rest = longest - np.asarray(work)
+    ax.barh(lanes, rest, 0.7, left=work, **idle.of_area(alpha=0.4), label="waiting for the longest")
+    ax.set_yticks(lanes)
+    ax.set_ylim(len(work) - 0.5, -0.5)
+    ax.set_xlabel("iterations")
+    ax.set_ylabel("lane")
+    cost, used = longest * len(work), sum(work)
+    ax.set_title(f"loss {cost} / {used} = {cost / used:.4g}", fontsize=10)
+    legend(ax, below=True, ncols=2)
+    return ax
 
 
 def _masses(panel: Any, law: Law, edges: Any, drawn: Any) -> None:

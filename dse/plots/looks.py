@@ -124,8 +124,13 @@ MEANS: Mapping[str, str] = {
     "thread": "threads",
     "not enough warps": "threads",
     "all within 1": "nothing short",
+    "as many SMs lit as where the line was fitted": "nothing short",
+    "beyond the fit: one, two or seven SMs were measured to draw the same wherever they lie": (
+        "held at 1"
+    ),
     "some above 1": "held at 1",
     "mwp": "result",
+    "cwp": "computation",
     "mwp_without_bw_full": "departures",
     "mwp_proc": "departures",
     "mwp_peak_bw": "memory",

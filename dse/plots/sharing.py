@@ -1,4 +1,4 @@
-"""Energy efficiency against speed-up where a CPU and a GPU share the work (Hong 2012, app. A)."""
+"""Speed-up against energy efficiency where a CPU and a GPU share the work (Hong 2012, app. A)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ def efficiency(
     at: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Energy efficiency against speed-up, a line for each series (Figs. 150-159).
+    """Speed-up against energy efficiency, a line for each series (Figs. 150-159).
 
-    Both scales are logarithmic in powers of two; right of 1 is faster than the baseline, above 1
-    takes less energy. Of ``benchmark_series`` the colour tells how fast the devices are, the
-    marker how much power they draw.
+    Both scales are logarithmic in powers of two; above 1 is faster than the baseline, right of 1
+    takes less energy: as the thesis has it, more power moves a figure to the left (A.4, A.6).
+    Of ``benchmark_series`` the colour tells how fast the devices are, the marker how much power
+    they draw.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def efficiency(
     series = "benchmark_series" in ds["speedup"].dims and "data_vars" not in dir(source)
     if series:
         ds = dataset(source, ["speedup", "energy_efficiency", *_SPEEDS, *_POWERS, *_KINDS], at)
-    heading, found = lines_of(ds, "speedup", "energy_efficiency", over)
+    heading, found = lines_of(ds, "energy_efficiency", "speedup", over)
     ax = axes_of(ax, 6.4, 5.0)
     looks = line_looks(found)
     if series:
@@ -64,8 +65,8 @@ def efficiency(
     ax.set_ylim(*_powers(found, "y"))
     for line in (ax.axvline, ax.axhline):
         line(1, color="0.35", lw=1)
-    side(ax.xaxis, ds["speedup"])
-    side(ax.yaxis, ds["energy_efficiency"])
+    side(ax.xaxis, ds["energy_efficiency"], "energy efficiency: baseline energy over the new (E)")
+    side(ax.yaxis, ds["speedup"], "speed-up: baseline time over the new (S)")
     _plain(ax)
     if series:
         legend(ax, beside=True, handles=handles)

@@ -167,7 +167,7 @@ def _vary(names: Sequence[str]) -> str:
 def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]]:
     """The lines of one quantity against another along an axis, and the heading of their labels.
 
-    A line for each value of the other axes on which they depend.
+    A line for each value of the other axes on which they depend, told by those with several.
     """
     import xarray as xr
 
@@ -181,15 +181,16 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
             f"{count:,} lines of {y} over {', '.join(others)} are too many to tell apart (at most "
             f"{MOST}): choose values with at="
         )
+    told = [dim for dim in others if up.sizes[dim] > 1] or others
     found = []
     for at in _places(up, others):
         one = {dim: place for dim, (place, _) in at.items()}
-        label = counted(ds, {dim: value for dim, (_, value) in at.items()}, bare=len(others) == 1)
-        xs, ys = across.isel(one).values, up.isel(one).values
         values = {dim: value for dim, (_, value) in at.items()}
+        label = counted(ds, {dim: values[dim] for dim in told}, bare=len(told) == 1)
+        xs, ys = across.isel(one).values, up.isel(one).values
         found.append(Line(label=label, at=values, x=xs, y=ys))
     finite(y, *(line.y for line in found))
-    heading = str(ds[others[0]].attrs.get("long_name", others[0])) if len(others) == 1 else ""
+    heading = str(ds[told[0]].attrs.get("long_name", told[0])) if len(told) == 1 else ""
     return heading, found
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.bars import bars
+from dse.plots.bars import groups
 from dse.plots.curves import draw_lines, line_looks, sparse
 from dse.plots.frame import axes_of, legend, named, side, title
 from dse.plots.looks import LOOKS, MEANS, look_of, variants
@@ -124,7 +124,7 @@ def runtime(
     side(ax.xaxis, ds[x])
     side(ax.yaxis, ds["time"])
     ax.set_ylim(bottom=0)
-    legend(ax, heading=heading, beside=len(found) > 4)
+    legend(ax, heading=heading, beside=len(ax.get_legend_handles_labels()[0]) > 5)
     return ax
 
 
@@ -162,7 +162,7 @@ def mwp(
     over = axis_of(ds, over, *names)
     ax = axes_of(ax)
     if ds[over].dtype.kind not in "iuf":
-        bars(ax, ds, over, {name: named(ds[name], 34) for name in names})
+        groups(ax, ds, over, {name: named(ds[name], 34) for name in names})
         ax.set_xlabel(_WARPS)
         legend(ax, below=True, ncols=2)
     else:

@@ -299,6 +299,20 @@ def test_levels_go_down() -> None:
     assert drawn[-1].tolist() == study.run().flops.values.tolist()
 
 
+def test_bars_are_quantities_of_labels() -> None:
+    given = {"workload": None, "axes": {"workload": MERGE[:3], "machine": ["8800gt", "gtx280"]}}
+    study = energy(model="occupancy + mwp_cwp", machine=None, outputs=["mwp", "cwp"], **given)
+    ds = study.run()
+    ax = plots.bars(study, "mwp", over="workload")
+    drawn = [[bar.get_width() for bar in each] for each in ax.containers]  # type: ignore[attr-defined]
+    assert drawn == ds.mwp.transpose("machine", "workload").values.tolist()
+    ax = plots.bars(ds, ["mwp", "cwp"], at={"machine": "gtx280"})
+    drawn = [[bar.get_width() for bar in each] for each in ax.containers]  # type: ignore[attr-defined]
+    assert drawn == [ds[name].sel(machine="gtx280").values.tolist() for name in ("mwp", "cwp")]
+    with pytest.raises(dse.DseError, match="several quantities over one axis, or of one over two"):
+        plots.bars(ds, ["mwp", "cwp"])
+
+
 def test_more_groups_of_bars_than_one_can_read_are_refused() -> None:
     given: dict[str, Any] = {"model": "throughput", "machine": "gtx580", "workload": "dmadd"}
     for many in (17, 48_000):
@@ -320,8 +334,8 @@ def test_sixteen_series() -> None:
     series = [x for x in ax.get_lines() if len(x.get_xdata()) == 11]  # type: ignore[arg-type]
     ds = shares().run()
     for k, drawn in enumerate(series, start=1):
-        assert drawn.get_xdata() == pytest.approx(ds.speedup.sel(benchmark_series=k).values)
-        assert drawn.get_ydata() == pytest.approx(ds.energy_efficiency.sel(benchmark_series=k))
+        assert drawn.get_ydata() == pytest.approx(ds.speedup.sel(benchmark_series=k).values)
+        assert drawn.get_xdata() == pytest.approx(ds.energy_efficiency.sel(benchmark_series=k))
     assert len({(x.get_color(), x.get_marker()) for x in series}) == 16
     words = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
     assert words[0] == "slow CPU, slow GPU"
@@ -341,6 +355,18 @@ def test_a_dataset_of_series_is_drawn_with_a_line_each() -> None:
 
 
 # --- any Dataset
+def test_lines_relative_to_their_largest() -> None:
+    study = energy(
+        outputs=["time"], axes={"core_clock": ["1.0 GHz", "1.3 GHz"], "active_sms": [1, 2]}
+    )
+    ax = plots.lines(study, "time", over="active_sms", maximize="time", relative=True)
+    ds = study.run()
+    drawn = np.array([x.get_ydata() for x in ax.get_lines()[:2]])
+    assert drawn == pytest.approx((ds.time / ds.time.max("active_sms")).values)
+    assert ax.get_ylabel() == "run time, share of its largest"
+    assert set(np.ravel(ax.get_lines()[2].get_ydata())) == {1.0}
+
+
 def test_heat_map_holds_the_values_the_optimum_and_the_borders() -> None:
     study = energy(outputs=["energy"], where=["power <= 150 W"])
     ax = plots.heatmap(study, "energy", minimize="energy", where="active_sms >= 3")
@@ -495,7 +521,7 @@ def test_a_comparison_has_a_line_each() -> None:
 
 
 # --- all
-FIGURES = [name for name in plots.__all__ if name != "law_figure"]
+FIGURES = [name for name in plots.__all__ if name not in ("law_figure", "paper_figure")]
 
 
 def test_what_a_figure_lacks_is_named() -> None:

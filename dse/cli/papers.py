@@ -1,0 +1,110 @@
+"""The command `dse plot paper`: the figures of the papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dse.cli.ends import reading
+from dse.cli.frame import example, in_json, picture, put
+
+if TYPE_CHECKING:
+    from dse.plots.papers import Paper
+
+__all__ = ["paper"]
+
+
+@click.command(
+    epilog=example(
+        "dse plot paper",
+        "dse plot paper hong2012",
+        "dse plot paper hong2012 --figure 50 --out fig50.png",
+        "dse plot paper transit --figure all --out figures",
+    )
+)
+@click.argument("name", metavar="[PAPER]", required=False)
+@click.option("--figure", metavar="N|all", help="Draw this figure, or all that can be.")
+@click.option(
+    "--out",
+    metavar="OUT.png|.svg|.pdf",
+    type=click.Path(),
+    help="Of one figure a file, of all a folder. [PAPER-N.png, PAPER]",
+)
+@in_json
+def paper(name: str | None, figure: str | None, out: str | None, as_json: bool) -> None:
+    """Draw a figure of a paper, as the models yield it.
+
+    Below it stands what of it is the paper's data and what the model's. Without --figure the
+    figures of a paper are listed, those that are not drawn with the reason; without PAPER the
+    papers.
+    """
+    from dse.plots import papers
+
+    if name is None:
+        if figure or out:
+            raise click.UsageError("name the paper: dse plot paper lists them")
+        put(as_json, [_about(one) for one in papers.papers().values()], _all_papers)
+        return
+    with reading():
+        found = papers.paper(name)
+    if figure is None:
+        if out is not None:
+            raise click.UsageError("--out needs --figure: a number, or all")
+        put(as_json, {**_about(found), "figures": _rows(found)}, lambda: _all_figures(found))
+        return
+    numbers = [n for n, row in found.figures.items() if not row.why]
+    if figure != "all":
+        numbers = [figure]
+        path = Path(out or f"{found.key}-{figure.strip()}.png")
+        picture(path, "--out")
+    else:
+        path = Path(out or found.key)
+        path.mkdir(parents=True, exist_ok=True)
+    data = []
+    for number in numbers:
+        to = path if figure != "all" else path / f"{found.key}-{number}.png"
+        with reading():
+            drawn = papers.paper_figure(found.key, number)
+        drawn.savefig(to, dpi=110)
+        row = found.figure(number)
+        data.append({"figure": row.number, "path": to, "caption": row.caption})
+    put(as_json, data, lambda: "\n".join(f"{one['path']} ({one['caption']})" for one in data))
+
+
+def _about(one: Paper) -> dict[str, Any]:
+    drawn = sum(not row.why for row in one.figures.values())
+    return {
+        "paper": one.key,
+        "title": one.title,
+        "aliases": list(one.aliases),
+        "drawn": drawn,
+        "of": len(one.figures),
+    }
+
+
+def _all_papers() -> str:
+    from dse.plots.papers import papers
+
+    lines = []
+    for one in map(_about, papers().values()):
+        names = ", ".join(one["aliases"])
+        lines += [f"{one['paper']:<13} {one['title']} ({names})"]
+        lines += [f"{'':<13} {one['drawn']} of {one['of']} figures are drawn"]
+    return "\n".join(lines)
+
+
+def _rows(one: Paper) -> list[dict[str, Any]]:
+    return [
+        {"figure": row.number, "shows": row.shows, "kind": row.kind, "not_drawn": row.why}
+        for row in one.figures.values()
+    ]
+
+
+def _all_figures(one: Paper) -> str:
+    lines = [f"{one.cited}: {one.title}", ""]
+    for row in one.figures.values():
+        said = f"not drawn: {row.why}" if row.why else row.kind.replace("_", "-")
+        lines.append(f"{row.number:>4}  {row.shows} ({said})")
+    return "\n".join(lines)
