@@ -22,7 +22,7 @@ from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.library import load_model
 from symbolic.ops import reference
 from symbolic.quantities import TABLE, Domain
-from tests.papers.claims_power import BANDWIDTH_BOUND
+from tests.papers.test_ipp import BANDWIDTH_BOUND
 
 MACHINE = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
 WORKED: dict[str, Any] = {

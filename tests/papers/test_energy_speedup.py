@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ import dse
 from symbolic.models import _appendix_a, energy_speedup
 from symbolic.quantities import TABLE
 from tests.papers._solve import run_doctests, solve
-from tests.papers.claims_power import node
 
 #: Fig. 156's and Table 16's words, series by series: performance of CPU, GPU; power of CPU, GPU.
 SERIES = [
@@ -27,6 +27,17 @@ SERIES = [
 ]
 WORDS = {"slow_work": 30.0, "fast_work": 1.0, "low_core_power": 0.5, "high_core_power": 1.5}
 SHARES = [k / 10 for k in range(11)]
+
+
+@cache
+def node() -> Any:
+    """The sixteen series over the share of work, in the default configuration (Fig. 152)."""
+    return dse.Study(
+        model="energy_speedup",
+        machine="hong2012_node",
+        axes={"benchmark_series": range(1, 17), "gpu_share": SHARES},
+        outputs=["speedup", "energy_efficiency"],
+    ).run()
 
 
 def words(series: int, **switches: Any) -> tuple[str, ...]:

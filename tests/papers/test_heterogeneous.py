@@ -1,4 +1,4 @@
-"""Work shared by a CPU and a GPU: Hong 2012, §5.9; Fig. 147 stands in claims_throughput."""
+"""Work shared by a CPU and a GPU: Hong 2012, §5.9; Fig. 147 stands in test_throughput."""
 
 from __future__ import annotations
 

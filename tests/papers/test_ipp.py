@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,44 @@ import sweeps.nest.run
 from symbolic.library import load_model
 from symbolic.models import ipp
 from tests.papers._solve import solve
-from tests.papers.claims_power import BANDWIDTH_BOUND, bandwidth_bound, search
+
+#: §3.5.4: a block of 16 warps an SM, all accesses coalesced, 120 GB/s attained; Mem_L is 450.
+BANDWIDTH_BOUND: dict[str, Any] = {
+    "threads_per_block": 512,
+    "active_blocks_per_sm": 1,
+    "blocks": 3000,
+    "elements": 512 * 3000,
+    "mem_bandwidth": "120 GB/s",
+    "departure_delay_coalesced": 0,
+    "coalesced_insts": 100,
+    "uncoalesced_insts": 0,
+    "sync_insts": 0,
+}
 
 PARTS = "occupancy + mwp_cwp + power"
+
+
+@cache
+def bandwidth_bound(comp_insts: float, **changed: Any) -> dict[str, float]:
+    """Every quantity of the benchmarks of §3.5.4, with all SMs unless said otherwise."""
+    given = {**BANDWIDTH_BOUND, "comp_insts": comp_insts, **changed}
+    wanted = ["optimal_sms", "sms_at_peak_bw", "mwp_peak_bw", "case", "runtime_power", "time"]
+    ds = dse.evaluate("ipp", machine="gtx280", outputs=wanted, **given)
+    return {name: float(ds[name]) for name in wanted}
+
+
+@cache
+def search(comp_insts: float, goal: str = "perf_per_watt") -> dict[str, float]:
+    """The best number of SMs by exact search, and what the equation says."""
+    study = dse.Study(
+        model="ipp",
+        machine="gtx280",
+        axes={"active_sms": range(1, 31)},
+        set={**BANDWIDTH_BOUND, "comp_insts": comp_insts},
+        outputs=["optimal_sms", "perf_per_watt"],
+    )
+    best: dict[str, float] = dse.best_config(study.optimum(maximize=goal))
+    return best
 
 
 # --- a union and no more

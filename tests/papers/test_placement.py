@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from functools import cache
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,9 +18,48 @@ from hypothesis import strategies as st
 import dse
 from symbolic.models import placement
 from tests.papers._solve import run_doctests
-from tests.papers.claims_placement import every_set, on_tpcs, table_12
+
+#: Table 12: four active SMs of the 8800GT.
+TABLE_12 = Path(__file__).parents[2] / "examples" / "hong_2012_table_12.csv"
 
 GT = "0-1-2-3-4-5-6-0-1-2-3-4-5-6"
+
+
+@cache
+def table_12() -> pd.DataFrame:
+    return pd.read_csv(TABLE_12)
+
+
+@cache
+def every_set() -> Any:
+    """All sets of four of the 14 SMs."""
+    sets = ["-".join(map(str, sms)) for sms in combinations(range(14), 4)]
+    return dse.Study(model="placement", machine="8800gt", axes={"lit_sms": sets}).run()
+
+
+@cache
+def on_tpcs() -> Any:
+    """Least squares of power on TPCs."""
+    return dse.fit(
+        "placement",
+        TABLE_12,
+        to="placement_power",
+        free=["placement_base_power", "power_per_tpc"],
+        columns=["active_tpcs", "placement_power"],
+    )
+
+
+@cache
+def on_temperature() -> Any:
+    """Least squares of power on temperature: the line of Eq. 56, from 0 °C on."""
+    return dse.fit(
+        "temperature",
+        TABLE_12,
+        to="power_at",
+        free=["power", "leakage_per_degree"],
+        columns={"temperature": "temperature [degC]", "power_at": "placement_power [W]"},
+        set={"idle_temperature": 0},
+    )
 
 
 def evaluate(**values: Any) -> Any:
@@ -90,6 +132,17 @@ def test_the_answer_marks_where_the_line_was_fitted() -> None:
     assert "placement_fit" in placement.OUTPUTS
     other = evaluate(active_sms=sms, fitted_sms=7)  # of a line of one's own
     assert other.placement_fit.values.tolist() == [1, 1, 1, 1, 0]
+
+
+def test_the_lines_through_table_12() -> None:
+    """Power on TPCs, and power on temperature (Fig. 91), each by least squares."""
+    tpcs, heat = on_tpcs(), on_temperature()
+    found = [tpcs["placement_base_power"], tpcs["power_per_tpc"], tpcs.r2, heat["power"]]
+    assert found == pytest.approx([245.834, 3.92758, 0.967325, 47.921], abs=5e-4)
+    assert [heat["leakage_per_degree"], heat.r2] == pytest.approx([2.68326, 0.923074], abs=5e-6)
+    errors = [tpcs.standard_errors[name] for name in ("placement_base_power", "power_per_tpc")]
+    scatter = tpcs.rms * math.sqrt(9 / 7)  # two coefficients
+    assert [*errors, scatter] == pytest.approx([0.881738, 0.272833, 0.716097], abs=5e-6)
 
 
 # --- what a user asks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -17,7 +18,6 @@ from symbolic.models import _efficiency, _energy, _units, power
 from symbolic.ops import references, walk
 from symbolic.quantities import TABLE
 from tests.papers._solve import equations, run_doctests, solve
-from tests.papers.claims_power import scaling, special
 
 UNITS = {
     "int": "int_insts",
@@ -38,6 +38,18 @@ SPECIAL = {"fp", "register", "int", "fds", "texture", "const", "global", "local"
 OFF_CHIP = {"global", "local", "l2"}
 PARTS = [f"{unit}_power" for unit in UNITS]
 PARTS += ["const_sm_power", "activation_power", "standing_power"]
+
+
+@cache
+def scaling(sms: int) -> float:
+    given = {"blocks": 100, "active_sms": sms, "outputs": ["scaling_factor"]}
+    return float(dse.evaluate("power", machine="gtx280", **given)["scaling_factor"])
+
+
+def special(rate: float) -> float:
+    """The function of Spec.Linear, by a unit of 1 W."""
+    given = {"issue_rate": rate, "fp_insts": 1, "max_power_fp": 1, "outputs": ["fp_unit_power"]}
+    return float(dse.evaluate("power", **given)["fp_unit_power"])
 
 
 # --- Eqs. 40-42: access rates
@@ -179,6 +191,17 @@ def test_more_sms_of_gtx580_draw_no_less_for_memory(warps: int) -> None:
     assert np.all(np.diff(ds.power.values) > 0)
     assert np.all(np.diff(ds.memory_power.values) > 0)
     assert ds.memory_power.values[0] < 2  # Fig. 73: 93 W read with one SM, 91 W without any
+
+
+def test_the_most_that_table_11_allows_to_15_more_sms() -> None:
+    """Fig. 116 has 170 W for memory-intensive benchmarks and 60 W for computation alone."""
+    machine = dse.evaluate("power", machine="gtx580", outputs=[f"max_power_{u}" for u in UNITS])
+    most = {unit: float(machine[f"max_power_{unit}"]) for unit in UNITS}
+    computing = sum(most[unit] for unit in ("fp", "int", "register", "fds"))
+    memory = most["global"] + most["l2"]
+    assert 15 * computing == pytest.approx(54)
+    assert 15 * (computing + most["l1"]) + memory * 15 / 16 == pytest.approx(115.5)
+    assert 1 - scaling(20) == pytest.approx(0.1528, abs=5e-5)  # what 10 SMs fewer save, GTX280
 
 
 def test_an_sm_in_use_is_one_that_has_a_block() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,40 @@ from hypothesis import strategies as st
 import dse
 from symbolic.models import apsp, shared_mem_padding, tmm, tmm_calibrated
 from tests.papers._solve import run_doctests, solve
-from tests.papers.claims_tmm import curves, example, zigzag
+
+MODELS = "apsp + tmm_calibrated + occupancy + shared_mem_padding"
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 whole = st.integers
 positive = st.builds(Fraction, st.integers(1, 10**6), st.integers(1, 1000))
+
+
+@cache
+def zigzag() -> tuple[Any, Any]:
+    """Blocks and run time of Fig. 1: one active block, 15 multiprocessors, T_P set to 1."""
+    blocks = np.arange(1, 151)
+    given = {"active_blocks_per_sm": 1, "n_sms": 15, "time_steps": 1}
+    ds = dse.evaluate("tmm", blocks=blocks, outputs=["relative_time"], **given)
+    return blocks, ds["relative_time"].values
+
+
+@cache
+def example(**changed: Any) -> dict[str, float]:
+    """§V: sub-blocks of edge 32, four threads a core; blocks of 32 threads give as many."""
+    given = {"tile_dim": 32, "threads_per_core": 4, "threads_per_block": 32} | changed
+    ds = dse.evaluate(MODELS, machine="gtx480", workload="apsp", **given)
+    return {str(name): float(ds[name]) for name in ds.data_vars}
+
+
+@cache
+def curves() -> Any:
+    """Run time over sub-blocks and threads of a core, as in Figs. 2-4."""
+    axes = {"tile_dim": [16, 32, 64, 128], "threads_per_core": {"start": 1, "stop": 48}}
+    outputs = ["time", "bound", "root_blocks_per_thread", "latency_steps", "blocks"]
+    return dse.Study(
+        model="apsp + tmm_calibrated", machine="gtx480", workload="apsp", axes=axes, outputs=outputs
+    ).run()
 
 
 # --- Eqs. 1-8
