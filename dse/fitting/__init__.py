@@ -51,7 +51,8 @@ def fit(
         As for :class:`dse.Study`.
     data : path, DataFrame, Dataset or mapping of arrays
         One value a row in each column. A header may end in a unit, ``"mem_bandwidth [GB/s]"``; of
-        a Dataset the attribute ``units`` counts; otherwise values are in stored (SI) units.
+        a Dataset the attribute ``units`` counts; otherwise values are in stored (SI) units. A
+        column ``workload`` names the workload of each row.
     free : sequence of str
         The quantities to be fitted. A free quantity that the model yields is not computed.
     per : mapping, optional

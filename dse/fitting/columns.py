@@ -203,8 +203,8 @@ def _wanted(
 
 def _meant(name: str, model: Model) -> str:
     """A hint at what the header of a column that is no quantity was to say."""
-    if name in ("machine", "workload"):
-        return f"; a {name} is given by {name}=, for one {name} at a time"
+    if name == "machine":
+        return "; a machine is given by machine=, for one machine at a time"
     return nearest(name, model.quantities)
 
 

@@ -34,7 +34,7 @@ def dataset_of(
     from dse.provenance import attributes
 
     variables: dict[str, Any] = {}
-    predicted = grid.evaluate([grid.graph.flat(name) for name in case.to], (), (ROW,))
+    predicted = grid.evaluate([grid.graph.flat(name) for name in case.to], (), tuple(grid.axes))
     for name, array in zip(case.to, predicted, strict=True):
         said = describe(grid, name)
         unit, meaning = said.get("units", "1"), said["long_name"]
@@ -48,6 +48,9 @@ def dataset_of(
         variables[f"{name}_residual"] = (ROW, np.array(residuals[name]), difference)
     for name, array in rows.inputs.items():
         variables[name] = (ROW, array, describe(grid, name))
+    if rows.workloads:
+        told = {"long_name": "workload of the row"}
+        variables["workload"] = (ROW, np.array(rows.workloads), told)
     errors = np.sqrt(np.diag(covariance))
     names = np.array(list(values))
     with np.errstate(all="ignore"):  # no errors, no correlation

@@ -33,8 +33,8 @@ __all__ = [
     "read_rows",
 ]
 
-#: The dimension along which the rows lie.
-ROW = "row"
+#: The dimension along which the rows lie, and that of rows that name their workload.
+ROW, WORKLOAD = "row", "workload"
 #: The sizes that measured values may have.
 SMALLEST, LARGEST = 1e-100, 1e100
 
@@ -51,13 +51,14 @@ class FewRowsError(DseError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Inputs, measured quantities, weights and labels of some rows; their places in the data."""
+    """Inputs, measured quantities, weights, labels, places in the data, workloads if told."""
 
     inputs: Mapping[str, Floats]
     measured: Mapping[str, Floats]
     weights: Floats
     labels: NDArray[np.str_]
     places: NDArray[np.int64]
+    workloads: tuple[str, ...] = ()
 
     def kept(self, which: NDArray[np.bool_]) -> Rows:
         """Some of the rows."""
@@ -67,7 +68,15 @@ class Rows:
             weights=self.weights[which],
             labels=self.labels[which],
             places=self.places[which],
+            workloads=tuple(np.array(self.workloads)[which].tolist()) if self.workloads else (),
         )
+
+    @property
+    def axis(self) -> Axis:
+        """The rows as the one dimension of a grid: that of their workloads where they name them."""
+        name, kind = (WORKLOAD, "label") if self.workloads else (ROW, "index")
+        places = self.places.astype(np.float64)
+        return Axis(name=name, kind=kind, coordinate=places, values=places, labels=self.workloads)
 
     @property
     def known_labels(self) -> tuple[str, ...]:
@@ -95,19 +104,25 @@ class Case:
 
         ``free`` gives what is fitted a value, or one for each row.
         """
-        places = rows.places
+        axis = rows.axis
         values = {
-            name: Leaf(axes=(ROW,), array=value) if isinstance(value, np.ndarray) else value
+            name: Leaf(axes=(axis.name,), array=value) if isinstance(value, np.ndarray) else value
             for name, value in free.items()
         }
-        leaves = {name: Leaf(axes=(ROW,), array=array) for name, array in rows.inputs.items()}
-        axis = Axis(name=ROW, kind="index", coordinate=places, values=places.astype(np.float64))
+        leaves = {name: Leaf(axes=(axis.name,), array=array) for name, array in rows.inputs.items()}
+        known = [name for over in self.parts.axes for name in over.labels]
+        which = [known.index(name) for name in rows.workloads]
+        tables = {
+            over: {name: [column[place] for place in which] for name, column in supplied.items()}
+            for over, supplied in self.parts.tables.items()
+        }
         return build_grid(
             self.model,
             axes=[axis],
             values={**self.parts.values, **leaves, **values},
             labels=self.parts.labels,
             switches=self.parts.switches,
+            tables=tables,
             outputs=self.to,
             constraints=where,
         )
@@ -126,7 +141,9 @@ def read_rows(
     table = read_table(data)
     column = table.find(weights)[0] if isinstance(weights, str) else None
     labelled = None if labels is None else table.find(labels)[0]
-    apart = tuple(name for name in (column, labelled) if name is not None)
+    named = WORKLOAD in table.columns and labelled != WORKLOAD
+    named = named and (columns is None or WORKLOAD in columns)
+    apart = tuple(n for n in (column, labelled, WORKLOAD if named else None) if n is not None)
     found = read_columns(table, model, columns, apart=apart)
     targets = _targets(to, model, found)
     weighed = np.ones(table.rows)
@@ -153,6 +170,7 @@ def read_rows(
         weights=weighed,
         labels=np.array(list(map(str, told)), dtype=np.str_),
         places=np.arange(table.rows),
+        workloads=tuple(map(str, table.columns[WORKLOAD])) if named else (),
     )
     return rows.kept(weighed > 0)
 
@@ -208,7 +226,7 @@ def chosen(case: Case, rows: Rows, values: Values, where: Any) -> Rows:
 
 
 def _satisfying(case: Case, grid: Grid) -> NDArray[np.bool_]:
-    kept = np.ones(grid.axes[ROW].size, dtype=bool)
+    kept = np.ones(next(iter(grid.axes.values())).size, dtype=bool)
     for condition in grid.conditions:
         if condition.is_rule:
             continue
@@ -219,7 +237,7 @@ def _satisfying(case: Case, grid: Grid) -> NDArray[np.bool_]:
                 f"where {condition.text!r} depends on {', '.join(on)}, which is fitted: choose "
                 "rows by inputs, and by what follows from them alone"
             )
-        kept &= np.asarray(grid.evaluate([node], (), (ROW,))[0], dtype=bool)
+        kept &= np.asarray(grid.evaluate([node], (), tuple(grid.axes))[0], dtype=bool)
     return kept
 
 
@@ -244,7 +262,7 @@ def check_rows(case: Case, rows: Rows, grid: Grid) -> None:
         node = grid.graph.flat_condition(condition)
         if any(name in case.free for name in references(node)):
             continue
-        broken = ~np.asarray(grid.evaluate([node], (), (ROW,))[0], dtype=bool)
+        broken = ~np.asarray(grid.evaluate([node], (), tuple(grid.axes))[0], dtype=bool)
         if broken.any():
             raise InfeasibleError(
                 f"row {rows.places[broken][0]} breaks the rule {condition.text!r}, as do "

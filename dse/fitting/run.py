@@ -16,7 +16,6 @@ from dse.fitting.dataset import dataset_of
 from dse.fitting.problem import Problem
 from dse.fitting.result import Fit, root_of_squares
 from dse.fitting.rows import (
-    ROW,
     Case,
     FewRowsError,
     Rows,
@@ -108,9 +107,11 @@ def run(request: Request) -> Fit:
         for role, names in (("free", free), ("measured", to), ("a column", rows.inputs)):
             if name in names:
                 raise DseError(f"{name} is {role} and set: keep one of them")
+    if rows.workloads and request.entries.get("workload") is not None:
+        raise DseError("workload is a column and is given: keep one of them")
     parts = read_parts(
         model,
-        (),
+        [rows.axis] if rows.workloads else (),
         entries=request.entries,
         given=request.given,
         replaced=(*rows.inputs, *to, *free),
@@ -197,7 +198,7 @@ def _problem(case: Case, rows: Rows, free: tuple[Coordinate, ...], relative: boo
         scale = scale / np.abs(measured)
     with np.errstate(all="ignore"):
         length = root_of_squares(measured * scale)
-    nodes = tuple(grid.output_node(name, (), (ROW,)) for name in case.to)
+    nodes = tuple(grid.output_node(name, (), tuple(grid.axes)) for name in case.to)
     leaves = {
         name: np.atleast_1d(grid.leaves[()][name].array).astype(np.float64)
         for name in references(*nodes)

@@ -185,8 +185,9 @@ def _add_axis(
             continue
         index = reference(place_of(axis.name))
         node = reference(name)  # the model's own definition, where a label supplies nothing
-        for place, value in enumerate(supplied):
-            if value is not None:
+        first = {label: place for place, label in reversed([*enumerate(axis.labels)])}
+        for place in first.values():  # rows of measurements name a workload several times
+            if (value := supplied[place]) is not None:
                 node = where(equal(index, place), value, node)
         if all(value is not None for value in supplied):
             node = _without(node, name, supplied[0])

@@ -24,6 +24,7 @@ from symbolic.errors import (
     GraphError,
     InfeasibleError,
     UnitError,
+    UnknownEntryError,
     UnknownNameError,
 )
 
@@ -647,6 +648,15 @@ def test_columns_parted_by_something_else(tmp_path: Path, separator: str, said: 
         dse.fit("transit_supply", path, free=SUPPLY)
     found = dse.fit("transit_supply", pd.read_csv(path, sep=separator), free=SUPPLY)
     assert found["ms_transition"] == pytest.approx(512)
+
+
+def test_a_column_of_workloads_names_those_of_the_catalogue_once() -> None:
+    rows = {"workload": ["svm", "sepa"], "power": [180, 170]}
+    said: dict[str, Any] = {"machine": "gtx280", "to": "power", "free": ["max_power_fp"]}
+    with pytest.raises(UnknownEntryError, match="'sepa' is no workload; did you mean 'sepia'"):
+        dse.fit("ipp", rows, **said)
+    with pytest.raises(DseError, match="workload is a column and is given: keep one of them"):
+        dse.fit("ipp", rows, workload="svm", **said)
 
 
 def test_no_name_of_an_axis_is_meant_by_a_column() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -171,3 +172,35 @@ def test_dependence_on_the_cpu_grows_from_a_to_d_and_fused_ones_do_not_double() 
     assert ratio[4:] / ratio[:4] == pytest.approx([42 / 41] * 4)
     assert np.all(mb("e5645_x2", "0").mwp == 1)  # Fig. 142
     assert np.all(mb("e5645_x2", "0").effective_ratio < 0.17)  # Fig. 143
+
+
+# --- §3.2.4: the powers of units, found from those of the benchmarks
+
+
+def test_unit_powers_are_fitted_to_a_table_of_workloads_and_their_power(tmp_path: Path) -> None:
+    """Measured powers are only drawn (Fig. 41): a table of those by Table 8 gives Table 8 back."""
+    names = [*(f"unit_{unit}" for unit in UNITS), "mb4_c", "mb2_uc"]
+    axes = {"active_sms": [10, 30], "workload": names}
+    given = {"threads_per_block": 256}
+    said: dict[str, Any] = {"model": "ipp", "machine": "gtx280", "axes": axes, "set": given}
+    power = dse.Study(**said, outputs=["power"]).run().power
+    table = power.transpose("active_sms", "workload").to_dataframe()["power"].reset_index()
+    path = tmp_path / "measured.csv"
+    table.rename(columns={"power": "power [W]"}).to_csv(path, index=False)
+    printed = {"fp": 0.2, "int": 0.25, "sfu": 0.5, "texture": 0.9, "const": 0.4, "shared": 1.0}
+    printed |= {"const_sm": 0.813, "global": 52}
+    free = [f"max_power_{unit}" for unit in printed]
+    fit = dse.fit("ipp", path, machine="gtx280", set=given, to="power", free=free, left_out="hat")
+    assert [fit[name] for name in free] == pytest.approx([*printed.values()], rel=1e-6)
+    some = dse.fit(
+        "ipp",
+        path,
+        machine="gtx280",
+        set=given,
+        to="power",
+        free=["max_power_int"],
+        where='workload == "unit_int"',
+        left_out="hat",
+    )
+    assert some["max_power_int"] == pytest.approx(0.25)
+    assert some.dataset.workload.values.tolist() == ["unit_int"] * 2
