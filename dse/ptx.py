@@ -31,9 +31,13 @@ _UNITS = {name: unit for unit, names in _OPERATIONS.items() for name in names.sp
 _SPACES = ("global", "local", "shared", "const")
 #: Operations that touch no register file in Table 7.
 _CONTROL = ("bra", "brx", "bar", "barrier", "call", "ret", "exit", "trap", "membar")
-#: Hong 2012, Table 6, as measured: M_Factor of long operations (remainders as modulo).
-_FACTORS = {("div", "fp"): 4.2, ("mul", "int"): 4.3, ("div", "int"): 30.0, ("rem", "int"): 35.0}
-_FACTORS["mad", "int"] = 4.3
+#: Hong 2012, Table 6: the classes of long operations, by the name and the kind of an operation.
+_CLASSES = {
+    "fp_div_insts": {("div", "fp")},
+    "int_mul_insts": {("mul", "int"), ("mad", "int")},
+    "int_div_insts": {("div", "int")},
+    "int_mod_insts": {("rem", "int")},
+}
 
 _REGISTER = re.compile(r"%(?!(?:n?tid|n?ctaid|laneid|n?warpid|n?smid|clock)\b)\w+")
 _LEADING = re.compile(r"(?:[{}]\s*|([\w$%]+)\s*:(?!:)\s*)")
@@ -92,8 +96,9 @@ def kernel(
     dict
         Instructions by unit (Hong 2012, Table 7: ``fp_insts`` without the fused ones,
         ``int_insts``, ``sfu_insts`` ...), ``comp_insts``, ``coalesced_insts``, ``sync_insts``;
-        ``comp_factor`` (Table 6); ``mem_strength``, loads before the first use of one (§5.3.7);
-        ``dependency_distance``, mean instructions until a result is read (§5.3.4);
+        ``fp_div_insts`` and the other classes of Table 6 (model ``instruction_classes``);
+        ``mem_strength``, loads before the first use of one (§5.3.7); ``dependency_distance``,
+        mean instructions until a result is read (§5.3.4);
         ``bytes_per_thread`` [B] of an access, ``shared_mem_per_block`` [B]. All accesses are
         taken as coalesced, since their addresses are not in the text.
 
@@ -183,13 +188,13 @@ def _told(listing: list[_Instruction], counts: list[float]) -> dict[str, float]:
     requests = sum(n for _, n in accesses)
     computing = [(one, n) for one, n in pairs if one.kind not in ("global", "local", "sync")]
     comp = sum(n for _, n in computing)
-    factors = sum(n * _FACTORS.get((one.parts[0], one.kind), 1.0) for one, n in computing)
     units = {f"{unit}_insts": total(unit) for unit in ("int", "sfu", "alu", "texture", *_SPACES)}
     register = sum(n for one, n in pairs if one.parts[0] not in _CONTROL)
     found = {"comp_insts": comp, "coalesced_insts": requests, "uncoalesced_insts": 0.0}
     found |= {"sync_insts": total("sync"), "fp_insts": total("fp") - fused, "fp_fused_insts": fused}
     found |= units | {"misc_insts": comp - total("fp", "int"), "register_insts": register}
-    found["comp_factor"] = factors / comp if comp else 1.0
+    for name, operations in _CLASSES.items():
+        found[name] = sum(n for one, n in computing if (one.parts[0], one.kind) in operations)
     found["mem_strength"] = _mean(_strengths(pairs))
     found["dependency_distance"] = _mean(_distances(pairs))
     found["bytes_per_thread"] = _mean((one.bytes, n) for one, n in accesses) if accesses else 4.0

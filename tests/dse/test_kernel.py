@@ -32,7 +32,7 @@ def test_the_example_has_the_counts_that_a_hand_finds() -> None:
     assert counted["comp_insts"] + counted["coalesced_insts"] == 11 + 12 * 100 + 4
     wanted = {"coalesced_insts": 201, "fp_insts": 200, "int_insts": 504, "alu_insts": 205}
     wanted |= {"misc_insts": 310, "register_insts": 1215 - 101, "mem_strength": 2}
-    wanted |= {"comp_factor": 1 + 3.3 * 103 / 1014, "bytes_per_thread": 4}
+    wanted |= {"int_mul_insts": 103, "int_div_insts": 0, "bytes_per_thread": 4}
     assert {name: counted[name] for name in wanted} == pytest.approx(wanted)
 
 
@@ -73,6 +73,19 @@ def test_loads_before_the_first_use_of_one_overlap(
     lines: tuple[str, ...], strength: float, found: Found
 ) -> None:
     assert found(*lines)["mem_strength"] == strength
+
+
+def test_long_operations_are_told_apart_as_in_table_6(found: Found) -> None:
+    lines = [
+        "div.rn.f32 %f1, %f2, %f3;",
+        "mad.lo.s32 %r1, %r2, %r3, %r4;",
+        "mul24.lo.u32 %r1, %r2, %r3;",
+    ]
+    counted = found(
+        *lines, "div.u32 %r1, %r2, %r3;", "rem.u32 %r1, %r2, %r3;", "rem.s32 %r1, %r2, %r3;"
+    )
+    classes = [counted[f"{name}_insts"] for name in ("fp_div", "int_mul", "int_div", "int_mod")]
+    assert classes == [1, 1, 1, 2]
 
 
 def test_times_of_loops_within_each_other_multiply(found: Found) -> None:

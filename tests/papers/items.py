@@ -144,7 +144,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, xr.Dataset):
         return {str(name): _plain(array) for name, array in value.data_vars.items()}
     if isinstance(value, xr.DataArray | np.ndarray | np.generic):
-        return value.tolist() if not isinstance(value, xr.DataArray) else value.values.tolist()
+        return np.asarray(value).tolist()
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]
     return value
