@@ -135,6 +135,7 @@ MEANS: Mapping[str, str] = {
     "mwp_proc": "departures",
     "mwp_peak_bw": "memory",
     "mwp_bw": "memory",
+    "mwp_bw_warps": "memory",
     "parallel_warps": "threads",
     "warps_per_sm": "threads",
     "resident_warps": "threads",

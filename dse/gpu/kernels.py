@@ -1,0 +1,123 @@
+"""The kernels themselves, on numba-cuda; loaded where a GPU or its simulator is asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+__all__ = ["ROUND", "copied", "seconds", "sent", "squaring", "thinking", "waiting"]
+
+#: Operations of a round of :func:`thinking`, one after the other without a jump.
+ROUND = 64
+
+
+@cache
+def waiting() -> Any:
+    """Each thread follows a ring: one request in memory, and nothing to do until it is back.
+
+    Its arguments: ``ring`` int32 (size), the place after each place; ``ends`` int32 (threads),
+    where each thread comes to; how many requests a thread makes.
+    """
+
+    @cuda.jit
+    def follow(ring: Any, ends: Any, requests: Any) -> None:
+        thread = cuda.grid(1)
+        place = thread
+        for _ in range(requests):
+            place = ring[place]
+        ends[thread] = place
+
+    return follow
+
+
+@cache
+def thinking() -> Any:
+    """Each thread multiplies and adds, an operation on the result of the one before.
+
+    Its arguments: ``values`` (threads), which is overwritten, ``factor`` and ``term`` (1) of the
+    same precision; how many rounds of :data:`ROUND` operations.
+    """
+
+    @cuda.jit
+    def compute(values: Any, factor: Any, term: Any, rounds: Any) -> None:
+        thread = cuda.grid(1)
+        value, times, plus = values[thread], factor[0], term[0]
+        for _ in range(rounds):
+            for _ in range(ROUND):
+                value = value * times + plus
+        values[thread] = value
+
+    return compute
+
+
+@cache
+def squaring(tile: int) -> Any:
+    """One squaring of a matrix of distances in (min, +), a sub-block a block (Ma 2014, Eq. 9).
+
+    A block of any number of threads keeps three sub-blocks in shared memory: its own, and the two
+    from which it is made, read in turn along the row and the column. Beyond the matrix distances
+    are infinite.
+
+    Its arguments: ``distances`` and ``shorter`` float32 (vertices, vertices). The grid has two
+    dimensions.
+    """
+
+    @cuda.jit
+    def square(distances: Any, shorter: Any) -> None:
+        mine = cuda.shared.array((tile, tile), np.float32)
+        left = cuda.shared.array((tile, tile), np.float32)
+        above = cuda.shared.array((tile, tile), np.float32)
+        vertices = distances.shape[0]
+        down, across = cuda.blockIdx.y * tile, cuda.blockIdx.x * tile
+        first, step = cuda.threadIdx.x, cuda.blockDim.x
+        infinite = np.float32(np.inf)
+        for place in range(first, tile * tile, step):
+            i, j = place // tile, place % tile
+            inside = down + i < vertices and across + j < vertices
+            mine[i, j] = distances[down + i, across + j] if inside else infinite
+        for between in range(0, vertices, tile):
+            for place in range(first, tile * tile, step):
+                i, j = place // tile, place % tile
+                inside = down + i < vertices and between + j < vertices
+                left[i, j] = distances[down + i, between + j] if inside else infinite
+                inside = between + i < vertices and across + j < vertices
+                above[i, j] = distances[between + i, across + j] if inside else infinite
+            cuda.syncthreads()
+            for place in range(first, tile * tile, step):
+                i, j = place // tile, place % tile
+                least = mine[i, j]
+                for k in range(tile):
+                    length = left[i, k] + above[k, j]
+                    least = length if length < least else least
+                mine[i, j] = least
+            cuda.syncthreads()
+        for place in range(first, tile * tile, step):
+            i, j = place // tile, place % tile
+            if down + i < vertices and across + j < vertices:
+                shorter[down + i, across + j] = mine[i, j]
+
+    return square
+
+
+def sent(array: Any) -> Any:
+    """An array on the device."""
+    return cuda.to_device(array)
+
+
+def copied(array: Any) -> Any:
+    """An array of the device, here."""
+    return array.copy_to_host()
+
+
+def seconds(run: Callable[[], None]) -> float:
+    """The time until the device has done what a function launches. [s]"""
+    cuda.synchronize()
+    start = time.perf_counter()
+    run()
+    cuda.synchronize()
+    return time.perf_counter() - start

@@ -1,0 +1,221 @@
+"""Kernels that measure a GPU: on numba-cuda's simulator, and as PTX, which takes no GPU.
+
+The simulator is chosen before numba is first imported, so it runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dse
+from dse.gpu import measuring
+from stochastic.errors import LawError
+
+ROOT = Path(__file__).parents[2]
+
+needs_numba_cuda = pytest.mark.skipif(
+    importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"
+)
+
+SIMULATED = """
+import json, runpy, sys
+import numpy as np
+from dse import gpu
+from symbolic.errors import DseError
+
+graph = np.random.default_rng(1).random((5, 5))
+graph[graph > 0.6] = np.inf
+lengths, seconds = gpu.shortest_paths(graph, tile_dim=2, threads=3)
+whole, _ = gpu.shortest_paths(graph, tile_dim=8, threads=4, padding=16)
+found = {
+    "graph": graph.tolist(), "lengths": lengths.tolist(), "whole": whole.tolist(),
+    "seconds": seconds,
+    "double": {name: x.tolist() for name, x in gpu.demand([2], rounds=1, double=True).items()},
+    "paths": {name: x.tolist() for name, x in gpu.paths(3, [1, 2], [2], padding=8).items()},
+}
+for what in ("supply", "demand"):
+    sys.argv = ["", what, f"{what}.csv", "--threads", "2", "6", "--steps", "3", "--size", "16"]
+    runpy.run_path(EXAMPLE, run_name="__main__")
+    found[what] = open(f"{what}.csv").read().splitlines()
+
+from dse.gpu import kernels
+class Idle:
+    def __getitem__(self, shape):
+        return lambda *given: None
+kernels.waiting = kernels.thinking = Idle
+said = []
+for measure, options in ((gpu.supply, {"size": 16}), (gpu.demand, {})):
+    try:
+        measure([2], **options)
+    except DseError as error:
+        said.append(str(error))
+found["idle"] = said
+print(json.dumps(found))
+"""
+
+COMPILED = """
+import json
+from types import SimpleNamespace
+from numba import cuda, types
+from numba.cuda import dispatcher
+dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(8, 0))
+from dse.gpu import kernels
+
+whole, real = types.Array(types.int32, 1, "C"), types.Array(types.float32, 1, "C")
+matrix = types.Array(types.float32, 2, "C")
+found = {}
+try:
+    for name, kernel, given in (
+        ("waiting", kernels.waiting(), (whole, whole, types.int64)),
+        ("thinking", kernels.thinking(), (real, real, real, types.int64)),
+        ("squaring", kernels.squaring(32), (matrix, matrix)),
+    ):
+        found[name] = cuda.compile_ptx(kernel.py_func, given, cc=(8, 0))[0]
+except Exception as error:
+    if "NVVM" not in str(error) and "DynamicLibNotFound" not in type(error).__name__:
+        raise
+    found = str(error)
+print(json.dumps(found))
+"""
+
+
+def told(script: str, folder: Path, *, simulator: bool) -> Any:
+    """What a script prints last, as JSON."""
+    chosen = {"NUMBA_ENABLE_CUDASIM": "1" if simulator else "0", "PYTHONPATH": str(ROOT)}
+    example = f"EXAMPLE = {str(ROOT / 'examples' / 'measure_on_gpu.py')!r}\n"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example + script],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, **chosen},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    found: dict[str, Any] = told(SIMULATED, tmp_path_factory.mktemp("gpu"), simulator=True)
+    return found
+
+
+@needs_numba_cuda
+def test_squared_distances_are_the_shortest_paths(simulated: dict[str, Any]) -> None:
+    """Floyd and Warshall, for sub-blocks that do not divide the matrix and one that exceeds it."""
+    exact = np.array(simulated["graph"])
+    np.fill_diagonal(exact, 0)
+    for k in range(len(exact)):
+        exact = np.minimum(exact, exact[:, [k]] + exact[[k], :])
+    assert np.isinf(np.array(simulated["graph"])).any()
+    for lengths in (simulated["lengths"], simulated["whole"]):
+        np.testing.assert_allclose(lengths, exact, rtol=1e-6)
+    assert simulated["seconds"] > 0
+
+
+@needs_numba_cuda
+def test_rows_of_run_times_name_what_the_model_takes(simulated: dict[str, Any]) -> None:
+    rows = simulated["paths"]
+    assert {name: rows[name] for name in rows if name != "time"} == {
+        "tile_dim": [1, 2],
+        "threads_per_block": [2, 2],
+        "shared_mem_padding": [8, 8],
+    }
+    assert min(rows["time"]) > 0
+    assert set(rows) <= set(dse.quantities())
+
+
+@needs_numba_cuda
+@pytest.mark.parametrize(
+    ("what", "header"),
+    [
+        ("supply", "threads_in_ms,attained_bandwidth [B/s]"),
+        ("demand", "threads_in_cs,attained_flops [1/s]"),
+    ],
+)
+def test_the_example_writes_rows_that_are_fitted(
+    simulated: dict[str, Any], what: str, header: str, tmp_path: Path
+) -> None:
+    lines = simulated[what]
+    assert (lines[0], len(lines)) == (header, 3)
+    table = tmp_path / "rows.csv"
+    table.write_text("\n".join(lines))
+    peak, corner = {
+        "supply": ("ms_peak_bandwidth", "ms_transition"),
+        "demand": ("cs_peak_flops", "cs_transition"),
+    }[what]
+    found = dse.fit(f"transit_{what}", table, free=[peak], set={corner: 4})
+    assert found[peak] > 0
+    assert simulated["double"]["attained_flops"][0] > 0
+
+
+@needs_numba_cuda
+def test_work_that_was_not_done_is_found(simulated: dict[str, Any]) -> None:
+    assert [text[:33] for text in simulated["idle"]] == ["the threads did not do their work"] * 2
+
+
+def test_pi_is_fitted_to_measured_rates() -> None:
+    """G(x) of C2075 as the paper prints its corner, with a little noise."""
+    x = np.arange(32.0, 1537, 32)
+    noise = 1 + 0.01 * np.random.default_rng(2).standard_normal(len(x))
+    rows = {"threads_in_cs": x, "attained_flops": 24.8e9 * np.minimum(1, x / 576) * noise}
+    found = dse.fit("transit_demand", rows, free=["cs_peak_flops", "cs_transition"])
+    assert found["cs_peak_flops"] == pytest.approx(24.8e9, rel=0.005)
+    assert found["cs_transition"] == pytest.approx(576, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("threads", "shape"), [(32, (14, 32)), (1536, (28, 768)), (2049, (42, 683))]
+)
+def test_threads_stand_on_every_multiprocessor(threads: int, shape: tuple[int, int]) -> None:
+    assert measuring._shape(threads, 14) == shape
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: measuring._shape(0, 1), "threads = 0: expected a number of 1 or more"),
+        (lambda: measuring._shape(1031, 1), "threads = 1031: .* at most 1024"),
+        (lambda: measuring.shortest_paths([[0, 1]]), r"shape \(1, 2\): expected \(vertices"),
+        (lambda: measuring.shortest_paths([[0, -1], [1, 0]]), "numbers of 0 or more"),
+        (lambda: measuring.shortest_paths([[0]], tile_dim=65), "tile_dim = 65: expected 1 to 64"),
+        (lambda: measuring.shortest_paths([[0]], threads=0), "threads = 0: expected 1 to 1024"),
+    ],
+)
+def test_what_does_not_fit_is_named(call: Any, message: str) -> None:
+    with pytest.raises(dse.DseError, match=message):
+        call()
+
+
+def test_without_numba_cuda_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(LawError, match=re.escape("pip install 'simt-dse[gpu]'")):
+        measuring.supply([32])
+
+
+@needs_numba_cuda
+def test_compiled_each_operation_waits_for_the_one_before(tmp_path: Path) -> None:
+    found = told(COMPILED, tmp_path, simulator=False)
+    if isinstance(found, str):
+        pytest.skip(f"no CUDA compiler (pip install 'numba-cuda[cu13]'): {found[:60]}")
+    # a chain of 64 operations, each on the result of the one before
+    chain = re.findall(r"fma\.rn\.f32\s+(%f\d+), (.*);", found["thinking"])
+    assert len(chain) == 64
+    for (result, _), (_, operands) in pairwise(chain):
+        assert result in operands.split(", ")
+    assert "ld.global" in found["waiting"]
+    # three sub-blocks in shared memory, and a barrier before and after they are used
+    assert found["squaring"].count("bar.sync") == 2
+    assert len(re.findall(r"\.shared \.align \d+ \.b8 \S+\[4096\]", found["squaring"])) == 3
