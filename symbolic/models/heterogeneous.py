@@ -2,7 +2,8 @@
 
 ``cpu_flops`` and ``gpu_flops`` are the ``flops`` of the model ``throughput`` on either machine. The
 thesis leaves the transfer of data out; ``transfer_time`` is that of all the work, and the GPU's
-part of it is in proportion. Give ``gpu_share`` to see what another share would take.
+part of it is in proportion. Give ``gpu_share`` to see what another share would take, and the power
+of either device at work for the energy.
 """
 
 from __future__ import annotations
@@ -68,6 +69,18 @@ def time(cpu_time, gpu_time):
     0.75
     """
     return maximum(cpu_time, gpu_time)
+
+
+@equation(source="Hong 2012, Eqs. 107 and 112, over the time of both")
+def power(cpu_full_power, cpu_time, gpu_full_power, gpu_time, time, system_power):
+    r"""Mean power until both are done; a device draws its own while it works. [W]
+
+    .. math:: \frac{P_{CPU} T_{CPU} + P_{GPU} T_{GPU}}{T} + B
+
+    >>> round(power(40.0, 0.5, 200.0, 0.75, 0.75, 100.0), 1)
+    326.7
+    """
+    return (cpu_full_power * cpu_time + gpu_full_power * gpu_time) / time + system_power
 
 
 @equation(source="Hong 2012, Fig. 148")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -68,3 +69,18 @@ def test_two_throughputs_of_one_kernel_are_shared() -> None:
     )
     assert float(slow.gpu_share) < float(ds.gpu_share)
     assert float(slow.time) > float(ds.time)
+
+
+def test_energy_is_that_of_each_device_at_work_and_of_the_system_until_both_are_done() -> None:
+    given_: dict[str, Any] = {"work_flops": 1e12, "cpu_flops": 1e11, "gpu_flops": 9e11}
+    given_ |= {"cpu_full_power": 20, "gpu_full_power": 150, "system_power": 242}
+    shares = np.linspace(0, 1, 21)
+    ds = dse.evaluate(
+        "heterogeneous", gpu_share=shares, outputs=["time", "power", "energy"], **given_
+    )
+    for share, energy in zip(shares, ds.energy.values, strict=True):
+        cpu, gpu = (1 - share) * 10, share * 1e12 / 9e11
+        assert energy == pytest.approx(20 * cpu + 150 * gpu + 242 * max(cpu, gpu))
+    assert shares[int(ds.energy.values.argmin())] == 0.9
+    with pytest.raises(dse.DseError, match="cpu_full_power"):
+        dse.evaluate("heterogeneous", outputs=["energy"], **dict([*given_.items()][:3]))

@@ -180,3 +180,17 @@ def test_18_warps_on_all_sms_lose_nothing_to_saturation() -> None:
     assert all_of_them.bandwidth_excess.values.tolist() == [1, 64 / 37]
     kept = (all_of_them.flops / one.flops / 16).values
     assert kept == pytest.approx([1, 0.688], abs=1e-3)
+
+
+def test_work_per_second_and_power_grow_together() -> None:
+    """Figs. 77 and 78: "very highly correlated"; equal work a second may draw unequal power."""
+    outputs = ["insts_per_second", "power"]
+    axes = {"workload": ON_GTX580, "active_sms": range(1, 17)}
+    given = {"warps_per_sm": 24, "threads_per_block": 256, "bw_per_warp": "mem_bandwidth / 592"}
+    said: dict[str, Any] = {"model": "throughput + power", "machine": "gtx580", "axes": axes}
+    ds = dse.Study(**said, set=given, outputs=outputs).run()
+    work, power = ds.insts_per_second, ds.power.transpose(*ds.insts_per_second.dims)
+    for name in ON_GTX580:
+        pair = work.sel(workload=name).values, power.sel(workload=name).values
+        assert np.corrcoef(*pair)[0, 1] > 0.99
+    assert np.corrcoef(work.values.reshape(-1), power.values.reshape(-1))[0, 1] < 0.99
