@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shlex
 import tempfile
 import tomllib
@@ -24,6 +25,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from click.testing import CliRunner
+
+from dse.plots.papers import paper
 
 __all__ = ["ROOT", "Item", "differs", "items", "outcome", "page", "papers"]
 
@@ -41,6 +44,7 @@ expression, after
 
 ```python
 import dse, numpy as np
+from dse.plots.papers import paper
 from fractions import Fraction
 from stochastic import Pmf, bounds, granularity, imbalance, measured, partition, simulate, split
 ```
@@ -48,7 +52,8 @@ from stochastic import Pmf, bounds, granularity, imbalance, measured, partition,
 *Works*: the command gives what the paper's equations and inputs give. Where the paper prints other
 numbers, or needed an input that it does not print, the last column says so. *Partly*: something is
 lacking, and what. *Hardware*: it was measured, the measurements are only drawn or not printed, and
-nothing else can give them. The printed numbers one by one are in [claims](claims.md).
+nothing else can give them. `dse plot paper` draws figures. The printed numbers one by one are in
+[claims](claims.md).
 """
 
 
@@ -63,7 +68,6 @@ class Item:
     gives: Any = None
     has: tuple[str, ...] | list[str] = ()
     within: float = 0.0
-    figure: str = ""
     note: str = ""
     lacks: str = ""
     hardware: str = ""
@@ -73,6 +77,22 @@ class Item:
     def status(self) -> str:
         """``works``, ``partly`` or ``hardware``."""
         return "hardware" if self.hardware else "partly" if self.lacks else "works"
+
+    @property
+    def figures(self) -> list[str]:
+        """The figures that the item names and `dse plot paper` draws."""
+        named = " ".join(re.findall(r"Figs?\. ([\d, and-]+)", self.item)).replace("and", ",")
+        spans = (span.split("-") for span in re.findall(r"[\d-]+", named))
+        numbers = {
+            str(n)
+            for first, *last in spans
+            for n in range(int(first), int((last or [first])[0]) + 1)
+        }
+        return [
+            number
+            for number, row in paper(self.paper).figures.items()
+            if number in numbers and row.kind
+        ]
 
 
 @cache
@@ -183,7 +203,8 @@ def _lines() -> Iterator[str]:
         yield f"\n## {title}\n"
         yield "| item | says | command | gives | |\n| --- | --- | --- | --- | --- |"
         for item in found:
-            commands = "<br>".join(f"`{line}`" for line in (item.run, item.figure) if line)
+            drawn = [f"dse plot paper {item.paper} --figure {number}" for number in item.figures]
+            commands = "<br>".join(f"`{line}`" for line in (item.run, *drawn) if line)
             cells = (item.item, item.says, commands, _gives(item), _status(item))
             yield "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 

@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from tests.papers.items import ROOT, Item, differs, items, outcome, page
+from dse.plots.papers import paper
+from tests.papers.items import ROOT, Item, differs, items, outcome, page, papers
 
 ITEMS = items()
 RUN = [item for item in ITEMS if item.run and not item.slow]
@@ -21,6 +22,12 @@ def test_each_item_has_a_command_that_can_fail_or_needs_hardware() -> None:
     bare = [item for item in ITEMS if not item.run or (item.gives is None and not item.has)]
     assert all(item.hardware or item.lacks for item in bare), bare
     assert max(Counter((item.paper, item.item) for item in ITEMS).values()) == 1
+
+
+@pytest.mark.parametrize("name", papers())
+def test_every_figure_that_is_drawn_stands_in_the_table(name: str) -> None:
+    drawn = [number for number, row in paper(name).figures.items() if row.kind]
+    assert set(drawn) == {number for item in items(name) for number in item.figures}
 
 
 def test_the_page_of_the_papers_is_up_to_date() -> None:
