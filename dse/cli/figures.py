@@ -117,7 +117,7 @@ class _Plot(click.Command):
 @click.option("--maximize", multiple=True, metavar="Q", help="To be large: a star, or a front.")
 @click.option("--borders", metavar="Q", help="Of a map: a case whose borders are drawn.")
 @click.option("--move", metavar="Q", help="Of transit: where the advice on a quantity leads.")
-@click.option("--relative", is_flag=True, help="Of lines: each as a share of its largest.")
+@click.option("--relative", is_flag=True, help="Each line, or group of bars, by its largest.")
 @click.option("--size", metavar="WxH", help="Of the figure, in inches.")
 @in_json
 def plot(

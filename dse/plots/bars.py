@@ -71,6 +71,7 @@ def bars(
     *,
     over: str | None = None,
     at: Mapping[str, Any] | None = None,
+    relative: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
     """Quantities of a study as bars, a group for each label of an axis.
@@ -87,6 +88,8 @@ def bars(
         The axis with a group for each value; the first one of labels where None.
     at : mapping, optional
         Values of other axes.
+    relative : bool
+        Each bar as a share of the largest of its group.
     ax : Axes, optional
         Where to draw; a new figure where None.
     """
@@ -118,10 +121,14 @@ def bars(
     else:
         found = {named(ds[name], 40): values[name].values for name in names}
         looks = looks_of(names)
-    _draw(ax, places, found, looks)
     unit = unit_of(ds[names[0]])
-    several = f"value [{unit}]" if unit else "value"
-    side(ax.xaxis, ds[names[0]], several if len(names) > 1 else None)
+    told = (f"value [{unit}]" if unit else "value") if len(names) > 1 else None
+    if relative:
+        most = np.nanmax(list(found.values()), axis=0)
+        found = {text: each / most for text, each in found.items()}
+        told = f"{ds[names[0]].attrs.get('long_name', names[0])}, share of the largest"
+    _draw(ax, places, found, looks)
+    side(ax.xaxis, ds[names[0]], told)
     heading = str(ds[rest[0]].attrs.get("long_name", rest[0])) if rest else ""
     title(ax, str(ds.attrs.get("model", "")))
     legend(ax, heading=heading, below=True, ncols=min(count, 4) if rest else 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,13 +33,21 @@ def line_looks(found: Sequence[Line], *apart: str) -> list[Look]:
     return looks_of([line.label for line in found], apart)
 
 
+def _coincide(one: Line, other: Line) -> bool:
+    """Whether one line lies upon another."""
+    both = ((one.x, other.x), (one.y, other.y))
+    return all(a.shape == b.shape and np.allclose(a, b, equal_nan=True) for a, b in both)
+
+
 def draw_lines(
     ax: Axes, found: Sequence[Line], looks: Sequence[Look], *, same: bool = False, **more: Any
 ) -> None:
     """Draw lines, their markers a little apart so that neighbours do not hide each other.
 
-    Of lines that lie upon each other, ``same``, each marks other places.
+    Of lines that lie upon each other, or ``same``, each marks other places, if there are enough.
     """
+    room = all(len(line.x) >= 2 * len(found) for line in found)
+    same = same or (room and any(_coincide(*pair) for pair in combinations(found, 2)))
     for k, (line, look) in enumerate(zip(found, looks, strict=True)):
         step = max(sparse(len(line.x)), len(found) if same else 1)
         given: dict[str, Any] = {"markevery": (k * step // max(len(found), 1), step)}

@@ -355,6 +355,20 @@ def test_a_dataset_of_series_is_drawn_with_a_line_each() -> None:
 
 
 # --- any Dataset
+def test_lines_upon_each_other_mark_other_places() -> None:
+    axes = {"max_power_fp": ["1 W", "2 W"], "active_sms": range(1, 9)}
+    study = energy(axes=axes, outputs=["time", "power"])
+    for quantity, apart in (("time", False), ("power", True)):
+        ds = study.run()
+        found = ds.broadcast_like(ds[["max_power_fp"]]) if quantity == "time" else ds
+        first, second = plots.lines(found, quantity, over="active_sms").get_lines()
+        marked = [
+            set(range(8)[line.get_markevery()[0] :: line.get_markevery()[1]])
+            for line in (first, second)
+        ]
+        assert bool(marked[0] & marked[1]) is apart, quantity
+
+
 def test_lines_relative_to_their_largest() -> None:
     study = energy(
         outputs=["time"], axes={"core_clock": ["1.0 GHz", "1.3 GHz"], "active_sms": [1, 2]}
