@@ -36,6 +36,7 @@ class Kind:
 
 KINDS: Mapping[str, Kind] = {
     "transit": Kind(shows="supply and demand of memory, where advice leads", model="transit"),
+    "kernels": Kind(shows="transit figures by a profiler's counters, with what was measured"),
     "zigzag": Kind(shows="slowdown by passes not full", model="tmm", outputs=("sched_factor",)),
     "runtime": Kind(
         shows="run time over blocks and threads", model="apsp + tmm_calibrated", outputs=("time",)
@@ -94,6 +95,7 @@ class _Plot(click.Command):
         "--axis active_sms=1:30 --out sms.png",
         "dse plot transit --machine c2075 --set threads=1024 --set intensity=500 --move threads "
         "--out transit.png",
+        "dse plot kernels counters.csv --machine c2075 --out kernels.png",
         "dse plot paper hong2012 --figure 50 --out fig50.png",
     ),
 )
@@ -189,6 +191,8 @@ def _arguments(
         if name not in taken:
             can = [f"--{known}" for known in taken if known not in ("source", "ax", "point")]
             raise click.UsageError(f"{kind} does not take --{name}; it takes {', '.join(can)}")
+    if "counters" in taken and source is not None:
+        given["counters"], source = source, None
     missing = [
         name
         for name, parameter in taken.items()
@@ -196,6 +200,8 @@ def _arguments(
         if name not in given and name != "source"
     ]
     if missing:
+        if missing[0] == "counters":
+            raise click.UsageError(f"{kind} draws a table of counters: name its CSV file")
         raise click.UsageError(f"{kind} needs --{missing[0]}: give it a name")
     if "source" in taken:
         return given | {"source": _source(kind, source, options, given)}

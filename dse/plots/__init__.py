@@ -11,6 +11,7 @@ from dse.plots.bars import bars, levels
 from dse.plots.curves import lines
 from dse.plots.energy import power_shares, sms, temperature
 from dse.plots.fronts import pareto
+from dse.plots.kernels import kernels
 from dse.plots.laws import law_figure
 from dse.plots.maps import categories, heatmap
 from dse.plots.papers import paper_figure
@@ -24,6 +25,7 @@ __all__ = [
     "categories",
     "efficiency",
     "heatmap",
+    "kernels",
     "law_figure",
     "levels",
     "lines",

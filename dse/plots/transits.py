@@ -60,6 +60,11 @@ class _State:
         return float(self.ds[name])
 
     @property
+    def measured(self) -> float:
+        """The throughput that was measured, as a share of the one predicted."""
+        return self["measured_ms_throughput"] / self["ms_throughput"]
+
+    @property
     def bound(self) -> str:
         flags = dict(
             zip(
@@ -216,9 +221,7 @@ def _star(ax: Axes, state: _State) -> None:
     """The throughput that was measured, above or below where the curves cross."""
     measured, at = state["measured_ms_throughput"], state["threads_in_ms"]
     ax.plot([at, at], [measured, state["ms_throughput"]], color="black", lw=1.0)
-    share = measured / state["ms_throughput"]
-    label = f"measured: {share:.1%} of what is predicted"
-    ax.plot([at], [measured], **LOOKS["optimum"].of_mark(14), label=label)
+    ax.plot([at], [measured], **LOOKS["optimum"].of_mark(14), label="measured")
 
 
 def _arrow(ax: Axes, here: _State, there: _State) -> None:
@@ -271,7 +274,8 @@ def _words(
     if "measured_flops" in here.ds:
         rates = [f"{here[name] / 1e9:.3g}" for name in ("predicted_flops", "measured_flops")]
         accuracy = f"{here['prediction_accuracy']:.1%}"
-        text += f"; PCT {rates[0]}, RCT {rates[1]} Gop/s an SM, accuracy {accuracy}"
+        text += f"; PCT {rates[0]}, RCT {rates[1]} Gop/s an SM, accuracy {accuracy}; "
+        text += f"requests {here.measured:.1%} of what is predicted"
     if there is None or moved is None:
         return text
     move, names = moved

@@ -17,6 +17,7 @@ Run = Callable[..., Result]
 
 DRAWN = {
     "transit": "--machine c2075 --set threads=1024 --set intensity=500 --move threads",
+    "kernels": "counters.csv --machine c2075",
     "zigzag": "--machine gtx480 --set active_blocks_per_sm=1 --axis blocks=15:60",
     "runtime": "--machine gtx480 --workload apsp --axis tile_dim=16,32 "
     "--axis threads_per_core=1,8,32 --x blocks",
@@ -52,8 +53,15 @@ def test_help_lists_the_kinds(run: Run) -> None:
         assert f"    {name:<13} {kind.shows}" in text
 
 
+COUNTERS = """kernel,occupancy,issued_insts,dram_reads,dram_writes,kernel_time [us]
+short of threads,0.5,2e6,6e4,2e4,200
+full of work,1.0,9e6,1e3,1e3,330
+"""
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_draws(run: Run, kind: str) -> None:
+    Path("counters.csv").write_text(COUNTERS)
     said = run("plot", kind, *DRAWN[kind].split(" "), "--out", "out.svg", "--size", "7x5").stdout
     assert said == f"out.svg ({kind}: {KINDS[kind].shows})\n"
     assert Path("out.svg").read_text().startswith("<?xml")
@@ -131,6 +139,7 @@ MISUSED = [
     ("lines --model transit --quantity threads --set threads=3 --out a.png", "over no axis"),
     ("pareto study.toml --minimize time --out a.png", "was given time: name two"),
     ("sms --machine gtx280 --axis active_sms=1:2:3:4 --out a.png", "expected START:STOP"),
+    ("kernels --machine c2075 --out a.png", "draws a table of counters: name its CSV file"),
     ("transit study.toml --out a.png", "transit draws one configuration"),
     ("transit --set threads=1 --set threads=2 --out a.png", "gives threads twice"),
     ("transit --machine c2075 --out a.png", "threads"),

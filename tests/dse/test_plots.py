@@ -163,8 +163,32 @@ def test_counters_of_a_kernel_put_a_star_on_its_transit_figure() -> None:
     ax = plots.transit(model="transit + transit_profiler", **given)
     x, y = line(ax, "measured")
     assert (x[0], y[0]) == (pytest.approx(200), 0.5)
-    assert "measured: 100.0% of what is predicted" in ax.get_legend_handles_labels()[1]
+    assert "requests 100.0% of what is predicted" in said(ax)
     assert "PCT 200, RCT 200 Gop/s an SM, accuracy 100.0%" in said(ax)
+
+
+def test_a_table_of_counters_is_a_transit_figure_for_each_kernel() -> None:
+    """Figs. 18-19: a star for each kernel, and the mean accuracy over all."""
+    rows = {"kernel": ["short", "full"], "occupancy": [0.5, 1.0], "issued_insts": [2e6, 9e6]}
+    rows |= {"dram_reads": [6e4, 1e3], "dram_writes": [2e4, 1e3], "kernel_time": [2e-4, 3e-4]}
+    first = plots.kernels(rows, machine="c2075")
+    figure: Any = first.figure
+    given = {name: column for name, column in rows.items() if name != "kernel"}
+    ds = dse.evaluate(
+        "transit + transit_profiler",
+        machine="c2075",
+        outputs=["threads_in_ms", "measured_ms_throughput", "prediction_accuracy"],
+        **given,
+    )
+    for k, (ax, name) in enumerate(zip(figure.axes, rows["kernel"], strict=True)):
+        assert said(ax).startswith(f"{name}: ")
+        x, y = line(ax, "measured")
+        assert (x[0], y[0]) == (ds.threads_in_ms.values[k], ds.measured_ms_throughput.values[k])
+    assert figure.get_suptitle().endswith(f"mean {float(ds.prediction_accuracy.mean()):.1%}")
+    with pytest.raises(dse.DseError, match="17 kernels: expected 1 to 16 rows"):
+        plots.kernels({"occupancy": [0.5] * 17})
+    with pytest.raises(dse.DseError, match="the column 'occupanc' is no quantity"):
+        plots.kernels({"occupanc": [0.5]})
 
 
 # --- threads and blocks
