@@ -39,6 +39,8 @@ _CLASSES = {
     "int_mod_insts": {("rem", "int")},
 }
 
+#: Comments, and lines that tell of source files, which end without a semicolon.
+_UNSAID = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|^\s*\.(?:loc|file)\b[^\n]*", re.MULTILINE)
 _REGISTER = re.compile(r"%(?!(?:n?tid|n?ctaid|laneid|n?warpid|n?smid|clock)\b)\w+")
 _LEADING = re.compile(r"(?:[{}]\s*|([\w$%]+)\s*:(?!:)\s*)")
 _WIDTHS = {"f16": 2, "b16": 2, "u16": 2, "s16": 2, "b8": 1, "u8": 1, "s8": 1}
@@ -107,7 +109,7 @@ def kernel(
     DseError
         No kernel in the file, or several and none named; a loop whose times are not given.
     """
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", file_text(Path(path)), flags=re.DOTALL)
+    text = _UNSAID.sub(" ", file_text(Path(path)))
     listing, shared = _body(text, str(path), entry)
     counts = _executed(listing, times or {}, str(path))
     return _told(listing, counts) | {"shared_mem_per_block": shared}

@@ -107,6 +107,25 @@ def test_shared_arrays_and_wide_accesses_have_their_bytes(found: Found) -> None:
     assert (counted["shared_mem_per_block"], counted["bytes_per_thread"]) == (1024, 16)
 
 
+def test_what_a_compiler_writes_besides_is_no_instruction(found: Found) -> None:
+    """Lines of source, comments, pragmas, scopes of calls, guards, labels with a dollar."""
+    plain = ("add.s32 %r1, %r1, 1;", "st.param.b32 [param0], %r1;", "call.uni f, (param0);")
+    lines = (
+        '.file 1 "/home/user/k.cu"',
+        ".loc 1 7 3",
+        "$L__BB0_1: // a loop",
+        '.pragma "nounroll";',
+        f"@!%p1 {plain[0]} /* one; two */",
+        "{ .reg .b32 temp_param_reg; .param .b32 param0;",
+        *plain[1:],
+        "} // callseq",
+        ".loc 1 8 3",
+        "@%p1 bra $L__BB0_1;",
+    )
+    counted = found(*lines, times={"$L__BB0_1": 3})
+    assert (counted["int_insts"], counted["comp_insts"]) == (3, 3 * 4 + 1)
+
+
 def test_what_cannot_be_counted_is_told(found: Found, tmp_path: Path) -> None:
     with pytest.raises(dse.DseError, match=r"the loops L, and times are given of none: expected"):
         found("L:", "add.s32 %r1, %r1, 1;", "@%p1 bra L;")
