@@ -35,13 +35,13 @@ HEAD = """\
 # What the papers claim, and what comes out here
 
 Printed by `python -m tests.papers.claims` from `tests/papers/claims.toml`; each row is a test.
-Every number under "Printed" stands in the paper named, none is worked out from it. "Shipped" is
-what the machine and workload files give with nothing set but what the claim itself states; "Asked"
-shows all of that. Where the thesis leaves the threads of a block open, all of its range are asked
-(it varies them from 4 to 512). Numbers that only repeat a file are left out. A number is met within
-half of its last printed digit. Where a claim leaves an input open that the files do not hold
-either, the row says what was chosen, and what comes out without. How the models stand to
-measurements that others published is in [fits.md](fits.md).
+Every number under "Printed" stands in the paper named, none is worked out from it; words that stand
+for one are quoted under "Source". "Shipped" is what the machine and workload files give with
+nothing set but what the claim itself states, all of which "Asked" shows. Chapters 2 and 3 leave the
+threads of a block open ("from four to 512"): blocks of 64 to 512 are asked. Numbers that only
+repeat a file are left out. A number is met within half of its last printed digit. Where a claim
+leaves an input open that the files do not hold either, the row says what was chosen, and what comes
+out without. How the models stand to measurements that others published is in [fits.md](fits.md).
 """
 
 #: What becomes of a claim: the title of its table, and that of its last column.
@@ -75,6 +75,7 @@ def _all(values: Any) -> str:
 TAKES: dict[str, Callable[[Any], float | str]] = {
     "value": _one,
     "mean": lambda values: float(values.mean()),
+    "least": lambda values: float(values.min()),
     "most": lambda values: float(values.max()),
     "rise": lambda values: _one(values[-1] - values[0]),
     "last to first": lambda values: _one(values[-1] / values[0]),
@@ -164,19 +165,19 @@ def claims() -> list[Claim]:
         base = {"chapter": chapter["title"], "model": chapter.get("model", "")}
         for row in chapter["claim"]:
             each = row.pop("each", {})
-            for name, axis in row.get("over", {}).items():
-                if isinstance(axis, dict):
-                    row["over"][name] = list(range(axis["start"], axis["stop"] + 1))
             for n, values in enumerate(product(*each.values())):
                 made = dict(zip(each, values, strict=True))
-                row_ = {**base, **row, "claim": row["claim"].format(**made)}
+                one = {key: v[n] if isinstance(v, list) else v for key, v in row.items()}
+                one["claim"] = row["claim"].format(**made)
                 made.pop("of", None)
-                row_["at"] = made | row.get("at", {})
-                for name, values in row.items():
-                    if isinstance(values, list):
-                        row_[name] = values[n]
-                found.append(Claim(**row_))
+                one["at"] = made | one.get("at", {})
+                one["over"] = {name: _axis(axis) for name, axis in one.get("over", {}).items()}
+                found.append(Claim(**base | one))
     return found
+
+
+def _axis(axis: Any) -> list[Any]:
+    return list(range(axis["start"], axis["stop"] + 1)) if isinstance(axis, dict) else axis
 
 
 @cache

@@ -30,17 +30,6 @@ from tests.papers._solve import run_doctests, solve
 
 Point = dict[str, Any]
 
-#: Table 13: matrix products, naive and tiled (printed under one name), and the cores of 16 that are
-#: suggested by the models of chapters 2 and 5, where L1, then where DRAM serves most requests; the
-#: last number, where printed, is for DRAM alone.
-TABLE_13 = (
-    ("naive", 4, 16, 16, 16, 16, None),
-    ("naive", 32, 16, 16, 11, 4, None),
-    ("tiled", 4, 16, 16, 16, 16, None),
-    ("tiled", 16, 16, 16, 11, 13, 10),
-    ("tiled", 32, 16, 16, 11, 15, 12),
-)
-
 #: Fig. 147: the share of the GPU in percent, found by hand and by the model.
 FIG_147 = (
     *((95.56, 96.42), (96.72, 91.89), (47.28, 84.22), (43.70, 83.76), (60.71, 84.34)),
@@ -491,15 +480,6 @@ def test_regimes_and_borders() -> None:
     names = ("bw_per_warp", "dram_share", "sharing_requests", "active_sms")
     names += ("active_blocks_per_sm", "warps_per_block")
     assert border == math.prod(map(model.symbol, names))
-
-
-def test_table_13_as_its_text_reads_it() -> None:
-    """Spared cores are those of the tables; DRAM alone leaves fewer than DRAM for the most part."""
-    assert len(TABLE_13) == 5
-    for _, _, l1_old, l1_new, old, new, alone in TABLE_13:
-        assert (l1_old, l1_new) == (16, 16)
-        assert {old, new} <= set(range(1, 17))
-        assert alone is None or alone < new
 
 
 def test_fig_147_holds_the_printed_shares() -> None:
