@@ -9,7 +9,7 @@ ROWS = (
         "intensity",
         "cycle",
         POS,
-        "operations of a thread between two memory requests (Z)",
+        "computation between two memory requests (Z)",
         (1, 1000),
     ),
     row("lanes_width", "", POS, "lanes that compute at once (M)", (1, 512)),
