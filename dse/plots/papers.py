@@ -20,6 +20,7 @@ from dse.plots.looks import LOOKS, variants
 from dse.plots.maps import categories, heatmap
 from dse.plots.sharing import efficiency
 from dse.plots.threads import mwp, runtime, zigzag
+from dse.plots.timelines import timeline
 from dse.plots.transits import transit
 from dse.study.data import StudyData
 from sweeps.grid.goals import texts_of
@@ -36,7 +37,7 @@ _KINDS: Mapping[str, Callable[..., Any]] = {
     draw.__name__: draw
     for draw in (
         *(bars, categories, efficiency, heatmap, levels, lines, lockstep, masses, mwp),
-        *(points, power_shares, runtime, sms, temperature, transit, zigzag),
+        *(points, power_shares, runtime, sms, temperature, timeline, transit, zigzag),
     )
 }
 #: Of a panel, in inches.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from click.testing import Result
 import dse
 from dse.plots import papers
 from dse.plots.looks import LOOKS
+from dse.plots.timelines import schedule
 
 Run = Callable[..., Result]
 
@@ -68,6 +70,37 @@ def test_the_clocks_of_appendix_a_move_a_line_to_the_top_left() -> None:
     assert max(fast.get_xdata()) < 2 < max(fast.get_ydata())  # type: ignore[arg-type]
     at = [line.get_xdata()[5] / line.get_ydata()[5] for line in (slow, fast)]  # type: ignore[index]
     assert at[1] < at[0]
+
+
+@pytest.mark.parametrize(
+    ("number", "cycles"),
+    [(6, ["14", "14"]), (7, ["11", "11"]), (8, ["35"]), (9, ["8", "9"])],
+)
+def test_time_lines_take_the_cycles_of_the_text(number: int, cycles: list[str]) -> None:
+    """Figs. 6 to 9; by the equations too, but for Fig. 6, where Eq. 22 has a C less than Eq. 1."""
+    titles = [ax.get_title() for ax in papers.paper_figure("hong2012", number).axes]
+    assert [title.split(" cycles; ")[0] for title in titles] == cycles
+    told = ["13", "13"] if number == 6 else cycles
+    assert [title.split()[2] for title in titles] == told
+
+
+def test_boxes_of_a_time_line_never_overlap() -> None:
+    for warps, periods, mwp, departure, independent in (
+        (5, 3, 2, 0, False),
+        (4, 2, 3, 0.5, True),
+        (6, 2, 0, 2, False),
+    ):
+        found = schedule(
+            warps, periods, 1, 3, mwp=mwp, departure=departure, independent=independent
+        )
+        assert len(found) == 2 * warps * periods
+        assert max(box.row for box in found) <= (mwp or len(found))
+        for row in {box.row for box in found}:
+            boxes = sorted(box for box in found if box.row == row)
+            times = sorted((box.start, box.stop) for box in boxes)
+            assert all(stop <= start for (_, stop), (start, _) in pairwise(times))
+        left = sorted(box.start for box in found if box.row)
+        assert all(b - a >= departure for a, b in pairwise(left))
 
 
 def test_papers_and_figures_are_listed(run: Run) -> None:
