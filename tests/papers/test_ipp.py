@@ -110,11 +110,14 @@ OF_MWP_CWP = [
 
 
 @pytest.mark.parametrize("machine", ["gtx280", "gtx580"])
-@pytest.mark.parametrize("workload", OF_MWP_CWP)
-def test_every_workload_on_both_machines(machine: str, workload: str) -> None:
-    ds = dse.evaluate("ipp", machine=machine, workload=workload, threads_per_block=256)
-    assert float(ds.power) >= float(ds.idle_power)
-    assert float(ds.energy) == float(ds.power) * float(ds.time) > 0
+def test_every_workload_on_both_machines(machine: str) -> None:
+    axes, given_ = {"workload": OF_MWP_CWP}, {"threads_per_block": 256}
+    outputs = ["power", "standing_power", "time", "energy"]
+    said: dict[str, Any] = {"model": "ipp", "machine": machine, "axes": axes, "set": given_}
+    ds = dse.Study(**said, outputs=outputs).run()
+    assert np.all(ds.power >= ds.standing_power)
+    assert np.all(ds.energy == ds.power * ds.time)
+    assert np.all(ds.energy > 0)
 
 
 def test_access_rates_take_the_cycles_without_and_energy_the_time_with_synchronisation() -> None:
