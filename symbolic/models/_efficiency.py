@@ -143,14 +143,15 @@ def optimal_sms(
 
     All, however, (1) in case 1, (2) where MWP > CWP, (3) where MWP < MWP_peak_BW. Condition (1) is
     read as case 1 is, MWP = N *and* CWP = N: with the printed "or", bandwidth-bound benchmarks,
-    whose CWP is N, would get all SMs, where the thesis prints 20. Rounded down.
+    whose CWP is N, would get all SMs, where the thesis prints 20. Rounded to the nearest: 20 is
+    printed for 20.28 (§3.5.5), and 11 for 10.77 (Table 13).
 
     >>> optimal_sms(30.0, 20.28, 10.8173, 16.0, 16.0, 10.8173)
     20.0
     """
     few = both(mwp_on_all_sms >= warps_on_all_sms, equal(cwp_on_all_sms, warps_on_all_sms))
     bound = both(mwp_on_all_sms <= cwp_on_all_sms, mwp_peak_bw_on_all_sms <= mwp_on_all_sms)
-    return where(both(bound, negate(few)), maximum(floor(sms_at_peak_bw), 1), n_sms)
+    return where(both(bound, negate(few)), maximum(floor(sms_at_peak_bw + 0.5), 1), n_sms)
 
 
 @equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=PRINTED)
@@ -169,7 +170,7 @@ def optimal_sms_printed(
     """
     few = either(equal(mwp_on_all_sms, warps_on_all_sms), equal(cwp_on_all_sms, warps_on_all_sms))
     bound = both(mwp_on_all_sms <= cwp_on_all_sms, mwp_peak_bw_on_all_sms <= mwp_on_all_sms)
-    return where(both(bound, negate(few)), maximum(floor(sms_at_peak_bw), 1), n_sms)
+    return where(both(bound, negate(few)), maximum(floor(sms_at_peak_bw + 0.5), 1), n_sms)
 
 
 EQUATIONS = (

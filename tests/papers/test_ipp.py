@@ -183,7 +183,7 @@ def test_the_equation_does_not_depend_on_the_sms_in_use() -> None:
 
 
 def test_where_equation_and_search_differ() -> None:
-    """Eq. 63 rounds down, to SMs that fall short of the bandwidth; and it has N where CWP binds."""
+    """Eq. 63 rounds 20.28, to SMs that fall short of the bandwidth; and has N where CWP binds."""
     study = dse.Study(
         model="ipp",
         machine="gtx280",
