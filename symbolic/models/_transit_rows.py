@@ -40,5 +40,5 @@ ROWS = (
     row("measured_ms_throughput", "", RESULT, "requests a cycle, measured", (0.01, 10)),
     row("predicted_flops", "1/s", RESULT, "operations a second of one SM (PCT)", (1e9, 1e11)),
     row("measured_flops", "1/s", RESULT, "operations a second of one SM, measured (RCT)"),
-    row("prediction_accuracy", "", "(-inf, 1]", "one less the error of the prediction", (0, 1)),
+    row("prediction_accuracy", "", "[-inf, 1]", "one less the error of the prediction", (0, 1)),
 )

@@ -82,4 +82,5 @@ def prediction_accuracy(predicted_flops, measured_flops):
     >>> prediction_accuracy(9.0, 10.0)
     0.9
     """
-    return 1 - absolute(predicted_flops - measured_flops) / measured_flops
+    error = absolute(predicted_flops - measured_flops)
+    return 1 - divide(error, measured_flops, at_zero=math.inf)
