@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.at import part_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.nest.run import prepare
-from symbolic.ops import interpret_arrays, references
 
 __all__ = ["COMPILED", "Values"]
 
@@ -40,32 +40,21 @@ class Values:
 
     def block(self, text: str, bounds: Mapping[str, slice]) -> Floats:
         """The values within a slice of each axis; infinite where a point does not count."""
-        grid, goal = self.grid, Goal(text=text, sign=1.0)
+        grid, goal = part_of(self.grid, bounds), Goal(text=text, sign=1.0)
         dims = tuple(bounds)
         switched = [dim for dim in dims if dim in grid.switch_axes]
         plain = [dim for dim in dims if dim not in grid.switch_axes]
         inner = (*switched, *plain)
-        full = np.empty([bounds[dim].stop - bounds[dim].start for dim in inner])
-        points = math.prod(full.shape[len(switched) :])
-        compiled = points > _SMALL and math.prod(grid.shape(dims)) >= COMPILED
+        full = np.empty(grid.shape(inner))
+        compiled = math.prod(grid.shape(plain)) > _SMALL
+        compiled &= math.prod(self.grid.shape(dims)) >= COMPILED
         for index, key in grid.keys(dims):
-            within = [i - bounds[d].start for d, i in zip(switched, index, strict=True)]
-            if not all(0 <= i < size for i, size in zip(within, full.shape, strict=False)):
-                continue
-            piece: tuple[Any, ...] = (*within, ...)
+            piece: tuple[Any, ...] = (*index, ...)
             if compiled:
                 full[piece] = self._by_nest(goal, key, {dim: bounds[dim] for dim in plain})
-                continue
-            node = objective_node(grid, key, goal)
-            values = {}
-            for name in references(node):
-                leaf = np.atleast_1d(grid.leaves[key][name].over(plain))
-                cuts = [
-                    slice(None) if size == 1 else bounds[dim]
-                    for dim, size in zip(plain, leaf.shape, strict=False)
-                ]
-                values[name] = leaf[tuple(cuts)]
-            full[piece] = interpret_arrays((node,), values)[0]
+            else:
+                node = objective_node(self.grid, key, goal)
+                full[piece] = grid.evaluate([node], key, plain)[0]
         return full.transpose([inner.index(dim) for dim in dims])
 
     def _by_nest(self, goal: Goal, key: tuple[str, ...], bounds: Mapping[str, slice]) -> Floats:

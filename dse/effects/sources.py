@@ -112,7 +112,7 @@ def _of_study(
     part: Mapping[str, int],
 ) -> Source:
     from sweeps.bounds.check import check
-    from sweeps.sources.grids import part_of
+    from sweeps.grid.at import part_of
 
     grid = part_of(study._question(texts or (), where), part)
     check(grid)

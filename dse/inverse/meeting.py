@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeps.bounds.check import check, enclosed
+from sweeps.grid.at import part_of
 from sweeps.grid.dataset import assemble, axis_coordinates
 from sweeps.grid.goals import per_axes
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.prove.targets import Meeting, meeting
-from sweeps.sources.grids import part_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

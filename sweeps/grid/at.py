@@ -1,13 +1,18 @@
-"""A part of a store: at one index, or within a slice, of some axes."""
+"""A part of what is asked: at one index, or within a slice, of some axes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+import numpy as np
+
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.space import Axis
 from symbolic.ops import Node, both, constant, equal, reference
 from symbolic.quantities import place_of
 
-__all__ = ["At", "labels", "sizes_at"]
+__all__ = ["At", "labels", "part_of", "sizes_at"]
 
 #: Indices or slices by axis.
 At = Mapping[str, int | slice]
@@ -29,3 +34,41 @@ def sizes_at(axes: Mapping[str, int], at: At) -> dict[str, int]:
     """The axes, and how many values each has in a part."""
     held = {a: i.stop - i.start if isinstance(i, slice) else 1 for a, i in at.items()}
     return {**axes, **held}
+
+
+def part_of(grid: Grid, at: At) -> Grid:
+    """The grid at one index of some axes, which stay as axes of one value, or within a slice."""
+    if not at:
+        return grid
+    cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in at.items()}
+    leaves = {
+        key: {name: _part_of(leaf, cut) for name, leaf in known.items()}
+        for key, known in grid.leaves.items()
+    }
+    axes = dict(grid.axes)
+    axes |= {name: _held(axes[name], part) for name, part in cut.items()}
+    kept = {"formulas": True} if grid.kept.get("formulas") else {}
+    return replace(grid, axes=axes, leaves=leaves, _dims={}, kept=kept)
+
+
+def _part_of(leaf: Leaf, cut: Mapping[str, slice]) -> Leaf:
+    if not any(axis in cut for axis in leaf.axes):
+        return leaf
+    index = tuple(cut.get(axis, slice(None)) for axis in leaf.axes)
+    array, failed = leaf.array[index], {}
+    if leaf.failed:
+        numbers = np.arange(leaf.array.size).reshape(leaf.array.shape)[index].reshape(-1).tolist()
+        failed = {k: leaf.failed[n] for k, n in enumerate(numbers) if n in leaf.failed}
+    return replace(leaf, array=array, failed=failed)
+
+
+def _held(axis: Axis, cut: slice) -> Axis:
+    """A part of an axis; of a switch the values tell the places of its labels."""
+    size = cut.stop - cut.start
+    return replace(
+        axis,
+        coordinate=axis.coordinate[cut],
+        values=np.arange(float(size)) if axis.kind == "switch" else axis.values[cut],
+        labels=axis.labels[cut],
+        columns={name: column[cut] for name, column in axis.columns.items()},
+    )

@@ -11,21 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.enclosures import Enclosures, Numbers, boxes
+from sweeps.grid.grid import Grid
 from sweeps.grid.tiling import Tiling
+from sweeps.nest.compile import compiled
+from sweeps.nest.run import prepare
 from sweeps.runtime.stopping import halt, stopped
 from sweeps.runtime.threads import in_threads, workers
 from sweeps.runtime.watching import going_over, seen
+from symbolic.ops import Node
 
-__all__ = ["PIECE", "Skipped", "batches", "streamed"]
+__all__ = ["PIECE", "SMALL", "Skipped", "batches", "over_points", "streamed"]
 
-#: Points of a tile: what they take stays in the cache of the processor.
-PIECE = 1 << 19
+#: Below this many points no nest is compiled; points of a tile: what they take stays in the cache
+#: of the processor.
+SMALL, PIECE = 1 << 16, 1 << 19
 #: Fewest tiles for which enclosures are worth their time; most tiles enclosed together.
 _WORTH, _BATCH = 32, 1 << 10
 #: Pieces of a batch for each thread.
 _SHARES = 4
 
 Result = TypeVar("Result")
+Keep = Callable[[list[Any], Numbers], NDArray[np.bool_]]
 
 
 @dataclass(slots=True)
@@ -60,7 +66,7 @@ def streamed(
     tiling: Tiling,
     row: Sequence[int],
     enclosures: Enclosures | None,
-    keep: Callable[[list[Any], Numbers], NDArray[np.bool_]],
+    keep: Keep,
     work: Callable[[Numbers], Result],
     skipped: Skipped | None = None,
     *,
@@ -93,6 +99,55 @@ def streamed(
             yield from _each(work, shares)
         last = int(batch[-1]) + 1
         seen((tiling.bounds(last)[1] if last < tiling.count else points_of) - first)
+
+
+def over_points(
+    grid: Grid,
+    key: tuple[str, ...],
+    dims: Sequence[str],
+    formulas: Sequence[Node],
+    holds: Node | None,
+    make: Callable[[], Result],
+    feed: Callable[[Result, NDArray[np.float64], NDArray[np.bool_], int], object],
+    keep: Keep | None,
+    skipped: Skipped,
+    *,
+    partial: bool = False,
+) -> Iterator[Result]:
+    """What is kept of the values of formulas over switch-free axes, some tiles each, in order.
+
+    ``feed`` adds to what ``make`` makes: it is given a row of values for each formula, where a
+    condition holds (everywhere without one), and the flat index of the first of these points. The
+    bounds that ``keep`` is told are those of the formulas, then of the condition.
+    """
+    nodes = [*formulas, *([] if holds is None else [holds])]
+    count, points = len(formulas), math.prod(grid.shape(dims))
+    if points <= SMALL:
+        arrays = [array.reshape(-1) for array in grid.evaluate(nodes, key, dims)]
+        values = np.array(arrays[:count], dtype=np.float64).reshape(count, points)
+        true = np.ones(points, dtype=bool) if holds is None else np.array(arrays[-1], dtype=bool)
+        found = make()
+        feed(found, values, true, 0)
+        yield found
+        return
+    kinds = [*["float"] * count, "bool"][: len(nodes)]
+    ready = prepare(grid, key, dims, list(zip(nodes, kinds, strict=True)))
+    compiled(ready.nest)
+    tiling = ready.tiling(PIECE)
+
+    def work(numbers: Numbers) -> Result:
+        own, most = make(), tiling.bounds(0)[2]
+        room, true = np.empty((count, most)), np.ones(most, dtype=bool)
+        for number in numbers.tolist():
+            bounds, origin, size = tiling.bounds(number)
+            values = room if size == most else np.empty((count, size))
+            ready.run(bounds, origin, *[*values, true[:size]][: len(nodes)])
+            feed(own, values, true[:size], origin)
+        return own
+
+    known = None if keep is None else Enclosures.of(grid, key, nodes, dims)
+    judge = keep or (lambda known, points: np.ones(points.size, dtype=bool))
+    yield from streamed(tiling, ready.row, known, judge, work, skipped, partial=partial)
 
 
 def _each(work: Callable[[Numbers], Result], shares: list[Numbers]) -> Iterable[Result]:

@@ -15,14 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.check import check
-from sweeps.bounds.enclosures import Enclosures
 from sweeps.grid.dataset import assemble
 from sweeps.grid.grid import FEASIBLE, Grid
-from sweeps.nest.compile import compiled
-from sweeps.nest.passes import Skipped, streamed
-from sweeps.nest.run import prepare
+from sweeps.nest.passes import Skipped, over_points
 from sweeps.scan.arrays import Table
-from sweeps.scan.values import SMALL, conditions_of, pieces
+from sweeps.scan.values import conditions_of, pieces
 from symbolic.node import conjuncts
 from symbolic.ops import Node, both, constant, reference, references
 
@@ -30,9 +27,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["dataset_count", "grid_count", "product_of", "told"]
-
-#: Points of a tile of which only a truth is kept.
-_TILE = 1 << 20
 
 
 def grid_count(grid: Grid) -> xr.Dataset:
@@ -113,11 +107,6 @@ def _count(
     grid: Grid, key: tuple[str, ...], node: Node, dims: Sequence[str], skipped: Skipped
 ) -> int:
     """The points of some switch-free axes where a condition holds."""
-    if math.prod(grid.shape(dims)) <= SMALL:
-        return int(np.count_nonzero(grid.evaluate([node], key, dims)[0]))
-    ready = prepare(grid, key, dims, [(node, "bool")])
-    compiled(ready.nest)
-    tiling = ready.tiling(_TILE)
     certain = 0
 
     def keep(known: list[Any], points: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -125,16 +114,11 @@ def _count(
         certain += int(points[np.asarray(known[0].certain, dtype=bool)].sum())
         return np.asarray(known[0].possible & ~known[0].certain, dtype=bool)
 
-    def work(numbers: NDArray[np.int64]) -> int:
-        found, holds = 0, np.empty(tiling.bounds(0)[2], dtype=bool)
-        for number in numbers.tolist():
-            bounds, origin, size = tiling.bounds(number)
-            ready.run(bounds, origin, holds[:size])
-            found += int(np.count_nonzero(holds[:size]))
-        return found
+    def feed(found: list[int], _: Any, holds: NDArray[np.bool_], __: int) -> None:
+        found.append(int(np.count_nonzero(holds)))
 
-    known = Enclosures.of(grid, key, [node], dims)
-    return sum(streamed(tiling, ready.row, known, keep, work, skipped)) + certain
+    counts = over_points(grid, key, dims, (), node, list[int], feed, keep, skipped)
+    return sum(map(sum, counts)) + certain
 
 
 def told(

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.enclosures import Enclosures
+from sweeps.grid.at import part_of
 from sweeps.grid.grid import Grid, Leaf
+from sweeps.nest import passes
 from sweeps.nest.compile import compiled
 from sweeps.nest.passes import Skipped, streamed
 from sweeps.nest.reduce import smallest
@@ -20,10 +22,10 @@ from sweeps.runtime.stopping import halt
 from sweeps.scan.choosing import choose
 from symbolic.ops import Node
 
-__all__ = ["SMALL", "scanned", "to_rest"]
+__all__ = ["scanned", "to_rest"]
 
-#: Points of a tile that is only reduced, and below which NumPy does it.
-REDUCED_TILE, SMALL = 1 << 21, 1 << 16
+#: Points of a tile that is only reduced.
+REDUCED_TILE = 1 << 21
 #: Points looked at together where there are many short rankings.
 BLOCK = 1 << 21
 
@@ -38,9 +40,13 @@ def scanned(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
     """As :func:`choose`, of a node of each graph over some axes."""
     points = math.prod(grid.shape(dims))
-    if points <= SMALL:
+    if points <= passes.SMALL:
         return choose(_over(grid, objectives, dims), dims, per, top)
-    if per and per[0] not in grid.switch_axes and points // math.prod(grid.shape(per)) <= SMALL:
+    if (
+        per
+        and per[0] not in grid.switch_axes
+        and points // math.prod(grid.shape(per)) <= passes.SMALL
+    ):
         return _in_blocks(grid, objectives, dims, per, top)
     return _fused(grid, objectives, dims, per, top, skipped)
 
@@ -72,7 +78,7 @@ def _in_blocks(
     parts = []
     for low in range(0, size, step):
         halt()
-        cut = _restrict(grid, {per[0]: slice(low, low + step)})
+        cut = part_of(grid, {per[0]: slice(low, min(low + step, size))})
         parts.append(choose(_over(cut, objectives, dims), dims, per, top))
     flat, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     return flat, scores, parts[0][2]
@@ -98,7 +104,7 @@ def _fused(
         at = dict(zip(switched, index, strict=True))
         for fixed in np.ndindex(*grid.shape(plain_per)):
             here = {**at, **dict(zip(plain_per, fixed, strict=True))}
-            part = _restrict(grid, dict(zip(plain_per, fixed, strict=True)))
+            part = _without(grid, dict(zip(plain_per, fixed, strict=True)))
             values, flat = _fused_one(part, key, objectives[key], plain_rest, top, skipped)
             places = to_rest(flat, plain_rest, at, rest, grid)
             slot = tuple(here[d] for d in per)
@@ -110,24 +116,19 @@ def _fused(
     return found, best, rest
 
 
-def _restrict(grid: Grid, fixed: Mapping[str, int | slice]) -> Grid:
-    """The grid at one index of some axes, which vanish from the leaves, or over a part of them."""
-    if not fixed:
-        return grid
-    leaves: dict[tuple[str, ...], dict[str, Leaf]] = {}
-    for key, known in grid.leaves.items():
-        leaves[key] = {}
-        for name, leaf in known.items():
-            index = tuple(fixed.get(axis, slice(None)) for axis in leaf.axes)
-            left = tuple(axis for axis in leaf.axes if not isinstance(fixed.get(axis), int))
-            leaves[key][name] = Leaf(axes=left, array=np.asarray(leaf.array[index]))
-    axes = {
-        name: replace(axis, coordinate=axis.coordinate[part], values=axis.values[part])
-        if isinstance(part := fixed.get(name), slice)
-        else axis
-        for name, axis in grid.axes.items()
+def _without(grid: Grid, fixed: Mapping[str, int]) -> Grid:
+    """The grid at one index of some axes, which vanish from the leaves."""
+    part = part_of(grid, fixed)
+    leaves = {
+        key: {n: _dropped(leaf, fixed) for n, leaf in known.items()}
+        for key, known in part.leaves.items()
     }
-    return replace(grid, axes=axes, leaves=leaves, _dims={}, kept={})
+    return replace(part, leaves=leaves)
+
+
+def _dropped(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
+    left = tuple(axis for axis in leaf.axes if axis not in fixed)
+    return leaf if left == leaf.axes else replace(leaf, axes=left, array=leaf.over(left))
 
 
 def to_rest(
@@ -158,7 +159,7 @@ def _fused_one(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The ``top`` smallest values over some axes and their flat indices (-1: none)."""
     points = math.prod(grid.shape(dims))
-    if points <= SMALL:
+    if points <= passes.SMALL:
         values = grid.evaluate([objective], key, dims)[0].reshape(-1)
         flat = smallest(values, top)
         return values[flat].astype(np.float64), flat

@@ -10,15 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.check import check
-from sweeps.bounds.enclosures import Enclosures
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.nest.compile import compiled
-from sweeps.nest.passes import PIECE, Skipped, streamed
+from sweeps.nest.passes import Skipped, over_points
 from sweeps.nest.reduce import beaten_by, front
-from sweeps.nest.run import prepare
 from sweeps.scan.choosing import spread
-from sweeps.scan.fused import SMALL, to_rest
+from sweeps.scan.fused import to_rest
 from symbolic.errors import InfeasibleError
 
 __all__ = ["scanned_front"]
@@ -56,30 +53,26 @@ def _front_of(
     grid: Grid, goals: Sequence[Goal], key: tuple[str, ...], dims: Sequence[str], skipped: Skipped
 ) -> _Front:
     """The front over the switch-free axes under some labels of the others."""
-    nodes = [objective_node(grid, key, goal) for goal in goals]
-    points, found = math.prod(grid.shape(dims)), _Front(len(goals))
-    if points <= SMALL:
-        values = np.stack([a.reshape(-1) for a in grid.evaluate(nodes, key, dims)])
-        found.add(values, np.arange(points))
-        return found
-    ready = prepare(grid, key, dims, [(node, "float") for node in nodes])
-    compiled(ready.nest)
-    tiling = ready.tiling(PIECE)
+    nodes, found = [objective_node(grid, key, goal) for goal in goals], _Front(len(goals))
 
-    def work(numbers: NDArray[np.int64]) -> _Front:
-        own, room = _Front(len(goals)), np.empty((len(goals), tiling.bounds(0)[2]))
-        for number in numbers.tolist():
-            bounds, origin, size = tiling.bounds(number)
-            values = room if size == room.shape[1] else np.empty((len(goals), size))
-            ready.run(bounds, origin, *values)
-            held = own.values[:, :: -(-own.places.size // _JUDGES) or 1]
-            left = beaten_by(values, held, np.full(held.shape[1], -1))
-            left = left[front(values[:, left])]
-            own.add(values[:, left], left + origin)
-        return own
+    def feed(own: _Front, values: NDArray[np.float64], _: Any, origin: int) -> None:
+        held = own.values[:, :: -(-own.places.size // _JUDGES) or 1]
+        left = beaten_by(values, held, np.full(held.shape[1], -1))
+        left = left[front(values[:, left])]
+        own.add(values[:, left], left + origin)
 
-    known = Enclosures.of(grid, key, nodes, dims)
-    for part in streamed(tiling, ready.row, known, found.worth, work, skipped, partial=True):
+    for part in over_points(
+        grid,
+        key,
+        dims,
+        nodes,
+        None,
+        lambda: _Front(len(goals)),
+        feed,
+        found.worth,
+        skipped,
+        partial=True,
+    ):
         found.add(part.values, part.places)
     return found
 

@@ -11,13 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.check import check
-from sweeps.bounds.enclosures import Enclosures
 from sweeps.grid.dataset import describe
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.tiling import Tiling
-from sweeps.nest.compile import compiled
-from sweeps.nest.passes import PIECE, Skipped, streamed
-from sweeps.nest.run import prepare
+from sweeps.nest.passes import Skipped, over_points
 from sweeps.scan.arrays import Table
 from symbolic.errors import InfeasibleError
 from symbolic.expression import parse
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = [
-    "SMALL",
     "AnyPart",
     "Bounds",
     "Floats",
@@ -44,8 +40,8 @@ __all__ = [
     "stated",
 ]
 
-#: Below this many points no nest is compiled; points of a Dataset that are read together.
-SMALL, BLOCK = 1 << 16, 1 << 21
+#: Points of a Dataset that are read together.
+BLOCK = 1 << 21
 
 Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]
@@ -109,10 +105,26 @@ class GridValues:
 
     def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
         """See :class:`Values`."""
-        plain = [dim for dim in self.dims if dim not in self.grid.switch_axes]
-        whole, self.skipped = make(), Skipped()
-        for _, key in self.grid.keys(self.dims):
-            for part in self._parts(key, plain, make, within):
+        grid, whole, self.skipped = self.grid, make(), Skipped()
+        plain = [dim for dim in self.dims if dim not in grid.switch_axes]
+
+        def feed(part: AnyPart, values: Floats, allowed: Truths, _: int) -> None:
+            part.feed(values[0] if len(values) == 1 else values, allowed)
+
+        def keep(known: list[Any], points: NDArray[np.int64]) -> Truths:
+            worth = np.ones(points.size, dtype=bool)
+            if grid.conditions:
+                worth &= np.asarray(known[-1].possible, dtype=bool)
+            if within is not None:
+                ranges = [(known[0].lo <= high) & (known[0].hi >= low) for low, high in within]
+                worth &= np.any(ranges, axis=0)
+            return worth
+
+        judge = keep if grid.conditions or within else None
+        for _, key in grid.keys(self.dims):
+            holds = grid.feasible_node(key) if grid.conditions else None
+            asked = (grid, key, plain, self._over(key), holds, make, feed, judge, self.skipped)
+            for part in over_points(*asked):
                 whole.add(part)
         return whole
 
@@ -125,42 +137,6 @@ class GridValues:
                 value = constant(where(both(*failed), value, math.nan))
             found.append(value)
         return found
-
-    def _parts(
-        self, key: tuple[str, ...], dims: Sequence[str], make: Callable[[], AnyPart], within: Any
-    ) -> Iterator[AnyPart]:
-        grid, values = self.grid, self._over(key)
-        count = len(values)
-        nodes = [*values, grid.feasible_node(key)] if grid.conditions else values
-        if math.prod(grid.shape(dims)) <= SMALL:
-            yield fed(make(), grid.evaluate(nodes, key, dims), count)
-            return
-        kinds = [*["float"] * count, "bool"][: len(nodes)]
-        ready = prepare(grid, key, dims, list(zip(nodes, kinds, strict=True)))
-        compiled(ready.nest)
-        tiling = ready.tiling(PIECE)
-
-        def work(numbers: NDArray[np.int64]) -> AnyPart:
-            part, most = make(), tiling.bounds(0)[2]
-            room, allowed = np.empty((count, most)), np.ones(most, dtype=bool)
-            for number in numbers.tolist():
-                bounds, origin, size = tiling.bounds(number)
-                results = (*(row[:size] for row in room), allowed[:size])
-                ready.run(bounds, origin, *results[: len(nodes)])
-                part.feed(room[0, :size] if count == 1 else room[:, :size], results[-1])
-            return part
-
-        def keep(known: list[Any], _: Any) -> Truths:
-            worth = np.array(known[-1].possible if grid.conditions else np.ones_like(known[0].lo))
-            worth = worth.astype(bool)
-            if within is not None:
-                ranges = [(known[0].lo <= high) & (known[0].hi >= low) for low, high in within]
-                worth &= np.any(ranges, axis=0)
-            return worth
-
-        known = Enclosures.of(grid, key, nodes, dims) if grid.conditions or within else None
-
-        yield from streamed(tiling, ready.row, known, keep, work, self.skipped)
 
 
 class TableValues:

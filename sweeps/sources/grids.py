@@ -15,18 +15,14 @@ from sweeps.ask.front import Front
 from sweeps.ask.optimum import Choice, Held
 from sweeps.ask.places import as_good, check_listed, limit_of, listed, placed, placed_in, restored
 from sweeps.bounds.check import check
-from sweeps.bounds.enclosures import Enclosures
-from sweeps.grid.at import At
+from sweeps.grid.at import At, part_of
 from sweeps.grid.dataset import coordinates_by_axis, describe
 from sweeps.grid.goals import Goal, dims_of, in_words, no_choice, objective_name, objective_node
-from sweeps.grid.grid import FEASIBLE, Grid, Leaf
-from sweeps.grid.space import Axis
-from sweeps.nest.compile import compiled
-from sweeps.nest.passes import PIECE, Skipped, streamed
-from sweeps.nest.run import prepare
+from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.nest.passes import Skipped, over_points
 from sweeps.scan.choosing import Chosen
 from sweeps.scan.counting import grid_count
-from sweeps.scan.fused import SMALL, scanned, to_rest
+from sweeps.scan.fused import scanned, to_rest
 from sweeps.scan.pareto import scanned_front
 from sweeps.scan.values import GridValues
 from symbolic.errors import InfeasibleError
@@ -36,48 +32,10 @@ from symbolic.ops import Node, both, constant, interpret_arrays, references, whe
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["GridScan", "OfGrid", "among", "answer_grid", "part_of"]
+__all__ = ["GridScan", "OfGrid", "among", "answer_grid"]
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-def part_of(grid: Grid, at: At) -> Grid:
-    """The grid at one index of some axes, which stay as axes of one value, or within a slice."""
-    if not at:
-        return grid
-    cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in at.items()}
-    leaves = {
-        key: {name: _part_of(leaf, cut) for name, leaf in known.items()}
-        for key, known in grid.leaves.items()
-    }
-    axes = dict(grid.axes)
-    axes |= {name: _held(axes[name], part) for name, part in cut.items()}
-    kept = {"formulas": True} if grid.kept.get("formulas") else {}
-    return replace(grid, axes=axes, leaves=leaves, _dims={}, kept=kept)
-
-
-def _part_of(leaf: Leaf, cut: Mapping[str, slice]) -> Leaf:
-    if not any(axis in cut for axis in leaf.axes):
-        return leaf
-    index = tuple(cut.get(axis, slice(None)) for axis in leaf.axes)
-    array, failed = leaf.array[index], {}
-    if leaf.failed:
-        numbers = np.arange(leaf.array.size).reshape(leaf.array.shape)[index].reshape(-1).tolist()
-        failed = {k: leaf.failed[n] for k, n in enumerate(numbers) if n in leaf.failed}
-    return replace(leaf, array=array, failed=failed)
-
-
-def _held(axis: Axis, cut: slice) -> Axis:
-    """A part of an axis; of a switch the values tell the places of its labels."""
-    size = cut.stop - cut.start
-    return replace(
-        axis,
-        coordinate=axis.coordinate[cut],
-        values=np.arange(float(size)) if axis.kind == "switch" else axis.values[cut],
-        labels=axis.labels[cut],
-        columns={name: column[cut] for name, column in axis.columns.items()},
-    )
 
 
 def among(root: Node, held: Sequence[Node]) -> Node:
@@ -212,30 +170,14 @@ def _below(
 ) -> Iterator[tuple[Indices, Floats]]:
     """Flat indices over switch-free axes of what does not exceed a limit, and the values there."""
 
-    def kept(values: Floats, origin: int) -> tuple[Indices, Floats]:
-        flat = np.flatnonzero(values <= limit)
-        return flat + origin, values[flat]
-
-    if math.prod(grid.shape(dims)) <= SMALL:
-        yield kept(np.asarray(grid.evaluate([node], key, dims)[0], dtype=float).reshape(-1), 0)
-        return
-    ready = prepare(grid, key, dims, [(node, "float")])
-    compiled(ready.nest)
-    tiling = ready.tiling(PIECE)
-
-    def work(numbers: Indices) -> list[tuple[Indices, Floats]]:
-        found, room = [], np.empty(tiling.bounds(0)[2])
-        for number in numbers.tolist():
-            bounds, origin, size = tiling.bounds(number)
-            ready.run(bounds, origin, room[:size])
-            found.append(kept(room[:size], origin))
-        return found
+    def feed(found: list[Any], values: Floats, _: Any, origin: int) -> None:
+        flat = np.flatnonzero(values[0] <= limit)
+        found.append((flat + origin, values[0, flat]))
 
     def keep(known: list[Any], _: Any) -> NDArray[np.bool_]:
         return np.asarray(known[0].lo <= limit)
 
-    known = Enclosures.of(grid, key, [node], dims)
-    for found in streamed(tiling, ready.row, known, keep, work, skipped):
+    for found in over_points(grid, key, dims, [node], None, list[Any], feed, keep, skipped):
         yield from found
 
 

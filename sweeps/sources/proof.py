@@ -19,6 +19,7 @@ from sweeps.ask.optimum import Choice, Held
 from sweeps.ask.places import as_good, check_listed, everywhere, limit_of, placed_in, restored
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.search import Tally, ready
+from sweeps.grid.at import part_of
 from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.prove.certificate import Certificate, none_in_time
@@ -27,7 +28,7 @@ from sweeps.prove.parts import NOTHING, Part, Winner, asked_of, best_within, par
 from sweeps.prove.ranking import ranked as in_rank
 from sweeps.prove.targets import inside, meeting
 from sweeps.runtime.progress import gap_of
-from sweeps.sources.grids import OfGrid, among, part_of
+from sweeps.sources.grids import OfGrid, among
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import constant, interpret_arrays, references
 

@@ -12,7 +12,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import dse
-import sweeps.scan.values
+import sweeps.nest.passes
 
 AXES: dict[str, Any] = {
     "machine": ["gtx280", "fx5600"],
@@ -98,7 +98,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(params=["numpy", "nest"])
 def _how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "nest":
-        monkeypatch.setattr(sweeps.scan.values, "SMALL", 0)
+        monkeypatch.setattr(sweeps.nest.passes, "SMALL", 0)
 
 
 FORMULAS = ["time", "time * active_sms"]

@@ -315,7 +315,7 @@ def test_derived_quantities_are_those_of_a_run(name: str, tmp_path: Path) -> Non
 def test_a_study_lists_its_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study(**SPECS["numbers and switches"])
     for small in (1 << 30, 0):
-        monkeypatch.setattr("sweeps.sources.grids.SMALL", small)
+        monkeypatch.setattr("sweeps.nest.passes.SMALL", small)
         for asked in (
             {"maximize": "ms_throughput"},
             {"minimize": "bound"},

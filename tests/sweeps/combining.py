@@ -30,11 +30,6 @@ from numpy.typing import NDArray
 import dse
 import sweeps.nest.passes
 import sweeps.nest.run
-import sweeps.scan.counting
-import sweeps.scan.fused
-import sweeps.scan.pareto
-import sweeps.scan.values
-import sweeps.sources.grids
 from symbolic.errors import DseError, InfeasibleError
 from tests.sweeps.attack_checks import Truth
 from tests.sweeps.attack_models import Drawn, drawn, made
@@ -44,14 +39,6 @@ __all__ = ["combined", "main"]
 
 SOURCES = ("scan", "nests", "certified", "store", "Dataset")
 VERBS = ("optimum", "optimum", "optimum", "pareto", "count", "histogram", "quantiles")
-#: Below how many points no nest is compiled, by module.
-_SMALL = (
-    sweeps.scan.fused,
-    sweeps.sources.grids,
-    sweeps.scan.pareto,
-    sweeps.scan.values,
-    sweeps.scan.counting,
-)
 
 
 class Wrong(AssertionError):  # noqa: N818 - what it says is what it is
@@ -314,17 +301,15 @@ def _ask(
     if source in ("scan", "nests", "certified"):
         if verb in ("optimum", "pareto"):
             question["method"] = "certified" if source == "certified" else "scan"
-        kept = {module: module.SMALL for module in _SMALL}
-        for module in _SMALL:
-            module.SMALL = 0 if source == "nests" else module.SMALL  # type: ignore[attr-defined]
+        kept = sweeps.nest.passes.SMALL
+        sweeps.nest.passes.SMALL = 0 if source == "nests" else kept
         try:
             if source == "certified":
                 with pressed(rng):
                     return getattr(study, verb)(*given, **question)
             return getattr(study, verb)(*given, **question)
         finally:
-            for module, small in kept.items():
-                module.SMALL = small  # type: ignore[attr-defined]
+            sweeps.nest.passes.SMALL = kept
     if source == "store":
         place = folder / f"store_{next(_NUMBERS)}.zarr"
         study.run(store=place)

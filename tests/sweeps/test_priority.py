@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.scan.fused
+import sweeps.nest.passes
 import sweeps.sources.best
 import sweeps.sources.proof
 from sweeps.prove.parts import Winner
@@ -97,7 +97,7 @@ def test_a_value_is_as_good_to_the_bit_in_every_pass(monkeypatch: pytest.MonkeyP
     scan = made.optimum(minimize=goals, method="scan")
     proven = made.optimum(minimize=goals, method="certified")
     monkeypatch.setattr(
-        sweeps.scan.fused, "SMALL", 0
+        sweeps.nest.passes, "SMALL", 0
     )  # by compiled code, whose logarithms are others
     again = made.optimum(minimize=goals, method="scan")
     for other in (again, proven, dse.optimum(made.run(), minimize=goals)):

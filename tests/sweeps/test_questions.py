@@ -21,7 +21,6 @@ import sweeps.nest.passes
 import sweeps.nest.run
 import sweeps.runtime.threads
 import sweeps.scan.fused
-import sweeps.scan.pareto
 from dse import DseError, Study
 from symbolic.errors import InfeasibleError, UnitError, UnknownNameError
 from tests.oracles import brute
@@ -166,10 +165,9 @@ def test_optimum(objective: Objective, sense: str, where: Any, per: list[str], t
 @pytest.fixture
 def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions of a study by nests, in many tiles, in pieces of rows of 16."""
-    monkeypatch.setattr(sweeps.scan.fused, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.passes, "SMALL", 0)
     monkeypatch.setattr(sweeps.scan.fused, "REDUCED_TILE", 24)
-    monkeypatch.setattr(sweeps.scan.pareto, "SMALL", 0)
-    monkeypatch.setattr(sweeps.scan.pareto, "PIECE", 24)
+    monkeypatch.setattr(sweeps.nest.passes, "PIECE", 24)
     monkeypatch.setattr(sweeps.nest.passes, "_WORTH", 1)  # bounds are asked of all tiles
     monkeypatch.setattr(sweeps.nest.emit, "ROW", 16)
     monkeypatch.setattr(sweeps.nest.emit, "_BEARABLE", 4)
@@ -214,7 +212,7 @@ def test_many_short_rankings_in_blocks(
     expected = Study(**SPEC).optimum(minimize="time", per=per, top=top)
     points = Study(**SPEC).plan().points
     monkeypatch.setattr(
-        sweeps.scan.fused, "SMALL", points - 1
+        sweeps.nest.passes, "SMALL", points - 1
     )  # more points, and fewer in a ranking
     monkeypatch.setattr(sweeps.scan.fused, "BLOCK", block)
     calls = []
@@ -257,7 +255,7 @@ def test_fused_and_not_answer_alike_to_the_bit(monkeypatch: pytest.MonkeyPatch) 
     fused_answer = Study(**SPEC).optimum(**question)
     monkeypatch.setattr(sweeps.runtime.threads, "workers", lambda: 1)
     identical(fused_answer, Study(**SPEC).optimum(**question))
-    monkeypatch.setattr(sweeps.scan.fused, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.passes, "SMALL", 1 << 30)
     assert fused_answer.attrs["points_skipped"] > 0
     unskipped = fused_answer.assign_attrs(tiles_skipped=0, points_skipped=0)
     identical(unskipped, Study(**SPEC).optimum(**question))
@@ -350,7 +348,7 @@ def test_infinite_objectives_do_not_count() -> None:
 
 
 def test_an_infinite_objective_does_not_count_in_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.scan.fused, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.passes, "SMALL", 0)
     test_infinite_objectives_do_not_count()
 
 

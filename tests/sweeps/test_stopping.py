@@ -85,7 +85,7 @@ def test_a_scan_hands_back_the_best_so_far(
     struck: Callable[..., None], best: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeps.scan.fused, "REDUCED_TILE", 1 << 12)
-    monkeypatch.setattr("sweeps.scan.pareto.PIECE", 1 << 12)
+    monkeypatch.setattr("sweeps.nest.passes.PIECE", 1 << 12)
     struck(2, "nest.passes")
     with pytest.raises(Interrupted) as said:
         launch().optimum(minimize="energy", method="scan")

@@ -20,10 +20,8 @@ import sweeps.nest.emit
 import sweeps.nest.passes
 import sweeps.nest.run
 import sweeps.scan.bins
-import sweeps.scan.counting
 import sweeps.scan.distribution
 import sweeps.scan.fused
-import sweeps.scan.pareto
 import sweeps.scan.values
 import sweeps.store.layout
 from dse import DseError, Study
@@ -112,11 +110,9 @@ def whole(study: Study, text: str, where: Sequence[str] = ()) -> tuple[Any, Any]
 def tiled() -> Iterator[None]:
     """By nests in many small tiles, of which bounds are asked; a Dataset in small pieces."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps.scan.values, "SMALL", 0)
-        patch.setattr(sweeps.scan.values, "PIECE", 3)
+        patch.setattr(sweeps.nest.passes, "SMALL", 0)
+        patch.setattr(sweeps.nest.passes, "PIECE", 3)
         patch.setattr(sweeps.scan.values, "BLOCK", 5)
-        patch.setattr(sweeps.scan.counting, "SMALL", 0)
-        patch.setattr(sweeps.scan.counting, "_TILE", 3)
         patch.setattr(sweeps.nest.passes, "_WORTH", 1)
         patch.setattr(sweeps.scan.bins, "_MANY", 2)
         patch.setattr(sweeps.nest.emit, "_BEARABLE", 2)
@@ -268,9 +264,7 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of four hundred points, so that a grid of 200,000 has five hundred."""
     for module, name in (
         (sweeps.scan.fused, "REDUCED_TILE"),
-        (sweeps.scan.pareto, "PIECE"),
-        (sweeps.scan.values, "PIECE"),
-        (sweeps.scan.counting, "_TILE"),
+        (sweeps.nest.passes, "PIECE"),
     ):
         monkeypatch.setattr(module, name, TILE)
 
