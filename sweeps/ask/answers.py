@@ -8,17 +8,84 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.goals import Goal, in_words
+from sweeps.grid.goals import Goal, in_words, objective_name
 from sweeps.grid.plain import answered
 from sweeps.scan.choosing import Chosen
+from symbolic.expression import parse
+from symbolic.ops import interpret_arrays, references
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["answer", "answer_points"]
+__all__ = ["Answering"]
 
 
-def answer(
+class Answering:
+    """A source that tells of its points what it holds there, from which formulas follow."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+
+        @property
+        def quantities(self) -> Mapping[str, Any]:
+            """What formulas may name."""
+
+        @property
+        def variables(self) -> Any:
+            """What it holds, coordinates included."""
+
+        def pick(
+            self, places: Mapping[str, NDArray[np.int64]], shape: tuple[int, ...]
+        ) -> tuple[dict[str, Any], dict[str, Any]]:
+            """Its coordinates by axis, and what it holds at some places, of the given shape."""
+
+    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
+        """The Dataset of some configurations, with every objective."""
+        shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
+        coordinates, found = self.pick(chosen.places, shape)
+        for number, goal in enumerate(goals):
+            if goal.text in self.variables:
+                continue
+            node = parse(goal.text, self.quantities)
+            known = self.given(references(node), chosen.places, shape, coordinates, found)
+            arrays = {name: array.astype(np.float64) for name, array in known.items()}
+            told = np.broadcast_to(interpret_arrays((node,), arrays)[0], shape)
+            found[objective_name(goals, number, self.variables)] = (told, {"long_name": goal.text})
+        return _winners(coordinates, found, chosen, goals, ranked)
+
+    def given(
+        self,
+        names: Sequence[str],
+        places: Mapping[str, NDArray[np.int64]],
+        shape: tuple[int, ...],
+        coordinates: Mapping[str, Any],
+        found: Mapping[str, Any],
+    ) -> dict[str, NDArray[Any]]:
+        """Quantities at some places, of the given shape; ``found`` is what was picked there."""
+        arrays = {}
+        for name in names:
+            if name in found:
+                arrays[name] = found[name][0]
+            elif name in coordinates:
+                axis, values, _ = coordinates[name]
+                arrays[name] = values[np.maximum(places[axis], 0)]
+            else:  # an axis of which one value was selected
+                arrays[name] = np.broadcast_to(self.variables[name].values, shape)
+        return arrays
+
+    def points(self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]) -> xr.Dataset:
+        """The Dataset of some points, along the dimension ``point``."""
+        shape = next((index.shape for index in places.values()), (1,))
+        coordinates, found = self.pick(places, shape)
+        coords = {
+            n: ("point", a[places[axis]], attrs) for n, (axis, a, attrs) in coordinates.items()
+        }
+        question = ", ".join(in_words([goal]) for goal in goals)
+        variables = {name: ("point", array, attrs) for name, (array, attrs) in found.items()}
+        return answered(variables, coords, {"question": question})
+
+
+def _winners(
     coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
     found: Mapping[str, tuple[NDArray[Any], dict[str, Any]]],
     chosen: Chosen,
@@ -54,21 +121,3 @@ def _blank(array: NDArray[Any], none: NDArray[np.bool_]) -> NDArray[Any]:
         array = array.astype(np.float64)
     empty = {"f": np.nan, "i": -1, "b": False}.get(array.dtype.kind, "")
     return np.where(none, np.array(empty, dtype=array.dtype), array)
-
-
-def answer_points(
-    coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
-    found: Mapping[str, tuple[NDArray[Any], dict[str, Any]]],
-    places: Mapping[str, NDArray[np.int64]],
-    goals: Sequence[Goal],
-) -> xr.Dataset:
-    """The Dataset of some points, along the dimension ``point``."""
-    coords = {
-        name: ("point", array[places[axis]], attrs)
-        for name, (axis, array, attrs) in coordinates.items()
-    }
-    question = ", ".join(
-        f"{'minimize' if goal.sign > 0 else 'maximize'} {goal.text}" for goal in goals
-    )
-    variables = {name: ("point", array, attrs) for name, (array, attrs) in found.items()}
-    return answered(variables, coords, {"question": question})

@@ -26,7 +26,7 @@ from symbolic.ops import Node, equal
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Choice", "Held", "Source", "optimum"]
+__all__ = ["Choice", "Held", "Source", "Stage", "optimum"]
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -65,33 +65,33 @@ class Held:
         return signed == self.score if self.alone else signed <= self.score
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One of several objectives in order, by its number, where what was decided before holds."""
+
+    goals: tuple[Goal, ...]
+    number: int = 0
+    held: tuple[Held, ...] = ()
+
+    @property
+    def goal(self) -> Goal:
+        """The objective."""
+        return self.goals[self.number]
+
+
 class Source(Parted, Protocol):
     """A space of configurations of which the best by one objective can be told."""
 
-    def best(
-        self,
-        goals: Sequence[Goal],
-        number: int,
-        held: Sequence[Held],
-        per: Sequence[str],
-        top: int,
-    ) -> Choice:
-        """The first ``top`` by the objective of a number where others hold, ties in axis order.
+    def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
+        """The first ``top`` by an objective where others hold, ties in axis order.
 
         It has fewer ranks where there are no more, unless it is asked ``per`` axis.
         """
 
-    def upto(
-        self,
-        goals: Sequence[Goal],
-        number: int,
-        held: Sequence[Held],
-        least: float,
-        within: float,
-    ) -> Choice:
+    def upto(self, stage: Stage, least: float, within: float) -> Choice:
         """All that are off the least by at most a share of it, the best first."""
 
-    def nothing(self, goals: Sequence[Goal], number: int) -> InfeasibleError:
+    def nothing(self, stage: Stage) -> InfeasibleError:
         """What to raise where nothing is best by an objective."""
 
     def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
@@ -115,15 +115,16 @@ def optimum(source: Source, ask: Ask) -> xr.Dataset:
     """
     goals, ranked = ask.goals, ask.listed or ask.top > 1
     if len(goals) == 1 and not ask.listed:
-        choice = source.best(goals, 0, (), ask.per, ask.top)
+        choice = source.best(Stage(goals=goals), ask.per, ask.top)
     else:
         # of several ranks one could be taken by what has no number in a later objective
         known = tuple(Held(goal=goal) for goal in goals[1:]) if ask.top > 1 else ()
-        parts = of_parts(source, ask.per, lambda part: _in_order(part, ask, 0, known))
+        first = Stage(goals=goals, held=known)
+        parts = of_parts(source, ask.per, lambda part: _in_order(part, ask, first))
         shape = tuple(source.sizes[axis] for axis in ask.per)
         choice = _side_by_side(parts, shape, tuple(source.sizes))
     if not choice.scores.size or not np.any(choice.scores < math.inf):
-        raise source.nothing(goals, 0)
+        raise source.nothing(Stage(goals=goals))
     found = source.answer(Chosen(per=ask.per, places=choice.places), goals, ranked)
     told = source.told(goals, found)
     if ask.within is not None:
@@ -134,25 +135,22 @@ def optimum(source: Source, ask: Ask) -> xr.Dataset:
     return found.assign_attrs(told)
 
 
-def _in_order(source: Source, ask: Ask, number: int, held: tuple[Held, ...]) -> Choice:
-    """The configurations wanted by the objectives from a number on, those before being held."""
-    goals = ask.goals
-    first = source.best(goals, number, held, (), 1 if ask.within is not None else ask.top)
+def _in_order(source: Source, ask: Ask, stage: Stage) -> Choice:
+    """The configurations wanted by the objectives from one on, those before being held."""
+    first = source.best(stage, (), 1 if ask.within is not None else ask.top)
     if not first.scores.size or not first.scores[0] < math.inf:
-        raise source.nothing(goals, number)
+        raise source.nothing(stage)
     if stopped() and not ask.listed:  # what was decided so far
         return first
-    if number < len(goals) - 1:
-        return _joined(list(_groups(source, ask, number, held, first)))
+    if stage.number < len(ask.goals) - 1:
+        return _joined(list(_groups(source, ask, stage, first)))
     if not ask.listed:
         return first
-    found = source.upto(goals, number, held, float(first.scores[-1]), ask.within or 0.0)
+    found = source.upto(stage, float(first.scores[-1]), ask.within or 0.0)
     return found if ask.within is None or ask.top == 1 else found.take(slice(ask.top))
 
 
-def _groups(
-    source: Source, ask: Ask, number: int, held: tuple[Held, ...], first: Choice
-) -> Iterator[Choice]:
+def _groups(source: Source, ask: Ask, stage: Stage, first: Choice) -> Iterator[Choice]:
     """What ties in an objective is asked the next one; what is alone with its value stands."""
     values, counts = np.unique(first.scores, return_counts=True)
     for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
@@ -160,12 +158,13 @@ def _groups(
         if count == 1 and not last:  # better than the last, so all of its value are here
             yield first.take(first.scores == score)
             continue
-        now = Held(goal=ask.goals[number], score=score, alone=place > 0)
+        now = Held(goal=stage.goal, score=score, alone=place > 0)
+        after = replace(stage, number=stage.number + 1, held=(*stage.held, now))
         among = ask
         if ask.within is None:
             among = replace(ask, top=count, ties=ask.ties and last)
         try:
-            yield _in_order(source, among, number + 1, (*held, now))
+            yield _in_order(source, among, after)
         except OutOfTimeError:
             if ask.listed or ask.top > 1:
                 raise

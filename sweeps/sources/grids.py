@@ -10,40 +10,40 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.answers import answer, answer_points
+from sweeps.ask.answers import Answering
 from sweeps.ask.front import Front
-from sweeps.ask.optimum import Choice, Held
+from sweeps.ask.optimum import Choice, Stage
 from sweeps.ask.places import as_good, check_listed, limit_of, listed, placed, placed_in, restored
 from sweeps.bounds.check import check
 from sweeps.grid.at import At, part_of
 from sweeps.grid.dataset import coordinates_by_axis, describe
-from sweeps.grid.goals import Goal, dims_of, in_words, no_choice, objective_name, objective_node
+from sweeps.grid.goals import Goal, dims_of, in_words, no_choice, objective_node
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.nest.passes import Skipped, over_points
-from sweeps.scan.choosing import Chosen
 from sweeps.scan.counting import grid_count
 from sweeps.scan.fused import scanned, to_rest
 from sweeps.scan.pareto import scanned_front
 from sweeps.scan.values import GridValues
 from symbolic.errors import InfeasibleError
-from symbolic.expression import parse
-from symbolic.ops import Node, both, constant, interpret_arrays, references, where
+from symbolic.ops import Node, both, constant, where
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["GridScan", "OfGrid", "among", "answer_grid"]
+__all__ = ["GridScan", "OfGrid", "stage_node"]
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def among(root: Node, held: Sequence[Node]) -> Node:
-    """An objective where what was decided before holds."""
-    return constant(where(both(*held), root, math.inf)) if held else root
+def stage_node(grid: Grid, key: tuple[str, ...], stage: Stage) -> Node:
+    """An objective where what was decided before holds, over the leaves."""
+    before = [one.of(objective_node(grid, key, one.goal)) for one in stage.held]
+    root = objective_node(grid, key, stage.goal)
+    return constant(where(both(*before), root, math.inf)) if before else root
 
 
-class OfGrid:
+class OfGrid(Answering):
     """What is told of a grid, however it is searched."""
 
     __slots__ = ()
@@ -59,19 +59,42 @@ class OfGrid:
         """The coordinates: the axis along which each lies, its values, its attributes."""
         return coordinates_by_axis(self.grid)
 
-    def points(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
-        """See :class:`sweeps.ask.front.FrontSource`."""
-        found = _picked(self.grid, places)
-        return answer_points(coordinates_by_axis(self.grid), found, places, goals)
+    @property
+    def quantities(self) -> Mapping[str, Any]:
+        """What formulas may name."""
+        return self.grid.model.quantities
 
-    def nothing(self, goals: Sequence[Goal], number: int) -> InfeasibleError:
-        """See :class:`sweeps.ask.optimum.Source`."""
-        before = f" that is best by {in_words(goals[:number])}" if number else ""
-        return no_choice(goals[number], before)
+    variables = quantities
 
-    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
+    def pick(
+        self, places: Mapping[str, Indices], shape: tuple[int, ...]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The coordinates by axis, and every output at some places."""
+        names = [*self.grid.outputs, *([FEASIBLE] if self.grid.conditions else [])]
+        found = self.grid.at_points(_flat(places), names)
+        about = {n: (a.reshape(shape), describe(self.grid, n)) for n, a in found.items()}
+        return self.coordinates, about
+
+    def given(
+        self,
+        names: Sequence[str],
+        places: Mapping[str, Indices],
+        shape: tuple[int, ...],
+        coordinates: Mapping[str, Any],
+        found: Mapping[str, Any],
+    ) -> dict[str, NDArray[Any]]:
+        """See :class:`sweeps.ask.answers.Answering`."""
+        found = self.grid.at_points(_flat(places), list(names))
+        return {name: array.reshape(shape) for name, array in found.items()}
+
+    def nothing(self, stage: Stage) -> InfeasibleError:
         """See :class:`sweeps.ask.optimum.Source`."""
-        return answer_grid(self.grid, goals, chosen, ranked)
+        before = in_words(stage.goals[: stage.number])
+        return no_choice(stage.goal, f" that is best by {before}" if before else "")
+
+
+def _flat(places: Mapping[str, Indices]) -> dict[str, Indices]:
+    return {axis: np.maximum(index, 0).reshape(-1) for axis, index in places.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,44 +117,27 @@ class GridScan(OfGrid):
         """See :class:`sweeps.ask.spread.Spread`."""
         return GridValues(part_of(self.grid, at or {}), text, *more)
 
-    def _asked(
-        self, goals: Sequence[Goal], number: int, held: Sequence[Held]
-    ) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...]]:
+    def _asked(self, stage: Stage) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...]]:
         """The next objective where the others hold, of each graph; the axes that matter to all."""
         grid, asked = self.grid, {}
         for key in grid.graphs:
-            before = [one.of(objective_node(grid, key, one.goal)) for one in held]
-            asked[key] = among(objective_node(grid, key, goals[number]), before)
-        return asked, grid.ordered(dims_of(grid, goals))
+            asked[key] = stage_node(grid, key, stage)
+        return asked, grid.ordered(dims_of(grid, stage.goals))
 
-    def best(
-        self,
-        goals: Sequence[Goal],
-        number: int,
-        held: Sequence[Held],
-        per: Sequence[str],
-        top: int,
-    ) -> Choice:
+    def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
         """See :class:`sweeps.ask.optimum.Source`."""
         grid = self.grid
         check(grid)
-        asked, dims = self._asked(goals, number, held)
+        asked, dims = self._asked(stage)
         dims = grid.ordered({*dims, *per})
         flat, scores, rest = scanned(grid, asked, dims, per, top, self.skipped)
         return restored(placed(flat, scores, rest, per, self.sizes), self.at)
 
-    def upto(
-        self,
-        goals: Sequence[Goal],
-        number: int,
-        held: Sequence[Held],
-        least: float,
-        within: float,
-    ) -> Choice:
+    def upto(self, stage: Stage, least: float, within: float) -> Choice:
         """See :class:`sweeps.ask.optimum.Source`; tiles that lie above are left out."""
         grid = self.grid
-        asked, dims = self._asked(goals, number, held)
-        limit, what = limit_of(least, within), as_good(goals[number], least, within)
+        asked, dims = self._asked(stage)
+        limit, what = limit_of(least, within), as_good(stage.goal, least, within)
         switched = [dim for dim in dims if dim in grid.switch_axes]
         plain = [dim for dim in dims if dim not in grid.switch_axes]
         count, parts = 0, [(np.empty(0, dtype=np.int64), np.empty(0))]
@@ -179,29 +185,3 @@ def _below(
 
     for found in over_points(grid, key, dims, [node], None, list[Any], feed, keep, skipped):
         yield from found
-
-
-def _picked(
-    grid: Grid, places: Mapping[str, Indices]
-) -> dict[str, tuple[NDArray[Any], dict[str, Any]]]:
-    """Every output at some points, given as indices along every axis."""
-    names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
-    return {n: (a, describe(grid, n)) for n, a in grid.at_points(places, names).items()}
-
-
-def answer_grid(grid: Grid, goals: Sequence[Goal], chosen: Chosen, ranked: bool) -> xr.Dataset:
-    """The Dataset of winning configurations, with every output and objective there."""
-    shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
-    flat = {axis: np.maximum(index, 0).reshape(-1) for axis, index in chosen.places.items()}
-    found = {n: (array.reshape(shape), about) for n, (array, about) in _picked(grid, flat).items()}
-    quantities = grid.model.quantities
-    for number, goal in enumerate(goals):
-        if goal.text in quantities:
-            continue
-        formula = parse(goal.text, quantities)
-        values = grid.at_points(flat, list(references(formula)))
-        values = {name: array.astype(np.float64) for name, array in values.items()}
-        told = np.asarray(interpret_arrays((formula,), values)[0])
-        told = np.broadcast_to(told, math.prod(shape)).reshape(shape)
-        found[objective_name(goals, number, quantities)] = (told, {"long_name": goal.text})
-    return answer(coordinates_by_axis(grid), found, chosen, goals, ranked)

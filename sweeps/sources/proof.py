@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sweeps.ask.ask import Ask
 from sweeps.ask.front import Front
-from sweeps.ask.optimum import Choice, Held
+from sweeps.ask.optimum import Choice, Stage
 from sweeps.ask.places import as_good, check_listed, everywhere, limit_of, placed_in, restored
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.search import Tally, ready
@@ -28,7 +28,7 @@ from sweeps.prove.parts import NOTHING, Part, Winner, asked_of, best_within, par
 from sweeps.prove.ranking import ranked as in_rank
 from sweeps.prove.targets import inside, meeting
 from sweeps.runtime.progress import gap_of
-from sweeps.sources.grids import OfGrid, among
+from sweeps.sources.grids import OfGrid, stage_node
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import constant, interpret_arrays, references
 
@@ -105,28 +105,16 @@ class GridProof(OfGrid):
         """The part at one index of some axes."""
         return replace(self, at={**self.at, **at})
 
-    def _of(
-        self, goals: Sequence[Goal], number: int, held: Sequence[Held], kept: Sequence[str]
-    ) -> list[Part]:
+    def _of(self, stage: Stage, kept: Sequence[str]) -> list[Part]:
         """The next objective where the others hold, under each label of the switch axes."""
         if tuple(kept) not in self._parts:
-            self._parts[tuple(kept)] = parts_of(self.grid, goals, kept)
-        found = []
-        for part in self._parts[tuple(kept)]:
-            key = part.key
-            before = [one.of(objective_node(self.grid, key, one.goal)) for one in held]
-            root = part.root if not number else objective_node(self.grid, key, goals[number])
-            found.append(replace(part, root=among(root, before)))
-        return found
+            self._parts[tuple(kept)] = parts_of(self.grid, stage.goals, kept)
+        return [
+            replace(part, root=stage_node(self.grid, part.key, stage))
+            for part in self._parts[tuple(kept)]
+        ]
 
-    def best(
-        self,
-        goals: Sequence[Goal],
-        number: int,
-        held: Sequence[Held],
-        per: Sequence[str],
-        top: int,
-    ) -> Choice:
+    def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
         """See :class:`sweeps.ask.optimum.Source`."""
         grid, search = self.grid, self.search
         shape = grid.shape(per)
@@ -134,12 +122,12 @@ class GridProof(OfGrid):
         scores = np.full((*shape, top), math.inf)
         # several winners may be equal along axes on which nothing depends
         kept = tuple(grid.axes) if top > 1 else grid.ordered({*per, *self.at})
-        parts = self._of(goals, number, held, kept)
+        parts = self._of(stage, kept)
         lost = False
         for cell in np.ndindex(*shape):
             search.share()
             here = {**self.at, **dict(zip(per, cell, strict=True))}
-            for rank, found in enumerate(self._winners(parts, here, goals, number, top)):
+            for rank, found in enumerate(self._winners(parts, here, stage, top)):
                 late = search.tally.late or found.bound < math.inf
                 lost |= found.place is None and late
                 if found.place is not None:
@@ -147,7 +135,7 @@ class GridProof(OfGrid):
                     for axis in grid.axes:
                         places[axis][(*cell, rank)] = found.place[axis]
         if lost and np.all(np.isinf(scores)):
-            raise none_in_time(goals[number], search.ask.time_limit)
+            raise none_in_time(stage.goal, search.ask.time_limit)
         if not per:  # without the ranks that no point takes
             ranks = max(int(np.count_nonzero(scores < math.inf)), 1)
             places = {axis: index[:ranks] for axis, index in places.items()}
@@ -155,32 +143,20 @@ class GridProof(OfGrid):
         return Choice(places=places, scores=scores)
 
     def _winners(
-        self,
-        parts: Sequence[Part],
-        here: Mapping[str, int],
-        goals: Sequence[Goal],
-        number: int,
-        top: int,
+        self, parts: Sequence[Part], here: Mapping[str, int], stage: Stage, top: int
     ) -> list[Winner]:
         grid, search = self.grid, self.search
         if top == 1:
-            settle = number == len(goals) - 1 and not search.ask.listed
+            settle = stage.number == len(stage.goals) - 1 and not search.ask.listed
             gap = search.ask.gap or 0.0
             some = [best_within(grid, parts, here, gap, search.tally, settle=settle)]
         else:
             with np.errstate(all="ignore"):
                 some = list(itertools.islice(_in_rank(grid, parts, here, search.tally), top))
-        search.winners[number].append((some or [NOTHING])[0])
+        search.winners[stage.number].append((some or [NOTHING])[0])
         return some
 
-    def upto(
-        self,
-        goals: Sequence[Goal],
-        number: int,
-        held: Sequence[Held],
-        least: float,
-        within: float,
-    ) -> Choice:
+    def upto(self, stage: Stage, least: float, within: float) -> Choice:
         """See :class:`sweeps.ask.optimum.Source`: all boxes throughout which values are as good.
 
         Raises
@@ -188,19 +164,16 @@ class GridProof(OfGrid):
         OutOfTimeError
             The best, or not all that is near it, was proven in time.
         """
-        tally, end, goal = self.search.tally, self.search.end, goals[number]
-        best = self.search.winners[number][-1]
+        tally, end, goal = self.search.tally, self.search.end, stage.goal
+        best = self.search.winners[stage.number][-1]
         if best.bound < best.value:
             raise OutOfTimeError(
                 f"the best, {goal.sign * least:.6g} so far, was not proven in time: give more time"
             )
         limit, what = limit_of(least, within), as_good(goal, least, within)
         grid = part_of(self.grid, self.at)
-        dims = grid.ordered(dims_of(grid, goals))
-        near = {}
-        for key in grid.graphs:
-            before = [one.of(objective_node(grid, key, one.goal)) for one in held]
-            near[key] = constant(among(objective_node(grid, key, goal), before) <= limit)
+        dims = grid.ordered(dims_of(grid, stage.goals))
+        near = {key: constant(stage_node(grid, key, stage) <= limit) for key in grid.graphs}
         met = meeting(grid, near, dims, most=_BOXES, deadline=end)
         tally.boxes += met.bounded
         lo, hi = met.lo[:, met.certain], met.hi[:, met.certain]

@@ -20,7 +20,7 @@ from sweeps.prove.reals.lowest import TINY, Lowest, lowest
 from sweeps.prove.reals.problem import Mixed
 from sweeps.runtime.progress import gap_of
 from sweeps.scan.choosing import Chosen
-from sweeps.sources.grids import answer_grid
+from sweeps.sources.grids import GridScan
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.ops import references
 
@@ -107,7 +107,7 @@ def real_optimum(
     whole = at({name: found[name] for name in real})
     check(whole, counted=False, possible=False)
     places = {axis: np.array([0 if axis in real else int(found[axis])]) for axis in grid.axes}
-    answer = answer_grid(whole, [goal], Chosen(per=(), places=places), ranked=False)
+    answer = GridScan(grid=whole).answer(Chosen(per=(), places=places), [goal], ranked=False)
     return answer.assign_attrs(
         method="certified",
         real_axes=" ".join(real),

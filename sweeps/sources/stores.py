@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.answers import answer_points
+from sweeps.ask.answers import Answering
 from sweeps.ask.front import Front
-from sweeps.ask.optimum import Choice, Held
+from sweeps.ask.optimum import Choice, Stage
 from sweeps.ask.places import MOST_LISTED, as_good, limit_of, listed, placed
 from sweeps.grid.at import At, labels
 from sweeps.grid.goals import Goal
-from sweeps.scan.choosing import Chosen, spread
-from sweeps.sources.table import answer_recorded, nothing_left
+from sweeps.scan.choosing import spread
+from sweeps.sources.table import nothing_left
 from sweeps.store.reader import Stored
 from sweeps.stored.question import Question
 from sweeps.stored.streamed import StoredValues, stored_count
@@ -44,7 +44,7 @@ class _Read:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoreSearch:
+class StoreSearch(Answering):
     """A finished store under some constraints; ``outputs`` are told of what is found."""
 
     stored: Stored
@@ -67,6 +67,16 @@ class StoreSearch:
         """The coordinates: the axis along which each lies, its values, its attributes."""
         return self.stored.coordinates
 
+    @property
+    def quantities(self) -> Mapping[str, Any]:
+        """What formulas may name."""
+        return self.stored.quantities
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """What it holds, coordinates included."""
+        return {**self.stored.coordinates, **self.stored.outputs}
+
     def count(self) -> xr.Dataset:
         """See :class:`sweeps.ask.spread.Spread`."""
         return stored_count(self.stored, self.where, self.at)
@@ -77,42 +87,26 @@ class StoreSearch:
             self.stored, text, *more, where=self.where, at={**self.at, **(at or {})}
         )
 
-    def _question(
-        self, goals: Sequence[Goal], number: int, held: Sequence[Held], per: Sequence[str] = ()
-    ) -> Question:
+    def _question(self, stage: Stage, per: Sequence[str] = ()) -> Question:
         conditions: list[str | Node] = [*self.where, *labels(self.at)]
-        for one in held:
+        for one in stage.held:
             signed = one.goal.node(self.stored.quantities)
             conditions += [constant(signed > -math.inf), one.of(signed)]
-        return Question(self.stored, [goals[number]], conditions, per)
+        return Question(self.stored, [stage.goal], conditions, per)
 
     def _of(self, goals: Sequence[Goal]) -> Question:
         return Question(self.stored, goals, [*self.where, *labels(self.at)])
 
-    def best(
-        self,
-        goals: Sequence[Goal],
-        number: int,
-        held: Sequence[Held],
-        per: Sequence[str],
-        top: int,
-    ) -> Choice:
+    def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
         """See :class:`sweeps.ask.optimum.Source`."""
-        question = self._question(goals, number, held, per)
+        question = self._question(stage, per)
         found = best(question, per, top)
         self.done.add(question)
         return placed(*found, per, self.sizes)
 
-    def upto(
-        self,
-        goals: Sequence[Goal],
-        number: int,
-        held: Sequence[Held],
-        least: float,
-        within: float,
-    ) -> Choice:
+    def upto(self, stage: Stage, least: float, within: float) -> Choice:
         """See :class:`sweeps.ask.optimum.Source`."""
-        question, what = self._question(goals, number, held), as_good(goals[number], least, within)
+        question, what = self._question(stage), as_good(stage.goal, least, within)
         flat, scores = upto(question, limit_of(least, within), MOST_LISTED)
         self.done.add(question)
         return listed(flat, scores, tuple(question.axes), self.sizes, what)
@@ -127,24 +121,15 @@ class StoreSearch:
         told = {**self.told(goals, None), "blocks_read": self.done.read - before}
         return Front(places=spread(best, tuple(question.axes), (), self.sizes), told=told)
 
-    def points(self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]) -> xr.Dataset:
-        """See :class:`sweeps.ask.front.FrontSource`."""
-        shape = next((index.shape for index in places.values()), (1,))
-        found = self.stored.pick(places, shape, self.outputs)
-        return answer_points(*found, places, goals)
+    def pick(
+        self, places: Mapping[str, NDArray[np.int64]], shape: tuple[int, ...]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """See :class:`sweeps.ask.answers.Answering`."""
+        return self.stored.pick(places, shape, self.outputs)
 
-    def nothing(self, goals: Sequence[Goal], number: int) -> InfeasibleError:
+    def nothing(self, stage: Stage) -> InfeasibleError:
         """See :class:`sweeps.ask.optimum.Source`."""
-        return nothing_left(goals[: number + 1], self.where)
-
-    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
-        """See :class:`sweeps.ask.optimum.Source`."""
-        stored = self.stored
-        shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
-        coordinates, found = stored.pick(chosen.places, shape, self.outputs)
-        variables = {**stored.coordinates, **stored.outputs}
-        told = coordinates, found, variables, stored.quantities
-        return answer_recorded(*told, chosen, goals, ranked)
+        return nothing_left(stage.goals[: stage.number + 1], self.where)
 
     def told(self, goals: Sequence[Goal], found: xr.Dataset | None) -> dict[str, Any]:
         """How much was read."""

@@ -9,31 +9,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.answers import answer, answer_points
+from sweeps.ask.answers import Answering
 from sweeps.ask.front import Front
-from sweeps.ask.optimum import Choice, Held
+from sweeps.ask.optimum import Choice, Stage
 from sweeps.ask.places import as_good, limit_of, listed, placed, placed_in, restored
 from sweeps.grid.at import At
-from sweeps.grid.goals import Goal, objective_name
+from sweeps.grid.goals import Goal
 from sweeps.nest.reduce import front
 from sweeps.scan.arrays import Table, within
-from sweeps.scan.choosing import Chosen, choose, spread
+from sweeps.scan.choosing import choose, spread
 from sweeps.scan.counting import dataset_count
 from sweeps.scan.values import TableValues
 from symbolic.errors import InfeasibleError
-from symbolic.expression import parse
-from symbolic.ops import interpret_arrays, references
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["TableScan", "answer_recorded", "nothing_left"]
+__all__ = ["TableScan", "nothing_left"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableScan:
+class TableScan(Answering):
     """A Dataset of which every point is looked at."""
 
     table: Table
@@ -54,6 +52,16 @@ class TableScan:
         """The coordinates: the axis along which each lies, its values, its attributes."""
         return self.table.coordinates
 
+    @property
+    def quantities(self) -> Mapping[str, Any]:
+        """What formulas may name."""
+        return self.table.quantities
+
+    @property
+    def variables(self) -> Mapping[Any, Any]:
+        """What it holds, coordinates included."""
+        return self.table.variables
+
     def count(self) -> xr.Dataset:
         """See :class:`sweeps.ask.spread.Spread`."""
         return dataset_count(self.table.ds, self.table.where)
@@ -62,30 +70,20 @@ class TableScan:
         """See :class:`sweeps.ask.spread.Spread`."""
         return TableValues(within(self.table.ds, at or {}), text, *more, where=self.table.where)
 
-    def _asked(
-        self, goals: Sequence[Goal], number: int, held: Sequence[Held]
-    ) -> tuple[Floats, tuple[str, ...]]:
+    def _asked(self, stage: Stage) -> tuple[Floats, tuple[str, ...]]:
         """The next objective, infinite where a point does not count or another does not hold."""
-        key = tuple(goals)
-        if key not in self._kept:
-            self._kept[key] = self.table.values(goals)
-        values, dims = self._kept[key]
+        if stage.goals not in self._kept:
+            self._kept[stage.goals] = self.table.values(stage.goals)
+        values, dims = self._kept[stage.goals]
         shape = tuple(self.table.axes[dim] for dim in dims)
-        found = np.broadcast_to(values[number], shape)
-        for one in held:
-            found = np.where(one.of(values[goals.index(one.goal)]), found, np.inf)
+        found = np.broadcast_to(values[stage.number], shape)
+        for one in stage.held:
+            found = np.where(one.of(values[stage.goals.index(one.goal)]), found, np.inf)
         return found, dims
 
-    def best(
-        self,
-        goals: Sequence[Goal],
-        number: int,
-        held: Sequence[Held],
-        per: Sequence[str],
-        top: int,
-    ) -> Choice:
+    def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
         """See :class:`sweeps.ask.optimum.Source`."""
-        values, dims = self._asked(goals, number, held)
+        values, dims = self._asked(stage)
         if missing := [axis for axis in per if axis not in dims]:
             whole = tuple(axis for axis in self.sizes if axis in dims or axis in missing)
             shape = [self.sizes[axis] if axis in dims else 1 for axis in whole]
@@ -93,19 +91,12 @@ class TableScan:
             dims = whole
         return restored(placed(*choose(values, dims, per, top), per, self.sizes), self.at)
 
-    def upto(
-        self,
-        goals: Sequence[Goal],
-        number: int,
-        held: Sequence[Held],
-        least: float,
-        within: float,
-    ) -> Choice:
+    def upto(self, stage: Stage, least: float, within: float) -> Choice:
         """See :class:`sweeps.ask.optimum.Source`."""
-        values, dims = self._asked(goals, number, held)
+        values, dims = self._asked(stage)
         flat = np.flatnonzero(values <= limit_of(least, within))
         scores = values.reshape(-1)[flat]
-        choice = listed(flat, scores, dims, self.sizes, as_good(goals[number], least, within))
+        choice = listed(flat, scores, dims, self.sizes, as_good(stage.goal, least, within))
         return restored(choice, self.at)
 
     def front(self, goals: Sequence[Goal]) -> Front:
@@ -119,22 +110,15 @@ class TableScan:
         places = spread(best, dims, (), self.sizes)
         return Front(places=placed_in(places, self.at), told={"method": "scan"})
 
-    def points(self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]) -> xr.Dataset:
-        """See :class:`sweeps.ask.front.FrontSource`."""
-        shape = next((index.shape for index in places.values()), (1,))
-        return answer_points(*self.table.pick(places, shape), places, goals)
+    def pick(
+        self, places: Mapping[str, NDArray[np.int64]], shape: tuple[int, ...]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """See :class:`sweeps.ask.answers.Answering`."""
+        return self.table.pick(places, shape)
 
-    def nothing(self, goals: Sequence[Goal], number: int) -> InfeasibleError:
+    def nothing(self, stage: Stage) -> InfeasibleError:
         """See :class:`sweeps.ask.optimum.Source`."""
-        return nothing_left(goals[: number + 1], self.table.where)
-
-    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
-        """See :class:`sweeps.ask.optimum.Source`."""
-        table = self.table
-        shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
-        coordinates, found = table.pick(chosen.places, shape)
-        told = coordinates, found, table.variables, table.quantities
-        return answer_recorded(*told, chosen, goals, ranked)
+        return nothing_left(stage.goals[: stage.number + 1], self.table.where)
 
     def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
         """That every point was looked at."""
@@ -148,32 +132,3 @@ def nothing_left(goals: Sequence[Goal], where: Sequence[str]) -> InfeasibleError
         f"no point with a finite {', '.join(goal.text for goal in goals)} satisfies "
         f"{constraints}: relax them, or sweep other values"
     )
-
-
-def answer_recorded(
-    coordinates: dict[str, Any],
-    found: dict[str, Any],
-    variables: Mapping[Any, Any],
-    quantities: Mapping[str, Any],
-    chosen: Chosen,
-    goals: Sequence[Goal],
-    ranked: bool,
-) -> xr.Dataset:
-    """The Dataset of some configurations of what is recorded, with every objective."""
-    shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
-    for number, goal in enumerate(goals):
-        if goal.text in variables:
-            continue
-        node, arrays = parse(goal.text, quantities), {}
-        for name in references(node):
-            if name in found:
-                array = found[name][0]
-            elif name in coordinates:
-                axis, values_on_axis, _ = coordinates[name]
-                array = values_on_axis[np.maximum(chosen.places[axis], 0)]
-            else:  # an axis of which one value was selected
-                array = np.broadcast_to(variables[name].values, shape)
-            arrays[name] = array.astype(np.float64)
-        told = np.broadcast_to(interpret_arrays((node,), arrays)[0], shape)
-        found[objective_name(goals, number, variables)] = (told, {"long_name": goal.text})
-    return answer(coordinates, found, chosen, goals, ranked)
