@@ -56,10 +56,15 @@ def draw_lines(
         ax.plot(line.x, line.y, label=line.label, **(look.of_points(**given) | more))
 
 
-def _shares(ds: xr.Dataset, name: str, over: str) -> xr.DataArray:
-    """A quantity as a share of its largest value along an axis."""
-    text = f"{ds[name].attrs.get('long_name', name)}, share of its largest"
-    share: xr.DataArray = ds[name] / abs(allowed(ds, ds[name])).max(over)
+def _shares(ds: xr.Dataset, name: str, over: str, by: bool | str) -> xr.DataArray:
+    """A quantity as a share of its largest value along an axis, or of what growth would reach."""
+    words = "share of its largest"
+    whole = abs(allowed(ds, ds[name])).max(over)
+    if by == "growth":
+        times = (ds[over][-1] / ds[over][0]).item()
+        words, whole = f"share of {times:g} times its first", ds[name].isel({over: 0}) * times
+    text = f"{ds[name].attrs.get('long_name', name)}, {words}"
+    share: xr.DataArray = ds[name] / whole
     return share.assign_attrs({**ds[name].attrs, "long_name": text, "units": "1"})
 
 
@@ -72,7 +77,7 @@ def lines(
     at: Mapping[str, Any] | None = None,
     minimize: str | None = None,
     maximize: str | None = None,
-    relative: bool = False,
+    relative: bool | str = False,
     ax: Axes | None = None,
 ) -> Axes:
     """A quantity of a study along one axis, a line for each value of the others.
@@ -92,8 +97,9 @@ def lines(
         Values of other axes, such as ``{"core_clock": "1.3 GHz"}``.
     minimize, maximize : str, optional
         The goal whose optimum along each line is starred.
-    relative : bool
-        Each line as a share of its largest value.
+    relative : bool or "growth"
+        Each line as a share of its largest value; or of what it would reach at the end of the
+        axis if it grew in proportion from its first value.
     ax : Axes, optional
         Where to draw; a new figure where None.
     """
@@ -102,7 +108,7 @@ def lines(
     over = axis_of(ds, over, x or quantity)
     if relative:
         names = [name for name in (quantity, x) if name and name in ds.data_vars]
-        ds = ds.assign({name: _shares(ds, name, over) for name in names})
+        ds = ds.assign({name: _shares(ds, name, over, relative) for name in names})
     heading, found = lines_of(ds, x or over, quantity, over)
     steps: dict[str, Any] = {}
     if flags_of(ds[quantity]):

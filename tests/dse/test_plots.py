@@ -405,6 +405,17 @@ def test_lines_relative_to_their_largest() -> None:
     assert set(np.ravel(ax.get_lines()[2].get_ydata())) == {1.0}
 
 
+def test_lines_relative_to_growth_show_what_each_step_adds_less_than_the_first() -> None:
+    axes = {"active_sms": [1, 2, 16], "workload": ["cmem", "dmadd"]}
+    given = {"warps_per_sm": 32, "saturation": "requests"}
+    study = dse.Study(model="throughput", machine="gtx580", axes=axes, set=given)
+    ax = plots.lines(study, "flops", over="active_sms", relative="growth")
+    flops = study.run().flops.transpose("workload", "active_sms").values
+    drawn = np.array([line.get_ydata() for line in ax.get_lines()])
+    assert drawn == pytest.approx(flops / flops[:, :1] / 16)
+    assert ax.get_ylabel().endswith("of 16 times its first")
+
+
 def test_heat_map_holds_the_values_the_optimum_and_the_borders() -> None:
     study = energy(outputs=["energy"], where=["power <= 150 W"])
     ax = plots.heatmap(study, "energy", minimize="energy", where="active_sms >= 3")
