@@ -55,7 +55,10 @@ class Equation:
         return replace(self, name=name, inputs=inputs, **changes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function, at the given values."""
+        """The function, at the given values, by place or by the names of its inputs."""
+        rest = self.inputs[len(args) :]
+        if kwargs and kwargs.keys() == set(rest):  # the formula may be that of other quantities
+            return self.function(*args, *(kwargs[name] for name in rest))
         return self.function(*args, **kwargs)
 
     __hash__ = object.__hash__

@@ -80,7 +80,8 @@ def power(cpu_full_power, cpu_time, gpu_full_power, gpu_time, time, system_power
     >>> round(power(40.0, 0.5, 200.0, 0.75, 0.75, 100.0), 1)
     326.7
     """
-    return (cpu_full_power * cpu_time + gpu_full_power * gpu_time) / time + system_power
+    work = cpu_full_power * cpu_time + gpu_full_power * gpu_time
+    return divide(work, time, at_zero=0.0) + system_power
 
 
 @equation(source="Hong 2012, Fig. 148")

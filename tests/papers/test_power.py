@@ -349,3 +349,11 @@ def test_docstrings(module: Any) -> None:
     failed, attempted = run_doctests(module)
     assert failed == 0
     assert attempted > 0
+
+
+def test_a_formula_of_several_units_takes_the_names_of_its_own_inputs() -> None:
+    (equation,) = load_model("power").variants("const_sm_power")
+    values = dict(zip(equation.inputs, (0.5, 20.0, 1.0), strict=True))
+    assert equation(**values) == equation(*values.values()) == 10
+    with pytest.raises(TypeError):
+        equation(max_power_const_sm=0.5)
