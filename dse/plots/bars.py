@@ -126,9 +126,10 @@ def bars(
     if relative:
         most = np.nanmax(list(found.values()), axis=0)
         found = {text: each / most for text, each in found.items()}
-        told = f"{ds[names[0]].attrs.get('long_name', names[0])}, share of the largest"
+        ax.set_xlabel(f"{ds[names[0]].attrs.get('long_name', names[0])}, share of the largest")
+    else:
+        side(ax.xaxis, ds[names[0]], told)
     _draw(ax, places, found, looks)
-    side(ax.xaxis, ds[names[0]], told)
     heading = str(ds[rest[0]].attrs.get("long_name", rest[0])) if rest else ""
     title(ax, str(ds.attrs.get("model", "")))
     legend(ax, heading=heading, below=True, ncols=min(count, 4) if rest else 2)

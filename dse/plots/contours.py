@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.plots.cells import edges_of
+from dse.plots.looks import LOOKS
 from dse.study.data import StudyData
 from sweeps.prove.borders import NONE
 from symbolic.errors import DseError
@@ -34,9 +35,10 @@ def contours(
     at: Mapping[str, Any] | None,
     where: Sequence[str],
 ) -> Any:
-    """Draw the borders of a case; what a legend shows."""
+    """Draw the borders of a case as double lines; what a legend shows."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
+    from matplotlib.patheffects import withStroke
 
     from dse.verbs.backwards import borders
 
@@ -50,9 +52,10 @@ def contours(
     quantities = source.grid().model.quantities
     real = {name for name in ways if not quantities[name].domain.whole}
     lines = pieces(ds, found, over, by, real)
-    ax.add_collection(LineCollection(lines, colors="white", lw=3.2), autolim=False)
-    ax.add_collection(LineCollection(lines, colors="tab:red", lw=1.4), autolim=False)
-    return Line2D([], [], color="tab:red", lw=1.4, label=f"border of {quantity}")
+    outer = withStroke(linewidth=3.4, foreground=LOOKS["optimum"].color)
+    double: dict[str, Any] = {"lw": 1.0, "path_effects": [outer]}
+    ax.add_collection(LineCollection(lines, colors="white", **double), autolim=False)
+    return Line2D([], [], color="white", **double, label=f"border of {quantity}")
 
 
 def _moving(study: StudyData, quantity: str, ways: Sequence[str]) -> list[str]:

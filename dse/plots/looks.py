@@ -39,6 +39,7 @@ class Look:
     line: Any = "-"
     marker: str = "o"
     hatch: str = ""
+    fill: str = "full"
 
     def of_line(self, **more: Any) -> dict[str, Any]:
         """For a line without markers."""
@@ -47,7 +48,8 @@ class Look:
     def of_points(self, **more: Any) -> dict[str, Any]:
         """For a line with markers."""
         edge = {"mec": BLACK, "mew": 0.6} if self.marker not in "x+" else {"mew": 1.4}
-        return self.of_line() | {"marker": self.marker, "ms": 5.5} | edge | more
+        mark = {"marker": self.marker, "ms": 5.5, "fillstyle": self.fill}
+        return self.of_line() | mark | edge | more
 
     def of_mark(self, size: float, **more: Any) -> dict[str, Any]:
         """For marks that no line joins, before everything else."""

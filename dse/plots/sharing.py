@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,8 @@ __all__ = ["efficiency"]
 
 #: What tells the series of Table 16 apart: two words for each device.
 _SPEEDS, _POWERS = ("cpu_work", "gpu_work"), ("cpu_core_power", "gpu_core_power")
+#: How markers are filled, for each pair of speeds.
+_FILLS = ("full", "none", "left", "top")
 _KINDS = ("slow_work", "fast_work", "low_core_power", "high_core_power")
 
 
@@ -34,7 +37,7 @@ def efficiency(
 
     Both scales are logarithmic in powers of two; above 1 is faster than the baseline, right of 1
     takes less energy: as the thesis has it, more power moves a figure to the left (A.4, A.6).
-    Of ``benchmark_series`` the colour tells how fast the devices are, the marker how much power
+    Of ``benchmark_series`` colour and fill tell how fast the devices are, markers how much power
     they draw.
 
     Parameters
@@ -109,17 +112,21 @@ def _words(ds: xr.Dataset, number: Any) -> tuple[str, str]:
 
 
 def _two_ways(words: list[tuple[str, str]]) -> tuple[list[Look], list[Any]]:
-    """A colour for each pair of speeds, a line and marker for each pair of powers; their legend."""
+    """Colour and fill for each pair of speeds, line and marker for each of powers; their legend."""
     from matplotlib.lines import Line2D
 
     speeds, powers = (list(dict.fromkeys(pair[k] for pair in words)) for k in (0, 1))
-    colors = dict(zip(speeds, looks_of(speeds), strict=True))
+    filled = zip(looks_of(speeds), _FILLS, strict=False)
+    colors = dict(zip(speeds, (replace(look, fill=fill) for look, fill in filled), strict=True))
     others = dict(zip(powers, looks_of(powers), strict=True))
     looks = [
-        Look(color=colors[speed].color, line=others[power].line, marker=others[power].marker)
+        replace(colors[speed], line=others[power].line, marker=others[power].marker)
         for speed, power in words
     ]
-    handles = [Line2D([], [], color=colors[s].color, lw=4, label=s) for s in speeds]
+    handles = [
+        Line2D([], [], **(colors[s].of_points(marker="s", ls="-", ms=7) | {"lw": 3}), label=s)
+        for s in speeds
+    ]
     handles += [
         Line2D([], [], **(others[p].of_points(mec="black") | {"color": "0.4"}), label=p)
         for p in powers

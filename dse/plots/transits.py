@@ -40,6 +40,8 @@ _RANGES = ("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high", "threads_
 #: A system that can never be full.
 _ENDLESS = 1e15
 _POINTS = 2001
+#: Lines after a move.
+_AFTER: Mapping[str, Any] = {"memory": (0, (1, 1.2)), "computation": (0, (5, 1.5, 1, 1.5))}
 #: A way without end, or one that does not help, is drawn as far as this.
 _FAR = 2.0
 #: Regimes narrower than these shares of the figure are named upwards, or not at all.
@@ -198,7 +200,7 @@ def _draw(ax: Axes, state: _State, *, after: bool) -> None:
         ("computation", "demand of the lanes, g(n - k)", state.demand),
     ):
         look = LOOKS[meaning]
-        line = (0, (1, 1.2)) if after else look.line
+        line = _AFTER[meaning] if after else look.line
         ax.plot(at, rate, **look.of_line(ls=line, **thin), label=name + tail)
     level = state["ms_throughput"]
     low, high = state["threads_in_ms_low"], state["threads_in_ms_high"]

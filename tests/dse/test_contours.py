@@ -23,15 +23,8 @@ def transit() -> Any:
 
 
 def drawn(ax: Any) -> Any:
-    """The pieces of the coloured lines."""
-    [lines] = [
-        c
-        for c in ax.collections
-        if hasattr(c, "get_segments")
-        and len(c.get_colors())
-        and c.get_colors()[0][0] > 0.8
-        and c.get_colors()[0][1] < 0.3
-    ]
+    """The pieces of the double lines."""
+    [lines] = [c for c in ax.collections if hasattr(c, "get_segments") and c.get_path_effects()]
     return lines.get_segments()
 
 

@@ -333,6 +333,9 @@ def test_bars_are_quantities_of_labels() -> None:
     ax = plots.bars(ds, ["mwp", "cwp"], at={"machine": "gtx280"})
     drawn = [[bar.get_width() for bar in each] for each in ax.containers]  # type: ignore[attr-defined]
     assert drawn == [ds[name].sel(machine="gtx280").values.tolist() for name in ("mwp", "cwp")]
+    ax = plots.bars(ds, ["mwp", "cwp"], at={"machine": "gtx280"}, relative=True)
+    shares = np.array([[bar.get_width() for bar in each] for each in ax.containers])  # type: ignore[attr-defined]
+    assert shares == pytest.approx(np.array(drawn) / np.max(drawn, axis=0))
     with pytest.raises(dse.DseError, match="several quantities over one axis, or of one over two"):
         plots.bars(ds, ["mwp", "cwp"])
 
@@ -361,6 +364,7 @@ def test_sixteen_series() -> None:
         assert drawn.get_ydata() == pytest.approx(ds.speedup.sel(benchmark_series=k).values)
         assert drawn.get_xdata() == pytest.approx(ds.energy_efficiency.sel(benchmark_series=k))
     assert len({(x.get_color(), x.get_marker()) for x in series}) == 16
+    assert len({(x.get_fillstyle(), x.get_marker()) for x in series}) == 16  # in grey
     words = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
     assert words[0] == "slow CPU, slow GPU"
     assert words[-1] == "high power of CPU, high of GPU"
