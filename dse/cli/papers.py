@@ -103,8 +103,11 @@ def _rows(one: Paper) -> list[dict[str, Any]]:
 
 
 def _all_figures(one: Paper) -> str:
-    lines = [f"{one.cited}: {one.title}", ""]
+    from dse.plots.papers import spans
+
+    alike: dict[str, list[str]] = {}
     for row in one.figures.values():
         said = f"not drawn: {row.why}" if row.why else row.kind.replace("_", "-")
-        lines.append(f"{row.number:>4}  {row.shows} ({said})")
-    return "\n".join(lines)
+        alike.setdefault(f"{row.shows} ({said})", []).append(row.number)
+    lines = [f"{', '.join(spans(numbers)):>7}  {text}" for text, numbers in alike.items()]
+    return "\n".join([f"{one.cited}: {one.title}", "", *lines])
