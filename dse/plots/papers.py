@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Paper", "Row", "paper", "paper_figure", "papers"]
+__all__ = ["Paper", "Row", "paper", "paper_figure", "papers", "spans"]
 
 _DATA = Path(__file__).parents[1] / "data" / "figures"
 _KINDS: Mapping[str, Callable[..., Any]] = {
