@@ -27,11 +27,22 @@ from stochastic.kept.told import tell
 
 __all__ = ["built", "dispatcher", "part", "typed"]
 
-#: What Numba's code calls to have memory: a count of its holders, three fields that are not used
-#: but for the third, where the data are, and two more; then the data.
-_MEMORY = """
+#: What Numba's code calls. Of memory: a count of its holders, three fields that are not used but
+#: for the third, where the data are, and two more; then the data. Of what the C library holds under
+#: other names: how a number is made of a fraction and a power of two, and taken apart.
+_CALLED = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
+declare double @ldexp(double, i32)
+declare double @frexp(double, ptr)
+define double @numba_ldexp(double %part, i32 %power) {
+  %found = call double @ldexp(double %part, i32 %power)
+  ret double %found
+}
+define double @numba_frexp(double %number, ptr %power) {
+  %part = call double @frexp(double %number, ptr %power)
+  ret double %part
+}
 define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
   %step = zext i32 %align to i64
   %head = add i64 %step, 48
@@ -168,7 +179,7 @@ def built(body: Marked, args: tuple[Any, ...]) -> bytes:
     returned, symbol = _kind(made.signature.return_type), f"kept_{body.__name__}"
     function = module.get_function(made.fndesc.llvm_func_name)
     module.link_in(llvm.parse_assembly(_entry(symbol, function)))
-    module.link_in(llvm.parse_assembly(_MEMORY))
+    module.link_in(llvm.parse_assembly(_CALLED))
     while parts := _declared(module) & _apart.keys():
         for name in sorted(parts):
             module.link_in(llvm.parse_bitcode(part(*_apart[name])))

@@ -23,7 +23,9 @@ def alias_table(weights: npt.NDArray[np.float64], bits: int) -> npt.NDArray[np.u
     """Walker's table of 2**bits columns: threshold of 64 bits and alias, two numbers a column."""
     size = 1 << bits
     share = np.zeros(size)
-    share[: len(weights)] = weights * (size / weights.sum())
+    scale = size / weights.sum()
+    for i in range(len(weights)):
+        share[i] = weights[i] * scale
     small, large = np.empty(size, np.int64), np.empty(size, np.int64)
     low = high = 0
     for i in range(size):

@@ -45,7 +45,8 @@ def _power(
     d: npt.NDArray[np.float64],
 ) -> None:
     """``a`` + i·``b`` becomes the power of a tile; ``c`` and ``d`` are scratch."""
-    a[:], b[:], c[:], d[:] = 1.0, 0.0, real, imaginary
+    for k in range(_TILE):
+        a[k], b[k], c[k], d[k] = 1.0, 0.0, real[k], imaginary[k]
     while exponent:
         if exponent & 1:
             _multiply(a, b, c, d)
@@ -89,4 +90,4 @@ def spectra(
             _power(real, imaginary, lanes, a, b, c, d)
             for i in range(count):
                 found[p, k + i] = complex(a[i] - past[i], b[i] - past_i[i])
-            past[:], past_i[:] = a, b
+                past[i], past_i[i] = a[i], b[i]

@@ -64,7 +64,8 @@ def subset_ratio(  # type: ignore[no-untyped-def]
         most = min(c, size)
         powers[0] = 1.0
         for i in range(1, most + 1):
-            powers[i] = powers[i - 1] * np.exp(-nodes * values[v])
+            for k in range(n):
+                powers[i, k] = powers[i - 1, k] * np.exp(-nodes[k] * values[v])
         for j in range(min(size, before + c), 0, -1):
             first, last = max(0, j - before), min(j, most)
             mode = min(max((j + 1) * (c + 1) // (before + c + 2), first), last)

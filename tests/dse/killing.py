@@ -1,6 +1,6 @@
 """Kills a run again and again, at random moments, and compares what the last one leaves.
 
-    python tests/dse/killing.py 200 1
+    python -m tests.dse.killing 200 1
 
 kills 200 times (SIGKILL), with moments drawn from the seed 1: while a store is begun, while tiles
 are computed, written and recorded, while it is ended. After each kill plain xarray must open what

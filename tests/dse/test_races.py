@@ -430,9 +430,10 @@ def test_an_export_that_cannot_be_written(path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("program", "count", "seed"), [("interleaving", "6", "1"), ("faults", "8", "1")]
+    ("program", "count", "seed"), [("interleaving", "3", "1"), ("faults", "4", "1")]
 )
 def test_some_that_are_drawn(program: str, count: str, seed: str) -> None:
+    """More by the same commands with another count and seed."""
     command = [sys.executable, "-m", f"tests.dse.{program}", count, seed]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
