@@ -104,7 +104,7 @@ def best_split(x: np.ndarray, time: np.ndarray) -> float:
 
 
 # The same draws each time: where noise hides the corner the search may end beside the best split.
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), spread=st.floats(0.5, 8), corner=st.floats(4, 40))
 def test_no_split_of_noisy_rows_fits_better(seed: int, spread: float, corner: float) -> None:
     rng = np.random.default_rng(seed)
@@ -123,7 +123,7 @@ def test_no_split_of_noisy_rows_fits_better(seed: int, spread: float, corner: fl
     assert squares <= best_split(x, time) * (1 + 1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     constant=positive(10, 100),
     dynamic=positive(10, 200),
@@ -241,12 +241,12 @@ def test_a_linear_model_is_that_of_textbooks(residuals: str, weighted: bool) -> 
 
 
 def test_standard_errors_are_the_spread_of_fits_to_noise() -> None:
-    """A curved model: over 60 draws the spread of each value is the error that each fit states."""
+    """A curved model: over 30 draws the spread of each value is the error that each fit states."""
     rng = np.random.default_rng(2)
     truth = {"ms_peak_bandwidth": 1e10, "ms_transition": 400.0, "supply": "smooth"}
     exact = measured("transit_supply", "attained_bandwidth", threads_in_ms=THREADS, **truth)
     values, errors = [], []
-    for _ in range(60):
+    for _ in range(30):
         rows = {
             "threads_in_ms": THREADS,
             "attained_bandwidth": exact + rng.normal(0, 1e8, THREADS.size),
@@ -743,16 +743,16 @@ def test_rows_without_a_label_are_named() -> None:
 
 
 def test_many_rows() -> None:
-    """A million rows: beginnings are compared on few, the best fit is that of all."""
+    """200,000 rows: beginnings are compared on few, the best fit is that of all."""
     rng = np.random.default_rng(0)
-    threads = rng.uniform(1, 2000, 10**6)
+    threads = rng.uniform(1, 2000, 200_000)
     exact = 8e9 / (1 + 500 / threads)
-    rows = {"threads_in_ms": threads, "attained_bandwidth": exact * rng.normal(1, 0.1, 10**6)}
+    rows = {"threads_in_ms": threads, "attained_bandwidth": exact * rng.normal(1, 0.1, 200_000)}
     fit = dse.fit(
         "transit_supply", rows, free=SUPPLY, set={"supply": "smooth"}, residuals="relative"
     )
     assert fit.how_left_out == "hat"
-    assert fit.leave_one_out == pytest.approx(fit.rms, rel=1e-5)
+    assert fit.leave_one_out == pytest.approx(fit.rms, rel=5e-5)
     assert fit["ms_transition"] == pytest.approx(500, rel=0.05)
     assert 0 < fit.standard_errors["ms_transition"] < 1
 

@@ -9,7 +9,7 @@ import math
 import random
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -22,7 +22,7 @@ from symbolic.closed_form import symbol, to_sympy
 from symbolic.equation import Equation
 from symbolic.exact import exact
 from symbolic.library import iterate_models
-from symbolic.ops import NUMERIC, Node, interpret, walk
+from symbolic.ops import NUMERIC, Node, interpret, interpret_all, walk
 from symbolic.quantities import Quantity
 from symbolic.sympy_primitives import SYMPY
 from tests.one_source.points import point
@@ -138,10 +138,11 @@ def fractions(case: Case) -> None:
     if case.ops & IRRATIONAL:
         return
     for values in case.points:
-        if not near_border(case.node, values):
+        steps = exact_steps(case.node, values)
+        if not near_border(steps):
             row = {name: float(value) for name, value in values.items()}
-            expected = float(exact_value(case.node, values))
-            scale = max((abs(float(step)) for step in finite_steps(case.node, values)), default=0)
+            expected = float(steps[case.node])
+            scale = max((abs(float(x)) for x in steps.values() if math.isfinite(x)), default=0)
             got = float(case.equation(**row))
             assert got == expected or abs(got - expected) <= NEAR * scale, values
 
@@ -166,41 +167,35 @@ def exact_value(node: Node, values: Mapping[str, Fraction]) -> Any:
     return interpret(node, values, number=as_fraction)
 
 
-def finite_steps(node: Node, values: Mapping[str, Fraction]) -> Iterator[Any]:
-    for step in walk((node,)):
-        value = exact_value(step, values)
-        if math.isfinite(value):
-            yield value
+def exact_steps(root: Node, values: Mapping[str, Fraction]) -> dict[Node, Any]:
+    """The exact value of each step of a tree."""
+    steps = walk((root,))
+    return dict(zip(steps, interpret_all(steps, values, number=as_fraction), strict=True))
 
 
-def near_border(root: Node, values: Mapping[str, Any]) -> bool:
+def near_border(steps: Mapping[Node, Any]) -> bool:
     """Whether a decision on a computed value hangs on less than 1e-9 of it.
 
     Inputs and literals are exact: a decision between them has no rounding to tip it.
     """
-    computed = {
-        id(step): exact_value(step, values)
-        for step in walk((root,))
-        if step.op not in ("constant", "reference")
-    }
-
-    def value(node: Node) -> Any:
-        return computed[id(node)] if id(node) in computed else exact_value(node, values)
-
-    for step in walk((root,)):
-        if not any(id(arg) in computed for arg in step.args):
+    for step in steps:
+        if is_leaf(step) or all(map(is_leaf, step.args)):
             continue
         if step.op in COMPARED:
-            a, b = map(value, step.args)
+            a, b = (steps[arg] for arg in step.args)
             if a == b or (math.isfinite(a) and math.isfinite(b) and close(a, b)):
                 return True
         elif step.op in ("floor", "ceil"):
-            a = value(step.args[0])
+            a = steps[step.args[0]]
             if math.isfinite(a) and close(a, round(a)):
                 return True
-        elif step.op == "divide" and id(step.args[1]) in computed and value(step.args[1]) == 0:
+        elif step.op == "divide" and not is_leaf(step.args[1]) and steps[step.args[1]] == 0:
             return True
     return False
+
+
+def is_leaf(node: Node) -> bool:
+    return node.op in ("constant", "reference")
 
 
 def close(a: Any, b: Any) -> bool:
@@ -218,7 +213,7 @@ def test_an_equation_says_the_same_in_every_world(key: str, world: Callable[[Cas
 
 def test_few_draws_lie_near_the_border_of_a_decision() -> None:
     shares = {
-        key: sum(near_border(case.node, values) for values in case.points) / DRAWS
+        key: sum(near_border(exact_steps(case.node, values)) for values in case.points) / DRAWS
         for key, case in cases().items()
     }
     assert len(shares) > 50
@@ -237,10 +232,11 @@ def test_draws_reach_both_outcomes_of_nearly_every_decision() -> None:
     one_sided = 0
     decisions = 0
     for case in cases().values():
-        for step in walk((case.node,)):
+        told = [exact_steps(case.node, values) for values in case.points]
+        for step in told[0]:
             if step.is_boolean:
                 decisions += 1
-                one_sided += len({bool(exact_value(step, p)) for p in case.points}) < 2
+                one_sided += len({bool(steps[step]) for steps in told}) < 2
     assert decisions > 10
     assert one_sided <= 0.25 * decisions
 

@@ -172,7 +172,7 @@ def test_efficiency_is_energy_over_energy(point: dict[str, float], share: float)
     assert got["combined_power"] >= got["system_power"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(POINT)
 def test_the_best_shares_are_best(point: dict[str, float]) -> None:
     """The closed forms against a search over shares."""
