@@ -27,7 +27,7 @@ from tests.oracles import brute
 from tests.oracles.brute import Record
 from tests.oracles.compare import identical
 
-SLOW = settings(max_examples=60, deadline=None)
+SLOW = settings(max_examples=40, deadline=None)
 AXES: dict[str, Any] = {
     "active_sms": [4, 12, 16, 20, 31],
     "rounding": ["whole", "continuous"],

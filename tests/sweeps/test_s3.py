@@ -31,6 +31,7 @@ def server() -> Iterator[Any]:
     import s3fs
     from moto.server import ThreadedMotoServer
 
+    gc.freeze()  # what is there now need not be looked through when clients are let go of
     with pytest.MonkeyPatch.context() as patch:
         made = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
         made.start()
@@ -46,6 +47,7 @@ def server() -> Iterator[Any]:
         yield s3fs.S3FileSystem()
         ended(s3fs.S3FileSystem)
         made.stop()
+    gc.unfreeze()
 
 
 def ended(kind: Any) -> None:
