@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -119,16 +120,23 @@ def bars(
         found = {str(label): row for label, row in zip(ds[rest[0]].values, one.values, strict=True)}
         looks = looks_of(list(found))
     else:
-        found = {named(ds[name], 40): values[name].values for name in names}
+        texts = [named(ds[name], 80) for name in names]
+        head, colon, _ = texts[0].partition(": ")
+        same = colon and all(text.startswith(head + colon) for text in texts)
+        alike = head + colon if same else ""
+        words = [textwrap.fill(text.removeprefix(alike), 40) for text in texts]
+        found = {word: values[name].values for word, name in zip(words, names, strict=True)}
         looks = looks_of(names)
-    unit = unit_of(ds[names[0]])
-    told = (f"value [{unit}]" if unit else "value") if len(names) > 1 else None
+    told = str(ds[names[0]].attrs.get("long_name", names[0]))
+    if len(names) > 1:
+        told = head if alike else "value"
     if relative:
         most = np.nanmax(list(found.values()), axis=0)
         found = {text: each / most for text, each in found.items()}
-        ax.set_xlabel(f"{ds[names[0]].attrs.get('long_name', names[0])}, share of the largest")
+        ax.set_xlabel(f"{told}, share of the largest")
     else:
-        side(ax.xaxis, ds[names[0]], told)
+        unit = unit_of(ds[names[0]])
+        side(ax.xaxis, ds[names[0]], f"{told} [{unit}]" if unit else told)
     _draw(ax, places, found, looks)
     heading = str(ds[rest[0]].attrs.get("long_name", rest[0])) if rest else ""
     title(ax, str(ds.attrs.get("model", "")))
