@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,15 @@ NEAR = 4096
 OCTAVES = 64
 #: Steps in an octave.
 FINE = 32
+#: What a faster run may cost, of models that yield it: advised on as the time is.
+COSTS = ("energy", "edp")
 
 
 def guides(model: Model) -> tuple[Guide, ...]:
     """The guides beside the equations of a model, in the order of its main outputs.
 
-    Where there are none, those that its families tell: see :class:`symbolic.model.Guide`.
+    Where there are none, those that its families tell: see :class:`symbolic.model.Guide`. A guide to
+    the time, or to operations a second, is one to energy too where the model yields it.
 
     >>> from symbolic.library import load_model
     >>> [guide.state for guide in guides(load_model("transit"))]
@@ -37,7 +41,10 @@ def guides(model: Model) -> tuple[Guide, ...]:
     if not known:
         known = [_told_by(family) for family in model.regime_families if family.of in yields]
     order = [*model.outputs, *model.yields]
-    return tuple(sorted(known, key=lambda guide: order.index(guide.state)))
+    known = sorted(known, key=lambda guide: order.index(guide.state))
+    timed = [guide for guide in known if guide.goal in ("time", "flops")]
+    costs = [replace(g, goal=c, maximize=False) for g in timed for c in COSTS if c in yields]
+    return (*known, *costs)
 
 
 def _told_by(family: Family) -> Guide:

@@ -35,13 +35,14 @@ class Family:
 class Guide:
     """What helps in each bound or case of a model; a model file declares it as ``ADVICE``.
 
-    Of a model that declares none, each family is advised on: its terms name the bound, every input
+    Several make a tuple. Of a model that declares none, each family is advised on: its terms name the bound, every input
     behind them may help, and what is the smallest of several should rise, the largest fall.
 
     Parameters
     ----------
     state : str
-        The quantity with flags that names the bound or case, or ``limits``: its terms name it.
+        The quantity with flags that names the bound or case, or ``limits``: its terms name it. Where
+        nothing competes, all three are the ``goal``.
     goal : str
         What should improve; ``maximize`` says whether it should rise.
     limits : str
@@ -64,6 +65,9 @@ class Guide:
     suggests : mapping of str to str
         Quantities that say in closed form what an input should be, and that input; those that the
         model, or a model it is joined with, yields are told.
+    remedies : mapping of str to str
+        Quantities that say what the goal would be if something else were done, and the number or
+        label that says what.
     """
 
     state: str
@@ -77,6 +81,7 @@ class Guide:
     fixed: frozenset[str] = frozenset()
     notes: Mapping[str, str] = field(default_factory=dict)
     suggests: Mapping[str, str] = field(default_factory=dict)
+    remedies: Mapping[str, str] = field(default_factory=dict)
 
     def moves(self, label: str) -> tuple[tuple[str, ...], ...]:
         """The moves of a state, each as the quantities that move together.

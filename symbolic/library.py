@@ -84,9 +84,15 @@ def _from_module(module: ModuleType, name: str) -> Model:
         rules=RULES + tuple(getattr(module, "RULES", ())),
         outputs=outputs,
         families=tuple(getattr(module, "FAMILIES", ())),
-        guides=(module.ADVICE,) if isinstance(getattr(module, "ADVICE", None), Guide) else (),
+        guides=_guides_of(module),
         summary=doc[0] if doc else "",
     )
+
+
+def _guides_of(module: ModuleType) -> tuple[Guide, ...]:
+    told = getattr(module, "ADVICE", ())
+    several = told if isinstance(told, tuple) else (told,)
+    return tuple(guide for guide in several if isinstance(guide, Guide))
 
 
 def _described(row: Quantity) -> str:

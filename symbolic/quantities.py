@@ -8,6 +8,7 @@ model is loaded.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from symbolic.models import (
     _energy_roofline_rows,
@@ -34,8 +35,32 @@ _FILES = (
     *(_throughput_rows, _energy_roofline_rows),
 )
 
+#: What a machine is, and its programmer finds (Hong 2012, Table 1: from machine resources and
+#: Tables 2 and 5); all else is the programmer's. An SM stands idle where the grid leaves it so
+#: (section 3.1), so that how many are active is for the programmer.
+_DESIGNED = {
+    *(row.name for row in _machine_rows.ROWS if row.name != "active_sms"),
+    *(row.name for row in _power_rows.ROWS if row.name.startswith("max_power_")),
+    *"idle_power scaling_offset clock_power_exponent".split(),
+    *"lanes_width arithmetic_latency ms_peak mem_latency ms_peak_bandwidth cs_peak_flops".split(),
+    *"n_cores cache_miss_slowdown n_tpcs tpc_map tpc_distances".split(),
+    *"placement_base_power power_per_tpc".split(),
+    *"fp_units simd_units simd_lanes inst_latency l1_latency l2_latency transaction_bytes".split(),
+    *"idle_temperature temperature_per_watt temperature_offset temperature_per_intensity".split(),
+    *"heating_time_constant cooling_time_constant leakage_per_degree".split(),
+    *(f"{d}_{what}" for d in ("cpu", "gpu") for what in ("cores", "throughput", "clock")),
+    *(f"{d}_{what}" for d in ("cpu", "gpu") for what in ("nominal_clock", "core_power")),
+    *"low_core_power high_core_power reduced_share system_power".split(),
+    *"peak_flops constant_power energy_per_byte energy_per_flop dynamic_power".split(),
+    *"voltage_knee_clock voltage_slope".split(),
+}
+
 #: Every quantity of the shipped models, by name.
-TABLE: Mapping[str, Quantity] = {row.name: row for file in _FILES for row in file.ROWS}
+TABLE: Mapping[str, Quantity] = {
+    row.name: replace(row, lever="designer") if row.name in _DESIGNED else row
+    for file in _FILES
+    for row in file.ROWS
+}
 
 #: Relations between quantities. A rule applies where all its quantities are known; a point that
 #: breaks one is infeasible.
@@ -43,5 +68,9 @@ RULES: tuple[str, ...] = (
     "active_sms <= n_sms",
     "threads_per_block <= max_threads_per_block",
     "active_blocks_per_sm >= 1",
+    "active_blocks_per_sm <= max_blocks_per_sm",
+    "warps_per_sm <= max_warps_per_sm",
+    "core_clock >= min_core_clock",
+    "core_clock <= max_core_clock",
     "independent_insts <= mem_insts",
 )

@@ -14,6 +14,7 @@ from symbolic.errors import DomainError
 __all__ = [
     "COUNT0",
     "COUNT1",
+    "LEVERS",
     "NONNEG",
     "POS",
     "RATIO",
@@ -32,6 +33,9 @@ __all__ = [
 COUNT0, COUNT1 = "whole [0, inf)", "whole [1, inf)"
 POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
 RESULT, SHARE = "[0, inf]", "[0, 1]"
+
+#: Who moves a quantity.
+LEVERS = ("programmer", "designer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +100,8 @@ class Quantity:
     ``labels`` is None for a number; a tuple of labels makes the quantity a *switch*, which chooses
     among equations while the graph is built; an empty tuple admits any label (such quantities feed
     table equations only). ``default`` is a number, a label, or the name of another quantity.
-    ``places`` are the labels that it takes where a condition is asked, in order.
+    ``places`` are the labels that it takes where a condition is asked, in order. ``lever`` says who
+    can move it, the ``programmer`` or the ``designer`` of the machine.
 
     A switch may have ``auto`` as its first label: it stands for the last one where the quantities
     ``settled_by`` are given, and for the one before where they are not, along a categorical axis
@@ -112,6 +117,7 @@ class Quantity:
     labels: tuple[str, ...] | None = None
     settled_by: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
+    lever: str = "programmer"
 
     @property
     def is_switch(self) -> bool:
@@ -165,6 +171,7 @@ def quantity(
     typical: tuple[float, float] | None = None,
     meaning: str = "",
     labels: tuple[str, ...] | None = None,
+    lever: str = "programmer",
 ) -> Quantity:
     """Declare a quantity, for a model outside the table.
 
@@ -184,12 +191,17 @@ def quantity(
         One line of prose.
     labels : tuple of str, optional
         Makes it a switch with these labels.
+    lever : str
+        Who can move it: ``"programmer"``, or ``"designer"`` of the machine; advice tells them
+        apart.
 
     >>> quantity("base_power", unit="W", domain="[0, inf)").domain.contains(-1)
     False
     """
     if not name.isidentifier() or name != name.lower():
         raise DomainError(f"{name!r} is no quantity name: use lower-case letters, digits and _")
+    if lever not in LEVERS:
+        raise DomainError(f"lever={lever!r} of {name}: expected one of {', '.join(LEVERS)}")
     return Quantity(
         name=name,
         unit=unit,
@@ -198,6 +210,7 @@ def quantity(
         typical=typical,
         meaning=meaning,
         labels=labels,
+        lever=lever,
     )
 
 

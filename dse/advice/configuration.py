@@ -19,9 +19,11 @@ def advice(
     entries: Mapping[str, str | None],
     prefer: str | None,
     point: Mapping[str, Any],
+    goal: str | None = None,
+    levers: str = "all",
 ) -> Advice:
     """See :func:`dse.advise`; ``entries`` are its machine and workload."""
-    site = open_site(what, entries, prefer, point)
+    site = open_site(what, entries, prefer, point, goal, levers)
     found = [move for names in site.candidates() for move in follow(site, names)]
     unique = {(move.quantity, move.together, move.direction): move for move in found}
     return Advice(

@@ -39,6 +39,10 @@ PLACE = "place of the move"
 NOTHING = 1e-12
 #: How far beyond a border the next state is read off.
 BEYOND = 1e-9
+#: How much better than the end of the way a place before it must be to be told instead.
+BETTER = 1e-9
+#: How often, and into how many parts, the way beside such a place is divided.
+ROUNDS, PARTS = 8, 64
 #: A gain that still grows by this much over the last steps of an endless way has no limit.
 GROWS, LAST = 1.5, 256
 #: A border this near, relative to the start, is at the start.
@@ -93,11 +97,17 @@ class _Way:
 
     def value(self, place: float) -> float:
         """Of the first quantity."""
+        if math.isnan(place):
+            return math.nan  # one object, so that equal moves are equal
         return place if len(self.names) == 1 else self.site.value(self.names[0]) * place
 
     def gain(self, place: float) -> float:
         """The factor by which the goal improves."""
-        return self.site.gain(self.moved(np.array([place])))
+        return float(self.gains(np.array([place]))[0])
+
+    def gains(self, places: Floats) -> Floats:
+        """The same at several places."""
+        return self.site.gains(self.moved(places))
 
     def allowed(self, places: Floats) -> NDArray[np.bool_]:
         return self.site.holds(self._can_be(), {PLACE: places})
@@ -131,31 +141,65 @@ class _Way:
             whole=domain.whole,
         )
         if found is None:
-            return self._endless(xs) if len(xs) else None
+            return self._to_the_end(xs) if len(xs) else None
         low, high = found
+        best = self._best_before(low, xs)
+        if best is not None:
+            return self._made(best, limit=f"where {self.site.guide.goal} is best")
         if not self.allowed(np.array([high]))[0]:
-            return self._made(low, self.gain(low), limit=self._broken(high))
+            return self._made(low, limit=self._broken(high))
         jumps = domain.whole or abs(low - high) < TINY * start  # only the end itself is beyond
         low = start if math.isclose(low, start, rel_tol=SAME) else low
         until = high if jumps else low
-        gain = self.gain(until)
-        keep = self.site.guide.follow or (until == start and abs(gain - 1) <= NOTHING)
+        keep = self.site.guide.follow or (until == start and abs(self.gain(until) - 1) <= NOTHING)
         beyond = high if jumps else self._beyond(low, high)
-        return self._made(until, gain, beyond=beyond, keep=keep)
+        return self._made(until, beyond=beyond, keep=keep)
 
-    def _endless(self, xs: Floats) -> Move | None:
-        domain = self.domain
+    def _to_the_end(self, xs: Floats) -> Move | None:
+        """The move where no border follows: to the end of the domain, if that belongs to it."""
+        domain, goal = self.domain, self.site.guide.goal
         end, closed = (
             (domain.high, not domain.high_open)
             if self.raising
             else (domain.low, not domain.low_open)
         )
-        gain = self.gain(float(xs[-1]))
-        if not closed:
-            before = self.gain(float(xs[max(len(xs) - 1 - LAST, 0)]))
-            gain = math.inf if gain > GROWS * before else 0.0 if before > GROWS * gain else gain
-        limit = f"the end of its domain {domain}" if math.isfinite(end) else ""
-        return self._made(end, gain, limit=limit)
+        best = self._best_before(float(xs[-1]), xs)
+        if best is not None:
+            return self._made(best, limit=f"where {goal} is best")
+        if closed:
+            return self._made(end, limit=f"the end of its domain {domain}")
+        gains = self.gains(xs)
+        gain, before = float(gains[-1]), float(gains[max(len(xs) - 1 - LAST, 0)])
+        if (gains[len(xs) // 2 :] == gain).all():  # from some place on
+            settled = self._narrowed(xs, int(np.flatnonzero(gains != gain)[-1:].sum()) + 1, gain)
+            return self._made(settled, limit=f"where {goal} changes no more")
+        if gain > GROWS * before or before > GROWS * gain:
+            gain = math.inf if gain > before else 0.0
+        return self._made(math.nan, gain=gain)
+
+    def _best_before(self, end: float, xs: Floats) -> float | None:
+        """Where the goal is best on the way to some place, unless it is best at that place."""
+        inner = xs[(xs - end) * (1 if self.raising else -1) < 0]
+        if not inner.size:
+            return None
+        gains = self.gains(inner)
+        at = int(np.argmax(gains))
+        if not gains[at] > max(self.gain(end), 1.0) * (1 + BETTER):
+            return None
+        return self._narrowed(np.append(inner, end), at)
+
+    def _narrowed(self, xs: Floats, at: int, enough: float = math.inf) -> float:
+        """The best place next to one of several, or the first that is good enough."""
+        ends = self.start if at == 0 else float(xs[at - 1]), float(xs[min(at + 1, len(xs) - 1)])
+        best = float(xs[at])
+        for _ in range(ROUNDS):
+            places = np.linspace(*ends, PARTS + 1)
+            places = np.unique(np.rint(places)) if self.domain.whole else places
+            places = places if self.raising or not self.domain.whole else places[::-1]
+            k = int(np.argmax(np.minimum(self.gains(places), enough)))
+            best = float(places[k])
+            ends = float(places[max(k - 1, 0)]), float(places[min(k + 1, len(places) - 1)])
+        return best
 
     def _beyond(self, low: float, high: float) -> float:
         """A place past the border, where neighbouring states are told apart."""
@@ -172,21 +216,26 @@ class _Way:
             values = dict(zip(names, self.site.at(names, moved), strict=True))
             if not np.all(interpret_arrays([condition.node], values)[0]):
                 return f"{'the rule' if condition.is_rule else 'where'} {condition.text}"
+        for name in self.names:
+            if not self.site.row(name).domain.contains(float(moved[name][0])):
+                return f"the end of the domain of {name}, {self.site.row(name).domain}"
         return f"the end of what {self.site.guide.goal} is defined for"
 
     def _made(
         self,
         place: float,
-        gain: float,
         *,
+        gain: float | None = None,
         beyond: float | None = None,
         limit: str = "",
         keep: bool = False,
     ) -> Move | None:
         from dse.advice.words import Move
 
-        helps = gain > 1 + NOTHING
-        if not (helps or keep):
+        gain = self.gain(place) if gain is None else gain
+        artefact = math.isfinite(place) and self.site.artefact(self.moved(np.array([place])))
+        helps = gain > 1 + NOTHING and not artefact
+        if not (helps or keep or artefact):
             return None
         site, graph = self.site, self.site.grid.graph
         label: str | None = None
@@ -217,6 +266,8 @@ class _Way:
             next_limiter=limiter,
             gain=gain,
             helps=helps,
+            artefact=artefact,
+            lever=site.lever(self.names),
             equation=eq.name if eq else "",
             source=eq.source if eq else "",
             limit=limit,

@@ -16,6 +16,7 @@ from symbolic.advice import extreme_terms, guides
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.library import load_model
 from symbolic.model import Guide, Model
+from symbolic.quantity import LEVERS
 
 __all__ = ["open_site"]
 
@@ -25,8 +26,12 @@ def open_site(
     entries: Mapping[str, str | None],
     prefer: str | None,
     point: Mapping[str, Any],
+    goal: str | None,
+    levers: str,
 ) -> Site:
     """Read a configuration; see :func:`dse.advise`."""
+    if levers not in (*LEVERS, "all"):
+        raise DseError(f"levers = {levers!r}: expected one of {', '.join(LEVERS)}, all")
     wanted: Sequence[str] = ()
     where, folder = wanted, None
     given = dict(point)
@@ -39,7 +44,7 @@ def open_site(
         wanted = what.outputs or ()
     else:
         model = load_model(what, prefer=prefer)
-    guide = _guide(model, wanted)
+    guide = _guide(model, wanted, goal)
     parts = read_parts(model, (), entries=entries, given=given, folder=folder)
 
     def build(values: Mapping[str, Any], outputs: Sequence[str]) -> Grid:
@@ -53,7 +58,7 @@ def open_site(
         )
 
     outputs = list(dict.fromkeys([guide.goal, guide.state, guide.limits, *guide.show]))
-    for name in guide.suggests:
+    for name in (*guide.suggests, *guide.remedies):
         with suppress(DseError):  # what only a suggestion needs may be missing
             build(parts.values, [name])
             outputs.append(name)
@@ -66,10 +71,10 @@ def open_site(
         if definition is not None and definition.kind == "formula" and name not in given:
             pinned[name] = float(grid.at({}, [name])[name])
     grid = build({**parts.values, **pinned}, outputs) if pinned else grid
-    return _site(grid, guide)
+    return _site(grid, guide, levers)
 
 
-def _site(grid: Grid, guide: Guide) -> Site:
+def _site(grid: Grid, guide: Guide, levers: str) -> Site:
     definition, stated = grid.graph.definitions[guide.state], guide.state != guide.limits
     flags = grid.flags(guide.state)
     if definition.equation is None or (stated and not flags):
@@ -99,11 +104,12 @@ def _site(grid: Grid, guide: Guide) -> Site:
         binding=binding,
         told=not stated or set(terms.values()) <= set(flags.values()),
         stated=stated,
+        levers=levers,
         largest=largest,
     )
 
 
-def _guide(model: Model, wanted: Sequence[str]) -> Guide:
+def _guide(model: Model, wanted: Sequence[str], goal: str | None) -> Guide:
     found = guides(model)
     if not found:
         raise DseError(
@@ -111,7 +117,16 @@ def _guide(model: Model, wanted: Sequence[str]) -> Guide:
             "outputs is the minimum(...) or maximum(...) of others, each with a name, or where a "
             "dse.Guide named ADVICE stands beside its equations, as in transit and mwp_cwp"
         )
-    return next((guide for guide in found if guide.state in wanted), found[0])
+    if goal is None:
+        return next((guide for guide in found if guide.state in wanted), found[0])
+    for guide in found:
+        if guide.goal == goal:
+            return guide
+    goals = list(dict.fromkeys(guide.goal for guide in found))
+    raise UnknownNameError(
+        f"goal = {goal!r}: the model {model.name} is advised on to improve {', '.join(goals)}"
+        f"{nearest(goal, goals)}"
+    )
 
 
 def _of_study(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dse.advice.words import Suggestion
 from sweeps.grid.grid import FEASIBLE, Grid
+from symbolic.graph import Definition
 from symbolic.model import Guide
 from symbolic.ops import (
     Node,
@@ -23,8 +24,10 @@ from symbolic.ops import (
     maximum,
     minimum,
     negate,
+    reference,
 )
 from symbolic.quantities import Quantity
+from symbolic.quantity import LEVERS
 
 __all__ = ["Site", "extreme"]
 
@@ -40,6 +43,7 @@ ROUNDING = 2.0**-50
 class Site:
     """A grid of one point, and the guide to it.
 
+    ``levers`` says whose moves are looked at, the programmer's, the designer's or all;
     ``terms`` are the quantities whose smallest (largest, if ``largest``) is the guide's ``limits``,
     with their labels; ``binding`` those that bind here; ``told`` says whether they alone tell the
     state, and ``stated`` whether an equation tells it at all.
@@ -52,6 +56,7 @@ class Site:
     binding: tuple[str, ...]
     told: bool
     stated: bool
+    levers: str
     largest: bool = False
 
     # --- values
@@ -128,28 +133,79 @@ class Site:
             equation = definitions[name].equation if name in definitions else None
             if equation is None or of not in definitions:
                 continue
-            row, value, gain = self.row(name), self.value(name), None
+            row, value = self.row(name), self.value(name)
+            gain, artefact = None, False
             if math.isnan(value):
                 continue
             if row.unit == self.row(of).unit and self._free(of):
-                gain = self.gain({of: np.array([value])})
-            yield Suggestion(
-                quantity=name,
-                meaning=row.meaning,
-                unit=row.unit,
-                value=value,
-                of=of,
-                of_unit=self.row(of).unit,
-                now=self.value(of),
-                gain=gain,
-                source=equation.source,
-            )
+                place = {of: np.array([value])}
+                inside = self.row(of).domain.contains(value)
+                if not (inside and self.holds(self.allowed(), place)[0]):
+                    continue
+                gain, artefact = self.gain(place), self.artefact(place)
+            yield self._suggestion(name, value, of, gain, artefact=artefact)
+        goal = self.guide.goal
+        for name, what in self.guide.remedies.items():
+            then, leaves = self.value(name), self.leaves()
+            label = str(leaves[what][0]) if self.row(what).is_label else None
+            value = self.value(what) if label is None else label
+            gain = float(self._better(np.array([then]))[0])
+            if gain > 1:
+                yield self._suggestion(what, value, goal, gain)
+
+    def _suggestion(
+        self, name: str, value: float | str, of: str, gain: float | None, *, artefact: bool = False
+    ) -> Suggestion:
+        equation, row = self.grid.graph.definitions[name].equation, self.row(name)
+        return Suggestion(
+            quantity=name,
+            meaning=row.meaning,
+            unit=row.unit,
+            value=value,
+            of=of,
+            of_unit=self.row(of).unit,
+            now=self.value(of),
+            gain=gain,
+            artefact=artefact,
+            source=equation.source if equation else "",
+        )
 
     def gain(self, moved: Mapping[str, Floats]) -> float:
         """The factor by which the goal improves at a place."""
-        here, there = self.value(self.guide.goal), float(self.at([self.guide.goal], moved)[0][0])
-        better, worse = (there, here) if self.guide.maximize else (here, there)
-        return 1.0 if better == worse else better / worse if worse else math.inf
+        return float(self.gains(moved)[0])
+
+    def gains(self, moved: Mapping[str, Floats]) -> Floats:
+        """The factors by which the goal improves at several places."""
+        return self._better(self.at([self.guide.goal], moved)[0])
+
+    def _better(self, there: Floats, here: float | None = None) -> Floats:
+        """How much better values of the goal are than the one here, or another."""
+        start = np.broadcast_to(self.value(self.guide.goal) if here is None else here, there.shape)
+        better, worse = (there, start) if self.guide.maximize else (start, there)
+        with np.errstate(all="ignore"):
+            ratio = np.where(worse == 0, math.inf, better / worse)
+        return np.asarray(np.where(better == worse, 1.0, ratio))
+
+    def artefact(self, moved: Mapping[str, Floats]) -> bool:
+        """Whether a place gains though the equations of neither case, here and there, give any."""
+        graph, guide = self.grid.graph, self.guide
+        if not self.stated or guide.state not in graph.ancestors([guide.goal]):
+            return False
+        there = float(self.at([guide.state], moved)[0][0])
+        if there == self.flag or self.gain(moved) <= 1:
+            return False
+        free = Definition(name=guide.state, kind="given", node=reference(guide.state), needs=())
+        definitions = {**graph.definitions, guide.state: free}
+        goal = replace(graph, definitions=definitions, _flat={}).flat(guide.goal)
+        for flag in (float(self.flag), there):
+            case = {**self.leaves(), guide.state: np.array([flag])}
+            before, after = (
+                np.asarray(interpret_arrays([goal], {**case, **place})[0]).reshape(-1)
+                for place in ({}, moved)
+            )
+            if self._better(after, float(before[0]))[0] > 1:
+                return False
+        return True
 
     def notes(self) -> tuple[str, ...]:
         """What is to be said under the switches."""
@@ -164,15 +220,13 @@ class Site:
         for names in self.guide.moves(self.label(self.flag)):
             if any(name not in moving for name in names):
                 continue
-            if len(names) > 1:
-                if all(self._free(name) for name in names):
-                    yield names
-                continue
-            behind = names if self._free(names[0]) else sorted(graph.ancestors(names))
-            for name in behind:
-                if name not in seen and self._free(name):
-                    seen.add(name)
-                    yield (name,)
+            alone = len(names) == 1 and not self._free(names[0])
+            behind = [(n,) for n in sorted(graph.ancestors(names))] if alone else [names]
+            for move in behind:
+                if move not in seen and all(self._free(name) for name in move):
+                    seen.add(move)
+                    if self.levers in ("all", self.lever(move)):
+                        yield move
 
     def _free(self, name: str) -> bool:
         """Whether a quantity is a number that can be moved."""
@@ -182,6 +236,10 @@ class Site:
         row = self.row(name)
         tables = [d.name for d in graph.definitions.values() if d.kind == "table"]
         return not row.is_label and row.domain.low >= 0 and name not in graph.ancestors(tables)
+
+    def lever(self, names: Iterable[str]) -> str:
+        """Whose move of some quantities it is: the designer's where one of them is."""
+        return max((self.row(name).lever for name in names), key=LEVERS.index)
 
     def row(self, name: str) -> Quantity:
         """The row of a quantity."""

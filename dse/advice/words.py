@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from dse.wording import value_text
 from symbolic.errors import DseError
+from symbolic.quantity import LEVERS
 
 __all__ = ["Advice", "Move", "Suggestion"]
+
+#: What is said of a gain that the equations of no case give.
+ARTEFACT = "gains only because the equations of two cases do not meet at their border"
+
+
+def _gain_text(gain: float, as_limit: bool = False) -> str:
+    if math.isinf(gain):
+        return "gain without limit"
+    return f"gain {'tends to ' * as_limit}{gain:.6g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +34,9 @@ class Move:
     direction : str
         ``"raise"`` or ``"lower"``.
     value, until : float
-        Where it stands, and where the first next bound is reached: the border itself, or for a
-        whole quantity the first number beyond. Where no bound follows, the end of the way: that of
-        the domain (maybe infinite), or the last value that breaks no rule.
+        Where it stands, and where the way ends: at the first next bound, which is the border itself
+        or, for a whole quantity, the first number beyond; at the last value that the domain and
+        every rule allow; or where the goal is best before either. NaN where nothing ends it.
     next_bound : str or None
         The bound or case beyond, None where none follows; the same as now where only the smallest
         term changes.
@@ -35,7 +46,12 @@ class Move:
         The factor by which the goal improves on the way, below 1 where it worsens: the ratio of
         what :func:`dse.evaluate` gives at ``until`` and at ``value``, or its limit.
     helps : bool
-        Whether the goal improves.
+        Whether the goal improves, and not as an artefact.
+    artefact : bool
+        Whether there is a gain only because the equations of two cases do not meet at their border:
+        those of neither case give one.
+    lever : str
+        Whose move it is, the ``"programmer"``'s or the ``"designer"``'s of the machine.
     equation, source : str
         The quantity whose equation decides the border, and where it is published.
     limit : str
@@ -52,6 +68,8 @@ class Move:
     next_limiter: tuple[str, ...]
     gain: float
     helps: bool
+    artefact: bool = False
+    lever: str
     equation: str
     source: str
     limit: str = ""
@@ -60,48 +78,54 @@ class Move:
         name = " with ".join(
             [self.quantity, *([", ".join(self.together)] if self.together else [])]
         )
-        start, until = value_text(self.value, self.unit), value_text(self.until, self.unit)
-        text = f"{self.direction} {name} from {start} to {until}"
+        text = f"{self.direction} {name} from {value_text(self.value, self.unit)}"
+        if not math.isnan(self.until):
+            text += f" to {value_text(self.until, self.unit)}"
         if self.next_bound is None:
-            text += f": no other bound follows{f', up to {self.limit}' if self.limit else ''}"
+            endless = "and no limit is known" if self.direction == "raise" else "down towards 0"
+            text += f": no other bound follows, {f'up to {self.limit}' if self.limit else endless}"
         else:
             named = self.next_limiter == (self.next_bound,)
             by = "" if named else f", limited by {' and '.join(self.next_limiter)}"
             text += f": then {self.next_bound}{by}"
-        return f"{text}; gain {self.gain:.6g}   [{self.equation}; {self.source}]"
+        return f"{text}; {_gain_text(self.gain, math.isnan(self.until))}   [{self.equation}; {self.source}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """What an input should be by an equation of the model, in closed form.
+    """What an input should be by an equation of the model, or what else could be done.
 
     Attributes
     ----------
     quantity, meaning, unit, source : str
         What says it, what that means, its unit and where its equation is published.
-    value : float
+    value : float or str
     of, of_unit : str
-        The input it is for, and its unit.
+        The input it is for, or the goal, and its unit.
     now : float
-        Where that input stands.
+        Where that stands.
     gain : float or None
         The factor by which the goal improves where the input takes the value alone; None where it
         cannot: it is computed from others, or the suggestion is a factor.
+    artefact : bool
+        As of a :class:`Move`.
     """
 
     quantity: str
     meaning: str
     unit: str
-    value: float
+    value: float | str
     of: str
     of_unit: str
     now: float
     gain: float | None
+    artefact: bool = False
     source: str
 
     def __str__(self) -> str:
         value, now = value_text(self.value, self.unit), value_text(self.now, self.of_unit)
-        gain = "" if self.gain is None else f"; gain {self.gain:.6g}"
+        gain = "" if self.gain is None else f"; {_gain_text(self.gain)}"
+        gain += f", which {ARTEFACT}" * self.artefact
         text = f"{self.quantity} = {value} ({self.of} is {now}): {self.meaning}"
         return f"{text}{gain}   [{self.source}]"
 
@@ -113,7 +137,8 @@ class Advice:
     Attributes
     ----------
     state, bound : str
-        The quantity that names the bound or case, and what it says.
+        The quantity that names the bound or case, and what it says; of a model where nothing
+        competes, the goal.
     goal : str
         What the gains are of.
     limiter : tuple of str
@@ -153,16 +178,25 @@ class Advice:
         return asdict(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.state}: {self.bound}"]
-        terms = ", ".join(f"{name} {value:.6g}" for name, value in self.terms.items())
         values = (f"{name} = {value_text(v, self.units[name])}" for name, v in self.values.items())
-        lines.append(f"  limited by {' and '.join(self.limiter)} (of {terms})")
+        lines = [self.goal]
+        if set(self.terms) != {self.goal}:
+            terms = ", ".join(f"{name} {value:.6g}" for name, value in self.terms.items())
+            lines = [f"{self.state}: {self.bound}"]
+            lines.append(f"  limited by {' and '.join(self.limiter)} (of {terms})")
         lines.append("  " + ", ".join(values))
-        helpful = [str(move) for move in self.moves if move.helps]
-        lines.append(f"what improves {self.goal}:" if helpful else f"nothing improves {self.goal}")
-        lines += [f"  {text}" for text in helpful]
-        others = [str(move) for move in self.moves if not move.helps]
-        lines += ["other borders:", *(f"  {text}" for text in others)] if others else []
-        told = [str(suggestion) for suggestion in self.suggestions]
-        lines += ["in closed form:", *(f"  {text}" for text in told)] if told else []
+        for lever in LEVERS:
+            helpful = [str(move) for move in self.moves if move.helps and move.lever == lever]
+            lines += _part(f"what improves {self.goal}, for the {lever}", helpful)
+        if not any(move.helps for move in self.moves):
+            lines.append(f"no move improves {self.goal}")
+        lines += _part(ARTEFACT, [str(move) for move in self.moves if move.artefact])
+        others = [move for move in self.moves if not (move.helps or move.artefact)]
+        lines += _part("other borders", [str(move) for move in others])
+        lines += _part("in closed form", [str(suggestion) for suggestion in self.suggestions])
         return "\n".join([*lines, *self.notes])
+
+
+def _part(title: str, items: list[str]) -> list[str]:
+    """A title and what stands under it; nothing where that is nothing."""
+    return [f"{title}:", *(f"  {text}" for text in items)] if items else []

@@ -30,17 +30,27 @@ def _read_point(texts: Sequence[str]) -> dict[str, str]:
 @click.command(epilog=example(f"dse advise examples/merge-four-gpus.toml {_POINT}"))
 @from_study
 @_at_point
+@click.option("--goal", metavar="Q", help="What should improve, such as energy.")
+@click.option(
+    "--levers",
+    default="all",
+    type=click.Choice(["all", "programmer", "designer"]),
+    help="Whose moves are told. [all]",
+)
 @in_json
-def advise(study: str, point: Sequence[str], as_json: bool) -> None:
+def advise(
+    study: str, point: Sequence[str], goal: str | None, levers: str, as_json: bool
+) -> None:
     """What limits one configuration, and what would help.
 
     The bound, case or category; each input that helps, until something else limits and by what
-    factor; and what the model suggests in closed form. Axes not given stand at their first value.
+    factor; and what the model suggests in closed form. Moves of the programmer are told apart from
+    those of the designer of a machine; none leaves what the machine allows. Axes not given stand at their first value.
     """
     import dse
 
     at = _read_point(point)
-    told = dse.advise(read_study(study), **at)
+    told = dse.advise(read_study(study), goal=goal, levers=levers, **at)
     put(as_json, told.to_dict(), lambda: str(told))
 
 

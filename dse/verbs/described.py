@@ -21,7 +21,9 @@ __all__ = ["advise", "explain", "plan"]
 
 
 @overload
-def advise(source: ComparisonData, /, **point: Any) -> dict[str, Advice]: ...
+def advise(
+    source: ComparisonData, /, *, goal: str | None = None, levers: str = "all", **point: Any
+) -> dict[str, Advice]: ...
 @overload
 def advise(
     source: StudyData | xr.Dataset | str | Path | Model,
@@ -30,6 +32,8 @@ def advise(
     machine: str | None = None,
     workload: str | None = None,
     prefer: str | None = None,
+    goal: str | None = None,
+    levers: str = "all",
     **point: Any,
 ) -> Advice: ...
 def advise(
@@ -39,12 +43,15 @@ def advise(
     machine: str | None = None,
     workload: str | None = None,
     prefer: str | None = None,
+    goal: str | None = None,
+    levers: str = "all",
     **point: Any,
 ) -> Advice | dict[str, Advice]:
     """What limits a configuration, what would help, and how far until something else limits.
 
     Only inputs are advised: a quantity that an equation yields is moved through the inputs behind
-    it, and a given value cuts its equation.
+    it, and a given value cuts its equation. No move leaves the domain of a quantity, or what the
+    rules of the model and the limits of the machine allow.
 
     Parameters
     ----------
@@ -53,6 +60,11 @@ def advise(
         tells is asked, and of models compared each: the answer is a dict by the model then.
     machine, workload, prefer : str, optional
         As for :func:`dse.evaluate`; of a study, the label on its axis.
+    goal : str, optional
+        What should improve, where a model is advised on for several ends: ``"energy"`` of one that
+        yields time and power, say.
+    levers : {"all", "programmer", "designer"}
+        Whose moves are told: the programmer's, or those of who designs the machine.
     **point
         Of a model, its quantities: numbers, texts with units, formulas, labels of switches. Of a
         study, a value for each axis; axes left out stand at their first value.
@@ -71,7 +83,8 @@ def advise(
     from dse.advice.configuration import advice
 
     def ask(what: str | Model | StudyData) -> Advice:
-        return advice(what, {"machine": machine, "workload": workload}, prefer, point)
+        entries = {"machine": machine, "workload": workload}
+        return advice(what, entries, prefer, point, goal, levers)
 
     if isinstance(source, Model) or (isinstance(source, str) and not _is_data(source)):
         return ask(source)

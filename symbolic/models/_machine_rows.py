@@ -8,6 +8,8 @@ ROWS = (
     row("cores_per_sm", "", COUNT1, "scalar cores of one multiprocessor", (8, 192)),
     row("warp_size", "", COUNT1, "threads of a warp", (32, 64), 32),
     row("core_clock", "Hz", POS, "clock of the cores", (5e8, 2e9), "nominal_clock"),
+    row("min_core_clock", "Hz", POS, "slowest clock of the cores", (2e8, 1e9)),
+    row("max_core_clock", "Hz", POS, "fastest clock of the cores", (1e9, 3e9)),
     row("nominal_clock", "Hz", POS, "clock at which latencies were measured", (5e8, 2e9)),
     row("mem_bandwidth", "B/s", POS, "DRAM bandwidth of the machine", (5e10, 2e12)),
     row(

@@ -49,8 +49,12 @@ def transit(threads: float, intensity: float, **other: Any) -> Advice:
     return dse.advise("transit", threads=threads, intensity=intensity, **{**MACHINE, **other})
 
 
-def moves(advice: Advice) -> dict[str, tuple[float, str | None]]:
-    return {"+".join([m.quantity, *m.together]): (m.until, m.next_bound) for m in advice.moves}
+def ended(move: Move) -> float | None:
+    return None if math.isnan(move.until) else move.until
+
+
+def moves(advice: Advice) -> dict[str, tuple[float | None, str | None]]:
+    return {"+".join([m.quantity, *m.together]): (ended(m), m.next_bound) for m in advice.moves}
 
 
 # --- transit, by hand: L = 600, R = 1, M = 32
@@ -77,7 +81,8 @@ def test_thread_bound_reaches_computation_first() -> None:
 @pytest.mark.parametrize("threads", [8, 31.5, 32])
 def test_few_threads_never_fill_the_lanes(threads: float) -> None:
     move = transit(threads, 10)["intensity"]
-    assert (move.until, move.next_bound, move.next_limiter) == (math.inf, None, ())
+    assert (ended(move), move.next_bound, move.next_limiter) == (None, None, ())
+    assert "raise intensity from 10 cycles: no other bound follows, and no limit is k" in str(move)
     assert move.gain == pytest.approx(610 / 10)  # (L+Z)/Z, as Z n/(L+Z) tends to n
 
 
@@ -107,7 +112,7 @@ def test_capacity_moves_several_at_once() -> None:
     assert moves(advice) == {
         "lanes_width+ms_peak": (pytest.approx(32 * 1024 / 632), "thread"),
         "lanes_width+intensity": (pytest.approx(424), "thread"),
-        "lanes_width+ms_peak+threads": (math.inf, None),
+        "lanes_width+ms_peak+threads": (None, None),
     }
     assert advice["lanes_width"].together == ("ms_peak", "threads")
     assert advice["lanes_width"].gain == math.inf
@@ -120,7 +125,7 @@ def test_capacity_without_threads_to_spare() -> None:
     assert advice.limiter == ("thread", "memory", "computation")
     found = moves(advice)
     assert found["lanes_width+ms_peak"] == (32, "thread")
-    assert found["lanes_width+ms_peak+threads"] == (math.inf, None)
+    assert found["lanes_width+ms_peak+threads"] == (None, None)
     assert [m.helps for m in advice.moves] == [True, False, False]
 
 
@@ -129,7 +134,7 @@ def test_a_tie_with_the_threads_is_a_border_at_once() -> None:
     assert (advice.bound, advice.limiter) == ("memory", ("thread", "memory"))
     assert moves(advice) == {"intensity": (10, "thread"), "ms_peak": (1, "thread")}
     assert not any(move.helps for move in advice.moves)
-    assert "nothing improves cs_throughput" in str(advice)
+    assert "no move improves cs_throughput" in str(advice)
 
 
 positive = {"allow_nan": False, "allow_infinity": False}
@@ -174,7 +179,7 @@ def test_transit_borders_are_those_of_the_paper(p: dict[str, float]) -> None:
         move = advice[name]
         assert move.direction == "raise"
         if border == math.inf:
-            assert (move.until, move.next_bound) == (math.inf, None)
+            assert (ended(move), move.next_bound) == (None, None)
             continue
         assert move.until == pytest.approx(float(border), rel=1e-9)
         before, after = move.until * (1 - 1e-6), move.until * (1 + 1e-6)
@@ -381,11 +386,14 @@ def test_mwp_cwp_against_brute_force(p: dict[str, Any]) -> None:
         domain = TABLE[move.quantity].domain
         whole = domain.whole
         assert values[move.quantity] == move.value
-        end = min(move.until, 1e3 * move.value + 10)
+        until = ended(move)
+        if until is None:
+            until = math.inf if move.direction == "raise" else 0.0
+        end = min(until, 1e3 * move.value + 10)
         between = np.linspace(move.value, end, 60)[1:-1]
         if whole:
             between = np.unique(np.rint(between))
-            between = between[(between != move.value) & (between != move.until)]
+            between = between[(between != move.value) & (between != until)]
         if math.isclose(move.value, end, rel_tol=1e-9):
             between = between[:0]
         border = [move.until] if domain.contains(move.until) else []
@@ -507,7 +515,7 @@ def test_form() -> None:
     assert all(isinstance(move, Move) for move in advice.moves)
     text = str(advice)
     assert "raise threads from 20 to 610: then memory; gain 30.5" in text
-    assert "to inf cycles: no other bound follows; gain 61" in text
+    assert "no other bound follows, and no limit is known; gain tends to 61" in text
 
 
 def test_what_the_model_suggests_in_closed_form_is_told() -> None:

@@ -321,7 +321,7 @@ def test_category_is_a_function_of_its_five_inputs(point: Point) -> None:
 def test_each_category_is_reached(category: int) -> None:
     """By warps, bandwidth and departures of one kernel."""
     given_ = {
-        "warps_per_sm": 8 if category <= 5 else 64,  # 45 hide the latency
+        "warps_per_sm": 8 if category <= 5 else 48,  # 45 hide the latency
         "departure_delay": 100 if category in (1, 2, 6, 7) else 0,
         "mem_bandwidth": {0: "1 GB/s", 1: "1 TB/s"}[category in (2, 5, 7, 10)],
     }
