@@ -41,7 +41,7 @@ def guides(model: Model) -> tuple[Guide, ...]:
     if not known:
         known = [_told_by(family) for family in model.regime_families if family.of in yields]
     order = [*model.outputs, *model.yields]
-    known = sorted(known, key=lambda guide: order.index(guide.state))
+    known = sorted(known, key=lambda g: (g.state == g.goal, order.index(g.state)))
     timed = [guide for guide in known if guide.goal in ("time", "flops")]
     costs = [replace(g, goal=c, maximize=False) for g in timed for c in COSTS if c in yields]
     return (*known, *costs)

@@ -203,19 +203,22 @@ def advice(model):
     """What ``dse.advise`` looks at."""
     for guide in model.guides:
         aim = "larger" if guide.maximize else "smaller"
-        yield f"By {link(model, guide.state)}, to make {link(model, guide.goal)} {aim}. Moves:"
+        by = f"By {link(model, guide.state)}, to" if guide.state != guide.goal else "To"
+        yield f"{by} make {link(model, guide.goal)} {aim}."
         labels = next(eq.flags for eq in model.variants(guide.state)).values()
         helps = {"in any": guide.helps} if isinstance(guide.helps, str) else guide.helps
         for label, text in helps.items():
-            if label in labels or label == "in any":
+            if text and (label in labels or label == "in any" or not labels):
                 names = re.sub(r"\w+", lambda name: link(model, name[0]), text)
                 names = re.sub(r"\s*\+\s*", " with ", names)
-                yield listed([f"*{plain(label)}*: {names}"])
+                yield listed([f"Moves, *{plain(label)}*: {names}"])
         for switch, note in guide.notes.items():
             yield f"With ``{switch}``: {plain(note)}."
         for name, of in guide.suggests.items():
             if name in model.yields:
                 yield f"In closed form {link(model, name)} tells what {link(model, of)} should be."
+        for name, what in guide.remedies.items():
+            yield f"{link(model, what)} would make it {link(model, name)}."
 
 
 def equations(model):

@@ -170,8 +170,10 @@ class _Way:
             return self._made(end, limit=f"the end of its domain {domain}")
         gains = self.gains(xs)
         gain, before = float(gains[-1]), float(gains[max(len(xs) - 1 - LAST, 0)])
-        if (gains[len(xs) // 2 :] == gain).all():  # from some place on
-            settled = self._narrowed(xs, int(np.flatnonzero(gains != gain)[-1:].sum()) + 1, gain)
+        moving = np.flatnonzero(np.abs(gains - gain) > BETTER * abs(gain))
+        at = int(moving[-1]) + 1 if moving.size else 0
+        if at < len(xs) // 2 and (gains[at:] == gain).all():  # it does not just tend to it
+            settled = self._narrowed(xs, at, gain)
             return self._made(settled, limit=f"where {goal} changes no more")
         if gain > GROWS * before or before > GROWS * gain:
             gain = math.inf if gain > before else 0.0

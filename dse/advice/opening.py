@@ -58,7 +58,8 @@ def open_site(
         )
 
     outputs = list(dict.fromkeys([guide.goal, guide.state, guide.limits, *guide.show]))
-    for name in (*guide.suggests, *guide.remedies):
+    told = [name for name in guide.remedies.values() if not model.quantity(name).is_label]
+    for name in (*guide.suggests, *guide.remedies, *told):
         with suppress(DseError):  # what only a suggestion needs may be missing
             build(parts.values, [name])
             outputs.append(name)

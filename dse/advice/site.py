@@ -146,6 +146,8 @@ class Site:
             yield self._suggestion(name, value, of, gain, artefact=artefact)
         goal = self.guide.goal
         for name, what in self.guide.remedies.items():
+            if name not in definitions or what not in definitions:
+                continue
             then, leaves = self.value(name), self.leaves()
             label = str(leaves[what][0]) if self.row(what).is_label else None
             value = self.value(what) if label is None else label

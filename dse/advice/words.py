@@ -179,10 +179,9 @@ class Advice:
 
     def __str__(self) -> str:
         values = (f"{name} = {value_text(v, self.units[name])}" for name, v in self.values.items())
-        lines = [self.goal]
+        lines = [self.goal if self.bound == self.goal else f"{self.state}: {self.bound}"]
         if set(self.terms) != {self.goal}:
             terms = ", ".join(f"{name} {value:.6g}" for name, value in self.terms.items())
-            lines = [f"{self.state}: {self.bound}"]
             lines.append(f"  limited by {' and '.join(self.limiter)} (of {terms})")
         lines.append("  " + ", ".join(values))
         for lever in LEVERS:

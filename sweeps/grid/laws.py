@@ -23,6 +23,8 @@ __all__ = ["WorkLaw", "contents", "is_law", "read_label", "read_law"]
 
 #: The quantity whose labels are laws.
 NAME = "distribution"
+#: Places at which a bin may end, of a law with more values than these.
+PLACES = 1000
 
 
 def is_law(name: str) -> bool:
@@ -58,6 +60,43 @@ class WorkLaw(str):
     def bounds(self, lanes: float) -> Bounds:
         """Rigorous bounds on the mean loss of a group."""
         return _bounds(self.pmf, lanes)
+
+    def binned(self, lanes: float, bins: float) -> tuple[float, float]:
+        """Bins that are enough, and the slowdown of the items sorted into them."""
+        return _binned(self.pmf, int(lanes), int(bins))
+
+    def cut(self, lanes: float, overhead: float) -> tuple[float, float]:
+        """The best length of a piece, and what lockstep costs then."""
+        return _cut(self.pmf, int(lanes), int(overhead))
+
+    def shared(self, lanes: float, overhead: float) -> tuple[float, float]:
+        """The best number of items in lockstep, and what it costs then."""
+        return _shared(self.pmf, int(lanes), overhead)
+
+
+@lru_cache(maxsize=64)
+def _binned(pmf: Pmf, lanes: int, bins: int) -> tuple[float, float]:
+    from stochastic import partition
+
+    found = partition(pmf, bins, lanes, places=PLACES).table
+    enough = int(found["enough"])
+    return float(enough), float(found["slowdown"].sel(bins=enough))
+
+
+@lru_cache(maxsize=64)
+def _cut(pmf: Pmf, lanes: int, overhead: int) -> tuple[float, float]:
+    from stochastic import split
+
+    found = split(pmf, overhead=overhead, lanes=lanes).table
+    return float(found["best_threshold"]), float(found["best_total"])
+
+
+@lru_cache(maxsize=64)
+def _shared(pmf: Pmf, lanes: int, overhead: float) -> tuple[float, float]:
+    from stochastic import granularity
+
+    found = granularity(pmf, lanes, overhead, objective="slowdown")
+    return float(found["best_lanes"]), float(found["best_cost"])
 
 
 @lru_cache(maxsize=64)

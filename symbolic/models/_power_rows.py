@@ -67,6 +67,7 @@ ROWS = (
     row("memory_scale", "", NONNEG, "share of the memory's power that is drawn", (0.1, 1)),
     row("clock_power_exponent", "", NONNEG, "power of the clock in dynamic power", (3, 3), 3),
     row("clock_power_factor", "", NONNEG, "dynamic power over that at the nominal clock"),
+    row("largest_power", "W", RESULT, "power of the unit that draws most", (1, 60)),
     row("sm_power", "W", RESULT, "dynamic power of the multiprocessors", (10, 200)),
     row("memory_power", "W", RESULT, "dynamic power of the memory system", (10, 60)),
     row("runtime_power", "W", RESULT, "power beyond idle", (20, 200)),

@@ -216,10 +216,52 @@ def memory_component_power(global_unit_power, local_unit_power, l2_unit_power):
     return global_unit_power + local_unit_power + l2_unit_power
 
 
+@equation(source="Hong 2012, Fig. 36, its largest share beyond idle")
+def largest_power(
+    int_power,
+    fp_power,
+    sfu_power,
+    alu_power,
+    texture_power,
+    const_power,
+    shared_power,
+    register_power,
+    fds_power,
+    l1_power,
+    l2_power,
+    global_power,
+    local_power,
+    const_sm_power,
+    activation_power,
+):
+    """The share of the unit that draws most while the machine runs. [W]
+
+    >>> largest_power(5.0, 6.0, *[0.0] * 9, 47.1, 0.0, 24.4, 0.0)
+    47.1
+    """
+    return maximum(
+        int_power,
+        fp_power,
+        sfu_power,
+        alu_power,
+        texture_power,
+        const_power,
+        shared_power,
+        register_power,
+        fds_power,
+        l1_power,
+        l2_power,
+        global_power,
+        local_power,
+        const_sm_power,
+        activation_power,
+    )
+
+
 const_sm_power = scaled_power.of(
     "const_sm_power", "max_power_const_sm", "sm_scale", "clock_power_factor"
 )
 
 ACCESS_RATES = (warps_run_per_sm, issue_rate, *RATES, rate_clamped)
 UNIT_POWER = (*DRAWN, sm_component_power, memory_component_power)
-PARTS = (*SHARES, const_sm_power)
+PARTS = (*SHARES, const_sm_power, largest_power)

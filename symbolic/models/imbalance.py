@@ -14,6 +14,8 @@ import math
 
 from symbolic.equation import equation
 from symbolic.errors import DseError
+from symbolic.model import Guide
+from symbolic.models import _remedies
 from symbolic.ops import divide
 
 OUTPUTS = (
@@ -24,6 +26,20 @@ OUTPUTS = (
     "imbalance_delta",
     "imbalance_limit",
 )
+
+ADVICE = Guide(
+    state="imbalance_slowdown",
+    goal="imbalance_slowdown",
+    limits="imbalance_slowdown",
+    helps="",
+    show=("imbalance_loss", "imbalance_limit"),
+    remedies={
+        "binned_slowdown": "suggested_bins",
+        "cut_slowdown": "suggested_piece",
+        "shared_slowdown": "suggested_lanes",
+    },
+)
+REMEDIES = _remedies.EQUATIONS
 
 PAPER = "Swatman 2022"
 FAMILIES_OF = f"{PAPER}, §IV-A"

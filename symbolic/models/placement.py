@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
+from symbolic.model import Guide
 from symbolic.models import _lit_sets
 from symbolic.ops import equal, where
 
@@ -31,6 +32,16 @@ OUTPUTS = (
 
 #: Both may be given.
 RULES = ("lit_count == active_sms",)
+
+#: Power is a line on the TPCs: nothing competes. Where the line was not fitted, that is told.
+ADVICE = Guide(
+    state="placement_fit",
+    goal="placement_power",
+    limits="placement_power",
+    helps="",
+    show=("active_tpcs", "fewest_tpcs"),
+    remedies={"suggested_placement_power": "suggested_placement"},
+)
 
 TABLE_12 = "Hong 2012, Table 12 and §4.6.2"
 
@@ -229,3 +240,33 @@ def placement_fit(active_sms, fitted_sms):
     (0.0, 1.0)
     """
     return where(equal(active_sms, fitted_sms), 0.0, 1.0)
+
+
+@equation(source="Hong 2012, §4.7: as few TPCs as possible", table=True)
+def suggested_placement(active_sms, tpc_map):
+    """As many SMs as are lit, on the fewest TPCs.
+
+    >>> suggested_placement(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
+    '0-1-7-8'
+    """
+    return _lit_sets.compact(active_sms, tpc_map)
+
+
+@equation(source="Hong 2012, Table 12", table=True)
+def suggested_tpcs(suggested_placement, tpc_map):
+    """TPCs that these light. [TPCs]
+
+    >>> suggested_tpcs("0-1-7-8", "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
+    2.0
+    """
+    return float(len(_lit_sets.lit_tpcs(suggested_placement, tpc_map)))
+
+
+@equation(source=f"{TABLE_12}, least squares")
+def suggested_placement_power(placement_power, power_per_tpc, active_tpcs, suggested_tpcs):
+    """Power of the system with these lit instead. [W]
+
+    >>> round(suggested_placement_power(261.54, 3.9276, 4.0, 2.0), 2)
+    253.68
+    """
+    return placement_power - power_per_tpc * (active_tpcs - suggested_tpcs)

@@ -14,6 +14,7 @@ Work per energy and the SMs that are best for it (Eqs. 62-63) need MWP-CWP, as i
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.model import Family, Guide
 from symbolic.models import (
     _efficiency,
     _energy,
@@ -33,6 +34,21 @@ SHARED = (
     _shared.total_insts,
     _residency.busy_sms,
 )
+#: Which unit draws most, and what takes from it: fewer accesses, fewer SMs, a slower clock.
+SHARES = {name: f"{name}_power" for name in (*(u[0] for u in _units.UNITS), "const_sm", "activation")}
+FAMILIES = (Family(of="largest_power", terms=SHARES, largest=True),)
+ADVICE = Guide(
+    state="largest_power",
+    goal="power",
+    limits="largest_power",
+    helps={
+        **dict.fromkeys(SHARES, "active_sms, core_clock"),
+        **{unit[0]: f"{unit[0]}_insts, active_sms, core_clock" for unit in _units.UNITS},
+        "fds": "comp_insts, active_sms, core_clock",
+    },
+    show=("runtime_power", "standing_power"),
+)
+
 ACCESS_RATES = _units.ACCESS_RATES
 UNIT_POWER = _units.UNIT_POWER
 

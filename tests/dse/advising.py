@@ -1,0 +1,196 @@
+"""Advice on random configurations, and what must be true of it: it names nothing beyond what is.
+
+Every model that advises, with every machine and workload that fits it; what no file gives is drawn
+from its typical range. Where a move ends lies in the domain of the quantity; the configuration
+there breaks no rule and no limit of the machine, and gains what is told. So many are drawn by
+
+    python -m tests.dse.advising 2000 1
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import dse
+from dse.advice import Advice, Move
+from symbolic.advice import guides
+from symbolic.errors import DomainError, DseError, GraphError, InfeasibleError
+from symbolic.library import iterate_models, load_model
+
+#: Unions of which more is asked than of their parts.
+UNIONS = ("ipp", "occupancy + mwp_cwp", "throughput + power", "transit + transit_warps")
+#: Labels and the indices of tables, which have no range.
+LABELS: dict[str, Sequence[Any]] = {
+    "distribution": ("geometric:0.1", "uniform:20,40", "poisson:3"),
+    "tpc_map": ("0-1-2-0-1-2",),
+    "lit_sms": ("0-1-2", "0-3", "1-2-4-5"),
+    "paths": ("1/2: 100, 1/2: 20",),
+}
+#: What of a machine holds what of a configuration, said again.
+LIMITS = {
+    "warps_per_sm": "max_warps_per_sm",
+    "active_blocks_per_sm": "max_blocks_per_sm",
+    "threads_per_block": "max_threads_per_block",
+    "active_sms": "n_sms",
+    "busy_sms": "n_sms",
+    "core_clock": "max_core_clock",
+}
+Pick = Callable[[Sequence[Any]], Any]
+Between = Callable[[float, float], float]
+
+
+@cache
+def models() -> tuple[str, ...]:
+    """Those that advise."""
+    return (*(m.name for m in iterate_models() if guides(m)), *UNIONS)
+
+
+@cache
+def _values(kind: str, name: str) -> dict[str, Any]:
+    entry = (dse.machine if kind == "machine" else dse.workload)(name)
+    return {quantity: value.value for quantity, value in entry.values.items()}
+
+
+@cache
+def _names(kind: str) -> tuple[str, ...]:
+    known = dse.machines() if kind == "machine" else dse.workloads()
+    return tuple(name for name in known if not name.startswith("cc") or name in ("cc3.5", "cc8.0"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A configuration: the model, its files, what is given besides, and what should improve."""
+
+    model: str
+    machine: str | None
+    workload: str | None
+    goal: str | None
+    levers: str = "all"
+    point: dict[str, Any] = field(hash=False)
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        return {"machine": self.machine, "workload": self.workload}
+
+    def advice(self) -> Advice | None:
+        """None where the configuration is none."""
+        asked = {"goal": self.goal, "levers": self.levers}
+        try:
+            return dse.advise(self.model, **self.entries, **asked, **self.point)
+        except (InfeasibleError, DomainError, GraphError):
+            return None
+        except DseError as error:
+            if "is outside its domain" in str(error) or "lit_sms" in str(error):
+                return None
+            raise
+
+    def there(self, *outputs: str, **moved: float) -> dict[str, float]:
+        """Quantities at a place."""
+        given = {**self.point, **moved}
+        ds = dse.evaluate(self.model, outputs=list(outputs), **self.entries, **given)
+        return {name: float(ds[name]) for name in outputs}
+
+
+def drawn(pick: Pick, between: Between) -> Case:
+    """A case by some source of chance."""
+    name = pick(models())
+    model = load_model(name)
+    machine = pick((None, *_names("machine")))
+    workload = pick((None, *_names("workload")))
+    known = set(_values("machine", machine) if machine else ())
+    known |= set(_values("workload", workload) if workload else ())
+    point: dict[str, Any] = {}
+    moved = {pick(model.inputs) for _ in range(3)}
+    for need in model.inputs:
+        row = model.quantity(need)
+        if row.is_switch or (need in known and need not in moved):
+            continue
+        if row.default is not None and need not in moved:
+            continue
+        if row.is_label:
+            if need in LABELS and need not in known:
+                point[need] = pick(LABELS[need])
+        elif row.typical is not None:
+            value = between(*row.typical)
+            value = float(round(value)) if row.domain.whole else value
+            if row.domain.contains(value):
+                point[need] = value
+    goal = pick((None, *(guide.goal for guide in guides(model))))
+    levers = pick(("all", "programmer", "designer"))
+    return Case(
+        model=name, machine=machine, workload=workload, goal=goal, levers=levers, point=point
+    )
+
+
+def check(case: Case) -> int:
+    """Raise where advice names what cannot be; how many moves were looked at."""
+    advice = case.advice()
+    if advice is None:
+        return 0
+    model = load_model(case.model)
+    held = _values("machine", case.machine) if case.machine else {}
+    for move in advice.moves:
+        assert case.levers in ("all", move.lever), move
+        assert not re.search(r" (to|from) (inf|nan|-)\b", str(move)), str(move)
+        assert not (move.helps and move.artefact), move
+        if math.isnan(move.until):
+            continue
+        place = _place(case, move)
+        for name, value in place.items():
+            assert model.quantity(name).domain.contains(value), (case, str(move))
+            limit = held.get(LIMITS.get(name, ""))
+            assert not isinstance(limit, (int, float)) or value <= limit, (case, str(move))
+        _at(case, advice, str(move), place, move.gain)
+    for told in advice.suggestions:
+        if isinstance(told.value, float) and told.gain is not None and told.of != advice.goal:
+            assert model.quantity(told.of).domain.contains(told.value), (case, str(told))
+            _at(case, advice, str(told), {told.of: told.value}, told.gain)
+    return len(advice.moves)
+
+
+def _place(case: Case, move: Move) -> dict[str, float]:
+    if not move.together:
+        return {move.quantity: move.until}
+    names = (move.quantity, *move.together)
+    return {name: case.there(name)[name] * (move.until / move.value) for name in names}
+
+
+def _at(
+    case: Case, advice: Advice, told: str, place: dict[str, float], gain: float
+) -> None:
+    """The configuration is feasible, within the machine's limits, and gains what is told."""
+    here, held = advice.values[advice.goal], _values("machine", case.machine or "cc3.5")
+    goal = case.there(advice.goal, **place)[advice.goal]  # refused where a rule is broken
+    ratios = (goal / here if here else math.inf, here / goal if goal else math.inf)
+    near = any(math.isclose(gain, ratio, rel_tol=1e-6) for ratio in ratios)
+    assert near or (here == goal and gain == 1), (case, told, here, goal)
+    for name, limit in LIMITS.items():
+        most = held.get(limit)
+        if case.machine is None or not isinstance(most, (int, float)) or limit in case.point:
+            continue
+        try:
+            value = case.there(name, **place)[name]
+        except (GraphError, DseError):
+            continue
+        assert value <= most, (case, told, name, value)
+
+
+def main(count: int, seed: int) -> None:
+    """Draw cases, check each, and count."""
+    chance, moves, advised = random.Random(seed), 0, 0
+    for _ in range(count):
+        case = drawn(chance.choice, chance.uniform)
+        found = check(case)
+        moves, advised = moves + found, advised + (found > 0)
+    print(f"{count:,} configurations, {advised:,} advised on, {moves:,} moves: none beyond")
+
+
+if __name__ == "__main__":
+    main(*(int(text) for text in sys.argv[1:3]))
