@@ -29,8 +29,8 @@ COSTS = ("energy", "edp")
 def guides(model: Model) -> tuple[Guide, ...]:
     """The guides beside the equations of a model, in the order of its main outputs.
 
-    Where there are none, those that its families tell: see :class:`symbolic.model.Guide`. A guide to
-    the time, or to operations a second, is one to energy too where the model yields it.
+    Where there are none, those that its families tell: see :class:`symbolic.model.Guide`. A guide
+    to the time, or to operations a second, is one to energy too where the model yields it.
 
     >>> from symbolic.library import load_model
     >>> [guide.state for guide in guides(load_model("transit"))]

@@ -35,19 +35,19 @@ class Family:
 class Guide:
     """What helps in each bound or case of a model; a model file declares it as ``ADVICE``.
 
-    Several make a tuple. Of a model that declares none, each family is advised on: its terms name the bound, every input
-    behind them may help, and what is the smallest of several should rise, the largest fall.
+    Several make a tuple. Of a model that declares none, each family is advised on: its terms name
+    the bound, every input behind them may help, and what is the smallest of several should rise,
+    the largest fall.
 
     Parameters
     ----------
     state : str
-        The quantity with flags that names the bound or case, or ``limits``: its terms name it. Where
-        nothing competes, all three are the ``goal``.
+        The quantity with flags that names the bound or case, or ``limits``: its terms name it.
     goal : str
         What should improve; ``maximize`` says whether it should rise.
     limits : str
         The quantity that equals the smallest (or largest) of several terms; a border is where
-        another term becomes the smallest (or largest).
+        another term becomes the smallest (or largest). The ``goal`` where nothing competes.
     helps : str or mapping of str to str
         The moves, for all states or by the label of each, with commas between: quantities moved
         one at a time, or several joined by ``+`` that move together by one factor.

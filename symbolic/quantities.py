@@ -38,21 +38,22 @@ _FILES = (
 #: What a machine is, and its programmer finds (Hong 2012, Table 1: from machine resources and
 #: Tables 2 and 5); all else is the programmer's. An SM stands idle where the grid leaves it so
 #: (section 3.1), so that how many are active is for the programmer.
+_MACHINES = """
+    max_threads idle_power scaling_offset clock_power_exponent n_cores cache_miss_slowdown
+    n_tpcs tpc_map tpc_distances placement_base_power power_per_tpc fitted_sms lanes_width
+    arithmetic_latency ms_peak mem_latency ms_peak_bandwidth cs_peak_flops fp_units simd_units
+    simd_lanes inst_latency l1_latency l2_latency transaction_bytes idle_temperature
+    temperature_per_watt temperature_offset temperature_per_intensity heating_time_constant
+    cooling_time_constant leakage_per_degree low_core_power high_core_power reduced_share
+    system_power peak_flops constant_power energy_per_byte energy_per_flop dynamic_power
+    voltage_knee_clock voltage_slope
+"""
+_DEVICES = ("cores", "throughput", "clock", "nominal_clock", "core_power")
 _DESIGNED = {
     *(row.name for row in _machine_rows.ROWS if row.name != "active_sms"),
     *(row.name for row in _power_rows.ROWS if row.name.startswith("max_power_")),
-    *"idle_power scaling_offset clock_power_exponent".split(),
-    *"lanes_width arithmetic_latency ms_peak mem_latency ms_peak_bandwidth cs_peak_flops".split(),
-    *"n_cores cache_miss_slowdown n_tpcs tpc_map tpc_distances".split(),
-    *"placement_base_power power_per_tpc".split(),
-    *"fp_units simd_units simd_lanes inst_latency l1_latency l2_latency transaction_bytes".split(),
-    *"idle_temperature temperature_per_watt temperature_offset temperature_per_intensity".split(),
-    *"heating_time_constant cooling_time_constant leakage_per_degree".split(),
-    *(f"{d}_{what}" for d in ("cpu", "gpu") for what in ("cores", "throughput", "clock")),
-    *(f"{d}_{what}" for d in ("cpu", "gpu") for what in ("nominal_clock", "core_power")),
-    *"low_core_power high_core_power reduced_share system_power".split(),
-    *"peak_flops constant_power energy_per_byte energy_per_flop dynamic_power".split(),
-    *"voltage_knee_clock voltage_slope".split(),
+    *(f"{device}_{what}" for device in ("cpu", "gpu") for what in _DEVICES),
+    *_MACHINES.split(),
 }
 
 #: Every quantity of the shipped models, by name.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.advice.site import Site, extreme
+from sweeps.bounds.check import outside_of
 from symbolic.advice import steps
 from symbolic.crossings import first_crossing
 from symbolic.ops import (
@@ -60,13 +61,6 @@ def follow(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
             yield move
 
 
-def _within(node: Node, domain: Domain) -> Node:
-    """Whether a number lies in a domain, whole or not."""
-    low = node > domain.low if domain.low_open else node >= domain.low
-    high = node < domain.high if domain.high_open else node <= domain.high
-    return constant(both(low, high))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Way:
     """Where a move leads: places are values of the input, or the common factor of several."""
@@ -114,10 +108,8 @@ class _Way:
 
     def _can_be(self) -> Node:
         """Whether a place can be had."""
-        inside = [
-            self._by_place(_within(reference(name), self.site.row(name).domain))
-            for name in self.names
-        ]
+        domains = [(name, replace(self.site.row(name).domain, whole=False)) for name in self.names]
+        inside = [negate(self._by_place(outside_of(reference(n), d))) for n, d in domains]
         return constant(both(self._by_place(self.site.allowed()), *inside))
 
     def _by_place(self, node: Node) -> Node:
@@ -218,9 +210,10 @@ class _Way:
             values = dict(zip(names, self.site.at(names, moved), strict=True))
             if not np.all(interpret_arrays([condition.node], values)[0]):
                 return f"{'the rule' if condition.is_rule else 'where'} {condition.text}"
-        for name in self.names:
-            if not self.site.row(name).domain.contains(float(moved[name][0])):
-                return f"the end of the domain of {name}, {self.site.row(name).domain}"
+        nodes = {name: (reference(name), self.site.row(name).domain) for name in self.names}
+        for name, (node, domain) in {**self.site.formulas(), **nodes}.items():
+            if self.site.holds(outside_of(node, domain), moved)[0]:
+                return f"the end of the domain of {name}, {domain}"
         return f"the end of what {self.site.guide.goal} is defined for"
 
     def _made(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.advice.words import Suggestion
+from sweeps.bounds.check import outside_of
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.graph import Definition
 from symbolic.model import Guide
@@ -26,7 +27,7 @@ from symbolic.ops import (
     negate,
     reference,
 )
-from symbolic.quantities import Quantity
+from symbolic.quantities import Domain, Quantity
 from symbolic.quantity import LEVERS
 
 __all__ = ["Site", "extreme"]
@@ -82,7 +83,15 @@ class Site:
     def allowed(self) -> Node:
         """Whether a place can be had, over the leaves."""
         goal = self.grid.graph.flat(self.guide.goal)
-        return constant(both(self.grid.feasible_node(()), goal > -math.inf, goal < math.inf))
+        computed = [negate(outside_of(node, domain)) for node, domain in self.formulas().values()]
+        finite = both(goal > -math.inf, goal < math.inf)
+        return constant(both(self.grid.feasible_node(()), finite, *computed))
+
+    def formulas(self) -> dict[str, tuple[Node, Domain]]:
+        """What is given as a formula, over the leaves, and its domain."""
+        graph = self.grid.graph
+        names = (name for name, d in graph.definitions.items() if d.kind == "formula")
+        return {name: (graph.flat(name), self.row(name).domain) for name in names}
 
     def changed(self, told: bool) -> Node:
         """Whether another term binds than here, or the state differs; terms may tell it alone."""

@@ -88,7 +88,8 @@ class Move:
             named = self.next_limiter == (self.next_bound,)
             by = "" if named else f", limited by {' and '.join(self.next_limiter)}"
             text += f": then {self.next_bound}{by}"
-        return f"{text}; {_gain_text(self.gain, math.isnan(self.until))}   [{self.equation}; {self.source}]"
+        text += f"; {_gain_text(self.gain, math.isnan(self.until))}"
+        return f"{text}   [{self.equation}; {self.source}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +187,8 @@ class Advice:
         lines.append("  " + ", ".join(values))
         for lever in LEVERS:
             helpful = [str(move) for move in self.moves if move.helps and move.lever == lever]
-            lines += _part(f"what improves {self.goal}, for the {lever}", helpful)
+            whose = f", for the {lever}" * (lever != LEVERS[0])
+            lines += _part(f"what improves {self.goal}{whose}", helpful)
         if not any(move.helps for move in self.moves):
             lines.append(f"no move improves {self.goal}")
         lines += _part(ARTEFACT, [str(move) for move in self.moves if move.artefact])

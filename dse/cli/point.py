@@ -38,14 +38,13 @@ def _read_point(texts: Sequence[str]) -> dict[str, str]:
     help="Whose moves are told. [all]",
 )
 @in_json
-def advise(
-    study: str, point: Sequence[str], goal: str | None, levers: str, as_json: bool
-) -> None:
+def advise(study: str, point: Sequence[str], goal: str | None, levers: str, as_json: bool) -> None:
     """What limits one configuration, and what would help.
 
     The bound, case or category; each input that helps, until something else limits and by what
-    factor; and what the model suggests in closed form. Moves of the programmer are told apart from
-    those of the designer of a machine; none leaves what the machine allows. Axes not given stand at their first value.
+    factor; and what the model suggests in closed form. The programmer's moves are told apart from
+    those of who designs the machine, and none leaves what it allows. Axes not given stand at their
+    first value.
     """
     import dse
 

@@ -14,7 +14,7 @@ from dse.evaluation import evaluate
 from dse.plots.frame import axes_of, legend, named, number_text, side, title
 from dse.plots.looks import LOOKS, look_of
 from dse.verbs.described import advise
-from symbolic.errors import DseError
+from symbolic.errors import DseError, InfeasibleError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -140,7 +140,8 @@ def transit(
         An input of Transit, or several that are raised by one factor, with ``+`` between: the
         figure after the move is drawn too, and what becomes of both throughputs is said, with the
         principle of §2.3 that tells it. A move that :func:`dse.advise` advises ends at the next
-        bound; one without end, or that does not help, at a factor of 2.
+        bound; one without end, or that does not help, at a factor of 2, of a half where the machine
+        holds no more.
     ax : Axes, optional
         Where to draw; a new figure where None.
 
@@ -188,7 +189,12 @@ def _moved(
             f"between; advised here: {told}"
         )
     factor = known.until / known.value if known and np.isfinite(known.until) else _FAR
-    return known, {name: float(here.ds[name]) * factor for name in names}
+    there, back = ({n: float(here.ds[n]) * by for n in names} for by in (factor, 1 / _FAR))
+    try:
+        evaluate(model, outputs=["bound"], **entries, **{**point, **there})
+    except InfeasibleError:  # the machine holds no more
+        return known, back
+    return known, there
 
 
 def _draw(ax: Axes, state: _State, *, after: bool) -> None:

@@ -31,7 +31,7 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-__all__ = ["check", "check_count", "enclosed", "first"]
+__all__ = ["check", "check_count", "enclosed", "first", "outside_of"]
 
 #: Points looked at together, and those looked at before all others: most grids hold a feasible one.
 _BLOCK, _GLANCE = 1 << 20, 1 << 12
@@ -174,7 +174,7 @@ def _check_formula(grid: Grid, name: str, tally: Tally | None) -> None:
         graph = grid.graphs[key]
         if name not in graph.definitions:  # of another switch's branch
             return constant(False)
-        return _outside(graph.flat(name), row.domain)
+        return outside_of(graph.flat(name), row.domain)
 
     point = first(grid, outside, dims, tally)
     if point is not None:
@@ -268,7 +268,8 @@ def enclosed(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> None:
                     )
 
 
-def _outside(node: Node, domain: Domain) -> Node:
+def outside_of(node: Node, domain: Domain) -> Node:
+    """Whether a value is none of a domain."""
     below = node <= domain.low if domain.low_open else node < domain.low
     above = node >= domain.high if domain.high_open else node > domain.high
     tests = [negate(both(node >= -math.inf, node <= math.inf)), below, above]

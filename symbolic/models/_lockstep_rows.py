@@ -61,7 +61,7 @@ ROWS = (
     row("cut_overhead", "", COUNT0, "iterations that each further piece of an item adds", (0, 9)),
     row("suggested_piece", "", COUNT1, "length into which longer items are cut"),
     row("cut_slowdown", "", RATIO, "what lockstep and cuts cost with these pieces"),
-    row("share_overhead", "", NONNEG, "cost of each further lane on an item, of one lane's", (0, 1)),
+    row("share_overhead", "", NONNEG, "cost of each further lane on an item", (0, 1)),
     row("suggested_lanes", "", COUNT1, "items in lockstep, the lanes left over sharing them"),
     row("shared_slowdown", "", RATIO, "what lockstep and sharing cost with so many items"),
     row("exponential_loss", "", RATIO, "mean loss where work is exponential"),

@@ -23,7 +23,7 @@ ROWS = (
     row("fitted_sms", "", COUNT1, "SMs lit where the line of power on TPCs was fitted", (1, 14), 4),
     row("placement_fit", "", "whole [0, 1]", "whether the line was fitted to as many lit SMs"),
     row("placement_power", "W", RESULT, "power of the system with these SMs lit", (50, 300)),
-    quantity("suggested_placement", labels=(), meaning="as many SMs as are lit, on the fewest TPCs"),
+    quantity("suggested_placement", labels=(), meaning="as many SMs, on the fewest TPCs"),
     row("suggested_tpcs", "", COUNT1, "TPCs that these light", (1, 7)),
     row("suggested_placement_power", "W", RESULT, "power of the system with these lit instead"),
     row("placement_loss", "W", RESULT, "power that fewer TPCs would save", (0, 40)),

@@ -1,4 +1,4 @@
-"""What would help against imbalance: bins, pieces, lanes that share an item (Swatman 2022, §II, §III).
+"""What would help against imbalance: bins, pieces, shared items (Swatman 2022, §II and §III).
 
 Bins cost nothing here. Pieces and sharing are told where what they cost is given: ``cut_overhead``,
 ``share_overhead``.

@@ -1,6 +1,6 @@
 """Quantities of transit, its supply curve and what a profiler tells."""
 
-from symbolic.quantity import COUNT0, NONNEG, POS, RESULT, row, switch
+from symbolic.quantity import COUNT0, COUNT1, NONNEG, POS, RESULT, row, switch
 
 ROWS = (
     switch("supply", "sharp smooth", "shape of the memory supply curve"),
@@ -12,6 +12,7 @@ ROWS = (
         "computation between two memory requests (Z)",
         (1, 1000),
     ),
+    row("max_threads", "", COUNT1, "threads the machine holds, of those told (n)", (32, 4096)),
     row("lanes_width", "", POS, "lanes that compute at once (M)", (1, 512)),
     row("arithmetic_latency", "cycle", POS, "cycles an operation keeps its thread", (1, 50), 1),
     row("ms_peak", "", POS, "most requests the memory system serves a cycle (R)", (0.01, 10)),

@@ -35,15 +35,16 @@ SHARED = (
     _residency.busy_sms,
 )
 #: Which unit draws most, and what takes from it: fewer accesses, fewer SMs, a slower clock.
-SHARES = {name: f"{name}_power" for name in (*(u[0] for u in _units.UNITS), "const_sm", "activation")}
-FAMILIES = (Family(of="largest_power", terms=SHARES, largest=True),)
+_UNITS = tuple(unit[0] for unit in _units.UNITS)
+_SHARES = {name: f"{name}_power" for name in (*_UNITS, "const_sm", "activation")}
+FAMILIES = (Family(of="largest_power", terms=_SHARES, largest=True),)
 ADVICE = Guide(
     state="largest_power",
     goal="power",
     limits="largest_power",
     helps={
-        **dict.fromkeys(SHARES, "active_sms, core_clock"),
-        **{unit[0]: f"{unit[0]}_insts, active_sms, core_clock" for unit in _units.UNITS},
+        **dict.fromkeys(_SHARES, "active_sms, core_clock"),
+        **{unit: f"{unit}_insts, active_sms, core_clock" for unit in _UNITS},
         "fds": "comp_insts, active_sms, core_clock",
     },
     show=("runtime_power", "standing_power"),

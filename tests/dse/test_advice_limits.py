@@ -1,0 +1,280 @@
+"""Advice stays within domains, rules and hardware; whose moves they are; what they are good for."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dse
+from symbolic.errors import DomainError, DseError, InfeasibleError, UnknownNameError
+from symbolic.quantities import RULES, TABLE
+from tests.dse.advising import check, drawn
+
+#: The issue's own configuration: 32 warps on each SM of a GTX 580.
+DMADD = {"machine": "gtx580", "workload": "dmadd", "warps_per_sm": 32, "active_sms": 16}
+
+
+@settings(deadline=None, max_examples=10)
+@given(data=st.data())
+def test_advice_names_nothing_beyond_domains_rules_and_hardware(data: st.DataObject) -> None:
+    """Over machines, workloads and points; more by ``python -m tests.dse.advising 2000 1``."""
+
+    def between(low: float, high: float) -> float:
+        return data.draw(st.floats(low, high))
+
+    check(drawn(lambda items: data.draw(st.sampled_from(list(items))), between))
+
+
+# --- what hardware allows
+
+
+def test_warps_end_at_what_the_compute_capability_holds() -> None:
+    """Fermi holds 48; the way ends there and says by which rule."""
+    move = dse.advise("throughput", **DMADD)["warps_per_sm"]
+    assert (move.until, move.next_bound) == (48, None)
+    assert move.limit == "the rule warps_per_sm <= max_warps_per_sm"
+    with pytest.raises(InfeasibleError, match="warps_per_sm <= max_warps_per_sm"):
+        dse.evaluate("throughput", **{**DMADD, "warps_per_sm": 500})
+
+
+def test_a_clock_without_a_published_end_is_not_given_one() -> None:
+    move = dse.advise("throughput", **DMADD)["core_clock"]
+    assert math.isnan(move.until)
+    assert "raise core_clock from 1.544 GHz: no other bound follows, and no limit is kn" in str(
+        move
+    )
+    assert "gain tends to 1.13573" in str(move)
+    faster = dse.evaluate("throughput", outputs=["flops"], core_clock=1e15, **DMADD)
+    start = dse.evaluate("throughput", outputs=["flops"], **DMADD)
+    assert move.gain == pytest.approx(float(faster.flops / start.flops), rel=1e-4)
+
+
+def test_a_clock_ends_at_the_published_one() -> None:
+    cpu = {"machine": "e5645_x2", "fp_insts": 9, "mem_insts": 0, "bytes_per_thread": 8}
+    move = dse.advise("throughput", **cpu)["core_clock"]
+    assert (move.until, move.limit) == (2.67e9, "the rule core_clock <= max_core_clock")
+
+
+def test_threads_of_a_multiprocessor_end_at_what_it_holds() -> None:
+    move = dse.advise("transit", machine="c2075", threads=400, intensity=1)["threads"]
+    assert (move.until, move.limit) == (1536, "the rule threads <= max_threads")
+
+
+def test_a_search_does_not_leave_the_hardware() -> None:
+    study = dse.Study(
+        model="throughput",
+        machine="gtx580",
+        workload="dmadd",
+        axes={"warps_per_sm": [16, 32, 48, 64]},
+    )
+    assert study.run().feasible.values.tolist() == [True, True, True, False]
+    assert study.optimum(maximize="flops").warps_per_sm == 48
+
+
+def test_a_move_ends_where_a_formula_leaves_its_domain() -> None:
+    """Another quantity that a formula gives follows, and must stay in its own domain."""
+    given_ = {**DMADD, "int_insts": "16 - fp_insts", "fp_insts": 2, "misc_insts": 0}
+    for move in dse.advise("throughput", **given_).moves:
+        if move.quantity == "fp_insts":
+            assert move.until <= 16
+
+
+def test_an_instruction_distance_ends_where_it_changes_nothing_more() -> None:
+    """20 cycles of latency behind 16 warps: a distance of 1.25 hides them."""
+    move = dse.advise("throughput", **{**DMADD, "warps_per_sm": 16})["dependency_distance"]
+    assert (move.until, move.limit) == (pytest.approx(1.25), "where flops changes no more")
+
+
+def test_rules_of_hardware_are_those_of_every_model() -> None:
+    for rule in ("warps_per_sm <= max_warps_per_sm", "core_clock <= max_core_clock"):
+        assert rule in RULES
+        assert all(rule in dse.model(name).rules for name in ("throughput", "mwp_cwp", "power"))
+
+
+# --- whose moves
+
+
+def test_levers_tell_the_programmer_from_the_designer() -> None:
+    every = dse.advise("throughput", **DMADD)
+    programmer, designer = (
+        dse.advise("throughput", levers=lever, **DMADD) for lever in ("programmer", "designer")
+    )
+    assert {m.quantity for m in designer.moves} == {"mem_bandwidth", "core_clock"}
+    assert {m.quantity for m in programmer.moves} >= {"coalesced_insts", "l1_share", "warps_per_sm"}
+    assert sorted(map(str, every.moves)) == sorted(map(str, programmer.moves + designer.moves))
+    assert {m.lever for m in programmer.moves} == {"programmer"}
+    text = str(every)
+    first, second = (f"what improves flops{whose}:" for whose in ("", ", for the designer"))
+    assert text.index(first) < text.index("raise warps_per_sm") < text.index(second)
+    assert text.index(second) < text.index("raise mem_bandwidth")
+    with pytest.raises(
+        DseError, match="levers = 'boss': expected one of programmer, designer, all"
+    ):
+        dse.advise("throughput", levers="boss", **DMADD)
+
+
+def test_moves_together_are_the_designers_where_one_is() -> None:
+    given_ = {"threads": 1024, "intensity": 32, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
+    told = dse.advise("transit", **given_)
+    assert {(m.quantity, m.together): m.lever for m in told.moves} == {
+        ("lanes_width", ("ms_peak",)): "designer",
+        ("lanes_width", ("intensity",)): "designer",
+        ("lanes_width", ("ms_peak", "threads")): "designer",
+    }
+
+
+def test_what_machine_files_give_is_the_designers() -> None:
+    """But how many SMs are used, and what a kernel asks of memory, which a machine may say, too."""
+    own = {"active_sms", "warps_per_sm", "request_bytes", "transactions_per_uncoalesced"}
+    own |= {"slow_work", "fast_work", "work_units"}
+    names = {name for entry in dse.machines().values() for name in entry.values}
+    rows = [TABLE[name] for name in names - own if not TABLE[name].is_switch]
+    assert [row.name for row in rows if row.lever != "designer" and not row.is_label] == []
+
+
+def test_a_quantity_of_your_own_says_whose_it_is() -> None:
+    assert dse.quantity("ports", domain="[1, 8]", lever="designer").lever == "designer"
+    with pytest.raises(DomainError, match="lever='mine' of ports: expected one of programmer, des"):
+        dse.quantity("ports", lever="mine")
+
+
+# --- cases that do not meet
+
+
+MEETING = '''"""Costs of two ways to work, each dearer with more hands; they do not meet."""
+from symbolic.model import Guide
+from symbolic.equation import equation
+from symbolic.ops import equal, minimum, where
+from symbolic.quantities import quantity
+
+hands = quantity("hands", domain="whole [1, 9]", meaning="hands at work")
+room = quantity("room", domain="[1, 99]", meaning="hands there is room for")
+ADVICE = Guide(state="way", goal="toil", limits="busy", helps="hands")
+
+@equation(domain="[0, inf]")
+def busy(hands, room):
+    return minimum(hands, room)
+
+@equation(flags={1: "alone", 2: "together"})
+def way(hands):
+    return where(hands <= 3, 1, 2)
+
+@equation(domain="[0, inf]")
+def toil(way, busy):
+    return where(equal(way, 1), 10 + busy, 5 + SLOPE * busy)
+'''
+
+
+@pytest.mark.parametrize(("slope", "artefact"), [("1", True), ("-0.5", False)])
+def test_a_gain_by_cases_that_do_not_meet_is_no_help(
+    tmp_path: Path, slope: str, artefact: bool
+) -> None:
+    """Neither way's own costs fall with more hands; the second's do where its slope is negative."""
+    path = tmp_path / "hands.py"
+    path.write_text(MEETING.replace("SLOPE", slope))
+    told = dse.advise(str(path), hands=2, room=20)
+    (move,) = (m for m in told.moves if m.direction == "raise")
+    assert (move.until, move.next_bound, move.artefact, move.helps) == (
+        4,
+        "together",
+        artefact,
+        not artefact,
+    )
+    assert move.gain == pytest.approx(12 / (5 + float(slope) * 4))
+    marked = "do not meet at their border:\n  raise hands from 2 to 4"
+    assert (marked in str(told)) == artefact
+
+
+# --- for other ends
+
+
+def test_energy_has_a_best_clock_on_the_way() -> None:
+    """Dynamic power falls by the cube, time rises by the inverse: the least energy lies between."""
+    given_ = {"machine": "gtx280", "workload": "svm", "threads_per_block": 256}
+    told = dse.advise("ipp", goal="energy", **given_)
+    move = told["core_clock"]
+    assert (told.goal, move.direction, move.limit) == ("energy", "lower", "where energy is best")
+    clocks = [0.999 * move.until, move.until, 1.001 * move.until]
+    energy = dse.evaluate("ipp", outputs=["energy"], core_clock=clocks, **given_).energy.values
+    assert energy[1] < min(energy[0], energy[2])
+    assert dse.advise("ipp", **given_).goal == "time"
+    with pytest.raises(UnknownNameError, match=r"goal = 'enrgy'.*did you mean 'energy'"):
+        dse.advise("ipp", goal="enrgy", **given_)
+
+
+def test_power_tells_the_unit_that_draws_most() -> None:
+    given_ = {"machine": "gtx280", "workload": "svm", "threads_per_block": 256}
+    told = dse.advise("ipp", goal="power", **given_)
+    ds = dse.evaluate("ipp", **given_, outputs=["global_power", "fds_power", "const_sm_power"])
+    assert told.limiter == ("global",)
+    assert told.terms["global"] == float(ds.global_power) == max(told.terms.values())
+    move = told["global_insts"]
+    assert (move.direction, move.next_limiter) == ("lower", ("const_sm",))
+    assert {m.quantity for m in told.moves if m.helps} == {
+        "global_insts",
+        "active_sms",
+        "core_clock",
+    }
+
+
+def test_placement_tells_the_cores_that_light_fewest_tpcs() -> None:
+    """Table 12: 0-7-1-8 light two TPCs, 0-1-2-3 four; 2 x 3.9276 W apart."""
+    told = dse.advise("placement", machine="8800gt", lit_sms="0-1-2-3")
+    (found,) = told.suggestions
+    assert (found.quantity, found.value, found.of) == (
+        "suggested_placement",
+        "0-1-7-8",
+        "placement_power",
+    )
+    better = dse.evaluate("placement", machine="8800gt", lit_sms=found.value).placement_power
+    assert found.gain == pytest.approx(found.now / float(better))
+    assert dse.advise("placement", machine="8800gt", active_sms=4).suggestions == ()
+    seven = dse.advise("placement", machine="8800gt", lit_sms="0-1-2-3-4-5-6")
+    assert "measured to draw the same" in str(seven)
+
+
+def test_sharing_work_moves_to_where_both_devices_are_done_at_once() -> None:
+    given_ = {"machine": "hong2012_node", "benchmark_series": 5, "gpu_share": 0.2}
+    for goal, share in (
+        ("speedup", "best_speed_share"),
+        ("energy_efficiency", "best_energy_share"),
+    ):
+        told = dse.advise("energy_speedup", goal=goal, **given_)
+        assert (told.bound, told.limiter) == ("cpu", ("cpu",))
+        best = float(dse.evaluate("energy_speedup", outputs=[share], **given_)[share])
+        assert told["gpu_share"].until == pytest.approx(best, rel=1e-9)
+        assert told["gpu_share"].next_limiter == ("gpu",)
+        assert [s.quantity for s in told.suggestions] == [share]
+
+
+def test_imbalance_tells_bins_pieces_and_shared_lanes() -> None:
+    from stochastic import Pmf, granularity, partition, split
+
+    law = Pmf.geometric(0.05)
+    given_ = {"distribution": law, "lanes": 32}
+    (only,) = dse.advise("imbalance", **given_).suggestions
+    assert only.quantity == "suggested_bins"
+    assert only.value == int(partition(law, 8, 32)["enough"])
+    told = dse.advise("imbalance", cut_overhead=2, share_overhead=0.15, **given_)
+    found = {s.quantity: s for s in told.suggestions}
+    cut, shared = split(law, overhead=2), granularity(law, 32, 0.15, objective="slowdown")
+    assert found["suggested_piece"].value == int(cut["best_threshold"])
+    assert found["suggested_lanes"].value == int(shared["best_lanes"])
+    now = told.values["imbalance_slowdown"]
+    assert found["suggested_piece"].gain == pytest.approx(now / float(cut["best_total"]))
+    assert found["suggested_lanes"].gain == pytest.approx(now / float(shared["best_cost"]))
+
+
+def test_no_advice_says_infinity() -> None:
+    for told in (
+        dse.advise("throughput", **DMADD),
+        dse.advise("ipp", machine="gtx280", workload="svm", threads_per_block=256, goal="power"),
+    ):
+        assert not re.search(r"(to|from) (inf|nan|-)\b", str(told))
+    assert dataclasses.replace(told, moves=()).moves == ()
