@@ -54,6 +54,7 @@ TINY = 2.0**-65
 
 def follow(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
     """The moves of one input, up and down, or of several upwards by one factor."""
+    site = site.free_of(names)
     for raising in (True, False) if len(names) == 1 else (True,):
         way = _Way(site=site, names=names, raising=raising)
         move = way.move()

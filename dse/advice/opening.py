@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -65,17 +65,27 @@ def open_site(
             outputs.append(name)
     grid = build(parts.values, outputs)
     check(grid)
-    pinned = {}  # inputs that stand at the value of others, unless the user has it so
+    pins = {}  # inputs that stand at the value of others, unless the user has it so
     labels = [""] if isinstance(guide.helps, str) else list(guide.helps)
-    for name in dict.fromkeys(n for label in labels for move in guide.moves(label) for n in move):
+    moved = (name for label in labels for names in guide.moves(label) for name in names)
+    for name in dict.fromkeys([*moved, *guide.suggests.values()]):
         definition = grid.graph.definitions.get(name)
         if definition is not None and definition.kind == "formula" and name not in given:
-            pinned[name] = float(grid.at({}, [name])[name])
-    grid = build({**parts.values, **pinned}, outputs) if pinned else grid
-    return _site(grid, guide, levers)
+            pins[name] = float(grid.at({}, [name])[name])
+
+    def again(held: Mapping[str, float]) -> Grid:
+        return build({**parts.values, **held}, outputs)
+
+    return _site(grid, guide, levers, pins, again)
 
 
-def _site(grid: Grid, guide: Guide, levers: str) -> Site:
+def _site(
+    grid: Grid,
+    guide: Guide,
+    levers: str,
+    pins: Mapping[str, float],
+    again: Callable[[Mapping[str, float]], Grid],
+) -> Site:
     definition, stated = grid.graph.definitions[guide.state], guide.state != guide.limits
     flags = grid.flags(guide.state)
     if definition.equation is None or (stated and not flags):
@@ -106,6 +116,8 @@ def _site(grid: Grid, guide: Guide, levers: str) -> Site:
         told=not stated or set(terms.values()) <= set(flags.values()),
         stated=stated,
         levers=levers,
+        pins=pins,
+        again=again,
         largest=largest,
     )
 

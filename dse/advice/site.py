@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,7 +44,8 @@ ROUNDING = 2.0**-50
 class Site:
     """A grid of one point, and the guide to it.
 
-    ``levers`` says whose moves are looked at, the programmer's, the designer's or all;
+    ``levers`` says whose moves are looked at, the programmer's, the designer's or all; ``pins`` are
+    inputs that stand at the value of others, ``again`` makes the grid where some are held;
     ``terms`` are the quantities whose smallest (largest, if ``largest``) is the guide's ``limits``,
     with their labels; ``binding`` those that bind here; ``told`` says whether they alone tell the
     state, and ``stated`` whether an equation tells it at all.
@@ -58,7 +59,14 @@ class Site:
     told: bool
     stated: bool
     levers: str
+    pins: Mapping[str, float]
+    again: Callable[[Mapping[str, float]], Grid]
     largest: bool = False
+
+    def free_of(self, names: Iterable[str]) -> Site:
+        """The same where what stands at the value of others is free to move."""
+        pins = {name: self.pins[name] for name in names if name in self.pins}
+        return replace(self, grid=self.again(pins), pins={}) if pins else self
 
     # --- values
     def at(self, names: Sequence[str], moved: Mapping[str, Floats] | None = None) -> list[Floats]:
@@ -147,22 +155,19 @@ class Site:
             if math.isnan(value):
                 continue
             if row.unit == self.row(of).unit and self._free(of):
-                place = {of: np.array([value])}
+                site, place = self.free_of([of]), {of: np.array([value])}
                 inside = self.row(of).domain.contains(value)
-                if not (inside and self.holds(self.allowed(), place)[0]):
+                if not (inside and site.holds(site.allowed(), place)[0]):
                     continue
-                gain, artefact = self.gain(place), self.artefact(place)
+                gain, artefact = site.gain(place), site.artefact(place)
             yield self._suggestion(name, value, of, gain, artefact=artefact)
-        goal = self.guide.goal
         for name, what in self.guide.remedies.items():
-            if name not in definitions or what not in definitions:
-                continue
-            then, leaves = self.value(name), self.leaves()
-            label = str(leaves[what][0]) if self.row(what).is_label else None
-            value = self.value(what) if label is None else label
-            gain = float(self._better(np.array([then]))[0])
-            if gain > 1:
-                yield self._suggestion(what, value, goal, gain)
+            if {name, what} <= definitions.keys():
+                gain = float(self._better(self.at([name])[0])[0])
+                if gain > 1:
+                    label = self.row(what).is_label
+                    told = str(self.leaves()[what][0]) if label else self.value(what)
+                    yield self._suggestion(what, told, self.guide.goal, gain)
 
     def _suggestion(
         self, name: str, value: float | str, of: str, gain: float | None, *, artefact: bool = False
@@ -242,7 +247,8 @@ class Site:
     def _free(self, name: str) -> bool:
         """Whether a quantity is a number that can be moved."""
         graph = self.grid.graph
-        if graph.definitions[name].kind not in ("given", "default") or name in self.guide.fixed:
+        given = graph.definitions[name].kind in ("given", "default") or name in self.pins
+        if not given or name in self.guide.fixed:
             return False
         row = self.row(name)
         tables = [d.name for d in graph.definitions.values() if d.kind == "table"]

@@ -1,4 +1,4 @@
-"""Table 16's benchmarks and the configurations of Figs. 152-155 (Hong 2012, appendix A).
+"""Table 16's benchmarks, the configurations of Figs. 152-155, what helps (Hong 2012, appendix A).
 
 Series 1-16 count through four words, slow before fast and low before high: the performance of the
 CPU turns slowest, then that of the GPU, the power of the CPU, and that of the GPU fastest.
@@ -6,8 +6,33 @@ CPU turns slowest, then that of the GPU, the power of the CPU, and that of the G
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from symbolic.equation import equation
+from symbolic.model import Family, Guide
 from symbolic.ops import both, either, equal, floor, where
+
+#: The device that is done last, and §A.5-A.7: share of the work, cores, clocks.
+FAMILIES = (Family(of="shared_time", terms={"cpu": "cpu_time", "gpu": "gpu_time"}, largest=True),)
+_SPEED = Guide(
+    state="shared_time",
+    goal="speedup",
+    maximize=True,
+    limits="shared_time",
+    helps="gpu_share, cpu_cores, gpu_cores, cpu_clock, gpu_clock, cpu_work, gpu_work",
+    show=("energy_efficiency", "combined_power"),
+    fixed=frozenset({"benchmark_series", "node_configuration"}),
+    suggests={"best_speed_share": "gpu_share"},
+)
+ADVICE = (
+    _SPEED,
+    replace(
+        _SPEED,
+        goal="energy_efficiency",
+        show=("speedup", "combined_power"),
+        suggests={"best_energy_share": "gpu_share"},
+    ),
+)
 
 PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 

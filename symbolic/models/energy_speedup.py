@@ -13,10 +13,8 @@ does, and the energy efficiency of the baseline is not 1. The best shares are th
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from symbolic.equation import equation
-from symbolic.model import Family, Guide
 from symbolic.models import _appendix_a
 from symbolic.ops import divide, maximum, where
 from symbolic.ops import power as raised
@@ -30,28 +28,7 @@ OUTPUTS = (
     "best_energy_share",
 )
 
-#: The device that is done last, and §A.5-A.7: share of the work, cores, clocks.
-FAMILIES = (Family(of="shared_time", terms={"cpu": "cpu_time", "gpu": "gpu_time"}, largest=True),)
-_SPEED = Guide(
-    state="shared_time",
-    goal="speedup",
-    maximize=True,
-    limits="shared_time",
-    helps="gpu_share, cpu_cores, gpu_cores, cpu_clock, gpu_clock, cpu_work, gpu_work",
-    show=("energy_efficiency", "combined_power"),
-    fixed=frozenset({"benchmark_series", "node_configuration"}),
-    suggests={"best_speed_share": "gpu_share"},
-)
-ADVICE = (
-    _SPEED,
-    replace(
-        _SPEED,
-        goal="energy_efficiency",
-        show=("speedup", "combined_power"),
-        suggests={"best_energy_share": "gpu_share"},
-    ),
-)
-
+FAMILIES, ADVICE = _appendix_a.FAMILIES, _appendix_a.ADVICE
 BENCHMARKS = _appendix_a.EQUATIONS
 
 PRINTED, CORRECTED = _appendix_a.PRINTED, _appendix_a.CORRECTED

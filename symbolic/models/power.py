@@ -44,8 +44,7 @@ ADVICE = Guide(
     limits="largest_power",
     helps={
         **dict.fromkeys(_SHARES, "active_sms, core_clock"),
-        **{unit: f"{unit}_insts, active_sms, core_clock" for unit in _UNITS},
-        "fds": "comp_insts, active_sms, core_clock",
+        **{unit: f"{unit}_insts, active_sms, core_clock" for unit in _UNITS if unit != "fds"},
     },
     show=("runtime_power", "standing_power"),
 )

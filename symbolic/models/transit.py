@@ -21,10 +21,8 @@ from symbolic.equation import equation
 from symbolic.model import Family, Guide
 from symbolic.ops import both, divide, equal, maximum, minimum, sqrt, where
 
-#: A machine that was measured for one multiprocessor holds the threads of one (§3).
-RULES = ("threads <= max_threads",)
-
 OUTPUTS = ("ms_throughput", "cs_throughput", "threads_in_ms", "threads_in_cs", "bound")
+RULES = ("threads <= max_threads",)
 
 FAMILIES = (
     Family(
