@@ -26,14 +26,7 @@ __all__ = ["transit"]
 
 Floats = NDArray[np.float64]
 
-_INPUTS = (
-    "threads",
-    "intensity",
-    "lanes_width",
-    "ms_peak",
-    "mem_latency",
-    "arithmetic_latency",
-)
+_INPUTS = ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency")
 _SHOWN = (*_INPUTS, "ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition")
 _MEASURED = ("measured_ms_throughput", "predicted_flops", "measured_flops", "prediction_accuracy")
 _RANGES = ("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high", "threads_in_cs")
