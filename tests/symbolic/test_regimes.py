@@ -153,12 +153,12 @@ def test_one_family_can_be_chosen_and_an_unknown_is_named() -> None:
 
 
 #: Those of a union are those of its parts, and ipp takes minutes in exact logarithms; the cases of
-#: transit_time are the bounds of transit.
+#: transit_time are the bounds of transit. What hangs on a table is no expression in fractions.
 JOINED = {"transit_time": "transit + transit_time"}
 WITH_REGIMES = [
     JOINED.get(model.name, model.name)
     for model in iterate_models()
-    if model.name != "ipp" and model.regimes()
+    if model.name != "ipp" and model.regimes() and not any(eq.table for eq in model.equations)
 ]
 
 
