@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import dse
+from dse.plots.papers import papers
 from symbolic.quantities import RULES
 
 ROOT = Path(__file__).parents[2]
@@ -126,6 +127,15 @@ def test_every_figure_has_its_page_and_shows_its_models(made: dict[str, str]) ->
         assert f"figure:: {name}.png" in made["gallery/index.rst"]
         assert any(f"/{name}" in made[f"models/{model}.rst"] for model in SHIPPED) or name == "law"
     assert "/generated/gallery/transit.png" in made["models/transit.rst"]
+
+
+def test_every_figure_of_the_papers_is_shown_or_told_why_not(made: dict[str, str]) -> None:
+    page, told = made["papers.rst"], words(made["papers.rst"])
+    for key, paper in papers().items():
+        for number, row in paper.figures.items():
+            drawn = f".. figure:: papers/{key}-{number}.png\n" in page
+            assert drawn is not bool(row.why), (key, number)
+            assert words(row.why or f"**Fig. {number}.** {row.caption}") in told
 
 
 def test_a_page_of_what_is_gone_goes(generator: Any, tmp_path: Path) -> None:
