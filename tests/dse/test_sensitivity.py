@@ -159,7 +159,7 @@ def test_elasticities_are_those_of_the_closed_form() -> None:
     at = {"threads": 256, "intensity": 20, "ms_peak": 1}
     found = dse.sensitivity(study, output="ms_throughput", at=at)
     form = dse.model("transit").closed_form("ms_throughput", expand=True, supply="smooth")
-    values = {**at, "lanes_width": 32, "mem_latency": 600}
+    values = {**at, "lanes_width": 32, "mem_latency": 600, "arithmetic_latency": 1}
     names = {symbol.name: symbol for symbol in form.free_symbols}
     given = {symbol: values[name] for name, symbol in names.items()}
     y = form.subs(given)
