@@ -58,6 +58,8 @@ class Guide:
         Whether moves that reach a border are told even where they do not help.
     show : tuple of str
         Quantities told with the state.
+    along : tuple of str
+        Quantities of which each move tells the factor by which they change.
     fixed : frozenset of str
         Quantities never advised, though a quantity that helps may depend on them.
     notes : mapping of str to str
@@ -78,6 +80,7 @@ class Guide:
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     follow: bool = False
     show: tuple[str, ...] = ()
+    along: tuple[str, ...] = ()
     fixed: frozenset[str] = frozenset()
     notes: Mapping[str, str] = field(default_factory=dict)
     suggests: Mapping[str, str] = field(default_factory=dict)

@@ -104,6 +104,13 @@ class _Way:
         """The same at several places."""
         return self.site.gains(self.moved(places))
 
+    def tendency(self, place: float) -> dict[str, float]:
+        """The factors by which the quantities that the guide tells along with the goal change."""
+        names = self.site.guide.along if math.isfinite(place) else ()
+        there = self.site.at(names, self.moved(np.array([place]))) if names else ()
+        here = [self.site.value(name) or math.nan for name in names]
+        return {n: float(x[0]) / y for n, x, y in zip(names, there, here, strict=True)}
+
     def allowed(self, places: Floats) -> NDArray[np.bool_]:
         return self.site.holds(self._can_be(), {PLACE: places})
 
@@ -261,6 +268,7 @@ class _Way:
             next_bound=label,
             next_limiter=limiter,
             gain=gain,
+            along=self.tendency(place),
             helps=helps,
             artefact=artefact,
             lever=site.lever(self.names),

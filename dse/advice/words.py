@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dse.wording import value_text
@@ -45,6 +45,8 @@ class Move:
     gain : float
         The factor by which the goal improves on the way, below 1 where it worsens: the ratio of
         what :func:`dse.evaluate` gives at ``until`` and at ``value``, or its limit.
+    along : mapping of str to float
+        The factors by which other quantities change on the way, where the guide names any.
     helps : bool
         Whether the goal improves, and not as an artefact.
     artefact : bool
@@ -67,6 +69,7 @@ class Move:
     next_bound: str | None
     next_limiter: tuple[str, ...]
     gain: float
+    along: Mapping[str, float] = field(default_factory=dict)
     helps: bool
     artefact: bool = False
     lever: str
@@ -89,6 +92,7 @@ class Move:
             by = "" if named else f", limited by {' and '.join(self.next_limiter)}"
             text += f": then {self.next_bound}{by}"
         text += f"; {_gain_text(self.gain, math.isnan(self.until))}"
+        text += "".join(f", {name} x {factor:.6g}" for name, factor in self.along.items())
         return f"{text}   [{self.equation}; {self.source}]"
 
 

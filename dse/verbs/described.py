@@ -78,7 +78,7 @@ def advise(
 
     >>> print(advise("transit", threads=1024, intensity=10, lanes_width=32, ms_peak=1,
     ...              mem_latency=600)["ms_peak"])  # doctest: +ELLIPSIS
-    raise ms_peak from 1 to 1.67869: then thread; gain 1.67869   [thread_limit...
+    raise ms_peak from 1 to 1.67869: then thread; gain 1.67869, ms_throughput x 1.67869   [thread...
     """
     from dse.advice.configuration import advice
 

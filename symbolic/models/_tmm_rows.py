@@ -19,6 +19,7 @@ ROWS = (
     row("cache_factor", "", RESULT, "slowdown by cache misses", (1, 20)),
     row("block_slots", "", COUNT1, "blocks the machine holds at once", (1, 1024)),
     row("passes", "", COUNT1, "times the machine is filled with blocks", (1, 1e4)),
+    row("full_pass_blocks", "", COUNT1, "blocks that fill the last pass too", (1, 1e5)),
     row("sched_factor", "", RESULT, "slowdown by a last pass that is not full", (1, 2)),
     row("relative_time", "", RESULT, "run time in steps, up to a constant factor"),
     # --- apsp
@@ -40,6 +41,7 @@ ROWS = (
         "time to which latency would vanish (a_0)",
         (0.1, 100),
     ),
+    row("latency_time", "s", RESULT, "run time that more threads would hide"),
     row("memory_bound_time", "s", "(-inf, inf]", "run time where latency shows"),
     row("compute_bound_time", "s", NONNEG, "run time where latency is hidden", (0.1, 200)),
 )

@@ -13,6 +13,7 @@ restores it.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from symbolic.equation import equation
 from symbolic.models import tmm
@@ -21,6 +22,19 @@ from symbolic.ops import ceil, divide, log2, maximum, power, sqrt
 OUTPUTS = ("relative_time", "time_steps", "bound", "sched_factor", "hiding_threads_per_core")
 
 FAMILIES = tmm.FAMILIES
+
+#: §III: the graph is given; larger sub-blocks, or more threads, hide the latency.
+ADVICE = tuple(
+    replace(
+        guide,
+        helps={
+            "computation": "n_cores",
+            "memory": "threads_per_core, tile_dim, mem_latency",
+        },
+        fixed=frozenset({"vertices", "chunk"}),
+    )
+    for guide in tmm.ADVICE[:1]
+)
 RULES = (*tmm.RULES, "tile_dim <= vertices")
 
 
@@ -85,6 +99,7 @@ TMM = (
     tmm.cache_factor,
     tmm.block_slots,
     tmm.passes,
+    tmm.full_pass_blocks,
     tmm.sched_factor,
     tmm.relative_time,
     tmm.relative_time_hidden,

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
-from symbolic.model import Family
+from symbolic.model import Family, Guide
 from symbolic.ops import ceil, divide, equal, maximum, where
 
 OUTPUTS = ("relative_time", "time_steps", "bound", "sched_factor")
@@ -28,6 +28,30 @@ FAMILIES = (
         of="time_steps",
         terms={"computation": "work_steps", "span": "span", "memory": "latency_steps"},
         largest=True,
+    ),
+)
+
+#: Eq. 1 and §III: what hides the latency or shares the work, and the blocks that fill the passes.
+ADVICE = (
+    Guide(
+        state="bound",
+        goal="relative_time",
+        limits="time_steps",
+        helps={
+            "computation": "work, n_cores",
+            "span": "span",
+            "memory": "threads_per_core, transactions, mem_latency",
+        },
+        show=("sched_factor",),
+        suggests={"full_pass_blocks": "blocks"},
+    ),
+    Guide(
+        state="sched_factor",
+        goal="sched_factor",
+        limits="sched_factor",
+        helps="blocks, active_blocks_per_sm",
+        show=("passes",),
+        suggests={"full_pass_blocks": "blocks"},
     ),
 )
 
@@ -162,6 +186,18 @@ def passes(blocks, block_slots):
     1093.0
     """
     return ceil(blocks / block_slots)
+
+
+@equation(source="Ma 2014, §III (3)")
+def full_pass_blocks(passes, block_slots):
+    r"""The blocks, no fewer than those requested, of which the last pass is full. [blocks]
+
+    .. math:: \left\lceil \frac{B_r}{B_a \times P/Q} \right\rceil \times B_a \times P/Q
+
+    >>> full_pass_blocks(2, 15)
+    30
+    """
+    return passes * block_slots
 
 
 @equation(source="Ma 2014, Eq. 3", symbol=r"f_\mathrm{sched}")

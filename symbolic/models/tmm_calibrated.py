@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
-from symbolic.model import Family
+from symbolic.model import Family, Guide
 from symbolic.models import tmm
 from symbolic.ops import divide, maximum, sqrt
 
@@ -25,6 +25,17 @@ FAMILIES = (
         terms={"latency": "memory_bound_time", "flat": "compute_bound_time"},
         largest=True,
     ),
+)
+
+#: Of a graph and a machine that are given; ``latency_time`` and ``memory_time_offset`` tell
+#: which term of Eq. 15 dominates.
+ADVICE = Guide(
+    state="time",
+    goal="time",
+    limits="time",
+    helps="threads_per_core, blocks",
+    show=("latency_time", "memory_time_offset"),
+    fixed=frozenset({"vertices", "chunk", "cores_per_sm", "shared_mem_per_sm"}),
 )
 
 RULES = tmm.RULES
@@ -44,8 +55,20 @@ def root_blocks_per_thread(blocks, threads_per_core):
     return divide(sqrt(blocks), threads_per_core, at_zero=math.inf)
 
 
+@equation(source="Ma 2014, Eq. 15")
+def latency_time(memory_time_slope, root_blocks_per_thread):
+    r"""The term of Eq. 15 that falls with the threads and rises with the blocks. [s]
+
+    .. math:: a_1 \frac{\sqrt{B_r}}{\mathcal{T}}
+
+    >>> round(latency_time(0.957, 64.0), 3)
+    61.248
+    """
+    return memory_time_slope * root_blocks_per_thread
+
+
 @equation(source="Ma 2014, Eq. 15", symbol="Time")
-def memory_bound_time(memory_time_slope, root_blocks_per_thread, memory_time_offset):
+def memory_bound_time(latency_time, memory_time_offset):
     r"""Run time where memory latency shows. [s]
 
     The paper prints :math:`a_1 = 0.957`, :math:`a_0 = 53.9`, :math:`r^2 = 0.9916`. At its example
@@ -53,10 +76,10 @@ def memory_bound_time(memory_time_slope, root_blocks_per_thread, memory_time_off
 
     .. math:: Time = a_1 \frac{\sqrt{B_r}}{\mathcal{T}} + a_0
 
-    >>> round(memory_bound_time(0.957, 64.0, 53.9), 3)
+    >>> round(memory_bound_time(61.248, 53.9), 3)
     115.148
     """
-    return memory_time_slope * root_blocks_per_thread + memory_time_offset
+    return latency_time + memory_time_offset
 
 
 @equation(source="Ma 2014, Eqs. 12-15 and Fig. 2")

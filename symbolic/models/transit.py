@@ -1,13 +1,12 @@
 """Transit: threads travel between a computation and a memory system in balance (Li 2015).
 
 Of n threads, k wait for memory and x = n − k compute. Memory supplies f(k) requests a cycle, the
-lanes demand g(x) (Eqs. 1-2); in a steady state f(k) = g(n − k) (Eq. 3). The throughput at which
-the two curves cross follows through their inverses; a test derives it in each regime.
+lanes demand g(x) (Eqs. 1-2); in a steady state f(k) = g(n − k) (Eq. 3), and a test derives the
+throughput at which they cross in each regime.
 
-The paper's abstract machine does an operation a cycle and lane, so that as many threads as lanes
-fill it: π = M. The π that it measures (576 threads on 32 lanes) is another: an operation keeps its
-thread for l cycles, ``arithmetic_latency``, and π = l M. So g(x) = min(x/(l Z), M/Z), with M the
-lanes there are; l = 1 unless given is the abstract machine.
+In the paper's abstract machine as many threads as lanes fill it, π = M. The π that it measures
+(576 threads on 32 lanes) is another: an operation keeps its thread for l cycles,
+``arithmetic_latency``, 1 unless given; so π = l M and g(x) = min(x/(l Z), M/Z).
 
 The switch ``supply`` chooses the memory curve: the roofline of the paper, f(k) = min(R, k/L), or
 the smooth f(k) = k/(L + k/R), which has the same slope at 0 and the same limit.
@@ -47,6 +46,7 @@ ADVICE = Guide(
         "lanes_width + ms_peak + threads",
     },
     tied={"capacity": ("memory", "computation")},
+    along=("ms_throughput",),
     fixed=frozenset({"issue_cycles", "comp_factor", "imbalance_loss", "warp_size"}),
     notes={"supply=smooth": "the memory system never fills: thread and memory name its asymptotes"},
 )

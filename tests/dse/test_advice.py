@@ -191,6 +191,8 @@ def test_transit_borders_are_those_of_the_paper(p: dict[str, float]) -> None:
         assert above == move.next_bound
         here, _, there, _ = ds.cs_throughput.values
         assert move.gain == pytest.approx(there / here, rel=1e-12)
+        here, _, there, _ = ds.ms_throughput.values  # principle 1 beside 2 and 3
+        assert move.along == {"ms_throughput": pytest.approx(there / here, rel=1e-12)}
 
 
 def flag(p: dict[str, Any]) -> str:

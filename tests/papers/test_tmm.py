@@ -324,6 +324,50 @@ def test_the_coefficients_are_quantities_like_any_other() -> None:
     assert (ds["time"] == np.maximum(line, ds["compute_bound_time"])).all()
 
 
+# --- advice
+
+
+def test_advice_on_shortest_paths_is_that_of_the_paper() -> None:
+    """§III: memory bound, larger sub-blocks or more threads help until the latency is hidden."""
+    given = {"machine": "gtx480", "workload": "apsp", "tile_dim": 32, "threads_per_block": 32}
+    advice = dse.advise("apsp", threads_per_core=4, active_blocks_per_sm=4, **given)
+    assert (advice.state, advice.bound, advice.goal) == ("bound", "memory", "relative_time")
+    threads = advice["threads_per_core"]
+    assert (threads.until, threads.next_bound) == (pytest.approx(16), "computation")
+    assert threads.gain == pytest.approx(4)
+    assert advice["tile_dim"].until == 128  # 𝒯 S_D = 512 = L / C
+    assert not {"vertices", "chunk"} & {move.quantity for move in advice.moves}
+    (passes,) = advice.suggestions
+    assert (passes.quantity, passes.value, passes.now) == ("full_pass_blocks", 65580, 65536)
+    hidden = dse.advise("apsp", threads_per_core=20, active_blocks_per_sm=4, **given)
+    assert hidden.bound == "computation"
+    assert {move.quantity for move in hidden.moves if move.helps} == {"n_sms", "cores_per_sm"}
+
+
+def test_advice_on_the_zigzag_fills_the_last_pass() -> None:
+    """Fig. 1: one block beyond a full pass costs another one; 15 blocks or 30 are best."""
+    given = {"machine": "gtx480", "active_blocks_per_sm": 1, "blocks": 16}
+    advice = dse.advise("tmm", goal="sched_factor", **given)
+    assert advice.values == {"sched_factor": 1.875, "passes": 2}
+    fewer = next(move for move in advice.moves if move.direction == "lower")
+    assert (fewer.quantity, fewer.until, fewer.gain) == ("blocks", 15, 1.875)
+    (passes,) = advice.suggestions
+    assert (passes.value, passes.gain) == (30, 1.875)
+
+
+def test_advice_tells_which_calibrated_term_dominates() -> None:
+    """Eq. 15 at §V: 61.2 of 115.1 s are latency, which four times the threads would hide."""
+    given = {"workload": "apsp", "blocks": 65536}
+    advice = dse.advise("tmm_calibrated", threads_per_core=4, **given)
+    assert (advice.goal, advice.bound) == ("time", "latency")
+    assert advice.terms == {"latency": pytest.approx(115.148), "flat": pytest.approx(69.212)}
+    assert advice.values["latency_time"] == pytest.approx(61.248)
+    assert advice.values["memory_time_offset"] == 53.9
+    assert advice["threads_per_core"].until == pytest.approx(16)
+    hidden = dse.advise("tmm_calibrated", threads_per_core=32, **given)
+    assert (hidden.bound, hidden.moves) == ("flat", ())
+
+
 # --- §V
 
 
