@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.stored.question import Question
+from sweeps.stored.rows import Columns
 from sweeps.stored.wanted import Term
 from symbolic.ops import interpret_arrays, references
 
-__all__ = ["Columns", "columns_of", "offsets"]
+__all__ = ["columns_of", "offsets"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """What the kernels take of some blocks; ``held`` is what must outlive the addresses."""
+def columns_of(question: Question, numbers: NDArray[np.int64], length: int) -> tuple[Columns, Any]:
+    """The goals over some blocks, then the conditions that are not certain, for a kernel.
 
-    addresses: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    steps: NDArray[np.int64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    run: int
-    held: Sequence[Any]
-
-    @property
-    def all(self) -> tuple[Any, ...]:
-        """The arguments, in order."""
-        return self.addresses, self.offsets, self.steps, self.low, self.high, self.run
-
-
-def columns_of(question: Question, numbers: NDArray[np.int64], length: int) -> Columns:
-    """The goals over some blocks, then the conditions that are not certain, for a kernel."""
+    With them what must outlive the addresses.
+    """
     pairs = [
         (term, certain[numbers])
         for term, certain in zip(question.terms, question.certain, strict=True)
@@ -49,15 +34,16 @@ def columns_of(question: Question, numbers: NDArray[np.int64], length: int) -> C
     addresses = np.stack([each for each, _, _ in located])
     for row, (_, certain) in zip(addresses[len(question.goals) :], pairs, strict=True):
         row[certain] = 0
-    return Columns(
+    columns = Columns(
+        goals=len(question.goals),
         addresses=addresses,
         offsets=np.stack([rows for rows, _ in placed]),
         steps=np.array([step for _, step in placed]),
         low=np.array([term.low for term in terms]),
         high=np.array([term.high for term in terms]),
         run=whole[-1],
-        held=[held for _, _, held in located],
     )
+    return columns, [held for _, _, held in located]
 
 
 def _located(

@@ -11,13 +11,9 @@ from typing import Any
 import numpy as np
 
 from stochastic.kept import compiled
-from sweeps.stored.rows import alike, marked, near, passed, values
+from sweeps.stored.rows import Columns, alike, marked, near, passed, values
 
 __all__ = ["gather", "least", "outside", "ready", "tally"]
-
-#: Numbers of goals, all of one type.
-_GOALS = (np.int64(0), np.int64(1), np.int64(2))
-
 
 _inline: Callable[[Callable[..., Any]], Any] = compiled(forceinline=True)
 
@@ -42,12 +38,7 @@ def _slot(value: Any, begin: Any, end: Any, scale: Any, slots: Any) -> Any:
 
 @compiled
 def least(
-    addresses: Any,
-    offsets: Any,
-    steps: Any,
-    low: Any,
-    high: Any,
-    run: Any,
+    columns: Any,
     sign: Any,
     origins: Any,
     slot_blocks: Any,
@@ -58,23 +49,20 @@ def least(
 ) -> None:
     """Keep the least values of one goal, in slots.
 
-    After the columns come the length of a row, the sign of the goal, the place at which each block
-    begins; the slot of each block, what each row and each point of a row adds to it; and of each
-    slot the least values so far, ascending, and their places.
+    After the columns come the sign of the goal, the place at which each block begins; the slot of
+    each block, what each row and each point of a row adds to it; and of each slot the least values
+    so far, ascending, and their places.
     """
-    last, step = best.shape[1] - 1, steps[0]
-    ok, seen = np.full(run, np.inf), np.zeros(steps.size, dtype=np.int64)
-    rows, same = np.empty(offsets.shape[1], dtype=np.int64), alike(_GOALS[1], offsets, steps)
+    addresses, offsets, run = columns.addresses, columns.offsets, columns.run
+    last, step = best.shape[1] - 1, columns.steps[0]
+    ok, seen = np.full(run, np.inf), np.zeros(columns.steps.size, dtype=np.int64)
+    rows, same = np.empty(offsets.shape[1], dtype=np.int64), alike(columns)
     for block in range(addresses.shape[1]):
-        passing, every, marks = passed(
-            _GOALS[1], addresses, offsets, steps, low, high, block, same, rows, ok, seen
-        )
-        near(addresses, offsets, steps, run, block, rows[:passing])
+        passing, every, marks = passed(columns, block, same, rows, ok, seen)
+        near(columns, block, rows[:passing])
         for row in rows[:passing]:
             if not (every or same):
-                marks = marked(
-                    _GOALS[1], addresses, offsets, steps, low, high, block, row, ok, seen
-                )
+                marks = marked(columns, block, row, ok, seen)
                 if not marks:
                     continue
             part = values(addresses[0, block], offsets[0, row], run if step else 1)
@@ -106,12 +94,7 @@ def least(
 
 @compiled
 def outside(
-    addresses: Any,
-    offsets: Any,
-    steps: Any,
-    low: Any,
-    high: Any,
-    run: Any,
+    columns: Any,
     signs: Any,
     origins: Any,
     begin: Any,
@@ -123,21 +106,20 @@ def outside(
 ) -> int:
     """Find the points of two goals that few known ones do not dominate.
 
-    After the columns come the length of a row, the signs of the goals, the place at which each
-    block begins; where the slots of the first goal begin and end, and how many there are to one;
-    of each slot, and of what lies beyond them, the least second goal of known points in slots
-    before, to which those found are added; values and places to be filled. It gives the number
-    found, or -1 where there is no room.
+    After the columns come the signs of the goals, the place at which each block begins; where the
+    slots of the first goal begin and end, and how many there are to one; of each slot, and of what
+    lies beyond them, the least second goal of known points in slots before, to which those found
+    are added; values and places to be filled. It gives the number found, or -1 where there is no
+    room.
     """
     count, slots = 0, stairs.size - 1
-    one, two = steps[0], steps[1]
-    ok, seen = np.full(run, np.inf), np.zeros(steps.size, dtype=np.int64)
-    rows, same = np.empty(offsets.shape[1], dtype=np.int64), alike(_GOALS[2], offsets, steps)
+    addresses, offsets, run = columns.addresses, columns.offsets, columns.run
+    one, two = columns.steps[0], columns.steps[1]
+    ok, seen = np.full(run, np.inf), np.zeros(columns.steps.size, dtype=np.int64)
+    rows, same = np.empty(offsets.shape[1], dtype=np.int64), alike(columns)
     for block in range(addresses.shape[1]):
-        passing, every, marks = passed(
-            _GOALS[2], addresses, offsets, steps, low, high, block, same, rows, ok, seen
-        )
-        near(addresses, offsets, steps, run, block, rows[:passing])
+        passing, every, marks = passed(columns, block, same, rows, ok, seen)
+        near(columns, block, rows[:passing])
         for row in rows[:passing]:
             a = values(addresses[0, block], offsets[0, row], run if one else 1)
             b = values(addresses[1, block], offsets[1, row], run if two else 1)
@@ -145,9 +127,7 @@ def outside(
             if stairs[slot] <= _least(b, signs[1]):
                 continue
             if not (every or same):
-                marks = marked(
-                    _GOALS[2], addresses, offsets, steps, low, high, block, row, ok, seen
-                )
+                marks = marked(columns, block, row, ok, seen)
                 if not marks:
                     continue
             for j in range(run):
@@ -179,25 +159,23 @@ def gather(addresses: Any, found: Any) -> None:
 
 
 @compiled
-def tally(addresses: Any, offsets: Any, steps: Any, low: Any, high: Any, run: Any) -> int:
+def tally(columns: Any) -> int:
     """Count the points that no column excludes."""
     found = 0
-    ok, seen = np.full(run, np.inf), np.zeros(steps.size, dtype=np.int64)
-    rows, same = np.empty(offsets.shape[1], dtype=np.int64), alike(_GOALS[0], offsets, steps)
-    for block in range(addresses.shape[1]):
-        passing, every, marks = passed(
-            _GOALS[0], addresses, offsets, steps, low, high, block, same, rows, ok, seen
-        )
+    ok, seen = np.full(columns.run, np.inf), np.zeros(columns.steps.size, dtype=np.int64)
+    rows, same = np.empty(columns.offsets.shape[1], dtype=np.int64), alike(columns)
+    for block in range(columns.addresses.shape[1]):
+        passing, every, marks = passed(columns, block, same, rows, ok, seen)
         if every or same:
             found += passing * marks
             continue
         for row in rows[:passing]:
-            found += marked(_GOALS[0], addresses, offsets, steps, low, high, block, row, ok, seen)
+            found += marked(columns, block, row, ok, seen)
     return found
 
 
 def ready() -> None:
     """Compile what finds the best of many blocks, or find it compiled."""
     whole, real, table = np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 0), dtype=np.int64)
-    columns = (table, table, whole, real, real, 0)
-    least.prepare(*columns, 1.0, whole, whole, whole, 0, np.empty((0, 0)), table)
+    columns = Columns(1, table, table, whole, real, real, 0)
+    least.prepare(columns, 1.0, whole, whole, whole, 0, np.empty((0, 0)), table)

@@ -8,13 +8,13 @@ apart: what they hold is brought near before it is looked at, which is most of t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stochastic.kept import Later, compiled
 
-__all__ = ["alike", "marked", "near", "passed", "values"]
+__all__ = ["Columns", "alike", "marked", "near", "passed", "values"]
 
 #: Most values of a short row; values of a line of the cache.
 _SHORT, _LINE = 64, 8
@@ -23,10 +23,24 @@ values: Any = Later("sweeps.stored.addresses", "values")
 _fetch: Any = Later("sweeps.stored.addresses", "fetch")
 
 
+class Columns(NamedTuple):
+    """The columns of some blocks: how many are goals, and the length of a row."""
+
+    goals: int
+    #: Columns in rows: of each block an address, of each row an offset; then a value each.
+    addresses: Any
+    offsets: Any
+    steps: Any
+    low: Any
+    high: Any
+    run: int
+
+
 @compiled
-def alike(first: Any, offsets: Any, steps: Any) -> bool:
+def alike(columns: Any) -> bool:
     """Whether the same points of each row of a block count."""
-    for k in range(first, steps.size):
+    offsets, steps = columns.offsets, columns.steps
+    for k in range(columns.goals, steps.size):
         for row in range(offsets.shape[1]):
             if steps[k] and offsets[k, row] != offsets[k, 0]:
                 return False
@@ -35,27 +49,23 @@ def alike(first: Any, offsets: Any, steps: Any) -> bool:
 
 @compiled
 def _passing(
-    first: Any,
-    addresses: Any,
-    offsets: Any,
-    steps: Any,
-    low: Any,
-    high: Any,
+    columns: Any,
     block: Any,
     rows: Any,
 ) -> Any:
     """How many rows may hold points that count, by the columns that are one value there; which."""
+    addresses, steps, low, high = columns.addresses, columns.steps, columns.low, columns.high
     count = rows.size
     for row in range(count):
         rows[row] = row
-    for k in range(first, addresses.shape[0]):
+    for k in range(columns.goals, addresses.shape[0]):
         address = addresses[k, block]
         if address == 0 or steps[k]:
             continue
         held, count = count, 0
         for place in range(held):
             row = rows[place]
-            value = values(address, offsets[k, row], 1)[0]
+            value = values(address, columns.offsets[k, row], 1)[0]
             rows[count] = row
             count += 1 if (value >= low[k]) & (value <= high[k]) else 0
     return count
@@ -63,20 +73,16 @@ def _passing(
 
 @compiled
 def marked(
-    first: Any,
-    addresses: Any,
-    offsets: Any,
-    steps: Any,
-    low: Any,
-    high: Any,
+    columns: Any,
     block: Any,
     row: Any,
     ok: Any,
     seen: Any,
 ) -> Any:
     """How many points of a row count; infinite, else minus infinity, in ``ok``."""
+    addresses, offsets, steps = columns.addresses, columns.offsets, columns.steps
     fresh, begun = False, False
-    for k in range(first, addresses.shape[0]):
+    for k in range(columns.goals, addresses.shape[0]):
         place = 0
         if steps[k] and addresses[k, block]:
             place = addresses[k, block] + 8 * offsets[k, row]
@@ -85,8 +91,8 @@ def marked(
     if not fresh:  # as in the row before
         return seen[0]
     count = 0
-    for k in range(first, addresses.shape[0]):
-        address, least, most = addresses[k, block], low[k], high[k]
+    for k in range(columns.goals, addresses.shape[0]):
+        address, least, most = addresses[k, block], columns.low[k], columns.high[k]
         if address == 0 or steps[k] == 0:
             continue
         part = values(address, offsets[k, row], ok.size)
@@ -106,9 +112,10 @@ def marked(
 
 
 @compiled
-def near(addresses: Any, offsets: Any, steps: Any, run: Any, block: Any, rows: Any) -> None:
+def near(columns: Any, block: Any, rows: Any) -> None:
     """Have what short rows hold brought near: they lie apart, so that nothing foresees them."""
-    if run > _SHORT:
+    addresses, offsets, steps = columns.addresses, columns.offsets, columns.steps
+    if columns.run > _SHORT:
         return
     for k in range(addresses.shape[0]):
         if addresses[k, block] == 0 or steps[k] == 0:
@@ -117,19 +124,14 @@ def near(addresses: Any, offsets: Any, steps: Any, run: Any, block: Any, rows: A
         for place in range(rows.size):
             offset = offsets[k, rows[place]]
             if offset != last:
-                for line in range(0, run, _LINE):
+                for line in range(0, columns.run, _LINE):
                     _fetch(addresses[k, block] + 8 * (offset + line))
             last = offset
 
 
 @compiled
 def passed(
-    first: Any,
-    addresses: Any,
-    offsets: Any,
-    steps: Any,
-    low: Any,
-    high: Any,
+    columns: Any,
     block: Any,
     same: Any,
     rows: Any,
@@ -140,10 +142,10 @@ def passed(
 
     The last is known where the ``same`` points of each row count.
     """
-    passing, every = _passing(first, addresses, offsets, steps, low, high, block, rows), True
-    for k in range(first, addresses.shape[0]):
-        every &= addresses[k, block] == 0 or steps[k] == 0
+    passing, every = _passing(columns, block, rows), True
+    for k in range(columns.goals, columns.steps.size):
+        every &= columns.addresses[k, block] == 0 or columns.steps[k] == 0
     marks = ok.size
     if not every and same and passing:
-        marks = marked(first, addresses, offsets, steps, low, high, block, rows[0], ok, seen)
+        marks = marked(columns, block, rows[0], ok, seen)
     return passing if marks else 0, every, marks

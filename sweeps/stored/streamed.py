@@ -108,8 +108,8 @@ def _counting(question: Question) -> Callable[[NDArray[np.int64], int], int]:
         if question.compiled:
             from sweeps.stored.kernels import tally
 
-            columns = columns_of(question, numbers, length)
-            return int(tally(*columns.all))
+            columns, _held = columns_of(question, numbers, length)
+            return int(tally(columns))
         _, holds = question.looked(numbers, length)
         shape = (numbers.size, *question.shape(list(question.axes), length))
         return int(np.count_nonzero(np.broadcast_to(holds, shape)))

@@ -126,12 +126,12 @@ def _kept(
 
     best = np.nextafter(scores, math.inf)
     places = np.full(scores.shape, -1, dtype=np.int64)
-    columns = columns_of(question, numbers, length)
+    columns, _held = columns_of(question, numbers, length)
     whole = question.shape(list(question.axes), length)
     rows, step = offsets(question.shape(per, length), whole)
     slots = (question.starts(per)[numbers], rows, step)
     origins = question.origins[numbers]
-    least(*columns.all, question.signs[0], origins, *slots, best, places)
+    least(columns, question.signs[0], origins, *slots, best, places)
     slot, rank = np.nonzero(places >= 0)
     return slot, best[slot, rank], places[slot, rank]
 
@@ -199,9 +199,10 @@ def _outside(
     stairs = np.full(_STAIRS + 1, math.inf)
     np.minimum.at(stairs, slot + 1, known[1])
     stairs = np.minimum.accumulate(stairs)
-    columns, origins = columns_of(question, numbers, length), question.origins[numbers]
+    columns, _held = columns_of(question, numbers, length)
+    origins = question.origins[numbers]
     values, places = np.empty((2, _ROOM)), np.empty(_ROOM, dtype=np.int64)
-    called = (*columns.all, question.signs, origins, begin, end, scale, stairs, values, places)
+    called = (columns, question.signs, origins, begin, end, scale, stairs, values, places)
     count = outside(*called)
     if count < 0:
         return None
