@@ -19,9 +19,9 @@ _SPEED = Guide(
     goal="speedup",
     maximize=True,
     limits="shared_time",
-    helps="gpu_share, cpu_cores, gpu_cores, cpu_clock, gpu_clock, cpu_work, gpu_work",
+    helps="gpu_share, cpu_cores, gpu_cores, cpu_clock, gpu_clock, gpu_work",
     show=("energy_efficiency", "combined_power"),
-    fixed=frozenset({"benchmark_series", "node_configuration"}),
+    fixed=frozenset({"benchmark_series", "node_configuration", "slow_work", "fast_work"}),
     suggests={"best_speed_share": "gpu_share"},
 )
 ADVICE = (

@@ -253,6 +253,14 @@ def test_sharing_work_moves_to_where_both_devices_are_done_at_once() -> None:
         assert [s.quantity for s in told.suggestions] == [share]
 
 
+@pytest.mark.parametrize("series", [1, 5, 9, 13])
+def test_no_gain_is_that_of_a_slower_baseline(series: int) -> None:
+    """Of Table 16's benchmarks the speeds are given: a slower CPU would gain over itself."""
+    given_ = {"machine": "hong2012_node", "benchmark_series": series, "gpu_share": 0.2}
+    moved = {move.quantity for move in dse.advise("energy_speedup", **given_).moves}
+    assert moved <= {"gpu_share", "cpu_cores", "gpu_cores", "cpu_clock", "gpu_clock"}
+
+
 def test_imbalance_tells_bins_pieces_and_shared_lanes() -> None:
     from stochastic import Pmf, granularity, partition, split
 
