@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import Result
 
@@ -19,6 +20,8 @@ Run = Callable[..., Result]
 
 ALL = {"li2015": 19, "ma2014": 5, "swatman2022": 3, "hong2012": 159}
 ROWS = [(key, row) for key, one in papers.papers().items() for row in one.figures.values()]
+#: Blocks that no multiprocessor holds: the tiled product of 512 threads on an FX5600.
+TOO_LARGE = {("hong2012", "15"): 1}
 DRAWN = [(key, row.number) for key, row in ROWS if not row.why]
 
 
@@ -38,6 +41,8 @@ def test_every_row_draws_and_is_readable(key: str, number: str) -> None:
     for k, ax in enumerate(panels):
         assert ax.get_xlabel()
         assert ax.get_ylabel()
+        holes = [np.isnan(np.asarray(x.get_ydata(), dtype=float)).sum() for x in ax.get_lines()]
+        assert sum(holes) == TOO_LARGE.get((key, number), 0)
         legend = ax.get_legend()
         told = [text.get_text() for text in legend.get_texts()] if legend else []
         assert len(set(told)) == len(told) <= 18
