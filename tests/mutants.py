@@ -3,9 +3,10 @@
     python -m tests.mutants [N] [--all]
 
 Faults of one line in all four packages: a flipped comparison, a dropped rounding, a wrong axis, a
-lost condition, a missing lock ... Each is put into a copy of the tree, and some test of those named
-beside it must fail there; with ``--all`` they are run without a fault first, and must pass. N takes
-the first N. A text that is no longer there, or there twice, ends the command.
+lost condition, a missing lock ... Each is put into a copy of the tree, into the one file of its
+package that holds the text, and some test of those named beside it must fail there; with ``--all``
+they are run without a fault first, and must pass. N takes the first N. A text that is no longer
+there, or there twice, ends the command.
 """
 
 from __future__ import annotations
@@ -25,23 +26,64 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A fault: in a file a piece of text becomes another; some test of ``tests`` must find it."""
+    """A fault: in a package a text becomes another; some test of ``tests`` must find it."""
 
-    file: str
+    package: str
     text: str
     fault: str
     tests: str
 
+    def place(self, folder: Path) -> Path:
+        """The file of a tree that holds the text."""
+        files = sorted((folder / self.package).rglob("*.py"))
+        counts = {path: path.read_text().count(self.text) for path in files}
+        held = [path for path, count in counts.items() if count]
+        if [counts[path] for path in held] != [1]:
+            raise SystemExit(f"{self.package} does not hold once: {self.text}")
+        return held[0]
+
 
 MUTANTS = (
+    # --- dse
     Mutant(
-        "sweeps/nest/reduce.py",
+        "dse",
+        "spare = int(np.count_nonzero(problem.scale)) - len(kept)",
+        "spare = int(np.count_nonzero(problem.scale))",
+        "tests/dse/test_fit.py::test_a_linear_model_is_that_of_textbooks",
+    ),
+    Mutant(
+        "dse",
+        "seen[np.sort(first)]",
+        "seen[first]",
+        "tests/dse/test_measured.py::test_labels_of_an_axis_stand_as_they_occur",
+    ),
+    Mutant(
+        "dse",
+        '(theirs["identity"], theirs["chunks"]) != (ours["identity"], ours["chunks"])',
+        'theirs["chunks"] != ours["chunks"]',
+        "tests/dse/test_store.py::test_a_url tests/dse/test_store.py::test_the_study_of_a_store",
+    ),
+    Mutant(
+        "dse",
+        "(there, here) if self.guide.maximize else (here, there)",
+        "(here, there) if self.guide.maximize else (there, here)",
+        "tests/dse/test_advice.py::test_thread_bound",
+    ),
+    Mutant(
+        "dse",
+        "index.append(order[np.searchsorted(values[order], rows.axes[axis].values)])",
+        "index.append(np.searchsorted(values[order], rows.axes[axis].values))",
+        "tests/dse/test_measured.py::test_labels_of_an_axis_stand_as_they_occur",
+    ),
+    # --- sweeps
+    Mutant(
+        "sweeps",
         "np.flatnonzero(values == limit)[: count - below.size]",
         "np.flatnonzero(values == limit)[below.size - count :]",
         "tests/sweeps/test_reduce.py",
     ),
     Mutant(
-        "sweeps/nest/reduce.py",
+        "sweeps",
         "            better = places[a] < i\n            for k in range(objectives):\n"
         "                if strong[k, a] > values[k, i]:",
         "            better = places[a] <= i\n            for k in range(objectives):\n"
@@ -49,64 +91,126 @@ MUTANTS = (
         "tests/sweeps/test_reduce.py",
     ),
     Mutant(
-        "sweeps/grid/tiling.py",
+        "sweeps",
         "-(-self.sizes[self.split] // self.step)",
         "(self.sizes[self.split] // self.step)",
         "tests/sweeps/test_tiling.py",
     ),
     Mutant(
-        "sweeps/grid/tiling.py",
+        "sweeps",
         "            stride *= self.sizes[axis]",
         "            stride *= self.sizes[axis + 1]",
         "tests/sweeps/test_tiling.py",
     ),
     Mutant(
-        "symbolic/models/mwp_cwp.py",
+        "sweeps",
+        "if value < limit or (ties and value == limit) else 0",
+        "if value < limit else 0",
+        "tests/sweeps/test_questions.py::test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut",
+    ),
+    Mutant(
+        "sweeps",
+        "        if not same:\n            raise MovedError",
+        "        if not same:\n            pass",
+        "tests/dse/test_races.py::test_a_lock_is_that_of_the_folder_that_has_the_name",
+    ),
+    Mutant(
+        "sweeps",
+        "conditions: list[str | Node] = [*self.where, *labels(self.at)]",
+        "conditions: list[str | Node] = [*labels(self.at)]",
+        "tests/sweeps/test_stored_questions.py::test_the_best_is_that_of_a_full_scan",
+    ),
+    Mutant(
+        "sweeps",
+        "sort = np.lexsort((place, score, slot))",
+        "sort = np.lexsort((-place, score, slot))",
+        "tests/sweeps/test_stored_questions.py::test_the_best_is_that_of_a_full_scan",
+    ),
+    Mutant(
+        "sweeps",
+        "inside = known[(known >= edges[0]) & (known <= edges[-1])]",
+        "inside = known[(known >= edges[0]) & (known < edges[-1])]",
+        "tests/sweeps/test_streaming.py::test_histogram",
+    ),
+    Mutant(
+        "sweeps",
+        "apart * apart * count * size / (count + size)",
+        "apart * apart * count / (count + size)",
+        "tests/sweeps/test_decompose.py::test_as_by_definition_in_blocks_of_any_size",
+    ),
+    Mutant(
+        "sweeps",
+        "known = values[allowed & ~np.isnan(values)]",
+        "known = values[allowed]",
+        "tests/sweeps/test_streaming.py::test_quantiles",
+    ),
+    # --- symbolic
+    Mutant(
+        "symbolic",
         "memory = both(cwp >= mwp, comp_cycles <= mem_cycles)",
         "memory = both(cwp > mwp, comp_cycles <= mem_cycles)",
         "tests/papers/test_mwp_cwp.py",
     ),
     Mutant(
-        "symbolic/models/mwp_cwp.py",
+        "symbolic",
         "return ceil(minimum(cwp_full, resident_warps))",
         "return minimum(cwp_full, resident_warps)",
         "tests/papers/test_mwp_cwp.py",
     ),
     Mutant(
-        "symbolic/models/power.py",
+        "symbolic",
         "return log10(scaling_slope * busy_sms + scaling_offset)",
         "return log10(scaling_slope * busy_sms - scaling_offset)",
         "tests/papers/test_power.py",
     ),
     Mutant(
-        "symbolic/units.py",
+        "symbolic",
         'exponent = -exponent if operator == "/" else exponent',
         "exponent = abs(exponent)",
         "tests/symbolic/test_units.py",
     ),
     Mutant(
-        "stochastic/kept/identity.py",
+        "symbolic",
+        '"Gi": 30',
+        '"Gi": 29',
+        "tests/symbolic/test_units.py",
+    ),
+    Mutant(
+        "symbolic",
+        "low, high = np.nextafter(low, -math.inf), np.nextafter(high, math.inf)",
+        "low, high = low, high",
+        "tests/one_source/test_intervals.py",
+    ),
+    # --- stochastic
+    Mutant(
+        "stochastic",
         r"\0{self.identity()}\0{kinds}",
         r"\0{self.identity()}",
         "tests/stochastic/test_kept.py",
     ),
     Mutant(
-        "stochastic/kernels/sweep.py",
+        "stochastic",
         "y[3 * TILE + u] += t6 * x0 + t5 * x1 + t4 * x2 + t3 * x3",
         "y[3 * TILE + u] += t6 * x0 + t5 * x1 + t4 * x2 + t2 * x3",
-        "tests/stochastic/test_atoms.py",
+        "tests/stochastic/test_atoms.py::test_sweep_equals_enumeration",
     ),
     Mutant(
-        "stochastic/loss/exact.py",
+        "stochastic",
         'self._all - (self._idle if self.zero_work == "drop" else 0)',
         "self._all",
         "tests/stochastic/test_exact.py",
     ),
     Mutant(
-        "dse/fitting/search.py",
-        "spare = int(np.count_nonzero(problem.scale)) - len(kept)",
-        "spare = int(np.count_nonzero(problem.scale))",
-        "tests/dse/test_fit.py",
+        "stochastic",
+        "(self._size**2 - 1) / 12",
+        "self._size**2 / 12",
+        "tests/stochastic/test_families.py::test_a_die",
+    ),
+    Mutant(
+        "stochastic",
+        "state = key + _GOLDEN * np.uint64(group * lanes)",
+        "state = key + _GOLDEN * np.uint64(group)",
+        "tests/stochastic/test_simulation.py::test_losses_item_by_item",
     ),
 )
 
@@ -131,15 +235,12 @@ def main(count: int, *, whole: bool) -> int:
         folder = Path(room) / "tree"
         left = shutil.ignore_patterns(".venv", ".git", "__pycache__", "*.zarr")
         shutil.copytree(ROOT, folder, ignore=left)
-        chosen = MUTANTS[:count]
-        for mutant in chosen:
-            if (folder / mutant.file).read_text().count(mutant.text) != 1:
-                raise SystemExit(f"{mutant.file} does not hold once: {mutant.text}")
+        chosen = {mutant: mutant.place(folder) for mutant in MUTANTS[:count]}
         for tests in sorted({t for m in chosen for t in m.tests.split()}) if whole else ():
             if tested(folder, tests):
                 raise SystemExit(f"{tests} fails without any fault")
-        for mutant in chosen:
-            path, began = folder / mutant.file, time.monotonic()
+        for mutant, path in chosen.items():
+            began = time.monotonic()
             text = path.read_text()
             path.write_text(text.replace(mutant.text, mutant.fault))
             status = tested(folder, mutant.tests)
@@ -147,7 +248,8 @@ def main(count: int, *, whole: bool) -> int:
             missed += status != 1
             said = {0: "MISSED", 1: "found"}.get(status, f"pytest ended with {status}")
             seconds = f"{time.monotonic() - began:.0f} s"
-            print(f"{said}  {mutant.file}: {mutant.fault.strip()}  ({seconds})", flush=True)
+            where = path.relative_to(folder)
+            print(f"{said}  {where}: {mutant.fault.strip()}  ({seconds})", flush=True)
     print(f"{len(chosen) - missed} of {len(chosen)} faults found")
     return missed
 

@@ -36,7 +36,7 @@ def test_the_main_job(tmp_path: Path) -> None:
     asked = study.optimum(minimize="time", per=["workload", "machine"])
     axes = ["threads_per_block", "active_sms", "core_clock"]
     with dse.open(tmp_path / "merge.zarr") as ds:
-        time = ds.time.where(ds.feasible).transpose("workload", "machine", *axes)
+        time = ds.time.where(ds.feasible).transpose("workload", "machine", *axes).load()
         for (workload, machine), row in rows.items():
             here = {"workload": workload, "machine": machine}
             values = time.sel(here).values

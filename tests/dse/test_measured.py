@@ -287,6 +287,13 @@ def test_rows_and_grid_hold_the_same(
     assert a["y"] == b["y"]
 
 
+def test_labels_of_an_axis_stand_as_they_occur(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "mode,time\nslow,3\nfast,1\nmedium,2\n")
+    ds = dse.open(path, axes="mode", shape="grid")
+    assert ds["mode"].values.tolist() == ["slow", "fast", "medium"]
+    assert ds.time.values.tolist() == [3, 1, 2]
+
+
 # --- refused, or told
 def test_two_measurements_of_one_configuration_are_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "twice.csv", "tile,time\n1,2\n2,3\n1,4\n")

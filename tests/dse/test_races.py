@@ -23,6 +23,7 @@ import sweeps.files.whole
 import sweeps.nest.run
 import sweeps.store.folder
 import sweeps.store.holders
+import sweeps.store.locks
 from dse import DseError, Study
 from dse.cli import main
 from dse.cli.filed import looked_up
@@ -30,6 +31,7 @@ from dse.runner import run_study
 from dse.study.best import Best
 from sweeps.store import swap
 from sweeps.store.folder import Folder
+from sweeps.store.locks import locked
 from sweeps.store.objects import Objects
 from symbolic.errors import OtherProcessError
 from tests.dse.killing import files
@@ -80,6 +82,26 @@ def meanwhile(
 
 
 # --- exchanges of names
+
+
+def test_a_lock_is_that_of_the_folder_that_has_the_name(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where another takes its place at the moment of locking."""
+    other = path.with_name("other.zarr")
+    shutil.copytree(path, other)
+
+    def moved() -> None:
+        path.rename(path.with_name("old.zarr"))
+        other.rename(path)
+
+    assert meanwhile(monkeypatch, sweeps.store.locks, "_flock", moved) == []
+    with (
+        locked(path, "a.zarr"),
+        pytest.raises(OtherProcessError, match=BUSY),
+        locked(path, "a.zarr"),
+    ):
+        raise AssertionError("two hold the lock of one store")
 
 
 @pytest.mark.parametrize("exchange", [True, False])

@@ -42,7 +42,7 @@ def branches(draw: st.DrawFn) -> Paths:
     return [(Fraction(w, total), c) for w, c in zip(weights, cycles, strict=True)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(branches(), st.integers(1, 5))
 def test_every_outcome(paths: Paths, lanes: int) -> None:
     mean, variance = enumerate_outcomes(paths, lanes)
@@ -51,7 +51,7 @@ def test_every_outcome(paths: Paths, lanes: int) -> None:
     assert got["divergent_cycles_std"] == pytest.approx(math.sqrt(variance), rel=1e-13)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(branches(), st.integers(1, 64))
 def test_invariants(paths: Paths, lanes: int) -> None:
     got = solve("divergence", paths=text(paths), lanes=lanes)

@@ -573,7 +573,7 @@ SWITCHES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(POINT, SWITCHES, st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]))
 def test_invariants(point: dict[str, float], switches: dict[str, Any], share: float) -> None:
     total = point["coalesced_insts"] + point["uncoalesced_insts"]
@@ -609,7 +609,7 @@ def test_invariants(point: dict[str, float], switches: dict[str, Any], share: fl
         assert got["few_warps_cycles"] >= got["comp_cycles"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(POINT)
 @example(dict.fromkeys(INPUTS, 1.0))
 def test_nothing_independent_changes_nothing_but_correction_a(point: dict[str, float]) -> None:

@@ -274,7 +274,7 @@ def by_hand(limits: dict[str, int], threads: int, registers: int, shared: int) -
     return blocks
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(sorted(CAPABILITIES)),
     st.integers(1, 1024),

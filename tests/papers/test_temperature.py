@@ -114,7 +114,7 @@ def test_a_workload_of_memory_alone_is_outside() -> None:
         dse.evaluate("ipp + temperature", **SVM, comp_insts=0, elapsed=1)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.fixed_dictionaries(
         {

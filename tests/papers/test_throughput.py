@@ -359,7 +359,7 @@ def test_suggested_warps_ask_for_no_more_than_the_bandwidth_allows(point: Point)
     assert (got["suggested_warps"] == got["warps_per_sm"]) or got["mwp_app"] > got["mwp_bw"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.integers(1, 100), st.floats(0.1, 10), st.sampled_from([-1, 0, 1]))
 def test_suggested_warps_hold_to_the_last_digit(warps: int, strength: float, ulps: int) -> None:
     """The bandwidth for just so many warps, and its neighbours among the floats."""

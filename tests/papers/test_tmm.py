@@ -406,7 +406,7 @@ def fitting(memory: int, block: int, *, unit: int = 1, reserved: int = 0, most: 
     return count
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.integers(1, 4000),
     st.integers(0, 4000),

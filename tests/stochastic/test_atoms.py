@@ -47,7 +47,7 @@ def losses(found: Merged) -> dict[Fraction, float]:
 
 
 # --- enumeration
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(laws())
 def test_sweep_equals_enumeration(law: tuple[int, list[Fraction], int]) -> None:
     low, weights, lanes = law
@@ -59,7 +59,7 @@ def test_sweep_equals_enumeration(law: tuple[int, list[Fraction], int]) -> None:
     assert losses(merged(low, floats, lanes, "sweep")) == pytest.approx(exact, rel=1e-13)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(laws())
 def test_transform_equals_enumeration(law: tuple[int, list[Fraction], int]) -> None:
     low, weights, lanes = law

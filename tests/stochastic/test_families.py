@@ -243,6 +243,12 @@ def test_samples_are_of_the_law(law: Pmf, seed: int) -> None:
     assert drawn.min() >= law.low
 
 
+def test_a_die() -> None:
+    die = Pmf.uniform(1, 6)
+    assert (die.mean(), die.var()) == (3.5, 35 / 12)
+    assert (die.sf(5), die.cdf(5)) == (1 / 6, 5 / 6)
+
+
 def test_constants() -> None:
     for law, value in (
         (Pmf.geometric(1), 1),

@@ -150,7 +150,7 @@ def test_laws_that_lose_nothing():
         assert found.quantile(0.3) == (1, 1)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.integers(1, 10**6),
     st.integers(0, 10**5),

@@ -75,7 +75,7 @@ def _numbers(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.recursive(leaves, _numbers, max_leaves=12), values, values)
 def test_the_same_bits_in_no_more_steps(node: Node, x: float, y: float) -> None:
     at = {"a": np.array([x]), "b": np.array([y])}

@@ -167,7 +167,7 @@ def test_a_grid_above_the_thresholds_as_they_are() -> None:
 # --- tiles
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     outer=st.lists(st.integers(1, 6), max_size=4),
     row=st.integers(1, 40),

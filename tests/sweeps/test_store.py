@@ -120,7 +120,7 @@ def obvious(said: dict[str, Any], values: Any, allowed: Any, flat: Any) -> None:
     assert said["largest"] == [list(pair) for pair in largest]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     values=st.lists(st.sampled_from(REAL) | st.integers(-40, 40).map(float), max_size=120),
     cuts=st.lists(st.integers(1, 50), min_size=1, max_size=6),

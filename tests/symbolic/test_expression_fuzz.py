@@ -59,7 +59,7 @@ def check(text):
             assert ops.references(value)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.text())
 @example("\ud800")
 @example("\x1c")
@@ -69,13 +69,13 @@ def test_any_text(text):
     check(text)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.text("abcdefgs0123456789.eE_+-*/^()<>=!,% \t'\"[]", max_size=60))
 def test_any_text_of_the_alphabet(text):
     check(text)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=150)
 @given(st.lists(st.sampled_from(WORDS), max_size=25), st.sampled_from(["", " "]))
 def test_any_words(words, blank):
     check(blank.join(words))
@@ -92,7 +92,7 @@ def mutated(draw):
     return text
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=150)
 @given(mutated())
 def test_valid_formulas_with_faults(text):
     check(text)
