@@ -8,6 +8,7 @@ asks; of a branch forward both ways are counted, as a warp that diverges pays fo
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ _CLASSES = {
 #: Comments, and lines that tell of source files, which end without a semicolon.
 _UNSAID = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|^\s*\.(?:loc|file)\b[^\n]*", re.MULTILINE)
 _REGISTER = re.compile(r"%(?!(?:n?tid|n?ctaid|laneid|n?warpid|n?smid|clock)\b)\w+")
+#: An array that a block shares: its type, name and size.
+_ARRAY = re.compile(r"\.shared\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+([\w$]+)\[(\d+)\]")
 _LEADING = re.compile(r"(?:[{}]\s*|([\w$%]+)\s*:(?!:)\s*)")
 _WIDTHS = {"f16": 2, "b16": 2, "u16": 2, "s16": 2, "b8": 1, "u8": 1, "s8": 1}
 _WIDTHS |= {"f64": 8, "b64": 8, "u64": 8, "s64": 8}
@@ -55,7 +58,7 @@ class _Instruction:
     writes: frozenset[str]
     reads: frozenset[str]
     target: str = ""
-    label: str = ""
+    labels: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -65,7 +68,7 @@ class _Instruction:
             return next((space for space in _SPACES if space in self.parts), "other")
         if name in ("bar", "barrier"):
             return "sync"
-        floating = any(part.startswith("f") and part[1:].isdigit() for part in self.parts)
+        floating = any(re.match(r"b?f\d", part) for part in self.parts)
         return _UNITS.get(name, "other") or ("fp" if floating else "int")
 
     @property
@@ -131,19 +134,23 @@ def _body(text: str, path: str, entry: str) -> tuple[list[_Instruction], float]:
         depth += (text[end] == "{") - (text[end] == "}")
         if depth == 0:
             break
-    listing, label = [], ""
-    for statement in text[start:end].split(";"):
+    body, listing, labels = text[start:end], [], []
+    for statement in body.split(";"):
         rest = " ".join(statement.split())
         while leading := _LEADING.match(rest):
-            label, rest = leading[1] or label, rest[leading.end() :]
+            labels += [leading[1]] if leading[1] else []
+            rest = rest[leading.end() :]
         if rest and not rest.startswith("."):
-            listing.append(_read(rest, label))
-            label = ""
-    arrays = re.findall(r"\.shared\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+[\w$]+\[(\d+)\]", text[:end])
-    return listing, sum(float(_WIDTHS.get(kind, 4)) * int(size) for kind, size in arrays)
+            listing.append(_read(rest, tuple(labels)))
+            labels = []
+    shared = 0.0
+    for kind, name, size in _ARRAY.findall(text):
+        if re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", body):
+            shared += float(_WIDTHS.get(kind, 4)) * int(size)
+    return listing, shared
 
 
-def _read(statement: str, label: str) -> _Instruction:
+def _read(statement: str, labels: tuple[str, ...]) -> _Instruction:
     guard, rest = statement.split(" ", 1) if statement.startswith("@") else ("", statement)
     name, _, operands = rest.partition(" ")
     parts = tuple(name.split("."))
@@ -153,12 +160,12 @@ def _read(statement: str, label: str) -> _Instruction:
     read = f"{guard} {operands[len(written) :]}"
     target = operands.strip() if parts[0] == "bra" else ""
     writes, reads = (frozenset(_REGISTER.findall(part)) for part in (written, read))
-    return _Instruction(parts, writes, reads, target, label)
+    return _Instruction(parts, writes, reads, target, labels)
 
 
 def _executed(listing: list[_Instruction], times: Mapping[str, float], path: str) -> list[float]:
     """How often each instruction runs: the product of the times of the loops around it."""
-    places = {each.label: place for place, each in enumerate(listing) if each.label}
+    places = {label: place for place, each in enumerate(listing) for label in each.labels}
     ends: dict[str, int] = {}
     for place, each in enumerate(listing):
         if each.target and places.get(each.target, place + 1) <= place:
@@ -170,6 +177,9 @@ def _executed(listing: list[_Instruction], times: Mapping[str, float], path: str
             f"{path} has the loops {loops}, and times are given of {given}: expected how often the "
             "body of each loop runs, such as times={'LOOP': 100}"
         )
+    for label, n in times.items():
+        if not 0 <= n < math.inf:
+            raise DseError(f"times of {label} are {n}: expected a number of 0 or more")
     counts = [1.0] * len(listing)
     for label, end in ends.items():
         for place in range(places[label], end + 1):
@@ -214,7 +224,7 @@ def _strengths(pairs: list[tuple[_Instruction, float]]) -> Iterator[tuple[float,
     flying: set[str] = set()
     many, often = 0, 0.0
     for one, n in pairs:
-        if many and (one.reads & flying or one.label or one.kind == "sync" or n != often):
+        if many and (one.reads & flying or one.labels or one.kind == "sync" or n != often):
             yield many, often
             many, flying = 0, set()
         if one.loads:
@@ -227,7 +237,7 @@ def _distances(pairs: list[tuple[_Instruction, float]]) -> Iterator[tuple[float,
     """Instructions from a result of computation to the next that reads it, within a block."""
     written: dict[str, int] = {}
     for place, (one, n) in enumerate(pairs):
-        if one.label:
+        if one.labels:
             written = {}
         near = [written[name] for name in one.reads if name in written]
         if near:

@@ -94,6 +94,11 @@ def test_times_of_loops_within_each_other_multiply(found: Found) -> None:
     assert (counted["int_insts"], counted["fp_insts"], counted["misc_insts"]) == (10, 50, 61)
 
 
+def test_a_loop_is_known_by_either_of_two_labels_at_one_place(found: Found) -> None:
+    lines = ("IN:", "OUT:", "add.s32 %r1, %r1, 1;", "@%p1 bra IN;", "@%p2 bra OUT;")
+    assert found(*lines, times={"IN": 5, "OUT": 2})["int_insts"] == 10
+
+
 def test_results_are_waited_for_by_the_distance_to_who_reads_them(found: Found) -> None:
     at_once = ("add.f32 %f1, %f1, %f2;",) * 3
     apart = ("add.f32 %f1, %f1, %f2;", "add.f32 %f3, %f3, %f2;") * 3
@@ -102,9 +107,10 @@ def test_results_are_waited_for_by_the_distance_to_who_reads_them(found: Found) 
 
 
 def test_shared_arrays_and_wide_accesses_have_their_bytes(found: Found) -> None:
-    lines = (".shared .align 16 .b8 tile[1024];", "ld.global.v4.f32 {%f1,%f2,%f3,%f4}, [%rd1];")
+    arrays = (".shared .align 16 .b8 tile[1024];", ".shared .f64 tile2[8];", "mov.u32 %r1, tile;")
+    lines = (*arrays, "ld.global.v4.f32 {%f1,%f2,%f3,%f4}, [%rd1];")
     counted = found(*lines)
-    assert (counted["shared_mem_per_block"], counted["bytes_per_thread"]) == (1024, 16)
+    assert (counted["shared_mem_per_block"], counted["bytes_per_thread"]) == (1024 + 64, 16)
 
 
 def test_what_a_compiler_writes_besides_is_no_instruction(found: Found) -> None:
@@ -131,6 +137,8 @@ def test_what_cannot_be_counted_is_told(found: Found, tmp_path: Path) -> None:
         found("L:", "add.s32 %r1, %r1, 1;", "@%p1 bra L;")
     with pytest.raises(dse.DseError, match=r"the loops none, and times are given of M"):
         found("add.s32 %r1, %r1, 1;", times={"M": 2})
+    with pytest.raises(dse.DseError, match=r"times of L are -1: expected a number of 0 or more"):
+        found("L:", "add.s32 %r1, %r1, 1;", "@%p1 bra L;", times={"L": -1})
     with pytest.raises(dse.DseError, match=r"the kernels k: name one of them as entry, not 'j'"):
         found(entry="j")
     empty = tmp_path / "empty.ptx"
