@@ -17,6 +17,7 @@ from dse import DseError, Study
 from stochastic import Pmf, bounds, imbalance
 from symbolic.errors import DomainError, GraphError
 from symbolic.library import load_model
+from symbolic.models import _remedies
 from symbolic.models import imbalance as model
 from tests.papers._solve import run_doctests
 
@@ -41,7 +42,8 @@ PARAMETERS: dict[str, tuple[dict[str, float], Pmf]] = {
     "poisson": ({"event_rate": 30.5}, Pmf.poisson(30.5)),
     "uniform": ({"lowest_work": 20, "highest_work": 40}, Pmf.uniform(20, 40)),
 }
-EVERYTHING = [name for name in load_model("imbalance").yields if name != "distribution"]
+REMEDIES = {eq.name for eq in _remedies.EQUATIONS}
+EVERYTHING = [n for n in load_model("imbalance").yields if n not in {"distribution", *REMEDIES}]
 
 
 def test_table_1_is_one_study() -> None:
@@ -271,7 +273,8 @@ def test_a_law_without_work() -> None:
 
 def test_what_the_model_says_of_itself() -> None:
     found = dse.model("imbalance")
-    assert found.inputs == ("distribution", "lanes")
+    assert found.inputs == ("distribution", "lanes", "most_bins", "cut_overhead", "share_overhead")
+    assert found.needs(*found.outputs) == ("distribution", "lanes")
     assert found.needs("imbalance_loss", work_law="binomial") == (
         "trial_count",
         "success_probability",
