@@ -56,11 +56,14 @@ def paper(name: str | None, figure: str | None, out: str | None, as_json: bool) 
         return
     numbers = [n for n, row in found.figures.items() if not row.why]
     if figure != "all":
-        numbers = [figure]
-        path = Path(out or f"{found.key}-{figure.strip()}.png")
+        with reading():
+            numbers = [found.figure(figure).number]
+        path = Path(out or f"{found.key}-{numbers[0]}.png")
         picture(path, "--out")
     else:
         path = Path(out or found.key)
+        if path.is_file() or path.suffix in (".png", ".svg", ".pdf"):
+            raise click.UsageError(f"--out {path}: all figures go into a folder, name one")
         path.mkdir(parents=True, exist_ok=True)
     data = []
     for number in numbers:

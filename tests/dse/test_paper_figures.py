@@ -139,8 +139,10 @@ MISUSED = [
     ("li2014", "'li2014' is no paper; did you mean 'li2015'?; there are hong2012 (thesis"),
     ("tmm --figure 6", "ma2014 has no figure '6'"),
     ("tmm --figure one", "it has 1-5"),
+    ("tmm --figure ../1", "ma2014 has no figure '../1'"),
     ("imbalance --figure 3", "is not drawn: it is the difference of two measurements"),
     ("tmm --figure 1 --out a.gif", "ends in .png, .pdf, .svg"),
+    ("tmm --figure all --out a.png", "--out a.png: all figures go into a folder, name one"),
     ("tmm --out a.png", "--out needs --figure: a number, or all"),
     ("--figure 1", "name the paper: dse plot paper lists them"),
 ]
