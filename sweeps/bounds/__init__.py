@@ -1,6 +1,6 @@
 """Between which numbers formulas lie over boxes of the design space, and the search by that.
 
-`boxes` bounds an objective over ranges of indices, `enclosures` formulas over whole tiles;
+A `problem` bounds an objective over `boxes` of indices, `enclosures` formulas over whole tiles;
 `merging` makes few axes of many that act together, in an order in which neighbours are `alike`
 (`spaces` remember which); `search` keeps the boxes that are open and has `machine` dig into them,
 which reads a problem as `encode` writes it down; `earliest` finds the first of equal places,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.boxes import Extremes
+from sweeps.bounds.problem import Extremes
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf
 from sweeps.grid.tiling import Tiling
 from symbolic.intervals import Interval, algebra, enclose, number

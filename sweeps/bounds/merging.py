@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.alike import alike
-from sweeps.bounds.boxes import Indices, Problem
+from sweeps.bounds.boxes import Indices
+from sweeps.bounds.problem import Problem
 from sweeps.bounds.spaces import Space
 from sweeps.grid.fold import folded
 from sweeps.grid.grid import Leaf

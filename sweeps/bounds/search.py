@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.boxes import Indices, Problem
+from sweeps.bounds.boxes import Indices
+from sweeps.bounds.problem import Problem
 from sweeps.runtime.stopping import in_time, stopped
 from sweeps.runtime.threads import in_threads
 from sweeps.runtime.watching import found

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sweeps.bounds.alike import alike
-from sweeps.bounds.boxes import Indices, Problem
+from sweeps.bounds.boxes import Indices
+from sweeps.bounds.problem import Problem
 from sweeps.grid.grid import Leaf
 
 __all__ = ["Space"]

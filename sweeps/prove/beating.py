@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.boxes import Boxes, Indices, Problem
+from sweeps.bounds.boxes import Boxes, Indices, joined
+from sweeps.bounds.problem import Problem
 from sweeps.bounds.search import Tally
 from sweeps.prove.archive import Archive
 from sweeps.prove.leaves import Leaves
 from sweeps.runtime.threads import in_threads
 
-__all__ = ["BATCH", "COMPILED", "LEAF", "Exploration", "along_which", "bounded", "ended", "halves"]
+__all__ = ["BATCH", "COMPILED", "LEAF", "Exploration", "along_which", "bounded", "ended"]
 
 Numbers = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ class Exploration:
                 axis_of = along_which(
                     self.problem, some, ideals, self._reach(), self._gone, self.tally
                 )
-                self._enter(halves(some, axis_of))
+                self._enter(some.halves(axis_of))
 
     # --- bounds
     def _enter(self, boxes: Boxes) -> None:
@@ -82,12 +83,7 @@ class Exploration:
             ideals[:, cut] = bounded(self.problem, boxes.take(cut), self.tally)[0]
         reach = self._reach()
         order = np.argsort(-(ideals / reach).sum(axis=0), kind="stable")  # the lowest come first
-        self.boxes = Boxes(
-            *(
-                np.concatenate([a, b[:, order]], axis=1)
-                for a, b in zip(self.boxes, boxes, strict=True)
-            )
-        )
+        self.boxes = joined([self.boxes, boxes.take(order)])
         self.ideals = np.concatenate([self.ideals, ideals[:, order]], axis=1)
 
     def _reach(self) -> Numbers:
@@ -139,7 +135,7 @@ class Exploration:
         self.tally.scanned += int(points.sum())
         tiny = points * points.size <= TOGETHER
         if tiny.any():
-            self.offer(self.problem.inside(boxes.take(tiny)))
+            self.offer(boxes.take(tiny).inside())
         ends = list(zip(boxes.lo[:, ~tiny].T, boxes.hi[:, ~tiny].T, strict=True))
 
         def work(number: int) -> Indices:
@@ -229,7 +225,7 @@ def along_which(
         own = np.flatnonzero(low < high)
         if not own.size:
             continue
-        parts = halves(boxes.take(own), np.full(own.size, axis))
+        parts = boxes.take(own).halves(np.full(own.size, axis))
         found = bounded(problem, parts, tally)[0]
         lifted = np.minimum((found - np.tile(ideals[:, own], 2)) / reach, 1.0)
         score = np.nan_to_num(lifted, nan=0.0).mean(axis=0)
@@ -238,13 +234,3 @@ def along_which(
         better = score > best[own]
         best[own[better]], axis_of[own[better]] = score[better], axis
     return axis_of
-
-
-def halves(boxes: Boxes, axis_of: Indices) -> Boxes:
-    """The first halves of all boxes, then the second."""
-    at = np.arange(axis_of.size)
-    middle = (boxes.lo[axis_of, at] + boxes.hi[axis_of, at]) // 2
-    lo, hi = (np.tile(ends, 2) for ends in boxes)
-    hi[axis_of, at] = middle
-    lo[axis_of, at + axis_of.size] = middle + 1
-    return Boxes(lo, hi)

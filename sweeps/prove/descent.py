@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 
-from sweeps.bounds.boxes import Indices, Problem
+from sweeps.bounds.boxes import Indices
+from sweeps.bounds.problem import Problem
 from sweeps.bounds.search import Least, Tally
 
 __all__ = ["descend"]

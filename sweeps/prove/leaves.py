@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.boxes import Indices, Problem
+from sweeps.bounds.boxes import Indices
+from sweeps.bounds.problem import Problem
 from sweeps.nest.compile import compiled
 from sweeps.nest.emit import emit
 from symbolic.ops import reference, substitute

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sweeps.prove.beating as beating
-from sweeps.bounds.boxes import Boxes, Indices
+from sweeps.bounds.boxes import Boxes, Indices, joined
 from sweeps.bounds.search import Tally
 from sweeps.bounds.spaces import Space
-from sweeps.prove.beating import along_which, bounded, ended, halves
+from sweeps.prove.beating import along_which, bounded, ended
 from sweeps.prove.leaves import Leaves
 from sweeps.runtime.threads import in_threads
 
@@ -151,12 +151,10 @@ class _Settling:
                 return self._gone(found, own[at], some.take(at))
 
             axis_of = along_which(self.problem, some, ideals, self.reach, gone, self.tally)
-            parts, own = halves(some, axis_of), np.tile(own, 2)
+            parts, own = some.halves(axis_of), np.tile(own, 2)
             order = np.argsort(-self.along[parts.lo[self.number]], kind="stable")
-            lo, hi = (
-                np.concatenate([a, b[:, order]], axis=1) for a, b in zip(boxes, parts, strict=True)
-            )
-            boxes, owner = Boxes(lo, hi), np.concatenate([owner, own[order]])
+            boxes = joined([boxes, parts.take(order)])
+            owner = np.concatenate([owner, own[order]])
         return True
 
     def _pairs(self, own: Indices) -> tuple[Indices, Indices, Indices]:
@@ -194,7 +192,7 @@ class _Settling:
         asked = [target[a:b][open_to[a:b]] for a, b in zip(begins, ends, strict=True)]
         tiny = points * points.size <= beating.TOGETHER
         if tiny.any():
-            places = self.problem.inside(boxes.take(tiny))
+            places = boxes.take(tiny).inside()
             values = self.problem.every(places)
             last = np.cumsum(points[tiny])
             for k, end in zip(np.flatnonzero(tiny), last.tolist(), strict=True):
@@ -208,7 +206,7 @@ class _Settling:
                 np.arange(a, b + 1) for a, b in zip(boxes.lo[:, k], boxes.hi[:, k], strict=True)
             ]
             if self.leaves is None:
-                return self.problem.inside(boxes.take([k]))
+                return boxes.take([k]).inside()
             near = self._near(self.leaves.values(ranges), self.targets[:, asked[k]])
             return self.leaves.places(ranges, near)
 

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.boxes import Boxes, Problem
+from sweeps.bounds.boxes import Boxes, joined
+from sweeps.bounds.problem import Problem
 from sweeps.grid.grid import Grid
 from sweeps.runtime.stopping import stopped
 from symbolic.ops import Node, constant, where
 
-__all__ = ["Meeting", "inside", "meeting"]
+__all__ = ["Meeting", "meeting"]
 
 Indices = NDArray[np.int64]
 
@@ -94,19 +95,14 @@ class _Set:
 
     def scan(self, boxes: Boxes) -> None:
         """Look at every point; those that meet the conditions become boxes along the last axis."""
-        places = self.problem.inside(boxes)
+        places = boxes.inside()
         met = places[:, self.problem.values(places) == 0]
         if met.shape[1]:
             self.certain.append(_merged(Boxes(met, met)))
 
-    def gather(self) -> Boxes:
-        lo, hi = (np.concatenate([boxes[k] for boxes in self.open], axis=1) for k in (0, 1))
-        self.open = []
-        return Boxes(lo, hi)
-
     def refine(self) -> None:
         """Split the largest open boxes where that decides most."""
-        boxes = self.gather()
+        boxes, self.open = joined(self.open), []
         order = np.argsort(-boxes.points, kind="stable")
         chosen, rest = order[:BATCH], order[BATCH:]
         if rest.size:
@@ -114,17 +110,20 @@ class _Set:
         boxes = boxes.take(chosen)
         best = np.full(chosen.size, -1.0)
         axis_of = np.zeros(chosen.size, dtype=np.int64)
-        for axis in range(len(boxes.lo)):
-            length = boxes.hi[axis] - boxes.lo[axis]
-            left = np.zeros(chosen.size)
-            for half in _halves(boxes, np.full(chosen.size, axis)):
-                certain, possible, width = self.judge(half)
-                left += np.where(certain | ~possible, 0.0, half.points / boxes.points * width)
-            score = np.where(length > 0, 1.0 / (left + 1e-9 / (length + 1.0)), -1.0)
-            better = score > best
-            best, axis_of = np.where(better, score, best), np.where(better, axis, axis_of)
-        for half in _halves(boxes, axis_of):
-            self.enter(half)
+        for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
+            own = np.flatnonzero(low < high)
+            if not own.size:
+                continue
+            parts = boxes.take(own).halves(np.full(own.size, axis))
+            certain, possible, width = self.judge(parts)
+            share = parts.points / np.tile(boxes.points[own], 2) * width
+            left = np.where(certain | ~possible, 0.0, share).reshape(2, -1).sum(axis=0)
+            score = 1.0 / (left + 1e-9 / ((high - low)[own] + 1.0))
+            better = score > best[own]
+            best[own[better]], axis_of[own[better]] = score[better], axis
+        parts = boxes.halves(axis_of)
+        for half in (slice(chosen.size), slice(chosen.size, None)):
+            self.enter(parts.take(half))
 
 
 def _corners(boxes: Boxes, up: Any) -> tuple[Indices, Indices]:
@@ -135,15 +134,6 @@ def _corners(boxes: Boxes, up: Any) -> tuple[Indices, Indices]:
         best[axis] = np.where(falls, boxes.hi[axis], boxes.lo[axis])
         worst[axis] = np.where(falls, boxes.lo[axis], boxes.hi[axis])
     return best, worst
-
-
-def _halves(boxes: Boxes, axis_of: Indices) -> list[Boxes]:
-    at = np.arange(axis_of.size)
-    mid = (boxes.lo[axis_of, at] + boxes.hi[axis_of, at]) // 2
-    lo, hi = boxes.lo.copy(), boxes.hi.copy()
-    hi[axis_of, at] = mid
-    lo[axis_of, at] = np.minimum(mid + 1, boxes.hi[axis_of, at])
-    return [Boxes(boxes.lo, hi), Boxes(lo, boxes.hi)]
 
 
 def _merged(boxes: Boxes) -> Boxes:
@@ -211,8 +201,7 @@ def meeting(
     for fixed, one in parts:
         for held, sure in ((one.certain, True), (one.open, False)):
             if held:
-                lo, hi = (np.concatenate([b[k] for b in held], axis=1) for k in (0, 1))
-                boxes = _merged(Boxes(lo, hi))
+                boxes = _merged(joined(held))
                 lows.append(_all_axes(boxes.lo, dims, plain, fixed))
                 highs.append(_all_axes(boxes.hi, dims, plain, fixed))
                 certain.append(np.full(boxes.lo.shape[1], sure))
@@ -235,12 +224,3 @@ def _all_axes(
         np.full(count, fixed[dim]) if dim in fixed else places[plain.index(dim)] for dim in dims
     ]
     return np.stack(rows) if rows else np.zeros((0, count), dtype=np.int64)
-
-
-def inside(lo: Indices, hi: Indices) -> Indices:
-    """Every point of some boxes, given as first and last index along each axis (rows)."""
-    found = [np.zeros((len(lo), 0), dtype=np.int64)]
-    for first, last in zip(lo.T, hi.T, strict=True):
-        shape = tuple(last - first + 1)
-        found.append(np.indices(shape).reshape(len(lo), math.prod(shape)) + first[:, None])
-    return np.concatenate(found, axis=1)

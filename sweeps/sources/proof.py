@@ -17,6 +17,7 @@ from sweeps.ask.ask import Ask
 from sweeps.ask.front import Front
 from sweeps.ask.optimum import Choice, Stage
 from sweeps.ask.places import as_good, check_listed, everywhere, limit_of, placed_in, restored
+from sweeps.bounds.boxes import Boxes
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.search import Tally, ready
 from sweeps.grid.at import part_of
@@ -26,7 +27,7 @@ from sweeps.prove.certificate import Certificate, none_in_time
 from sweeps.prove.fronts import certified_front
 from sweeps.prove.parts import NOTHING, Part, Winner, asked_of, best_within, parts_of
 from sweeps.prove.ranking import ranked as in_rank
-from sweeps.prove.targets import inside, meeting
+from sweeps.prove.targets import meeting
 from sweeps.runtime.progress import gap_of
 from sweeps.sources.grids import OfGrid, stage_node
 from symbolic.errors import OutOfTimeError
@@ -176,8 +177,8 @@ class GridProof(OfGrid):
         near = {key: constant(stage_node(grid, key, stage) <= limit) for key in grid.graphs}
         met = meeting(grid, near, dims, most=_BOXES, deadline=end)
         tally.boxes += met.bounded
-        lo, hi = met.lo[:, met.certain], met.hi[:, met.certain]
-        count = sum(math.prod(int(n) for n in row) for row in (hi - lo + 1).T)
+        sure = Boxes(met.lo, met.hi).take(met.certain)
+        count = sum(math.prod(int(n) for n in row) for row in (sure.hi - sure.lo + 1).T)
         if not met.complete:
             late = time.monotonic() > end
             raise OutOfTimeError(
@@ -187,7 +188,7 @@ class GridProof(OfGrid):
             )
         idle = [axis for axis in grid.axes if axis not in dims]
         check_listed(count * math.prod(grid.shape(idle)), what, idle)
-        index = dict(zip(dims, inside(lo, hi), strict=True))
+        index = dict(zip(dims, sure.inside(), strict=True))
         sizes = {axis: grid.axes[axis].size for axis in grid.axes}
         scores = _values(grid, goal, index) if dims else np.full(count, least)
         return restored(everywhere(index, scores, sizes), self.at)

@@ -17,7 +17,7 @@ from sweeps.grid.grid import Grid
 from sweeps.prove.certificate import none_in_time
 from sweeps.prove.parts import Part, parts_of
 from sweeps.prove.reals.lowest import TINY, Lowest, lowest
-from sweeps.prove.reals.problem import Mixed
+from sweeps.prove.reals.mixed import Mixed
 from sweeps.runtime.progress import gap_of
 from sweeps.scan.choosing import Chosen
 from sweeps.sources.grids import GridScan

@@ -17,9 +17,10 @@ import sweeps.bounds.check
 import sweeps.bounds.merging
 import sweeps.bounds.search
 import sweeps.sources.best
-from sweeps.bounds.boxes import Boxes, Extremes, Problem
+from sweeps.bounds.boxes import Boxes
 from sweeps.bounds.earliest import first_place
 from sweeps.bounds.merging import reduced
+from sweeps.bounds.problem import Extremes, Problem
 from sweeps.bounds.search import Tally
 from sweeps.grid.goals import dims_of, objective_node, one_goal
 from sweeps.grid.grid import Leaf
@@ -60,7 +61,7 @@ def test_trends_hold_between_points() -> None:
             bounds = problem.bounded(boxes)
             for place in range(30):
                 box = boxes.take([place])
-                points = problem.inside(box)
+                points = box.inside()
                 values = problem.values(points).reshape((box.hi - box.lo + 1)[:, 0])
                 assert bounds.least[place] <= values.min()
                 for axis in range(len(dims)):
@@ -100,7 +101,7 @@ def test_axes_are_merged() -> None:
         at = [space.original(place) for place in places.T]
         same = whole.values(np.array([[place[axis] for place in at] for axis in sizes]))
         assert values.tolist() == same.tolist()
-        every = whole.inside(Boxes(np.array([[0], [0], [77]]), np.array([[59], [30], [77]])))
+        every = Boxes(np.array([[0], [0], [77]]), np.array([[59], [30], [77]])).inside()
         row = np.arange(space.problem.sizes[0])
         assert (
             whole.values(every).min()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.search import Tally
-from sweeps.prove.reals.problem import Floats, Mixed
+from sweeps.prove.reals.mixed import Floats, Mixed
 
 __all__ = ["TINY", "Lowest", "lowest"]
 

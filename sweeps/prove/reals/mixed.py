@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.boxes import Problem
+from sweeps.bounds.problem import Problem
 from sweeps.grid.grid import Leaf
 from sweeps.prove.reals.cases import decided
 from symbolic.intervals import Decision, Interval, algebra, enclose
