@@ -39,8 +39,6 @@ ADVICE = Guide(
         "shared_slowdown": "suggested_lanes",
     },
 )
-REMEDIES = _remedies.EQUATIONS
-
 PAPER = "Swatman 2022"
 FAMILIES_OF = f"{PAPER}, §IV-A"
 
@@ -263,3 +261,5 @@ def exponential_loss(lanes):
 
 
 EXACT_LANES, EULER = 10_000, 0.57721566490153286
+
+REMEDIES = _remedies.EQUATIONS
