@@ -1,6 +1,6 @@
 """The items of the four papers and the command that shows each; prints ``docs/papers.md``.
 
-    python -m tests.papers                          # runs every command, the slow ones too
+    python -m tests.papers                          # runs every command
     python -m tests.papers.items > docs/papers.md   # the page
 
 The items stand in ``docs/papers.toml``, whose head tells what each key means.
@@ -38,8 +38,8 @@ HEAD = """\
 
 What each equation, table, figure and claim of the four papers says, and one command that shows it.
 Printed by `python -m tests.papers.items` from `docs/papers.toml`. `python -m tests.papers` runs
-every command and holds what it gives against what stands here; so does the test suite, but for the
-slow ones. Run them in a clone of this repository. A command that is no line of `dse` is a Python
+every command and holds what it gives against what stands here, and so does the test suite. Run them
+in a clone of this repository. A command that is no line of `dse` is a Python
 expression, after
 
 ```python
@@ -71,7 +71,6 @@ class Item:
     note: str = ""
     lacks: str = ""
     hardware: str = ""
-    slow: bool = False
 
     @property
     def status(self) -> str:
@@ -225,9 +224,8 @@ def _words(gives: Any) -> str:
 
 
 def _status(item: Item) -> str:
-    slow = " (slow)" if item.slow else ""
     why = "; ".join(text for text in (item.lacks or item.hardware, item.note) if text)
-    return f"**{item.status}**{slow}{': ' if why else ''}{why}"
+    return f"**{item.status}**{': ' if why else ''}{why}"
 
 
 if __name__ == "__main__":

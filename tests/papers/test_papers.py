@@ -10,7 +10,7 @@ from dse.plots.papers import paper
 from tests.papers.items import ROOT, Item, differs, items, outcome, page, papers
 
 ITEMS = items()
-RUN = [item for item in ITEMS if item.run and not item.slow]
+RUN = [item for item in ITEMS if item.run]
 
 
 @pytest.mark.parametrize("item", RUN, ids=lambda item: f"{item.paper}, {item.item}")
