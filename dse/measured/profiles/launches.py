@@ -1,0 +1,240 @@
+"""CSV of Nsight Compute, nvprof and rocprof: launches in rows, or a metric a row.
+
+What the application itself printed, and lines such as ``==PROF==``, may stand before and between.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dse.measured.numerals import Cell, base_unit, is_missing, numbers_of
+from dse.measured.records import Records
+from symbolic.errors import DseError
+
+__all__ = ["from_launches"]
+
+#: What tells of the process rather than of the launch.
+_UNTOLD = re.compile(
+    r"ID|Process ID|Process Name|Host Name|Context|Stream|(obj|wave_size)_\d+|obj|sig|queue-\w+|pid|"
+    r"tid|Correlation_I[dD]|Queue_Id|Process_Id|Thread_Id|Kernel_Id|DispatchNs|CompleteNs|Section Name|"
+    r"Rule .*|Estimated Speedup.*|Metric Description"
+)
+_WITH_UNIT = re.compile(r"(?:\w+ \()?([-+]?[\d.,]+(?:e[-+]?\d+)?)\)?\s*([%A-Za-z/]*)")
+_COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "warp", "sample"}
+_OF_RUN = "Time(%)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """A kind of header: columns it has; those of a metric's name, unit and value, if it is long."""
+
+    kind: str
+    has: frozenset[str]
+    name: str = ""
+    unit: str = ""
+    value: str = ""
+    key: tuple[str, ...] = ()
+    units_below: bool = False
+    refused: str = ""
+
+
+def _layout(kind: str, has: str, **more: Any) -> _Layout:
+    return _Layout(kind=kind, has=frozenset(has.split("|")), **more)
+
+
+_NCU_METRIC = {"name": "Metric Name", "unit": "Metric Unit"}
+_PER_KERNEL = {"value": "Avg", "key": ("Device", "Kernel")}
+#: In the order in which they are tried.
+_LAYOUTS = (
+    _layout(
+        "ncu", "Kernel Name|Invocations|Metric Name",
+        refused="a summary of Nsight Compute over launches (--print-summary): print it without",
+    ),
+    _layout(
+        "ncu", "ID|Kernel Name|Metric Name|Metric Unit|Metric Value",
+        value="Metric Value", key=("Process ID", "ID"), **_NCU_METRIC,
+    ),
+    _layout("ncu", "ID|Kernel Name|Process ID", units_below=True),
+    _layout("nvprof", "Kernel|Invocations|Metric Name|Avg", name="Metric Name", **_PER_KERNEL),
+    _layout("nvprof", "Kernel|Invocations|Event Name|Avg", name="Event Name", **_PER_KERNEL),
+    _layout("nvprof", "Start|Duration|Grid X|Registers Per Thread|Name", units_below=True),
+    _layout("nvprof", f"{_OF_RUN}|Calls|Avg|Name", units_below=True),
+    _layout("nvprof", "Device|Context|Stream|Kernel", units_below=True),
+    _layout("nvprof", "Start|Duration|Name", refused="nvprof's trace of API calls: print the GPU's (--print-gpu-trace)"),
+    _layout(
+        "rocprof", "Dispatch_Id|Kernel_Name|Counter_Name|Counter_Value",
+        name="Counter_Name", value="Counter_Value", key=("Process_Id", "Dispatch_Id"),
+    ),
+    _layout("rocprof", "Kernel_Name|Grid_Size|Workgroup_Size"),
+    _layout("rocprof", "KernelName|grd|wgr"),
+    _layout("rocprof", "workload_name|gpu_model|gpu_arch", refused="what rocprof-compute tells of a machine (sysinfo): import its pmc_perf.csv"),
+    _layout("rocprof", "device|HBMBw|FP32Flops", refused="rocprof-compute's roofline of a machine: import its pmc_perf.csv"),
+    _layout("rocprof", "Dispatch_ID|Kernel_Name|GPU_ID", refused="rocprof-compute's list of dispatches, without counters: import its pmc_perf.csv"),
+    _layout("rocprof", "Name|Calls|TotalDurationNs", refused="rocprof's statistics of kernels: import its counters or its timestamps"),
+    _layout("nsys", "Time (%)|Total Time (ns)|Instances", refused="a summary of Nsight Systems, which holds no counters: profile with Nsight Compute"),
+)  # fmt: skip
+
+
+def _layout_of(fields: Sequence[str]) -> _Layout | None:
+    names = {field.strip() for field in fields}
+    return next((layout for layout in _LAYOUTS if layout.has <= names), None)
+
+
+def from_launches(text: str, name: str) -> Records | None:
+    """The records of a profiler's CSV; None where no line is a header of one.
+
+    Raises
+    ------
+    DseError
+        Numbers that may be read in two ways, lines that are not whole, a kind that holds no
+        launches; with the line.
+    """
+    found: list[tuple[_Layout, list[str], list[tuple[int, list[str]]]]] = []
+    for number, fields in _lines(text, name):
+        layout = _layout_of(fields) if len(fields) > 2 else None
+        if layout is not None and layout.refused:
+            if found:
+                continue
+            raise DseError(f"{name}, line {number}: this is {layout.refused}")
+        if layout is not None:
+            found.append((layout, [field.strip() for field in fields], []))
+        elif found:
+            found[-1][2].append((number, fields))
+    if not found:
+        return None
+    gathered = _Launches(name)
+    for layout, names, lines in found:
+        if layout.kind == found[0][0].kind:
+            gathered.add(layout, names, lines)
+    return gathered.records(found[0][0].kind)
+
+
+def _lines(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Lines as fields with their numbers; what the profiler says of itself is left out."""
+    listed = text.split("\n")
+    place = 0
+
+    def feed() -> Iterator[str]:
+        nonlocal place
+        for place, line in enumerate(listed, 1):
+            if not line.startswith("=="):
+                yield line + "\n"
+
+    reader = csv.reader(feed())
+    while True:
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DseError(f"{name}, line {place}: {error}") from None
+        if any(field.strip() for field in fields):
+            yield place, fields
+
+
+class _Launches:
+    """Rows by launch; cells as texts until the separators of all of them are known."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rows: dict[Any, dict[str, tuple[Cell, str]]] = {}
+        self.units: dict[str, str] = {}
+        self.cut = 0
+
+    def add(self, layout: _Layout, names: list[str], lines: list[tuple[int, list[str]]]) -> None:
+        below = dict.fromkeys(names, "")
+        for at, (number, fields) in enumerate(lines):
+            if len(fields) != len(names):
+                if fields[0].startswith('"') or len(fields) > 2:
+                    raise DseError(
+                        f"{self.name}, line {number}: {len(fields)} fields where the header has "
+                        f"{len(names)}: the file is cut off, or not as it was printed"
+                    )
+                continue  # what the application printed
+            row = dict(zip(names, fields, strict=True))
+            if layout.units_below and at == 0 and not (row.get("ID") or row.get("Name") or row.get("Kernel")):
+                below = row
+            elif layout.name:
+                self._metric(layout, number, row)
+            elif self._is_kernel(row):
+                launch = self.rows.setdefault((number,), {})
+                for column, told in row.items():
+                    self._put(launch, column, Cell(number, told, below[column] in _COUNTS), below[column])
+
+    def _is_kernel(self, row: dict[str, str]) -> bool:
+        """Whether nvprof tells of a kernel, rather than of a copy or a call."""
+        return not row.get("Name", "").startswith("[CUDA") and row.get("Type") != "API calls"
+
+    def _metric(self, layout: _Layout, number: int, row: dict[str, str]) -> None:
+        launch = self.rows.setdefault(tuple(row.get(key, "") for key in layout.key), {})
+        special = {layout.name, layout.unit, layout.value, "Min", "Max", "Avg", "Total"}
+        for column, told in row.items():
+            if column not in special and column not in launch:
+                self._put(launch, column, Cell(number, told), "")
+        metric, unit = row[layout.name].strip(), row.get(layout.unit, "")
+        if not metric:
+            return  # a rule of Nsight Compute
+        told, known = row[layout.value], unit in _COUNTS and not metric.lower().startswith("avg")
+        if metric in launch and (launch[metric][0].text, launch[metric][1]) != (told, unit):
+            here = base_unit(unit)[1] == self.units.get(metric) and launch[metric][0].text == told
+            metric = metric if here else f"{metric} ({row.get('Section Name', number)})"
+        self._put(launch, metric, Cell(number, told, known and "avg" not in metric), unit)
+
+    def _put(self, launch: dict[str, tuple[Cell, str]], name: str, cell: Cell, unit: str) -> None:
+        if _UNTOLD.fullmatch(name) or not name:
+            return
+        printed = _WITH_UNIT.fullmatch(cell.text.strip())
+        if printed and printed[2] not in ("", "e"):
+            cell, unit = cell._replace(text=printed[1]), printed[2]
+        elif printed and "(" in cell.text:
+            cell = cell._replace(text=printed[1])
+        base = base_unit(unit)[1]
+        if not is_missing(cell.text) and self.units.setdefault(name, base) != base:
+            raise DseError(
+                f"{self.name}, line {cell.line}: {name} is in {unit!r} here and in "
+                f"{self.units[name]!r} before"
+            )
+        launch[name] = (cell, unit)
+
+    def records(self, kind: str) -> Records:
+        if not self.rows:
+            raise DseError(f"{self.name} is CSV of {kind} with a header and no launches below it")
+        names = dict.fromkeys(name for launch in self.rows.values() for name in launch)
+        labels = {"Kernel Name", "Kernel", "Name", "Kernel_Name", "KernelName", "Device", "CC", "Type"}
+        cells = (
+            cell for launch in self.rows.values() for n, (cell, _) in launch.items() if n not in labels
+        )
+        read = numbers_of(cells, self.name)
+        columns: dict[str, list[Any]] = {}
+        rounded: dict[str, None] = {}
+        for name in names:
+            values: list[Any] = []
+            texts = 0
+            for launch in self.rows.values():
+                cell, unit = launch.get(name, (Cell(0, ""), ""))
+                value = None if name in labels or is_missing(cell.text) else read(cell)
+                if value is None and not is_missing(cell.text):
+                    texts += 1
+                    values.append(cell.text.strip())
+                    last = cell
+                else:
+                    factor = base_unit(unit)[0]
+                    if value is not None and factor != 1:
+                        if factor == 1000 and base_unit(unit)[1] == "B":
+                            rounded[name] = None
+                        value = value * factor.numerator / factor.denominator
+                    values.append(value)
+            if texts and any(isinstance(value, float) for value in values):
+                raise DseError(
+                    f"{self.name}, line {last.line}: {name} is {last.text!r}, expected a number "
+                    "as in other lines"
+                )
+            if any(value is not None for value in values):
+                columns[name] = ["" if v is None else v for v in values] if texts else values
+        notes = [f"{n} is printed in thousands of bytes, rounded: print --print-units base" for n in rounded]
+        units = {name: unit for name, unit in self.units.items() if name in columns and unit}
+        return Records(kind=kind, axes=(), columns=columns, units=units, notes=tuple(notes))

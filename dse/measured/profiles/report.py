@@ -1,0 +1,93 @@
+"""Reports of Nsight Compute (``.ncu-rep``), by NVIDIA's package ``ncu-report``, which needs no GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dse.measured.numerals import base_unit
+from dse.measured.records import Records
+from symbolic.errors import DseError
+
+__all__ = ["from_report"]
+
+_ACTUAL = "memory_l2_theoretical_sectors_global"
+_IDEAL = "memory_l2_theoretical_sectors_global_ideal"
+_RUNS = ("inst_executed", "smsp__inst_executed", "sass__inst_executed")
+_OPCODES = "sass__inst_executed_per_opcode"
+
+
+def from_report(path: Path) -> Records:
+    """The launches of a report, every metric in its base unit.
+
+    Where it holds the sectors of each instruction, global requests are told apart: an instruction
+    that needs no more sectors than the fewest is coalesced.
+
+    Raises
+    ------
+    DseError
+        The package is not installed, or the file is no report that it reads.
+    """
+    try:
+        import ncu_report
+    except ImportError:
+        raise DseError(
+            f"{str(path)!r} is a report of Nsight Compute: reading it takes NVIDIA's package "
+            "ncu-report, pip install 'simt-dse[ncu]'; or print it, ncu --import FILE --page raw "
+            "--csv, and import that"
+        ) from None
+    try:
+        context = ncu_report.load_report(str(path))
+        actions = [
+            context.range_by_idx(k).action_by_idx(j)
+            for k in range(context.num_ranges())
+            for j in range(context.range_by_idx(k).num_actions())
+        ]
+        rows = [_row(action) for action in actions]
+    except Exception as error:  # whatever the binary package raises of a file that is cut off
+        raise DseError(f"{str(path)!r} is no whole report of Nsight Compute: {error}") from error
+    if not rows:
+        raise DseError(f"{str(path)!r} is a report of Nsight Compute without launches")
+    names = dict.fromkeys(name for values, _ in rows for name in values)
+    units = {name: unit for _, found in rows for name, unit in found.items()}
+    columns = {name: [values.get(name) for values, _ in rows] for name in names}
+    return Records(kind="ncu", axes=(), columns=columns, units=units)
+
+
+def _row(action: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    values: dict[str, Any] = {"Kernel Name": action.name()}
+    units: dict[str, str] = {}
+    for name in action.metric_names():
+        metric = action.metric_by_name(name)
+        value = metric.value() if metric.has_value() else None
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            factor, unit = base_unit(metric.unit() or "")
+            values[name] = float(value) * factor.numerator / factor.denominator
+            units[name] = unit
+        elif isinstance(value, str):
+            values[name] = value
+    return values | _requests(action), units
+
+
+def _instances(action: Any, name: str) -> dict[Any, Any]:
+    metric = action.metric_by_name(name)
+    if metric is None or not metric.has_correlation_ids():
+        return {}
+    keys = metric.correlation_ids()
+    return {keys.value(k): metric.value(k) for k in range(metric.num_instances())}
+
+
+def _requests(action: Any) -> dict[str, float]:
+    """Global requests that are coalesced and not, and barriers, from counts of each instruction."""
+    found: dict[str, float] = {}
+    actual, ideal = _instances(action, _ACTUAL), _instances(action, _IDEAL)
+    runs = next(filter(None, (_instances(action, name) for name in _RUNS)), {})
+    if actual and ideal and runs:
+        moved = [place for place in actual if actual[place] > 0]
+        whole = [p for p in moved if actual[p] <= ideal.get(p, 0)]
+        found["coalesced requests"] = float(sum(runs.get(p, 0) for p in whole))
+        found["uncoalesced requests"] = float(sum(runs.get(p, 0) for p in moved)) - found["coalesced requests"]
+    opcodes = _instances(action, _OPCODES)
+    if opcodes:
+        found["executed BAR"] = float(opcodes.get("BAR", 0))
+    return found
