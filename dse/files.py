@@ -20,12 +20,15 @@ def open(  # noqa: A001
     axes: str | Sequence[str] | None = None,
     units: Mapping[str, str] | None = None,
     shape: str = "auto",
+    columns: str | Path | Mapping[str, str] | None = None,
+    given: Mapping[str, float | str] | None = None,
     add: str | Sequence[str] = (),
 ) -> xr.Dataset:
     """Open a store or file that this library wrote, or measurements of somebody else's.
 
-    Measured are T4 files and caches of Kernel Tuner (``.json``, ``.json.gz``), and CSV or Parquet
-    files with named columns. They become Datasets like those of a run: ``feasible`` marks what was
+    Measured are T4 files, caches of Kernel Tuner and results of KTT (``.json``, ``.json.gz``),
+    profiles of Nsight Compute, nvprof, rocprof and Caliper, and CSV or Parquet files with named
+    columns. They become Datasets like those of a run: ``feasible`` marks what was
     measured, ``status`` says why the rest was not; where a number is missing stands NaN.
 
     Parameters
@@ -42,6 +45,11 @@ def open(  # noqa: A001
         Of measurements: over their axes, with NaN where a combination was not measured, or row by
         row along ``configuration``. By itself a grid is made of what fills at least half of one
         and holds no configuration twice.
+    columns : path or mapping, optional
+        What columns mean: ``{"Latency": "time:ms"}``, a TOML file of formulas, or the name of one
+        that comes along. Profiles and some tables are known without.
+    given : mapping, optional
+        Quantities and labels of all rows that the file does not tell, ``{"blocks": 32768}``.
     add : str or list of str
         Further quantities of the model of a run, computed when they are read; see :func:`derive`.
 
@@ -56,10 +64,13 @@ def open(  # noqa: A001
         from dse.measured import is_measured, open_measured
 
         if Path(path).exists() and is_measured(Path(path)):
-            return open_measured(Path(path), axes=axes, units=units, shape=shape)
-    if axes is not None or units is not None or shape != "auto":
+            return open_measured(
+                Path(path), axes=axes, units=units, shape=shape, columns=columns, given=given
+            )
+    if any(value is not None for value in (axes, units, columns, given)) or shape != "auto":
         raise DseError(
-            f"{str(path)!r} is no file of measurements: axes, units, shape serve only it"
+            f"{str(path)!r} is no file of measurements: axes, units, shape, columns and given "
+            "serve only it"
         )
     ds = open_dataset(path)
     if not add:

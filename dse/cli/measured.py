@@ -1,9 +1,10 @@
-"""The command `dse import`: measurements of tuners and tables as a dataset."""
+"""The command `dse import`: what tuners, profilers and tables measured, as dataset or workload."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,15 @@ import click
 
 from dse.cli.ends import reading
 from dse.cli.frame import example, in_json, listed, pairs, put
+from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["import_measured"]
+
+#: Columns that are named; a profile may have hundreds.
+_MOST = 60
 
 
 @click.command(
@@ -24,10 +29,12 @@ __all__ = ["import_measured"]
         "dse import tuner.json.gz tuned.zarr",
         "dse import runs.csv runs.zarr --axes threads_per_block,core_clock --unit time=ms",
         "dse import tuner.json tuned.nc --shape grid",
+        "dse import profile.ncu-rep kernel.toml --row 0",
+        "dse import table.csv table.zarr --map Latency=time:ms --set machine=v100",
     ),
 )
 @click.argument("measured", type=click.Path(exists=True, dir_okay=False))
-@click.argument("out", metavar="OUT.zarr|.nc|.csv|.parquet", type=click.Path())
+@click.argument("out", metavar="OUT.zarr|.nc|.csv|.parquet|.toml", type=click.Path())
 @click.option("--axes", multiple=True, metavar="Q,...", help="Of a table: what varies.")
 @click.option("--unit", multiple=True, metavar="Q=UNIT", help="Of a column; may be repeated.")
 @click.option(
@@ -36,6 +43,13 @@ __all__ = ["import_measured"]
     default="auto",
     help="Over the axes, or row by row. [a grid where at least half of it was measured]",
 )
+@click.option(
+    "--map", "maps", multiple=True, metavar="COLUMN=Q[:UNIT]|FILE", help="What a column is; a map."
+)
+@click.option(
+    "--set", "given", multiple=True, metavar="Q=VALUE", help="What the file does not tell."
+)
+@click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of OUT.toml: which row.")
 @in_json
 def import_measured(
     measured: str,
@@ -43,28 +57,73 @@ def import_measured(
     axes: Sequence[str],
     unit: Sequence[str],
     shape: str,
+    maps: Sequence[str],
+    given: Sequence[str],
+    row: int | None,
     as_json: bool,
 ) -> None:
     """Make a dataset of what was measured elsewhere.
 
-    MEASURED is a T4 file or a cache of Kernel Tuner (.json, .json.gz), or a CSV or Parquet file
-    with named columns, whose headers may end in a unit, "time [ms]". Failed configurations are
-    kept: their numbers are NaN, and a status says why.
+    MEASURED is a T4 file, a cache of Kernel Tuner or results of KTT (.json, .json.gz), a profile
+    (.ncu-rep, CSV of Nsight Compute, nvprof and rocprof, .cali of Caliper), or a CSV or Parquet
+    file with named columns, whose headers may end in a unit, "time [ms]"; --map says what columns
+    are. Failed configurations are kept: their numbers are NaN, and a status says why. OUT.toml
+    becomes a workload file of one row.
     """
     from dse.cli.report import size_of
     from dse.files import export
     from dse.measured import open_measured
+    from dse.measured.workload import workload_text
 
     with reading():
+        if row is not None and not out.endswith(".toml"):
+            raise DseError("--row chooses the row of a workload file: give OUT.toml with it")
         ds = open_measured(
             Path(measured),
             axes=listed(axes) or None,
             units=pairs(unit, "unit"),
-            shape=shape,
+            shape="rows" if out.endswith(".toml") else shape,
+            columns=_columns(maps),
+            given=_values(pairs(given, "set")),
         )
-    path = export(ds, Path(out))
+        text = workload_text(ds, row) if out.endswith(".toml") else ""
+    if text:
+        path = Path(out)
+        path.write_text(text, encoding="utf-8")
+    else:
+        path = export(ds, Path(out))
     data = {"source": measured, "written": path, "bytes": size_of(path), **_told(ds)}
     put(as_json, data, lambda: _text(data))
+
+
+def _columns(maps: Sequence[str]) -> str | Mapping[str, str] | None:
+    """A map file, or columns one by one."""
+    files = [text for text in maps if "=" not in text]
+    if not files:
+        return pairs(maps, "map") or None
+    if len(maps) > 1:
+        raise DseError(f"--map {files[0]} is a map by itself: write further columns into a file")
+    return files[0]
+
+
+def _values(given: Mapping[str, str]) -> dict[str, float | str]:
+    """Numbers in stored units, and labels."""
+    from symbolic.expression import parse_value
+    from symbolic.quantities import TABLE
+
+    found: dict[str, float | str] = {}
+    for name, text in given.items():
+        row = TABLE.get(name)
+        value: Any = text
+        if row is not None and not row.is_label:
+            value = parse_value(text, row, TABLE)
+            if not isinstance(value, (int, float)):
+                raise DseError(f"--set {name}={text}: expected a number, with a unit or without")
+        elif row is None:
+            with suppress(ValueError):
+                value = float(text)
+        found[name] = value
+    return found
 
 
 def _told(ds: xr.Dataset) -> dict[str, Any]:
@@ -74,6 +133,12 @@ def _told(ds: xr.Dataset) -> dict[str, Any]:
         "sizes": {str(dim): size for dim, size in ds.sizes.items()},
         "axes": {str(name): len(set(c.values.tolist())) for name, c in ds.coords.items()},
         "measured": [str(n) for n in ds.data_vars if n not in ("feasible", "status")],
+        "sources": {
+            str(n): str(v.attrs["source"])
+            for n, v in ds.data_vars.items()
+            if "source" in v.attrs
+            and not str(v.attrs["source"]).endswith(f": {v.attrs['long_name']}")
+        },
         "notes": json.loads(ds.attrs.get("notes", "[]")),
     }
 
@@ -86,7 +151,11 @@ def _text(data: Mapping[str, Any]) -> str:
     lines = [f"{data['configurations']:,} configurations{why if failed else ''}"]
     axes = [f"{name} {n}" for name, n in data["axes"].items() if name != "configuration"]
     lines += [f"axes: {' x '.join(axes)}"] if axes else []
-    lines.append(f"measured: {', '.join(data['measured'])}")
+    counters = len(data["measured"]) - _MOST
+    more = f" and {counters} more" if counters > 0 else ""
+    lines.append(f"measured: {', '.join(data['measured'][:_MOST])}{more}")
+    lines += [f"  {name} = {source}" for name, source in data["sources"].items()]
     lines += data["notes"]
-    lines.append(f"dataset: {data['written']} ({bytes_text(data['bytes'])})")
+    kind = "workload" if str(data["written"]).endswith(".toml") else "dataset"
+    lines.append(f"{kind}: {data['written']} ({bytes_text(data['bytes'])})")
     return "\n".join(lines)

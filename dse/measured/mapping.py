@@ -1,13 +1,13 @@
 """From columns of a file to quantities, by a map of formulas: TOML, or ``COLUMN=QUANTITY:UNIT``.
 
-The maps of tools and of tables that are known by their columns lie in ``dse/data/profiles``. A formula
-is ``column``, ``column * column``, ``32 * column + column``, ``... / column``, with the unit of what
-comes of it in brackets, ``xtime [ns]``; of several the first whose columns are there counts.
+The maps of tools and of tables that are known by their columns lie in ``dse/data/profiles``. A
+formula is ``column``, ``column * column``, ``32 * column + column``, ``... / column``, with the
+unit of what comes of it in brackets, ``xtime [ns]``; of several the first whose columns are there
+counts.
 """
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.measured.numerals import Cell, is_missing, numbers_of
-from dse.measured.records import Records, header
+from dse.measured.formulas import Formulas, columns_of
+from dse.measured.records import Records
 from dse.toml_text import read_toml
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.quantities import TABLE
 
-__all__ = ["ColumnMap", "mapped", "of_columns", "read_map", "shipped"]
+__all__ = ["ColumnMap", "layered", "map_of", "mapped", "own_map", "read_map", "shipped"]
 
 _HERE = Path(__file__).parents[1] / "data" / "profiles"
 #: Of these a request is coalesced: it loads what it needs, to half of what is printed last.
@@ -82,7 +82,7 @@ def read_map(path: Path) -> ColumnMap:
     except (TypeError, ValueError) as error:
         raise DseError(
             f"{path}: {error}; a map has tables such as [quantities] with lines such as "
-            "time = \"Latency [ms]\", or a list of these"
+            'time = "Latency [ms]", or a list of these'
         ) from error
 
 
@@ -93,11 +93,57 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(listed)
 
 
-def of_columns(columns: Mapping[str, str]) -> ColumnMap:
-    """The map of ``{"Latency": "time:ms"}``: a column, what it is, and in which unit."""
+def map_of(records: Records) -> ColumnMap | None:
+    """The map that comes along for a kind of file, or for a table with such columns."""
+    maps = shipped()
+    if records.kind == "ktt":
+        return layered(maps["ktt"], _counters(records))
+    if records.kind in maps:
+        return maps[records.kind]
+    known = (m for m in maps.values() if m.known_by and set(m.known_by) <= set(records.columns))
+    return next(known, None)
+
+
+def _counters(records: Records) -> ColumnMap | None:
+    """The map of the profiler behind KTT, by the names of the counters."""
+    if any(name.endswith(".sum") for name in records.columns):
+        return shipped()["ncu"]
+    return shipped()["nvprof"] if "inst_executed" in records.columns else None
+
+
+def layered(above: ColumnMap | None, below: ColumnMap | None) -> ColumnMap | None:
+    """One map on another, whose formulas count where the first has none."""
+    if above is None or below is None:
+        return above or below
+
+    def both(kind: str) -> Mapping[str, tuple[str, ...]]:
+        first: Mapping[str, tuple[str, ...]] = getattr(above, kind)
+        return {**first, **{n: f for n, f in getattr(below, kind).items() if n not in first}}
+
+    return replace(
+        above, labels=both("labels"), helpers=both("helpers"), quantities=both("quantities")
+    )
+
+
+def own_map(columns: str | Path | Mapping[str, str] | None) -> ColumnMap | None:
+    """The map of who asks: a file, a name of one that comes along, ``{"Latency": "time:ms"}``."""
+    if columns is None or isinstance(columns, Mapping):
+        return _of_columns(columns) if columns else None
+    known = shipped()
+    if str(columns) in known:
+        return known[str(columns)]
+    if not Path(columns).is_file():
+        raise UnknownNameError(
+            f"{str(columns)!r} is no map of columns{nearest(str(columns), known)}: expected a TOML "
+            f"file, COLUMN=QUANTITY, or one of {', '.join(known)}"
+        )
+    return read_map(Path(columns))
+
+
+def _of_columns(columns: Mapping[str, str]) -> ColumnMap:
     labels, quantities = {}, {}
     for column, told in columns.items():
-        name, _, unit = told.partition(":")
+        name, _, unit = str(told).partition(":")
         row = TABLE.get(name)
         if not name.isidentifier():
             raise DseError(f"{column}={told}: expected COLUMN=QUANTITY or COLUMN=QUANTITY:UNIT")
@@ -109,7 +155,10 @@ def of_columns(columns: Mapping[str, str]) -> ColumnMap:
 
 
 def mapped(
-    records: Records, chosen: ColumnMap, given: Mapping[str, float | str], strict: bool = False
+    records: Records,
+    chosen: ColumnMap | None,
+    given: Mapping[str, float | str],
+    own: ColumnMap | None = None,
 ) -> Records:
     """Records with the quantities that their columns tell, before the columns themselves.
 
@@ -117,15 +166,17 @@ def mapped(
     ----------
     records : Records
         What a file holds.
-    chosen : ColumnMap
+    chosen : ColumnMap, optional
         What its columns mean.
     given : mapping
         Quantities and labels of all rows that the file does not tell.
-    strict : bool
-        Whether a formula whose columns are not there is refused, rather than noted.
+    own : ColumnMap, optional
+        The part of the map whose columns have to be there; what others lack is noted.
     """
+    chosen = chosen or ColumnMap(title="")
+    strict = {*own.labels, *own.quantities} if own is not None else set()
     rows = len(next(iter(records.columns.values()), ()))
-    work = _Work(records, rows)
+    work = Formulas(records, rows)
     columns: dict[str, Sequence[Any]] = {}
     units: dict[str, str] = {}
     for name, value in given.items():
@@ -140,7 +191,7 @@ def mapped(
             columns[name] = ["" if value is None else str(value) for value in told]
             work.sources[name] = f"{chosen.title}: {found}"
             taken.add(found)
-        elif strict and name not in given:
+        elif name in strict and name not in given:
             raise _unknown(choices[0], records)
     for name, formulas in chosen.helpers.items():
         work.solve(f"@{name}", formulas, chosen.title)
@@ -150,8 +201,8 @@ def mapped(
             continue
         unit = work.solve(name, formulas, chosen.title)
         if unit is None:
-            if strict:
-                raise _unknown(_columns_of(formulas[0])[0], records)
+            if name in strict:
+                raise _unknown(columns_of(formulas[0])[0], records)
             left.append(name)
             continue
         values = work.values[name]
@@ -174,13 +225,14 @@ def mapped(
         if name in records.columns and name not in taken and name in records.axes:
             raise DseError(f"{name} is an axis of the file already: leave it out of the map")
     raw = {n: v for n, v in records.columns.items() if n not in columns and n not in taken}
-    sources = {name: chosen.title for name in raw if name not in records.axes}
+    sources = {name: f"{chosen.title}: {name}" for name in raw} if chosen.title else {}
     return replace(
         records,
         columns={**{n: raw.pop(n) for n in records.axes}, **columns, **raw},
         units={**records.units, **units},
         sources={**sources, **{n: work.sources[n] for n in columns}},
         notes=tuple(notes),
+        labels=frozenset({*chosen.labels} & columns.keys()),
     )
 
 
@@ -204,79 +256,3 @@ def _coalesced(values: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, NDArra
         whole &= (share >= _WHOLE) | (values[some] == 0)
     yield "coalesced_insts", np.where(whole, requests, np.nan)
     yield "uncoalesced_insts", np.where(whole, 0.0, np.nan)
-
-
-def _columns_of(formula: str) -> list[str]:
-    text, _ = header(formula)
-    above, _, below = text.partition(" / ")
-    parts = [part for term in above.split(" + ") for part in term.split(" * ")]
-    return [part for part in (*parts, below) if part and not re.fullmatch(r"-?[\d.]+(e-?\d+)?", part)]
-
-
-class _Work:
-    """Columns as numbers, and what formulas made of them."""
-
-    def __init__(self, records: Records, rows: int) -> None:
-        self.records, self.rows = records, rows
-        self.values: dict[str, NDArray[Any]] = {}
-        self.sources: dict[str, str] = {}
-
-    def solve(self, name: str, formulas: Sequence[str], title: str) -> str | None:
-        """The unit of the first formula that can be computed; None if none can."""
-        for formula in formulas:
-            text, unit = header(formula)
-            needed = _columns_of(formula)
-            parts = {part: self._number(part) for part in needed}
-            if any(values is None for values in parts.values()):
-                continue
-            self.values[name] = self._value(text, parts)
-            self.sources[name] = f"{title}: {formula.replace('@', '')}"
-            first = self.records.units.get(needed[0], "") if len(needed) == 1 else ""
-            return first if unit is None else unit
-        return None
-
-    def _value(self, text: str, parts: Mapping[str, Any]) -> NDArray[Any]:
-        above, _, below = text.partition(" / ")
-        total = np.zeros(self.rows)
-        for term in above.split(" + "):
-            product = np.ones(self.rows)
-            for part in term.split(" * "):
-                product = product * (parts[part] if part in parts else float(part))
-            total = total + product
-        if not below:
-            return total
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = total / (parts[below] if below in parts else float(below))
-        return np.where(np.isfinite(share), share, np.nan)
-
-    def _number(self, name: str) -> NDArray[Any] | None:
-        """A column as numbers, or what was made before; NaN where there is none."""
-        if name in self.values:
-            return self.values[name]
-        if name in ("@warps", "@threads"):
-            return self._launched(name)
-        if name not in self.records.columns:
-            return None
-        listed = self.records.columns[name]
-        cells = [Cell(k + 2, v) for k, v in enumerate(listed) if isinstance(v, str)]
-        read = numbers_of(cells, f"the column {name!r}")
-        numbers = np.full(self.rows, np.nan)
-        for row, value in enumerate(listed):
-            if isinstance(value, str):
-                found = read(Cell(row + 2, value))
-                if found is None and not is_missing(value):
-                    raise DseError(
-                        f"the column {name!r} holds {value!r} at row {row + 1}, expected a number"
-                    )
-                value = found
-            numbers[row] = np.nan if value is None else value
-        return numbers
-
-    def _launched(self, name: str) -> NDArray[Any] | None:
-        blocks, threads = (self.values.get(n) for n in ("blocks", "threads_per_block"))
-        if blocks is None or threads is None:
-            return None
-        size = self.values.get("warp_size", np.full(self.rows, 32.0))
-        return blocks * (np.ceil(threads / size) if name == "@warps" else threads)
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -38,8 +39,10 @@ def is_missing(text: str) -> bool:
     return text.strip().removeprefix("(!)").strip().lower() in _MISSING
 
 
-def base_unit(unit: str) -> tuple[Fraction, str]:
+def base_unit(unit: str, binary: bool = False) -> tuple[Fraction, str]:
     """A profiler's unit as a factor and a unit of this library; an unknown one stays as it is.
+
+    ``binary`` is for nvprof, whose KB are 1024 bytes: its traces print 1028 bytes as 1.003906 KB.
 
     >>> base_unit("usecond"), base_unit("Gbyte/second"), base_unit("Kbyte/block")
     ((Fraction(1, 1000000), 's'), (Fraction(1000000000, 1), 'B/s'), (Fraction(1000, 1), 'B'))
@@ -48,6 +51,8 @@ def base_unit(unit: str) -> tuple[Fraction, str]:
     """
     above, _, below = unit.strip().partition("/")
     first, second = _part(above), _part(below) if below else (Fraction(1), "")
+    if binary and first and first[1] == "B":
+        first = Fraction(1024) ** round(math.log10(first[0]) / 3), "B"
     if first is None or second is None:
         return Fraction(1), unit.strip()
     named = f"{first[1] or '1'}/{second[1]}" if second[1] else first[1]
@@ -93,28 +98,27 @@ def numbers_of(cells: Iterable[Cell], name: str) -> Callable[[Cell], float | Non
             (groups.setdefault(marks[0], cell) if cell.whole else open_.append(cell))
         else:
             decimals.setdefault(marks[0], cell)
-    for mark in decimals:
-        other = groups.get(mark) or (next(iter(groups.values())) if False else None)
-        rival = next((c for m, c in decimals.items() if m != mark), None)
-        if other or rival:
-            one = other or rival
-            assert one is not None
+    for mark, cell in decimals.items():
+        others = [c for m, c in decimals.items() if m != mark]
+        one = groups.get(mark) or next(iter(others), None)
+        if one is not None:
             raise DseError(
-                f"{name}, lines {decimals[mark].line} and {one.line}: {decimals[mark].text.strip()!r} and "
-                f"{one.text.strip()!r} cannot both be numbers of one locale: print the file anew under LC_ALL=C"
+                f"{name}, lines {cell.line} and {one.line}: {cell.text.strip()!r} and "
+                f"{one.text.strip()!r} cannot both be numbers of one locale: print the file anew "
+                "under LC_ALL=C"
             )
     decimal = next(iter(decimals), None)
     if decimal is None and groups:
         decimal = "." if "," in groups else ","
     if decimal is None and open_:
+        text = open_[0].text.strip()
         if not plain:
             raise DseError(
-                f"{name}, line {open_[0].line}: {open_[0].text.strip()!r} may be "
-                f"{re.sub('[.,]', '', open_[0].text.strip())} or "
-                f"{open_[0].text.strip().replace(',', '.')}, and no other line tells how "
-                "thousands are written: print the file anew under LC_ALL=C"
+                f"{name}, line {open_[0].line}: {text!r} may be {re.sub('[.,]', '', text)} or "
+                f"{text.replace(',', '.')}, and no other line tells how thousands are written: "
+                "print the file anew under LC_ALL=C"
             )
-        decimal = next(mark for mark in open_[0].text if mark in ".,")
+        decimal = next(mark for mark in text if mark in ".,")
     decimal = decimal or "."
 
     def read(cell: Cell) -> float | None:

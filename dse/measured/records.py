@@ -35,7 +35,8 @@ class Records:
     """The rows of a file as it tells them.
 
     ``axes`` are the columns that make a configuration; ``order`` the values of some of them, where
-    the file lists these; ``status`` a reason a row, empty where the file gives none.
+    the file lists these; ``status`` a reason a row, empty where the file gives none; ``sources``
+    where a column is from; ``labels`` columns of texts, whatever they look like.
     """
 
     kind: str
@@ -46,6 +47,8 @@ class Records:
     order: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+    labels: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +90,8 @@ def _identifier(text: str) -> str:
     name = re.sub(r"\s*/\s*", "_per_", text.strip())
     name = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "column"
     name = f"_{name}" if name[0].isdigit() else name
-    return f"{name}_" if name in _WORDS or name in _TAKEN else name
+    taken = name in _TAKEN or (name in _WORDS and name not in TABLE)
+    return f"{name}_" if taken else name
 
 
 def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
@@ -126,15 +130,24 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
     axes, order, measured, numbers = {}, {}, {}, []
     for name, told in names.items():
         unit = given.get(told, records.units.get(told, ""))
+        source = {"source": records.sources[told]} if told in records.sources else {}
         if told in records.axes:
             settled = _axis(records.columns[told], name)
             factor, attrs = _unit(name, told, unit, settled)
+            attrs |= source
             axes[name] = Column(values=_scaled(settled, factor), attrs=attrs)
             if told in records.order:
                 order[name] = _scaled(_axis(records.order[told], name), factor)
             continue
+        if told in records.labels:
+            texts = [_text(value) for value in _listed(records.columns[told])]
+            measured[name] = Column(
+                values=np.array(texts, dtype=np.str_), attrs={"long_name": told, **source}
+            )
+            continue
         settled = _measured(records.columns[told], why)
         factor, attrs = _unit(name, told, unit, settled)
+        attrs |= source
         measured[name] = Column(values=_scaled(settled, factor), attrs=attrs)
         if settled.dtype.kind == "f":
             numbers.append(settled)

@@ -11,7 +11,7 @@ from typing import Any
 from dse.measured.records import CORRECT, FAILED, Records, header
 from symbolic.errors import DseError, UnknownNameError, nearest
 
-__all__ = ["is_ours", "read_file"]
+__all__ = ["axes_of", "is_ours", "read_file"]
 
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"
@@ -80,7 +80,7 @@ def read_file(path: Path, axes: Sequence[str] | None) -> Records:
     status = _status(columns, len(frame))
     return Records(
         kind="table",
-        axes=_axes(axes, list(columns)),
+        axes=axes_of(axes, list(columns)),
         columns=columns,
         units={name: unit or "" for name, unit in split.values()},
         status=status,
@@ -92,6 +92,8 @@ def _headed(frame: Any, path: Path) -> Any:
     if frame.shape[0] < 1:
         raise DseError(f"{str(path)!r} is empty: expected a header and rows")
     names = ["" if name != name else str(name) for name in frame.iloc[0]]
+    if len(names) > 1 and not names[0] and all(names[1:]):
+        names[0] = "index"  # as pandas writes its own
     body = frame.iloc[1:]
     body.columns = names
     return body
@@ -119,7 +121,8 @@ def _values(column: Any) -> list[Any]:
     return listed
 
 
-def _axes(axes: Sequence[str] | None, names: list[str]) -> tuple[str, ...]:
+def axes_of(axes: Sequence[str] | None, names: list[str]) -> tuple[str, ...]:
+    """The columns that make a configuration, each of which is there."""
     if axes is None:
         return ()
     for name in axes:

@@ -9,17 +9,17 @@ without its end.
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import re
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dse.measured.content import text_of
+from dse.measured.profiles.ktt import from_ktt
 from dse.measured.records import FAILED, Records
 from symbolic.errors import DseError
 
@@ -61,34 +61,32 @@ _NEVER = 1e20
 
 
 def read_tuner(path: Path) -> Records:
-    """The records of a T4 or cache file, which may be compressed (``.json.gz``).
+    """The records of a file of T4, a cache or KTT, which may be compressed (``.json.gz``).
 
     Raises
     ------
     DseError
         A file that cannot be read, is no JSON, or is of another kind.
     """
-    try:
-        raw = path.read_bytes()
-        raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
-        text = raw.decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DseError(f"{str(path)!r} cannot be read: {why}") from error
-    tree, unfinished = _tree(text, path)
-    kinds = {"results": _from_t4, "cache": _from_cache}
+    tree, unfinished = _tree(text_of(path), path)
+    if isinstance(tree, dict) and "traceEvents" in tree:
+        raise DseError(
+            f"{str(path)!r} is a trace of events for a browser, which holds no counters: import "
+            "the profiler's CSV or report"
+        )
+    kinds = {"results": _from_t4, "cache": _from_cache, "Results": from_ktt}
     kind = next((key for key in kinds if isinstance(tree, dict) and key in tree), None)
     if kind is None:
         held = f"; it holds {', '.join(list(tree)[:8])}" if isinstance(tree, dict) else ""
         raise DseError(
-            f"{str(path)!r} is no T4 file (with 'results') nor a cache of Kernel Tuner (with "
-            f"'cache'){held}"
+            f"{str(path)!r} is no T4 file (with 'results'), no cache of Kernel Tuner (with "
+            f"'cache') and none of KTT (with 'Results'){held}"
         )
     try:
         records = kinds[kind](tree)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise DseError(
-            f"{str(path)!r} has {kind!r}, but not as T4 or a cache has it: {error!r}"
+            f"{str(path)!r} has {kind!r}, but not as T4, a cache or KTT has it: {error!r}"
         ) from error
     if not records.axes:
         raise DseError(f"{str(path)!r} holds no configurations")

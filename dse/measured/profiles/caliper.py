@@ -1,7 +1,8 @@
 """Caliper's records as text (``.cali``): a tree of nodes, and records of values at its paths.
 
-A line is ``__rec=node,id=..,attr=..,data=..,parent=..`` or ``__rec=ctx,ref=..=..,attr=..=..,data=..=..``;
-attributes are nodes too, whose data are their names. The lowest nodes have fixed ids.
+A line is ``__rec=node,id=..,attr=..,data=..,parent=..`` or
+``__rec=ctx,ref=..=..,attr=..=..,data=..=..``; attributes are nodes too, whose data are
+their names. The lowest nodes have fixed ids.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def from_caliper(text: str, name: str) -> Records:
         kind = entries.get("__rec")
         try:
             if kind == "node":
-                nodes[entries["id"]] = entries
+                nodes[entries["id"]] = {key: entries[key] for key in ("attr", "data")} | entries
             elif kind == "ctx":
                 path, _ = _along(nodes, entries.get("ref", ""))
                 ids = re.split(r"(?<!\\)=", entries["attr"])
@@ -78,9 +79,7 @@ def _number(text: str | None) -> float | None:
     return None if text is None else float(text)
 
 
-def _along(
-    nodes: dict[str, dict[str, str]], refs: str
-) -> tuple[tuple[str, ...], dict[str, str]]:
+def _along(nodes: dict[str, dict[str, str]], refs: str) -> tuple[tuple[str, ...], dict[str, str]]:
     """The path of regions, and all that the nodes up to the root say by their attributes."""
     path: list[str] = []
     told: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Results of the tuner KTT in JSON: a configuration, its launches, sizes, registers and counters."""
+"""Results of the tuner KTT in JSON: configurations, their launches, sizes and counters."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ __all__ = ["from_launches"]
 
 #: What tells of the process rather than of the launch.
 _UNTOLD = re.compile(
-    r"ID|Process ID|Process Name|Host Name|Context|Stream|(obj|wave_size)_\d+|obj|sig|queue-\w+|pid|"
-    r"tid|Correlation_I[dD]|Queue_Id|Process_Id|Thread_Id|Kernel_Id|DispatchNs|CompleteNs|Section Name|"
-    r"Rule .*|Estimated Speedup.*|Metric Description"
+    r"ID|Process ID|Process Name|Host Name|Context|Stream|Section Name|Rule .*|Metric Description|"
+    r"Estimated Speedup.*|(obj|wave_size)_\d+|obj|sig|queue-\w+|pid|tid|DispatchNs|CompleteNs|"
+    r"Correlation_I[dD]|Queue_Id|Process_Id|Thread_Id|Kernel_Id"
 )
 _WITH_UNIT = re.compile(r"(?:\w+ \()?([-+]?[\d.,]+(?:e[-+]?\d+)?)\)?\s*([%A-Za-z/]*)")
 _COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "warp", "sample"}
@@ -46,6 +46,7 @@ def _layout(kind: str, has: str, **more: Any) -> _Layout:
     return _Layout(kind=kind, has=frozenset(has.split("|")), **more)
 
 
+_IMPORT = ", which holds no counters: import pmc_perf.csv or the counters"
 _NCU_METRIC = {"name": "Metric Name", "unit": "Metric Unit"}
 _PER_KERNEL = {"value": "Avg", "key": ("Device", "Kernel")}
 #: In the order in which they are tried.
@@ -64,18 +65,22 @@ _LAYOUTS = (
     _layout("nvprof", "Start|Duration|Grid X|Registers Per Thread|Name", units_below=True),
     _layout("nvprof", f"{_OF_RUN}|Calls|Avg|Name", units_below=True),
     _layout("nvprof", "Device|Context|Stream|Kernel", units_below=True),
-    _layout("nvprof", "Start|Duration|Name", refused="nvprof's trace of API calls: print the GPU's (--print-gpu-trace)"),
     _layout(
         "rocprof", "Dispatch_Id|Kernel_Name|Counter_Name|Counter_Value",
         name="Counter_Name", value="Counter_Value", key=("Process_Id", "Dispatch_Id"),
     ),
     _layout("rocprof", "Kernel_Name|Grid_Size|Workgroup_Size"),
     _layout("rocprof", "KernelName|grd|wgr"),
-    _layout("rocprof", "workload_name|gpu_model|gpu_arch", refused="what rocprof-compute tells of a machine (sysinfo): import its pmc_perf.csv"),
-    _layout("rocprof", "device|HBMBw|FP32Flops", refused="rocprof-compute's roofline of a machine: import its pmc_perf.csv"),
-    _layout("rocprof", "Dispatch_ID|Kernel_Name|GPU_ID", refused="rocprof-compute's list of dispatches, without counters: import its pmc_perf.csv"),
-    _layout("rocprof", "Name|Calls|TotalDurationNs", refused="rocprof's statistics of kernels: import its counters or its timestamps"),
-    _layout("nsys", "Time (%)|Total Time (ns)|Instances", refused="a summary of Nsight Systems, which holds no counters: profile with Nsight Compute"),
+    *(
+        _layout("", has, refused=refused) for has, refused in (
+            ("Start|Duration|Name", "nvprof's trace of API calls: print --print-gpu-trace"),
+            ("workload_name|gpu_model|gpu_arch", f"rocprof-compute on a machine{_IMPORT}"),
+            ("device|HBMBw|FP32Flops", f"rocprof-compute's roofline of a machine{_IMPORT}"),
+            ("Dispatch_ID|Kernel_Name|GPU_ID", f"rocprof-compute's list of dispatches{_IMPORT}"),
+            ("Name|Calls|TotalDurationNs", f"rocprof's statistics of kernels{_IMPORT}"),
+            ("Time (%)|Total Time (ns)|Instances", "Nsight Systems' summary: profile with ncu"),
+        )
+    ),
 )  # fmt: skip
 
 
@@ -93,19 +98,21 @@ def from_launches(text: str, name: str) -> Records | None:
         Numbers that may be read in two ways, lines that are not whole, a kind that holds no
         launches; with the line.
     """
+    listed = text.replace("\r\n", "\n").split("\n")
+    first = next((k for k, line in enumerate(listed) if _layout_of(_fields(line))), None)
+    if first is None:
+        return None
     found: list[tuple[_Layout, list[str], list[tuple[int, list[str]]]]] = []
-    for number, fields in _lines(text, name):
-        layout = _layout_of(fields) if len(fields) > 2 else None
+    for number, fields in _lines(listed, first, name):
+        layout = _layout_of(fields)
         if layout is not None and layout.refused:
             if found:
-                continue
+                break
             raise DseError(f"{name}, line {number}: this is {layout.refused}")
         if layout is not None:
             found.append((layout, [field.strip() for field in fields], []))
-        elif found:
+        else:
             found[-1][2].append((number, fields))
-    if not found:
-        return None
     gathered = _Launches(name)
     for layout, names, lines in found:
         if layout.kind == found[0][0].kind:
@@ -113,27 +120,32 @@ def from_launches(text: str, name: str) -> Records | None:
     return gathered.records(found[0][0].kind)
 
 
-def _lines(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Lines as fields with their numbers; what the profiler says of itself is left out."""
-    listed = text.split("\n")
-    place = 0
+def _fields(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:
+        return []
+
+
+def _lines(listed: list[str], first: int, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Lines from a header on, as fields with their numbers; what the profiler says is left out."""
+    place = first
 
     def feed() -> Iterator[str]:
         nonlocal place
-        for place, line in enumerate(listed, 1):
-            if not line.startswith("=="):
-                yield line + "\n"
+        for place in range(first, len(listed)):
+            if not listed[place].startswith("==") and listed[place].strip():
+                yield listed[place] + "\n"
 
-    reader = csv.reader(feed())
+    reader = csv.reader(feed(), strict=True)
     while True:
         try:
-            fields = next(reader)
-        except StopIteration:
-            return
+            fields = next(reader, None)
         except csv.Error as error:
-            raise DseError(f"{name}, line {place}: {error}") from None
-        if any(field.strip() for field in fields):
-            yield place, fields
+            raise DseError(f"{name}, line {place + 1}: {error}: the file is cut off") from None
+        if fields is None:
+            return
+        yield place + 1, fields
 
 
 class _Launches:
@@ -148,22 +160,29 @@ class _Launches:
     def add(self, layout: _Layout, names: list[str], lines: list[tuple[int, list[str]]]) -> None:
         below = dict.fromkeys(names, "")
         for at, (number, fields) in enumerate(lines):
-            if len(fields) != len(names):
-                if fields[0].startswith('"') or len(fields) > 2:
-                    raise DseError(
-                        f"{self.name}, line {number}: {len(fields)} fields where the header has "
-                        f"{len(names)}: the file is cut off, or not as it was printed"
-                    )
+            least = names.index(layout.value) + 1 if layout.value else len(names)
+            if len(fields) < 3:
                 continue  # what the application printed
-            row = dict(zip(names, fields, strict=True))
-            if layout.units_below and at == 0 and not (row.get("ID") or row.get("Name") or row.get("Kernel")):
+            if not least <= len(fields) <= len(names):
+                raise DseError(
+                    f"{self.name}, line {number}: {len(fields)} fields where the header has "
+                    f"{len(names)}: the file is cut off, or not as it was printed"
+                )
+            row = dict(zip(names, fields, strict=False))
+            if (
+                layout.units_below
+                and at == 0
+                and not (row.get("ID") or row.get("Name") or row.get("Kernel"))
+            ):
                 below = row
             elif layout.name:
                 self._metric(layout, number, row)
             elif self._is_kernel(row):
                 launch = self.rows.setdefault((number,), {})
                 for column, told in row.items():
-                    self._put(launch, column, Cell(number, told, below[column] in _COUNTS), below[column])
+                    self._put(
+                        launch, column, Cell(number, told, below[column] in _COUNTS), below[column]
+                    )
 
     def _is_kernel(self, row: dict[str, str]) -> bool:
         """Whether nvprof tells of a kernel, rather than of a copy or a call."""
@@ -179,6 +198,8 @@ class _Launches:
         if not metric:
             return  # a rule of Nsight Compute
         told, known = row[layout.value], unit in _COUNTS and not metric.lower().startswith("avg")
+        if metric in launch and launch[metric][0].text.startswith("("):
+            del launch[metric]  # the same as three sizes
         if metric in launch and (launch[metric][0].text, launch[metric][1]) != (told, unit):
             here = base_unit(unit)[1] == self.units.get(metric) and launch[metric][0].text == told
             metric = metric if here else f"{metric} ({row.get('Section Name', number)})"
@@ -204,9 +225,21 @@ class _Launches:
         if not self.rows:
             raise DseError(f"{self.name} is CSV of {kind} with a header and no launches below it")
         names = dict.fromkeys(name for launch in self.rows.values() for name in launch)
-        labels = {"Kernel Name", "Kernel", "Name", "Kernel_Name", "KernelName", "Device", "CC", "Type"}
+        labels = {
+            "Kernel Name",
+            "Kernel",
+            "Name",
+            "Kernel_Name",
+            "KernelName",
+            "Device",
+            "CC",
+            "Type",
+        }
         cells = (
-            cell for launch in self.rows.values() for n, (cell, _) in launch.items() if n not in labels
+            cell
+            for launch in self.rows.values()
+            for n, (cell, _) in launch.items()
+            if n not in labels
         )
         read = numbers_of(cells, self.name)
         columns: dict[str, list[Any]] = {}
@@ -222,7 +255,7 @@ class _Launches:
                     values.append(cell.text.strip())
                     last = cell
                 else:
-                    factor = base_unit(unit)[0]
+                    factor = base_unit(unit, binary=kind == "nvprof")[0]
                     if value is not None and factor != 1:
                         if factor == 1000 and base_unit(unit)[1] == "B":
                             rounded[name] = None
@@ -235,6 +268,9 @@ class _Launches:
                 )
             if any(value is not None for value in values):
                 columns[name] = ["" if v is None else v for v in values] if texts else values
-        notes = [f"{n} is printed in thousands of bytes, rounded: print --print-units base" for n in rounded]
+        notes = [
+            f"{n} is printed in thousands of bytes, rounded: print --print-units base"
+            for n in rounded
+        ]
         units = {name: unit for name, unit in self.units.items() if name in columns and unit}
         return Records(kind=kind, axes=(), columns=columns, units=units, notes=tuple(notes))

@@ -1,4 +1,4 @@
-"""Reports of Nsight Compute (``.ncu-rep``), by NVIDIA's package ``ncu-report``, which needs no GPU."""
+"""Reports of Nsight Compute (``.ncu-rep``), by NVIDIA's package ``ncu-report``, without a GPU."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ def _requests(action: Any) -> dict[str, float]:
         moved = [place for place in actual if actual[place] > 0]
         whole = [p for p in moved if actual[p] <= ideal.get(p, 0)]
         found["coalesced requests"] = float(sum(runs.get(p, 0) for p in whole))
-        found["uncoalesced requests"] = float(sum(runs.get(p, 0) for p in moved)) - found["coalesced requests"]
+        found["uncoalesced requests"] = (
+            float(sum(runs.get(p, 0) for p in moved)) - found["coalesced requests"]
+        )
     opcodes = _instances(action, _OPCODES)
     if opcodes:
         found["executed BAR"] = float(opcodes.get("BAR", 0))

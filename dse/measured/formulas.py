@@ -1,0 +1,98 @@
+"""Formulas over the columns of a file: sums of products, over one divisor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.measured.numerals import Cell, is_missing, numbers_of
+from dse.measured.records import Records, header
+from symbolic.errors import DseError
+
+__all__ = ["Formulas", "columns_of"]
+
+
+def columns_of(formula: str) -> list[str]:
+    """The columns that a formula names.
+
+    >>> columns_of("32 * read + 32 * written / @warps [B]")
+    ['read', 'written', '@warps']
+    """
+    text, _ = header(formula)
+    above, _, below = text.partition(" / ")
+    parts = [part for term in above.split(" + ") for part in term.split(" * ")]
+    return [
+        part for part in (*parts, below) if part and not re.fullmatch(r"-?[\d.]+(e-?\d+)?", part)
+    ]
+
+
+class Formulas:
+    """Columns as numbers, and what formulas made of them."""
+
+    def __init__(self, records: Records, rows: int) -> None:
+        self.records, self.rows = records, rows
+        self.values: dict[str, NDArray[Any]] = {}
+        self.sources: dict[str, str] = {}
+
+    def solve(self, name: str, formulas: Sequence[str], title: str) -> str | None:
+        """The unit of the first formula that can be computed; None if none can."""
+        for formula in formulas:
+            text, unit = header(formula)
+            needed = columns_of(formula)
+            parts = {part: self._number(part) for part in needed}
+            if any(values is None for values in parts.values()):
+                continue
+            self.values[name] = self._value(text, parts)
+            self.sources[name] = f"{title}: {formula.replace('@', '')}"
+            first = self.records.units.get(needed[0], "") if len(needed) == 1 else ""
+            return first if unit is None else unit
+        return None
+
+    def _value(self, text: str, parts: Mapping[str, Any]) -> NDArray[Any]:
+        above, _, below = text.partition(" / ")
+        total = np.zeros(self.rows)
+        for term in above.split(" + "):
+            product = np.ones(self.rows)
+            for part in term.split(" * "):
+                product = product * (parts[part] if part in parts else float(part))
+            total = total + product
+        if not below:
+            return total
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = total / (parts[below] if below in parts else float(below))
+        return np.where(np.isfinite(share), share, np.nan)
+
+    def _number(self, name: str) -> NDArray[Any] | None:
+        """A column as numbers, or what was made before; NaN where there is none."""
+        if name in self.values:
+            return self.values[name]
+        if name in ("@warps", "@threads"):
+            return self._launched(name)
+        if name not in self.records.columns:
+            return None
+        listed = self.records.columns[name]
+        cells = [Cell(k + 2, v) for k, v in enumerate(listed) if isinstance(v, str)]
+        read = numbers_of(cells, f"the column {name!r}")
+        numbers = np.full(self.rows, np.nan)
+        for row, value in enumerate(listed):
+            if isinstance(value, str):
+                found = read(Cell(row + 2, value))
+                if found is None and not is_missing(value):
+                    raise DseError(
+                        f"the column {name!r} holds {value!r} at row {row + 1}, expected a number"
+                    )
+                value = found
+            numbers[row] = np.nan if value is None else value
+        return numbers
+
+    def _launched(self, name: str) -> NDArray[Any] | None:
+        blocks, threads = (self.values.get(n) for n in ("blocks", "threads_per_block"))
+        if blocks is None or threads is None:
+            return None
+        size = self.values.get("warp_size", np.full(self.rows, 32.0))
+        launched: NDArray[Any] = blocks * (np.ceil(threads / size) if name == "@warps" else threads)
+        return launched

@@ -1,0 +1,104 @@
+"""A workload file of one row of a profile: every number with the counter that it is from."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from symbolic.errors import DseError
+from symbolic.quantities import TABLE
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["workload_text"]
+
+#: What is of a workload, and in a profile; not what a machine or the models say of it.
+_NAMES = (
+    *("blocks", "threads_per_block", "registers_per_thread", "shared_mem_per_block"),
+    *("comp_insts", "coalesced_insts", "uncoalesced_insts", "sync_insts", "bytes_per_thread"),
+    *("fp_insts", "int_insts", "shared_insts", "local_insts", "work_flops"),
+    *("issued_insts", "dram_reads", "dram_writes"),
+)
+_WHOLE = ("coalesced_insts", "uncoalesced_insts")
+
+
+def workload_text(ds: xr.Dataset, row: int | None = None) -> str:
+    """The workload file of a row of measurements.
+
+    Parameters
+    ----------
+    ds : Dataset
+        Rows along ``configuration``, as :func:`dse.open` reads a profile.
+    row : int, optional
+        Which; needed where there are several.
+
+    Raises
+    ------
+    DseError
+        There is no such row, several and none chosen, or one that tells nothing of a workload.
+    """
+    count = ds.sizes["configuration"]
+    if row is None and count > 1:
+        raise DseError(
+            f"there are {count:,} rows, and a workload file is of one: choose it with --row, 0 to "
+            f"{count - 1}; dse optimum tells the row of the least time as configuration"
+        )
+    at = row or 0
+    if at >= count:
+        raise DseError(f"row {at} of {count:,}: expected 0 to {count - 1}")
+    if not bool(ds.feasible.values[at]):
+        raise DseError(f"row {at} was not measured: choose another")
+    names = (*_NAMES, "mem_insts", "total_insts", "global_loads")
+    found = {n: _value(ds, n, at) for n in names if n in ds.variables}
+    told = {name: value for name, value in found.items() if value is not None}
+    if not set(told) & set(_NAMES):
+        raise DseError("the file tells nothing of a workload: neither its launch nor instructions")
+    place = f"{json.loads(ds.attrs['study'])['measured']}, row {at}"
+    said = {label: str(ds[label].values[at]) for label in ("kernel", "machine") if label in ds}
+    title = said.get("kernel") or place
+    lines = [f"# Of {place}" + (f", measured on {said['machine']}" if "machine" in said else "")]
+    lines += [f"# {note}" for note in json.loads(ds.attrs.get("notes", "[]"))]
+    lines += [f"title = {_toml(title)}", "", "[values]"]
+    for name in _NAMES:
+        if name in told:
+            source = str(ds[name].attrs.get("source", name))
+            lines.append(_line(name, told[name], "source", f"{place}: {source}"))
+    lines += _assumed(told)
+    return "\n".join([*lines, ""])
+
+
+def _value(ds: xr.Dataset, name: str, row: int) -> float | None:
+    values = ds[name].values
+    if values.dtype.kind not in "iuf" or not math.isfinite(values[row]):
+        return None
+    value = float(values[row])
+    return value if name not in TABLE or TABLE[name].domain.contains(value) else None
+
+
+def _assumed(told: dict[str, float]) -> Iterator[str]:
+    """What the models need and no counter tells."""
+    if "mem_insts" not in told and {"total_insts", "global_loads"} <= told.keys():
+        why = "the profile does not count stores: loads are taken as all accesses"
+        yield _line("comp_insts", told["total_insts"] - told["global_loads"], "assumed", why)
+        why += ", and all as coalesced"
+        yield _line("coalesced_insts", told["global_loads"], "assumed", why)
+        yield _line("uncoalesced_insts", 0.0, "assumed", why)
+    elif "mem_insts" in told and "coalesced_insts" not in told:
+        why = "the profile does not tell which accesses are coalesced: all are taken as such"
+        for name, value in zip(_WHOLE, (told["mem_insts"], 0.0), strict=True):
+            yield _line(name, value, "assumed", why)
+    if "sync_insts" not in told and {"global_loads", "mem_insts"} & told.keys():
+        yield _line("sync_insts", 0.0, "assumed", "the profile counts no barriers")
+
+
+def _line(name: str, value: float, origin: str, text: str) -> str:
+    number: Any = int(value) if value == int(value) else value
+    return f"{name} = {{ value = {number}, {origin} = {_toml(text)} }}"
+
+
+def _toml(text: str) -> str:
+    """A text in quotes; control characters cannot stand in TOML."""
+    return json.dumps("".join(c if c.isprintable() else " " for c in text), ensure_ascii=False)

@@ -1,0 +1,628 @@
+"""Profiles: values against a reading by hand, the traps of each format, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+import dse
+from dse import DseError
+from dse.measured import open_measured
+from dse.measured.mapping import shipped
+
+Run = Callable[..., Result]
+
+DATA = Path(__file__).parents[3] / "shared/data/profiles"
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason="needs ../shared/data/profiles beside the project"
+)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def notes(ds: Any) -> str:
+    return " ".join(json.loads(ds.attrs.get("notes", "[]")))
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    raw = path.read_bytes()
+    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
+    return list(csv.DictReader(text.splitlines()))
+
+
+def ktt(name: str) -> list[dict[str, Any]]:
+    """Each result of a file of KTT with its launch and its counters by name."""
+    raw = (DATA / name).read_bytes()
+    tree = json.loads(gzip.decompress(raw) if name.endswith(".gz") else raw)
+    found = []
+    for result in tree["Results"]:
+        launch = (result["ComputationResults"] or [{}])[0]
+        counters = launch.get("ProfilingData", {}).get("Counters", ())
+        found.append(
+            {
+                "configuration": {p["Name"]: p["Value"] for p in result["Configuration"]},
+                "launch": launch,
+                "counters": {c["Name"]: c["Value"] for c in counters},
+            }
+        )
+    return found
+
+
+def extent(size: dict[str, int]) -> int:
+    return size["X"] * size["Y"] * size["Z"]
+
+
+# --- KTT
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "warps", "stored"),
+    [
+        ("coulomb/coulomb_2080_full_search_space.json.gz", "smsp__inst_executed.sum", 210),
+        ("coulomb/coulomb_gtx1070_TuningOutput.json.gz", "inst_executed", 475),
+        ("vectoradd/SimulationInput.json", "smsp__inst_executed.sum", 4),
+        ("convolution/KTConvolutionOutput_2080Ti.json.gz", "smsp__inst_executed.sum", 6768),
+    ],
+)
+def test_results_of_ktt_are_those_of_a_reading_by_hand(name: str, warps: str, stored: int) -> None:
+    ds, told = open_measured(DATA / name, shape="rows"), ktt(name)
+    assert ds.sizes["configuration"] == len(told) == stored
+    for axis in told[0]["configuration"]:
+        assert ds[axis].values.tolist() == [each["configuration"][axis] for each in told]
+    ran = [k for k, each in enumerate(told) if each["launch"]]
+    assert np.flatnonzero(ds.feasible.values).tolist() == ran
+    launches = [told[k]["launch"] for k in ran]
+    assert np.allclose(
+        ds.time.values[ran], [each["Duration"] / 1e6 for each in launches], rtol=1e-15
+    )
+    blocks = [extent(each["GlobalSize"]) for each in launches]
+    threads = [extent(each["LocalSize"]) for each in launches]
+    assert ds.blocks.values[ran].tolist() == blocks
+    assert ds.threads_per_block.values[ran].tolist() == threads
+    compiled = [each["CompilationData"] for each in launches]
+    assert ds.registers_per_thread.values[ran].tolist() == [c["RegistersCount"] for c in compiled]
+    assert ds.shared_mem_per_block.values[ran].tolist() == [c["LocalMemorySize"] for c in compiled]
+    counters = [told[k]["counters"].get(warps, np.nan) for k in ran]
+    executed = [c / (b * -(-t // 32)) for c, b, t in zip(counters, blocks, threads, strict=True)]
+    assert np.array_equal(ds.total_insts.values[ran], executed, equal_nan=True)
+    assert set(ds.kernel.values[ran]) == {launches[0]["KernelFunction"]}
+    assert ds.time.attrs == {"long_name": "run time", "units": "s", "source": "KTT: Duration"}
+
+
+@needs_data
+def test_counters_per_warp_per_thread_and_of_dram_of_coulomb() -> None:
+    """652 instructions and 65 loads a warp, 513 of fp32 a thread, of its first configuration."""
+    ds = dse.open(DATA / "coulomb/coulomb_2080_full_search_space.json.gz")
+    first = ds.isel(configuration=0)
+    warps = 16 * 64 * 256 * 2
+    assert float(first.total_insts) == 341835776 / warps == 652
+    assert float(first.global_loads) == 34078720 / warps == 65
+    assert float(first.fp_insts) == 8606711808 / (warps * 32) == 513
+    assert float(first.int_insts) == 452984832 / (warps * 32) == 27
+    assert float(first.dram_bytes) == 32 * (2100194 + 2020263)
+    assert float(first["smsp__inst_executed_sum"]) == 341835776
+    assert str(first.machine.values) == "NVIDIA GeForce RTX 2080 Ti"
+    assert "mem_insts" not in ds  # no counter of stores
+    assert "mem_insts" in notes(ds)
+    best = dse.optimum(ds, minimize="time", where="registers_per_thread <= 32")
+    assert float(best.time) == float(ds.time.where(ds.registers_per_thread <= 32).min())
+
+
+@needs_data
+def test_runs_that_were_not_profiled_keep_their_time_and_have_no_counters() -> None:
+    ds = dse.open(DATA / "coulomb/coulomb_gtx1070_TuningOutput.json.gz")
+    assert int(np.isfinite(ds.total_insts).sum()) == 67
+    assert bool(np.isfinite(ds.time).all())
+
+
+@needs_data
+def test_csv_of_ktt_counts_threads_where_its_json_counts_blocks() -> None:
+    printed = dse.open(DATA / "vectoradd/2080-vectorAdd_output.csv")
+    stored = dse.open(DATA / "vectoradd/SimulationInput.json", shape="rows")
+    for name in ("blocks", "threads_per_block", "total_insts", "global_loads"):
+        assert printed[name].values.tolist() == stored[name].values.tolist()
+    assert printed.time.values.tolist() == pytest.approx(
+        [77.408e-6, 63.52e-6, 38.336e-6, 37.088e-6]
+    )
+
+
+def test_opencl_results_of_ktt_count_threads(tmp_path: Path) -> None:
+    launch = {
+        "Duration": 2.5, "GlobalSize": {"X": 1024, "Y": 2, "Z": 1}, "KernelFunction": "f",
+        "LocalSize": {"X": 64, "Y": 1, "Z": 1},
+    }  # fmt: skip
+    result = {"ComputationResults": [launch], "Configuration": [{"Name": "n", "Value": 1}]}
+    about = {"TimeUnit": "Milliseconds", "GlobalSizeType": "OpenCL", "Device": "d"}
+    tree = {"Metadata": about, "Results": [{**result, "Status": "Ok"}]}
+    ds = dse.open(write(tmp_path / "a.json", json.dumps(tree)))
+    assert (float(ds.blocks[0]), float(ds.time[0])) == (32, 2.5e-3)
+    about["TimeUnit"] = "Fortnights"
+    with pytest.raises(DseError, match="TimeUnit 'Fortnights', expected one of Nanoseconds"):
+        dse.open(write(tmp_path / "b.json", json.dumps(tree)))
+
+
+# --- Nsight Compute
+@needs_data
+def test_the_details_page_of_a_t4_is_read_with_its_separators_and_its_locked_clock() -> None:
+    ds = dse.open(DATA / "ncu_details_t4/copy_blocked.csv").isel(configuration=0)
+    assert float(ds.time) == pytest.approx(21_058_944e-9, rel=1e-15)
+    assert float(ds.core_clock) == pytest.approx(584_998_877.44)
+    assert (float(ds.blocks), float(ds.threads_per_block)) == (1024, 256)
+    assert (float(ds.registers_per_thread), float(ds.shared_mem_per_block)) == (32, 0)
+    assert float(ds.total_insts) == 16_105_472 / (1024 * 8)
+    assert float(ds.issued_insts) == 16_114_912
+    assert float(ds.Memory_Throughput) == pytest.approx(0.6184)
+    assert float(ds["Memory_Throughput_Memory_Workload_Analysis"]) == 196_456_177_859.63
+    assert str(ds.kernel.values).startswith("copy_blocked[v1,")
+    assert "locks the clocks" in notes(ds)
+
+
+_LONG = (
+    '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size",'
+    '"Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"'
+)
+
+
+def long(*metrics: tuple[str, str, str], launch: int = 0) -> str:
+    start = (
+        f'"{launch}","7","app","host","saxpy(int, float)","1","7","(128, 2, 1)","(10, 2, 1)","0",'
+        '"8.0","Command line profiler metrics"'
+    )
+    return "\n".join(f'{start},"{name}","{unit}","{value}"' for name, unit, value in metrics)
+
+
+def test_a_long_raw_page_with_lines_of_the_profiler_and_of_the_application(tmp_path: Path) -> None:
+    text = "\n".join(
+        [
+            "==PROF== Connected to process 7 (/app)",
+            'It prints "what it likes',
+            _LONG,
+            long(
+                ("gpu__time_duration.sum", "usecond", "1,250.50"),
+                ("smsp__inst_executed.sum", "inst", "16,000"),
+                ("smsp__inst_executed_op_global_ld.sum", "inst", "320"),
+                ("smsp__inst_executed_op_global_st.sum", "inst", "160"),
+                ("sm__throughput.avg.pct_of_peak_sustained_elapsed", "%", "n/a"),
+            ),
+            "==PROF== Disconnected from process 7",
+            "done",
+            long(("gpu__time_duration.sum", "msecond", "2.00"), launch=1),
+        ]
+    )
+    ds = dse.open(write(tmp_path / "a.csv", text))
+    assert ds.time.values.tolist() == [1250.5e-6, 2e-3]
+    assert ds.total_insts.values[0] == 16_000 / (20 * 8)
+    assert (ds.mem_insts.values[0], ds.comp_insts.values[0]) == (3, 97)
+    assert np.isnan(ds.total_insts.values[1])
+    assert "sm__throughput" not in " ".join(map(str, ds.data_vars))
+    assert "coalesced_insts" in notes(ds)
+
+
+_WIDE = '"ID","Process ID","Kernel Name","Block Size","Grid Size","Device","CC",'
+
+
+def wide(names: str, units: str, *rows: str) -> str:
+    lines = [_WIDE + names, '"","","","","","","",' + units]
+    start = '","7","k","(64, 1, 1)","(4, 1, 1)","0","8.0",'
+    return "\n".join([*lines, *(f'"{k}{start}{row}' for k, row in enumerate(rows))])
+
+
+def test_a_wide_raw_page_has_its_units_below_the_header(tmp_path: Path) -> None:
+    text = wide(
+        '"device__attribute_display_name","gpu__time_duration.sum","dram__bytes_read.sum","dram__bytes_write.sum"',
+        '"","us","Mbyte","Kbyte"',
+        '"NVIDIA A100","12.50","1.25","640.00"',
+        '"NVIDIA A100","13.50","1.25","n/a"',
+    )
+    ds = dse.open(write(tmp_path / "a.csv", text))
+    assert ds.time.values.tolist() == [12.5e-6, 13.5e-6]
+    assert ds.dram_bytes.values[0] == 1.25e6 + 640e3
+    assert np.isnan(ds.dram_bytes.values[1])
+    assert ds.machine.values.tolist() == ["NVIDIA A100"] * 2
+    assert "rounded: print --print-units base" in notes(ds)
+
+
+@pytest.mark.parametrize(
+    ("printed", "value"),
+    [
+        ("2,508,800", 2508800), ("2.508.800", 2508800), ("2.508.800,5", 2508800.5),
+        ("2'508'800", 2508800), ("2\u202f508\u202f800,5", 2508800.5), ("2508800", 2508800),
+        ("0,5", 0.5), ("2.5e+06", 2.5e6),
+    ],
+)  # fmt: skip
+def test_numbers_of_every_locale(tmp_path: Path, printed: str, value: float) -> None:
+    text = "\n".join([_LONG, long(("gpu__time_duration.sum", "ns", printed))])
+    ds = dse.open(write(tmp_path / "a.csv", text))
+    assert float(ds.time[0]) == pytest.approx(value * 1e-9, rel=1e-15)
+
+
+def test_a_count_is_whole_so_that_one_group_of_thousands_is_told(tmp_path: Path) -> None:
+    text = "\n".join([_LONG, long(("smsp__inst_executed.sum", "inst", "458.752"))])
+    ds = dse.open(write(tmp_path / "a.csv", text))
+    assert float(ds["smsp__inst_executed_sum"][0]) == 458752
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        ([("a", "ns", "1,234")], r"line 2: '1,234' may be 1234 or 1\.234"),
+        ([("a", "ns", "1,234.5"), ("b", "ns", "1.234,5")], r"lines \d and \d: .* one locale"),
+        ([("a", "%", "0,5"), ("b", "%", "0.5")], r"lines \d and \d: .* one locale"),
+    ],
+)
+def test_numbers_that_may_be_two_are_refused_with_their_line(
+    tmp_path: Path, metrics: Any, said: str
+) -> None:
+    path = write(tmp_path / "a.csv", "\n".join([_LONG, long(*metrics)]))
+    with pytest.raises(DseError, match=said):
+        dse.open(path)
+
+
+@pytest.mark.parametrize(("share", "coalesced"), [("100", 3), ("99.9", np.nan)])
+def test_all_requests_are_coalesced_only_where_every_sector_is_used_as_a_whole(
+    tmp_path: Path, share: str, coalesced: float
+) -> None:
+    text = "\n".join(
+        [
+            _LONG,
+            long(
+                ("smsp__inst_executed.sum", "inst", "16000"),
+                ("smsp__inst_executed_op_global_ld.sum", "inst", "480"),
+                ("smsp__inst_executed_op_global_st.sum", "inst", "0"),
+                ("smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct", "%", share),
+                ("smsp__sass_average_data_bytes_per_sector_mem_global_op_st.pct", "%", "0"),
+            ),
+        ]
+    )
+    ds = dse.open(write(tmp_path / "a.csv", text))
+    assert np.array_equal(ds.coalesced_insts.values, [coalesced], equal_nan=True)
+    assert ("sectors are used in part" in notes(ds)) == bool(np.isnan(coalesced))
+
+
+# --- a report of Nsight Compute, by the interface that NVIDIA's package documents
+class _Metric:
+    def __init__(self, value: Any, unit: str = "", instances: dict[Any, float] | None = None):
+        self._value, self._unit, self._each = value, unit, instances or {}
+
+    def value(self, index: int | None = None) -> Any:
+        return self._value if index is None else list(self._each.values())[index]
+
+    def unit(self) -> str:
+        return self._unit
+
+    def has_value(self) -> bool:
+        return self._value is not None
+
+    def has_correlation_ids(self) -> bool:
+        return bool(self._each)
+
+    def num_instances(self) -> int:
+        return len(self._each)
+
+    def correlation_ids(self) -> _Metric:
+        return _Metric(None, "", dict(enumerate(self._each)))  # type: ignore[arg-type]
+
+
+def report(monkeypatch: pytest.MonkeyPatch, metrics: dict[str, _Metric]) -> None:
+    action = SimpleNamespace(
+        name=lambda: "saxpy", metric_names=lambda: tuple(metrics), metric_by_name=metrics.get
+    )
+    one = SimpleNamespace(num_actions=lambda: 1, action_by_idx=lambda k: action)
+    context = SimpleNamespace(num_ranges=lambda: 1, range_by_idx=lambda k: one)
+    package = SimpleNamespace(load_report=lambda path: context)
+    monkeypatch.setitem(sys.modules, "ncu_report", package)
+
+
+def test_a_report_tells_coalesced_requests_and_barriers_of_each_instruction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics = {
+        "gpu__time_duration.sum": _Metric(2500, "nsecond"),
+        "launch__grid_size": _Metric(20, ""),
+        "launch__block_size": _Metric(128, "thread"),
+        "device__attribute_display_name": _Metric("NVIDIA A100"),
+        "smsp__inst_executed.sum": _Metric(8000, "inst"),
+        "memory_l2_theoretical_sectors_global": _Metric(1, "", {16: 320, 32: 2560, 48: 0}),
+        "memory_l2_theoretical_sectors_global_ideal": _Metric(1, "", {16: 320, 32: 320, 48: 0}),
+        "inst_executed": _Metric(1, "", {16: 80, 32: 160, 48: 80}),
+        "sass__inst_executed_per_opcode": _Metric(1, "", {"BAR": 160, "LDG": 240}),
+    }
+    report(monkeypatch, metrics)
+    ds = dse.open(write(tmp_path / "a.ncu-rep", "NVR\0")).isel(configuration=0)
+    assert (float(ds.time), float(ds.total_insts)) == (2.5e-6, 100)
+    assert (float(ds.coalesced_insts), float(ds.uncoalesced_insts)) == (1, 2)
+    assert (float(ds.sync_insts), str(ds.machine.values)) == (2, "NVIDIA A100")
+
+
+def test_a_report_without_the_package_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ncu_report", None)
+    with pytest.raises(DseError, match=r"pip install 'simt-dse\[ncu\]'"):
+        dse.open(write(tmp_path / "a.ncu-rep", "NVR\0"))
+
+
+def test_a_report_that_is_cut_off_is_refused_by_the_package(tmp_path: Path) -> None:
+    pytest.importorskip("ncu_report", reason="needs the extra ncu")
+    with pytest.raises(DseError, match="no whole report of Nsight Compute"):
+        dse.open(write(tmp_path / "a.ncu-rep", "NVR\0\1\2\3"))
+
+
+# --- nvprof, by its documentation
+def test_metrics_of_nvprof_are_means_of_its_launches(tmp_path: Path) -> None:
+    start = '"Tesla P100-PCIE-16GB (0)","saxpy(int, float*)",3'
+    lines = [
+        "==7== NVPROF is profiling process 7, command: ./app",
+        "==7== Metric result:",
+        '"Device","Kernel","Invocations","Metric Name","Metric Description","Min","Max","Avg"',
+        f'{start},"inst_executed","Instructions Executed",16000,16000,16000',
+        f'{start},"inst_per_warp","Instructions per warp",100.000000,100.000000,100.000000',
+        f'{start},"inst_executed_global_loads","Warp level loads",320,320,320',
+        f'{start},"inst_executed_global_stores","Warp level stores",160,160,160',
+        f'{start},"gld_efficiency","Global Memory Load Efficiency",100.00%,100.00%,100.00%',
+        f'{start},"gst_efficiency","Global Memory Store Efficiency",100.00%,100.00%,100.00%',
+        f'{start},"gld_transactions_per_request","Transactions",8.000000,8.000000,8.000000',
+        f'{start},"dram_read_throughput","Throughput",1.5GB/s,2.5GB/s,2.0GB/s',
+        f'{start},"dram_utilization","Device Memory Utilization","Low (2)","Low (2)","Low (2)"',
+    ]
+    ds = dse.open(write(tmp_path / "a.csv", "\n".join(lines))).isel(configuration=0)
+    assert (float(ds.total_insts), float(ds.mem_insts), float(ds.comp_insts)) == (100, 3, 97)
+    assert float(ds.coalesced_insts) == 3  # of 8 bytes a thread: whole by the bytes asked for
+    assert float(ds.transactions_per_request) == 8
+    assert float(ds.dram_read_throughput) == 2 * 2**30
+    assert (float(ds.dram_utilization), float(ds.Invocations)) == (2, 3)
+    assert str(ds.machine.values) == "Tesla P100-PCIE-16GB (0)"
+
+
+def test_a_gpu_trace_of_nvprof_tells_launches_and_leaves_copies_out(tmp_path: Path) -> None:
+    lines = [
+        "==7== Profiling result:",
+        '"Start","Duration","Grid X","Grid Y","Grid Z","Block X","Block Y","Block Z",'
+        '"Registers Per Thread","Static SMem","Dynamic SMem","Size","Throughput","SrcMemType",'
+        '"DstMemType","Device","Context","Stream","Name"',
+        "ms,us,,,,,,,,KB,B,MB,GB/s,,,,,,",
+        '1.5,12.5,,,,,,,,,,4.0,8.0,"Pageable","Device","P100 (0)","1","7","[CUDA memcpy HtoD]"',
+        '1.9,2.25,10,2,1,128,2,1,24,4.000000,512,,,,,"P100 (0)","1","7","saxpy(int, float*)"',
+    ]
+    ds = dse.open(write(tmp_path / "a.csv", "\n".join(lines))).isel(configuration=0)
+    assert (float(ds.time), float(ds.blocks), float(ds.threads_per_block)) == (2.25e-6, 20, 256)
+    assert (float(ds.registers_per_thread), float(ds.shared_mem_per_block)) == (24, 4 * 1024 + 512)
+    assert str(ds.kernel.values) == "saxpy(int, float*)"
+
+
+# --- rocprof
+@needs_data
+@pytest.mark.parametrize("gpu", ["MI100", "MI200"])
+def test_rocprof_counts_work_items_and_wavefronts_of_64(gpu: str) -> None:
+    path = DATA / f"vcopy_amd/vcopy_{gpu}_pmc_perf.csv"
+    ds, told = dse.open(path, given={"machine": gpu}), rows_of(path)
+    assert ds.sizes["configuration"] == len(told) == 3
+    for k, row in enumerate(told):
+        one = ds.isel(configuration=k)
+        nanoseconds = int(row["End_Timestamp"]) - int(row["Start_Timestamp"])
+        assert float(one.time) == pytest.approx(nanoseconds * 1e-9, rel=1e-15)
+        assert (float(one.blocks), float(one.threads_per_block)) == (1048576 / 256, 256)
+        assert float(one.warp_size) == 64
+        assert float(one.total_insts) == int(row["SQ_INSTS"]) / int(row["SQ_WAVES"]) == 24
+        assert (float(one.mem_insts), float(one.valu_insts)) == (2, 10)
+        assert float(one.registers_per_thread) == int(row["Arch_VGPR"])
+        reads = 64 * float(row["TCC_EA_RDREQ_sum"]) - 32 * float(row["TCC_EA_RDREQ_32B_sum"])
+        writes = 32 * (float(row["TCC_EA_WRREQ_sum"]) + float(row["TCC_EA_WRREQ_64B_sum"]))
+        assert float(one.dram_bytes) == reads + writes
+        assert float(one["TCC_EA_WRREQ_3"]) == float(row["TCC_EA_WRREQ[3]"])
+    assert ("int_insts" in ds) == (gpu == "MI200")
+    assert ds.machine.values.tolist() == [gpu] * 3
+
+
+def test_rocprofv3_has_a_counter_a_row_and_mi300_its_own_names(tmp_path: Path) -> None:
+    start = '1,1,"Agent 4",1,20,20,1048576,10,"add(float*)",64,512,0,8,0,16'
+    counters = {
+        "SQ_WAVES": 16384, "SQ_INSTS": 163840, "TCC_EA0_RDREQ_sum": 100,
+        "TCC_EA0_RDREQ_32B_sum": 10, "TCC_BUBBLE_sum": 20, "TCC_EA0_WRREQ_sum": 50,
+        "TCC_EA0_WRREQ_64B_sum": 40,
+    }  # fmt: skip
+    header = (
+        '"Correlation_Id","Dispatch_Id","Agent_Id","Queue_Id","Process_Id","Thread_Id","Grid_Size",'
+        '"Kernel_Id","Kernel_Name","Workgroup_Size","LDS_Block_Size","Scratch_Size","VGPR_Count",'
+        '"Accum_VGPR_Count","SGPR_Count","Counter_Name","Counter_Value","Start_Timestamp",'
+        '"End_Timestamp"'
+    )
+    lines = [f'{start},"{name}",{value}.000000,1000,11240' for name, value in counters.items()]
+    ds = dse.open(write(tmp_path / "a.csv", "\n".join([header, *lines]))).isel(configuration=0)
+    assert (float(ds.blocks), float(ds.time), float(ds.total_insts)) == (16384, 10240e-9, 10)
+    assert (float(ds.registers_per_thread), float(ds.shared_mem_per_block)) == (8, 512)
+    assert float(ds.dram_bytes) == 64 * 100 - 32 * 10 + 64 * 20 + 32 * 50 + 32 * 40
+
+
+# --- tables that are known by their columns, and Caliper
+@needs_data
+def test_caliper_times_are_of_one_repetition() -> None:
+    ds = dse.open(DATA / "rajaperf_v100/v100_1048576_block_1024.cali")
+    copy = ds.isel(configuration=ds.kernel.values.tolist().index("Basic_COPY8"))
+    assert float(copy.time) == pytest.approx(0.008648 / 50, rel=1e-15)
+    assert (float(copy.threads_per_block), float(copy.Bytes_per_Rep)) == (1024, 134217728)
+    daxpy = ds.isel(configuration=ds.kernel.values.tolist().index("Basic_DAXPY"))
+    assert float(daxpy.time) == pytest.approx(0.016963 / 500, rel=1e-15)
+    assert float(daxpy.work_flops) == 2097152
+    assert not {"RAJAPerf", "Basic", "Stream"} & set(ds.kernel.values.tolist())  # groups
+    assert set(ds.tuning.values.tolist()) == {"block_1024"}
+
+
+@needs_data
+def test_counters_of_rajaperf_per_warp_where_the_launch_is_given(run: Run) -> None:
+    path = DATA / "rajaperf_v100/ncu_counters.csv"
+    told = next(row for row in rows_of(path) if row["kernel"].startswith("stream/TRIAD"))
+    text = run(
+        "import", str(path), "a.csv", "--set", "blocks=32768", "--set", "threads_per_block=256"
+    ).stdout
+    assert "  total_insts = RAJAPerf counters: smsp__inst_executed.sum / warps\n" in text
+    ds = dse.open(path, given={"blocks": 32768, "threads_per_block": 256})
+    triad = ds.isel(configuration=ds.kernel.values.tolist().index(told["kernel"]))
+    assert float(triad.time) == float(told["gpu_time_s"])
+    assert float(triad.total_insts) == float(told["smsp__inst_executed.sum"]) / (32768 * 8)
+    assert (float(triad.mem_insts), float(triad.transactions_per_request)) == (3, 8)
+    assert "sum of its launches" in notes(ds)
+    assert "total_insts" in notes(dse.open(path))  # left out, and said
+
+
+@needs_data
+def test_hecbench_rates_become_counts() -> None:
+    path = DATA / "hecbench_rtx3080/profiling.csv.gz"
+    ds, told = dse.open(path), rows_of(path)
+    times = np.array([float(row["xtime"]) for row in told])
+    rates = np.array([float(row["spPerf"]) + float(row["dpPerf"]) for row in told])
+    assert np.allclose(ds.time, times * 1e-9, rtol=1e-15)
+    assert np.allclose(ds.work_flops, rates * times * 1e-9, rtol=1e-14)
+    traffic = np.array([float(row["traffic"]) for row in told])
+    assert np.allclose(ds.dram_bytes, traffic * times * 1e-9, rtol=1e-14)
+    sizes = [json.loads(row["Grid Size"].replace("(", "[").replace(")", "]")) for row in told]
+    assert ds.blocks.values.tolist() == [x * y * z for x, y, z in sizes]
+    assert bool(ds.feasible.all())
+    assert ds.arguments.values.tolist() == [row["exeArgs"] for row in told]
+
+
+@needs_data
+def test_neusight_and_accel_sim_tables_are_known_by_their_columns() -> None:
+    path = DATA / "pytorch_elementwise/train_elem.csv.gz"
+    ds, told = dse.open(path), rows_of(path)
+    assert np.allclose(ds.time, [float(row["Latency"]) / 1e3 for row in told], rtol=1e-15)
+    grids = [int(r["Grid x"]) * int(r["Grid y"]) * int(r["Grid z"]) for r in told]
+    assert ds.blocks.values.tolist() == grids
+    assert ds.machine.values.tolist() == [row["Device"] for row in told]
+    activity = dse.open(DATA / "power_v100/hw_perf.csv")
+    assert float(activity.total_cycles[0]) == 66542.7
+    assert float(activity.dram_reads[0]) == 259346
+    watts = dse.open(DATA / "power_v100/hw_power_validation_volta.csv")
+    assert (str(watts.kernel.values[0]), float(watts.power[0])) == ("backprop_k1", 219.7978)
+    assert watts.power.attrs["units"] == "W"
+
+
+def test_maps_that_come_along_name_columns_and_read_as_formulas() -> None:
+    assert {"ncu", "nvprof", "rocprof", "ktt", "caliper", "hecbench"} <= set(shipped())
+    for name, one in shipped().items():
+        assert one.quantities, name
+
+
+def test_a_column_is_mapped_by_hand_and_by_a_file(tmp_path: Path, run: Run) -> None:
+    path = write(tmp_path / "a.csv", "op,Latency,n\nadd,1.5,8\nmul,2.5,16\n")
+    ds = dse.open(path, columns={"Latency": "time:ms", "op": "kernel"})
+    assert ds.time.values.tolist() == [1.5e-3, 2.5e-3]
+    assert ds.time.attrs["source"] == "column: Latency [ms]"
+    shown = run("import", str(path), "a.zarr", "--map", "Latency=time:ms", "--axes", "n").stdout
+    assert "  time = column: Latency [ms]\n" in shown
+    filed = write(tmp_path / "map.toml", 'title = "mine"\n[quantities]\ntime = "Latency [ms]"\n')
+    assert dse.open(path, columns=filed).time.attrs["source"] == "mine: Latency [ms]"
+    assert "mine: Latency [ms]" in run("import", str(path), "b.csv", "--map", str(filed)).stdout
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"Latancy": "time:ms"}, "the column 'Latancy', which is not in the file; did you mean"),
+        ({"Latency": "time:kg"}, "unit"),
+        ({"Latency": ""}, "expected COLUMN=QUANTITY"),
+        ({"op": "time"}, "the column 'op' holds 'add' at row 1, expected a number"),
+        ("hecbank", "is no map of columns; did you mean 'hecbench'"),
+    ],
+)
+def test_a_map_that_does_not_fit_is_refused(tmp_path: Path, columns: Any, said: str) -> None:
+    path = write(tmp_path / "a.csv", "op,Latency\nadd,1.5\n")
+    with pytest.raises(DseError, match=said):
+        dse.open(path, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("time = ", "is no map of columns"),
+        ("[quantitys]\n", "'quantitys' is no key of a map of columns"),
+        ("[quantities]\ntime = 3\n", "3 is neither a text nor a list of texts"),
+    ],
+)
+def test_a_map_file_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    table = write(tmp_path / "a.csv", "a\n1\n")
+    with pytest.raises(DseError, match=said):
+        dse.open(table, columns=write(tmp_path / "map.toml", text))
+
+
+# --- what is refused
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", b"SQLite format 3\0rest", "is a SQLite database"),
+        ("a.csv", b"\x7fELF\2\1", "is a compiled program or cubin"),
+        ("a.csv", b"<!DOCTYPE html>", "is HTML or XML"),
+        ("a.nsys-rep", b"QD", "is a report of Nsight Systems"),
+        ("a.log", b"==PROF== Connected\n  k (1, 1, 1)x(64, 1, 1)\n", r"run it with --csv"),
+        ("a.csv", b"==9== NVPROF is profiling\nGPU activities: 1%\n", "what nvprof prints"),
+        ("a.txt", b"hello", "is no file of measurements that is known"),
+        ("a.json", b'{"traceEvents": []}', "is a trace of events for a browser"),
+        ("a.json", b'{"Metadata": {}, "Results": [{}]}', "TimeUnit None"),
+        ("a.cali", b"__rec=node,id=1,attr=8\n", r"line 1: no whole record of Caliper"),
+        ("a.cali", b"__rec=ctx,ref=1,attr=2=3,data=4\n", "2 attributes and 1 values"),
+        ("a.csv", f'{_LONG}\n"0","7","app"'.encode(), "line 2: 3 fields where the header has 15"),
+        ("a.csv", f'{_LONG}\n"0","7","a'.encode(), "line 2: .*the file is cut off"),
+        ("a.csv", f"{_LONG}\n".encode(), "a header and no launches"),
+        ("a.csv", b'"Kernel Name","Invocations","Metric Name","Avg"\n', "this is a summary of"),
+        ("a.csv", b"Start,Duration,Name\n", "nvprof's trace of API calls"),
+        ("a.csv", b"workload_name,gpu_model,gpu_arch\n", "rocprof-compute on a machine"),
+        ("a.csv.gz", gzip.compress(b"a\n1\n" * 99)[:20], "cannot be read"),
+    ],
+)  # fmt: skip
+def test_what_is_no_whole_profile_is_named_for_what_it_is(
+    tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(DseError, match=said):
+        open_measured(path)
+
+
+# --- a workload file
+def test_a_workload_of_a_profile_bears_the_source_of_every_number(tmp_path: Path, run: Run) -> None:
+    text = "\n".join(
+        [
+            _LONG,
+            long(
+                ("smsp__inst_executed.sum", "inst", "16000"),
+                ("smsp__inst_executed_op_global_ld.sum", "inst", "320"),
+                ("smsp__inst_executed_op_global_st.sum", "inst", "160"),
+                ("launch__registers_per_thread", "register/thread", "24"),
+            ),
+        ]
+    )
+    path = write(tmp_path / "a.csv", text)
+    said = run("import", str(path), "saxpy.toml").stdout
+    assert "workload: saxpy.toml" in said
+    written = Path("saxpy.toml").read_text(encoding="utf-8")
+    source = "a.csv, row 0: Nsight Compute: launch__registers_per_thread"
+    assert f'registers_per_thread = {{ value = 24, source = "{source}" }}' in written
+    assert 'coalesced_insts = { value = 3, assumed = "the profile does not tell which' in written
+    values = dse.workload("saxpy.toml").values
+    assert {"blocks", "comp_insts", "sync_insts"} <= set(values)
+    found = dse.evaluate("mwp_cwp", machine="gtx280", workload="saxpy.toml", active_blocks_per_sm=4)
+    assert float(found.time) > 0
+
+
+@needs_data
+def test_a_workload_file_is_of_one_row(run: Run) -> None:
+    path = str(DATA / "coulomb/coulomb_2080_full_search_space.json.gz")
+    several = run("import", path, "a.toml", status=2)
+    assert "there are 210 rows" in several.stderr
+    assert "expected 0 to 209" in run("import", path, "a.toml", "--row", "210", status=2).stderr
+    run("import", path, "a.toml", "--row", "0")
+    written = Path("a.toml").read_text(encoding="utf-8")
+    assert "registers_per_thread = { value = 66, source" in written
+    assert 'comp_insts = { value = 587, assumed = "the profile does not count stores' in written
