@@ -21,7 +21,7 @@ from sweeps.nest.passes import Skipped, over_points
 from sweeps.scan.arrays import Table
 from sweeps.scan.values import conditions_of, pieces
 from symbolic.node import conjuncts
-from symbolic.ops import Node, both, constant, reference, references
+from symbolic.ops import Node, both, constant, interpret_arrays, reference, references
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,7 +58,7 @@ def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
     """As :func:`grid_count`, of a Dataset: what it marks as feasible, and ``where`` allows."""
     table = Table(ds, where)
     ds = table.ds
-    nodes = conjuncts([*table.conditions, *([reference(FEASIBLE)] if FEASIBLE in ds else [])])
+    nodes = conjuncts([*table.conditions, *([reference(FEASIBLE) > 0] if FEASIBLE in ds else [])])
     known = [(n, {str(d) for name in references(n) for d in ds[name].dims}) for n in nodes]
 
     def count(node: Node, own: Sequence[str]) -> int:
@@ -66,22 +66,12 @@ def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
         names = references(node)
         for part in pieces(ds[list(names)], own):
             arrays = {name: Table(part, ()).over(name, own) for name in names}
-            total += _true(node, {n: a.astype(_kind(ds, n)) for n, a in arrays.items()})
+            total += int(np.count_nonzero(interpret_arrays((node,), arrays)[0]))
         return total
 
     total = product_of(known, table.axes, count)
     points = math.prod(table.axes.values())
     return told(total, points, conditions_of(ds, where), Skipped().attributes())
-
-
-def _kind(ds: xr.Dataset, name: str) -> type:
-    return bool if name == FEASIBLE else float
-
-
-def _true(node: Node, arrays: Mapping[str, NDArray[Any]]) -> int:
-    from symbolic.ops import interpret_arrays
-
-    return int(np.count_nonzero(interpret_arrays((node,), arrays)[0]))
 
 
 def product_of(

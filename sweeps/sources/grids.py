@@ -154,12 +154,10 @@ class GridScan(OfGrid):
         """See :class:`sweeps.ask.front.FrontSource`."""
         skipped = Skipped()
         places = scanned_front(self.grid, goals, skipped)
-        dims = self.grid.ordered(dims_of(self.grid, goals))
-        weight = self.grid.points // math.prod(self.grid.shape(dims))
-        told = {"method": "scan", **skipped.attributes(weight)}
+        told = replace(self, skipped=skipped).told(goals, None)
         return Front(places=placed_in(places, self.at), told=told)
 
-    def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
+    def told(self, goals: Sequence[Goal], found: xr.Dataset | None) -> dict[str, Any]:
         """That every point was looked at, and how many needed no look."""
         dims = self.grid.ordered(dims_of(self.grid, goals))
         weight = self.grid.points // math.prod(self.grid.shape(dims))

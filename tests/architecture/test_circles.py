@@ -51,9 +51,9 @@ def circle(edges: Mapping[str, Iterable[str]]) -> str:
     return ""
 
 
-def folder_of(module: str) -> str:
-    """A folder of a package, or one of the files that stand beside the folders."""
-    return ".".join(module.split(".")[:2])
+def folder_of(module: str, depth: int) -> str:
+    """A folder of a package so far down, or one of the files that stand above."""
+    return ".".join(module.split(".")[: 1 + depth])
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -62,13 +62,14 @@ def test_no_file_imports_what_imports_it(package: str) -> None:
     assert circle(edges) == ""
 
 
+@pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_folder_imports_what_imports_it(package: str) -> None:
+def test_no_folder_imports_what_imports_it(package: str, depth: int) -> None:
     edges: dict[str, set[str]] = {}
     for name, found in graph().items():
         if name.split(".")[0] == package:
-            here = folder_of(name)
-            inside = {folder_of(m) for m in found if m.split(".")[0] == package}
+            here = folder_of(name, depth)
+            inside = {folder_of(m, depth) for m in found if m.split(".")[0] == package}
             edges.setdefault(here, set()).update(inside - {here})
     assert circle(edges) == ""
 

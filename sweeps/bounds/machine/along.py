@@ -84,6 +84,18 @@ def least(table: Any, axis: Any, first: Any, last: Any, weights: Any, row: Any, 
 
 
 @jitted
+def _end(table: Any, axis: Any, above: Any, below: Any, weights: Any, row: Any, most: Any) -> Any:
+    """The last index that does not lie above ``most``, between one that does and one that not."""
+    while abs(above - below) > 1:
+        middle = (above + below) // 2
+        if along(table, axis, middle, weights, row) > most:
+            above = middle
+        else:
+            below = middle
+    return below
+
+
+@jitted
 def cut(table: Any, axis: Any, first: Any, last: Any, weights: Any, row: Any, most: Any) -> Any:
     """The range without the values at its ends that lie above ``most``."""
     axis_leaves, leaves = table[0], table[1]
@@ -106,21 +118,7 @@ def cut(table: Any, axis: Any, first: Any, last: Any, weights: Any, row: Any, mo
         return first, last
     # one leaf that rises or falls: the weight does so, too
     if along(table, axis, first, weights, row) > most:
-        low, high = first, last + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            if along(table, axis, middle, weights, row) > most:
-                low = middle
-            else:
-                high = middle
-        first = high
+        first = _end(table, axis, first, last + 1, weights, row, most)
     elif along(table, axis, last, weights, row) > most:
-        low, high = first, last
-        while high - low > 1:
-            middle = (low + high) // 2
-            if along(table, axis, middle, weights, row) > most:
-                high = middle
-            else:
-                low = middle
-        last = low
+        last = _end(table, axis, last, first, weights, row, most)
     return first, last
