@@ -163,7 +163,7 @@ class Site:
             yield self._suggestion(name, value, of, gain, artefact=artefact)
         for name, what in self.guide.remedies.items():
             if {name, what} <= definitions.keys():
-                gain = float(self._better(self.at([name])[0])[0])
+                gain = float(self._better(self.at([name])[0], self.value(self.guide.goal))[0])
                 if gain > 1:
                     label = self.row(what).is_label
                     told = str(self.leaves()[what][0]) if label else self.value(what)
@@ -192,11 +192,14 @@ class Site:
 
     def gains(self, moved: Mapping[str, Floats]) -> Floats:
         """The factors by which the goal improves at several places."""
-        return self._better(self.at([self.guide.goal], moved)[0])
+        here = self.leaves()
+        places = {name: np.append(values, here[name]) for name, values in moved.items()}
+        goal = self.at([self.guide.goal], places)[0]
+        return self._better(goal[:-1], goal[-1])
 
-    def _better(self, there: Floats, here: float | None = None) -> Floats:
-        """How much better values of the goal are than the one here, or another."""
-        start = np.broadcast_to(self.value(self.guide.goal) if here is None else here, there.shape)
+    def _better(self, there: Floats, here: float) -> Floats:
+        """How much better values of the goal are than one."""
+        start = np.broadcast_to(here, there.shape)
         better, worse = (there, start) if self.guide.maximize else (start, there)
         with np.errstate(all="ignore"):
             ratio = np.where(worse == 0, math.inf, better / worse)
