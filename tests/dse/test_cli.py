@@ -162,6 +162,10 @@ def test_advise(run: Run) -> None:
     assert text == f"{told}\n"
     said = document(run("advise", "study.toml", *at, "--json"))
     assert [move["quantity"] for move in said["moves"]] == [move.quantity for move in told.moves]
+    said = document(run("advise", "study.toml", *at, "--levers", "designer", "--json"))
+    assert {move["lever"] for move in said["moves"]} == {"designer"}
+    refused = run("advise", "study.toml", "--goal", "energy", status=2).stderr
+    assert "is advised on to improve time" in refused
 
 
 def test_optimum_of_a_study_and_of_its_store_agree(run: Run) -> None:
