@@ -24,6 +24,12 @@ def test_each_item_has_a_command_that_can_fail_or_needs_hardware() -> None:
     assert max(Counter((item.paper, item.item) for item in ITEMS).values()) == 1
 
 
+def test_nothing_of_the_papers_is_lacking_but_what_needs_hardware() -> None:
+    count = Counter(item.status for item in ITEMS)
+    assert count["partly"] == 0
+    assert count["works"] > 10 * count["hardware"]
+
+
 @pytest.mark.parametrize("name", papers())
 def test_every_figure_that_is_drawn_stands_in_the_table(name: str) -> None:
     drawn = [number for number, row in paper(name).figures.items() if row.kind]
