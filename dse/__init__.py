@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dse.fitting import fit
     from dse.glossary import quantities
     from dse.growth import add
+    from dse.kernels import kernel
     from dse.library import model, models
-    from dse.ptx import kernel
     from dse.verbs.backwards import borders, meets, ranges
     from dse.verbs.chosen import best_config, disagreement, optimum, pareto
     from dse.verbs.described import advise, explain, plan
@@ -137,7 +137,7 @@ _HOMES = {
     "floor": "symbolic.ops",
     "fold": "dse.verbs.folding",
     "histogram": "dse.verbs.statistics",
-    "kernel": "dse.ptx",
+    "kernel": "dse.kernels",
     "log": "symbolic.ops",
     "log10": "symbolic.ops",
     "log2": "symbolic.ops",

@@ -12,7 +12,11 @@ its ``source`` or ``assumed = "why"``::
     ms_transition = { value = "ms_peak * mem_latency", assumed = "a formula in other quantities" }
 
 A file's own values come before those of its base, and those before the compute capability's
-limits. A workload file is the same without ``compute_capability``.
+limits. A workload file is the same without ``compute_capability``, and may declare quantities of
+its own, such as the arguments of a kernel, which its values and studies then name::
+
+    [quantities]
+    atoms = { meaning = "atoms of the molecule", domain = "whole [0, inf)" }
 
 A file of your own is given by its path (ending in ``.toml``), or by its name without ``.toml``
 where it lies in a folder that the environment variable ``DSE_PATH`` lists: in its subfolder
@@ -62,18 +66,19 @@ class Entry:
     values: Mapping[str, Value] = field(hash=False)
     path: Path
     compute_capability: str = ""
+    declared: tuple[Quantity, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.name, self.title, self.kind, dict(self.values), self.path)
-        return _entry, (*fields, self.compute_capability)
+        return _entry, (*fields, self.compute_capability, self.declared)
 
 
 def _entry(*fields: Any) -> Entry:
-    names = ("name", "title", "kind", "values", "path", "compute_capability")
-    return Entry(**dict(zip(names, fields, strict=True)))
+    names = ("name", "title", "kind", "values", "path", "compute_capability", "declared")
+    return Entry(**dict(zip(names, fields, strict=False)))
 
 
 @lru_cache(maxsize=1)
@@ -174,6 +179,7 @@ def _load(
     status = path.stat()
     said = read_entry_file(path, (status.st_mtime_ns, status.st_size), kind, extra)
     capability, values = said.compute_capability, dict(said.values)
+    declared = said.declared
     if capability and capability not in _limits():
         raise said.source.error(("compute_capability",), _unknown_capability(capability))
     if said.base:
@@ -187,9 +193,10 @@ def _load(
         limits = _limits()[base.compute_capability][1] if base.compute_capability else {}
         inherited = {k: v for k, v in base.values.items() if limits.get(k) != v}
         capability, values = capability or base.compute_capability, {**inherited, **values}
+        declared = tuple({row.name: row for row in (*base.declared, *declared)}.values())
     if capability:
         values = {**_limits()[capability][1], **values}
-    return _entry(path.stem.lower(), said.title, kind, values, path, capability)
+    return _entry(path.stem.lower(), said.title, kind, values, path, capability, declared)
 
 
 def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:

@@ -18,13 +18,14 @@ from typing import Any
 from dse.toml_text import read_toml
 from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError, nearest
 from symbolic.quantities import TABLE, Quantity
+from symbolic.quantity import quantity
 
 __all__ = ["EntryFile", "SourceText", "Value", "read_entry_file"]
 
 _EXAMPLE = '{ value = ..., source = "..." } or { value = ..., assumed = "why" }'
 _KEYS = {
     "machine": ("title", "kind", "base", "values", "compute_capability"),
-    "workload": ("title", "kind", "base", "values"),
+    "workload": ("title", "kind", "base", "quantities", "values"),
 }
 
 
@@ -83,6 +84,7 @@ class EntryFile:
     base: str
     compute_capability: str
     values: Mapping[str, Value]
+    declared: tuple[Quantity, ...] = ()
 
 
 def _content(source: SourceText) -> dict[str, Any]:
@@ -196,11 +198,37 @@ def read_entry_file(
     values = tree.get("values", {})
     if not isinstance(values, dict):
         raise source.error(("values",), f"values = {_toml(values)}, expected a table of quantities")
-    quantities = {**TABLE, **{row.name: row for row in extra}}
+    own = _declared(source, tree.get("quantities", {}))
+    quantities = {**TABLE, **{row.name: row for row in (*extra, *own)}}
     return EntryFile(
         source=source,
         title=tree["title"].strip(),
         base=tree.get("base", "").strip(),
         compute_capability=tree.get("compute_capability", "").strip(),
         values={name: _value(source, name, item, quantities) for name, item in values.items()},
+        declared=own,
     )
+
+
+def _declared(source: SourceText, told: Any) -> tuple[Quantity, ...]:
+    """The quantities that a workload brings along, such as the arguments of a kernel."""
+    if not isinstance(told, dict):
+        raise source.error(("quantities",), f"quantities = {_toml(told)}, expected a table")
+    found = []
+    for name, item in told.items():
+        keys = ("quantities", name)
+        if name in TABLE or not name.isidentifier():
+            why = "all models share it" if name in TABLE else "expected letters, digits and _"
+            raise source.error(keys, f"{name!r} cannot be declared: {why}")
+        if not isinstance(item, dict) or not item.get("meaning"):
+            raise source.error(keys, f'{name}: expected {{ meaning = "...", unit = "..." }}')
+        for key in item:
+            if key not in ("meaning", "unit", "domain"):
+                raise source.error(
+                    (*keys, key), f"{name} has {key!r}, expected meaning, unit, domain"
+                )
+        try:
+            found.append(quantity(name, **item))
+        except (DseError, TypeError) as error:
+            raise source.error(keys, DseError(str(error))) from error
+    return tuple(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from symbolic.quantities import Quantity
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Parts", "own_copy", "read_parts"]
+__all__ = ["Parts", "declared", "own_copy", "read_parts"]
 
 _ENTRIES = {"machine": machine, "workload": workload}
 
@@ -50,6 +50,22 @@ class Parts:
     def named(self) -> dict[str, str]:
         """The labels of what does not vary, machine and workload among them."""
         return {**self.entries, **self.labels}
+
+
+def declared(model: Model, workloads: object, folder: Path | None = None) -> Model:
+    """The model with the quantities that its workload declares, or those along an axis do."""
+    names = [workloads] if isinstance(workloads, str) else workloads
+    if not isinstance(names, (list, tuple)):
+        return model
+    found: dict[str, Quantity] = {}
+    for name in names:
+        if isinstance(name, str):
+            entry = workload(name, folder=folder, quantities=model.quantities)
+            found |= {row.name: row for row in entry.declared}
+    for name in found:
+        if name in model.quantities and model.quantities[name] != found[name]:
+            raise DseError(f"the workload declares {name}, which {model.name} has: rename one")
+    return replace(model, quantities={**model.quantities, **found}) if found else model
 
 
 def read_parts(

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from dse.advice.site import Site, extreme
-from dse.inputs import read_parts
+from dse.inputs import declared, read_parts
 from dse.study.data import StudyData
 from sweeps.bounds.check import check
 from sweeps.grid.build import build_grid
@@ -43,7 +43,7 @@ def open_site(
         model, where, folder = what.space().model, tuple(what.where), what.folder
         wanted = what.outputs or ()
     else:
-        model = load_model(what, prefer=prefer)
+        model = declared(load_model(what, prefer=prefer), entries.get("workload"))
     guide = _guide(model, wanted, goal)
     parts = read_parts(model, (), entries=entries, given=given, folder=folder)
 

@@ -1,37 +1,110 @@
-"""The command `dse kernel`: a workload of what stands in a kernel's PTX."""
+"""The command `dse kernel`: a workload of what stands in a kernel's code."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json, pairs, put
+from dse.cli.frame import example, in_json, listed, pairs, put
 
 __all__ = ["kernel"]
 
 
 @click.command(
-    epilog=example("dse kernel examples/strided-sum.ptx --times WALK=100 > strided-sum.toml")
+    epilog=example(
+        "dse kernel examples/vector-add.cu --arch sm_86 --block 256 --grid 4096 --set n=1048576",
+        "dse kernel examples/strided-sum.ptx --times WALK=100 --out strided-sum.toml",
+        "dse kernel CoulombSum3d.cu --define Z_ITERATIONS=4 --option -use_fast_math "
+        "--block 16,4 --grid 16,64,64 --set numberOfAtoms=64,gridSize=256",
+    )
 )
-@click.argument("path", metavar="KERNEL.ptx", type=click.Path(exists=True, dir_okay=False))
+@click.argument(
+    "path", metavar="KERNEL.cu|.cubin|.ptx", type=click.Path(exists=True, dir_okay=False)
+)
+@click.option("--arch", default="sm_80", metavar="sm_NN", help="Compiled for. [sm_80]")
+@click.option("--entry", "--kernel", default="", metavar="NAME", help="The kernel, of several.")
+@click.option("--define", multiple=True, metavar="K=V", help="A macro; repeatable.")
+@click.option("--option", multiple=True, metavar="-O", help="Of the compiler; repeatable.")
+@click.option("--block", default="256", metavar="X,Y,Z", help="Threads of a block. [256]")
+@click.option("--grid", metavar="X,Y,Z", help="Blocks of the grid. [one stands for all]")
+@click.option("--set", "given", multiple=True, metavar="N=V,...", help="Arguments; repeatable.")
 @click.option(
-    "--times", multiple=True, metavar="LABEL=N", help="How often a loop runs; repeatable."
+    "--times",
+    "--trips",
+    multiple=True,
+    metavar="NAME=N,...",
+    help="How often a loop runs, or a branch is taken, by the name that is asked for; repeatable.",
 )
-@click.option("--entry", default="", metavar="NAME", help="The kernel, of several in the file.")
+@click.option("--out", metavar="OUT.toml", type=click.Path(dir_okay=False), help="[the screen]")
 @in_json
-def kernel(path: str, times: tuple[str, ...], entry: str, as_json: bool) -> None:
-    """Count the instructions of one thread of a kernel, as a workload file.
+def kernel(
+    path: str,
+    arch: str,
+    entry: str,
+    define: Sequence[str],
+    option: Sequence[str],
+    block: str,
+    grid: str | None,
+    given: Sequence[str],
+    times: Sequence[str],
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Count the instructions of a kernel, as a workload file; no GPU is needed.
 
-    By unit, with those of long latency, the loads that overlap and how soon results are read.
-    A PTX file is what nvcc -ptx writes.
+    Source is compiled and disassembled (the extra simt-dse[kernels]), and each instruction counted
+    as often as its loops and branches let it run. What depends on the data of the kernel is asked
+    for by name. Of a PTX file, which nvcc -ptx writes, loops are told by their labels.
     """
-    from dse.ptx import kernel as counted
-    from dse.ptx import workload_text
+    from dse.kernels import kernel as counted
 
     with reading():
-        try:
-            given = {name: float(text) for name, text in pairs(times, "--times").items()}
-        except ValueError:
-            raise click.UsageError(f"--times {' '.join(times)}: expected LABEL=NUMBER") from None
-        found = counted(path, given, entry)
-    put(as_json, {"kernel": path, "values": found}, lambda: workload_text(path, found))
+        numbers = {
+            name: _numbers(texts, name) for name, texts in (("set", given), ("times", times))
+        }
+        found = counted(
+            path,
+            numbers["times"],
+            entry,
+            arch=arch,
+            define=pairs(define, "define"),
+            options=option,
+            block=_sizes(block, "block"),
+            grid=_sizes(grid, "grid") if grid else (),
+            set=numbers["set"],
+        )
+        text = _text(path, found)
+    if out is not None:
+        Path(out).write_text(text, encoding="utf-8")
+    data = {"kernel": path, "values": dict(found)}
+    for name in ("formulas", "numbers", "assumed", "origin"):
+        data |= {name: getattr(found, name)} if hasattr(found, name) else {}
+    put(as_json, data, lambda: text if out is None else f"{out}: {len(found)} quantities")
+
+
+def _text(path: str, found: Mapping[str, Any]) -> str:
+    """The workload file."""
+    if hasattr(found, "toml"):
+        return str(found.toml())
+    from dse.kernels.ptx import workload_text
+
+    return workload_text(path, found)
+
+
+def _numbers(texts: Sequence[str], option: str) -> dict[str, float]:
+    told = pairs(listed(texts), option)
+    try:
+        return {name: float(text) for name, text in told.items()}
+    except ValueError:
+        raise click.UsageError(f"--{option} {' '.join(texts)}: expected NAME=NUMBER") from None
+
+
+def _sizes(text: str, option: str) -> list[int]:
+    try:
+        return [int(each) for each in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"--{option} {text}: expected such as 256 or 16,16") from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
-from dse.inputs import Parts, own_copy, read_parts
+from dse.inputs import Parts, declared, own_copy, read_parts
 from dse.study.best import Best, read_best
 from dse.study_file import check_code, read_study_file
 from dse.wording import warn_of
@@ -102,6 +102,7 @@ class StudyData:
 
     def _read(self) -> None:
         model = load_model(self.model, prefer=self.prefer, base=self.folder)
+        model = declared(model, self.workload or self.axes.get("workload"), self.folder)
         axes = [
             parse_axis(name, spec, model.quantities, self.folder)
             for name, spec in self.axes.items()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dse
-from dse.ptx import workload_text
+from dse.kernels.ptx import workload_text
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "strided-sum.ptx"
 Found = Callable[..., dict[str, float]]

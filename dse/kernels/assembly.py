@@ -1,0 +1,184 @@
+"""Machine instructions of a kernel (SASS): their operands, results and class."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+__all__ = ["CLASSES", "Instruction", "instructions", "split"]
+
+#: Classes of instructions, by the beginnings of their names; the first that fits.
+CLASSES: Mapping[str, tuple[str, ...]] = {
+    "tensor": ("HMMA", "IMMA", "DMMA", "BMMA", "QMMA", "OMMA", "HGMMA", "IGMMA", "QGMMA", "UTC"),
+    "fp16": ("HADD2", "HMUL2", "HFMA2", "HSET2", "HSETP2", "HMNMX2"),
+    "fp64": ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX"),
+    "fp32": ("FADD", "FMUL", "FFMA", "FSETP", "FSET", "FMNMX", "FSEL", "FCHK", "FSWZADD"),
+    "special": ("MUFU", "I2F", "F2I", "F2F", "I2I", "FRND", "POPC", "FLO", "BREV"),
+    "shuffle": ("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX"),
+    "atomic": ("ATOM", "RED", "CCTL"),
+    "barrier": ("BAR", "SYNCS"),
+    "wait": ("DEPBAR", "LDGDEPBAR", "MEMBAR", "WARPSYNC", "ERRBAR"),
+    "constant": ("LDC",),
+    "texture": ("TEX", "TLD", "TMML", "TXD", "TXQ", "SULD", "SUST"),
+    "local_load": ("LDL",),
+    "local_store": ("STL",),
+    "shared_load": ("LDSM", "LDS"),
+    "shared_store": ("STSM", "STS"),
+    "global_copy": ("LDGSTS", "UBLKCP", "UTMA"),
+    "global_load": ("LDG", "LD"),
+    "global_store": ("STG", "ST"),
+    "control": (
+        "BRA", "BRX", "JMP", "JMX", "EXIT", "BSSY", "BSYNC", "BREAK", "CALL", "RET", "NOP", "YIELD",
+        "BMOV", "RPCMOV", "NANOSLEEP", "BPT", "KILL",
+    ),
+    "move": ("MOV", "S2R", "CS2R", "S2UR", "R2UR", "SEL", "PRMT", "P2R", "P2UR", "R2P", "R2UP"),
+    "integer": (
+        "IADD", "IMAD", "IMUL", "ISETP", "ISCADD", "IMNMX", "IABS", "IDP", "LEA", "LOP", "SHF",
+        "SHL", "SHR", "SGXT", "BMSK", "VIADD", "VIMNMX", "PLOP", "VABSDIFF", "XMAD", "BFE", "BFI",
+    ),
+}  # fmt: skip
+_FROM_UNIFORM = re.compile(r"^U(?!TC|TMA|BLKCP)")
+_REGISTER = re.compile(r"(U?[RP])(\d+)")
+_WIDE = re.compile(r"\.(64|128)\b")
+_PREDICATE = re.compile(r"U?P[T0-9]")
+_NO_RESULT = (
+    "global_store",
+    "shared_store",
+    "local_store",
+    "global_copy",
+    "control",
+    "barrier",
+    "wait",
+)
+
+
+def split(operands: str) -> list[str]:
+    """Operands between commas, those within brackets left whole."""
+    if "[" not in operands:
+        return operands.split(",") if operands else []
+    found, depth, begin = [], 0, 0
+    for at, letter in enumerate(operands):
+        if letter == "[":
+            depth += 1
+        elif letter == "]":
+            depth -= 1
+        elif letter == "," and not depth:
+            found.append(operands[begin:at])
+            begin = at + 1
+    return [*found, operands[begin:]]
+
+
+class Instruction:
+    """One instruction: its name, predicate and operands."""
+
+    def __init__(self, at: int, told: Mapping[str, Any], begin: int = 0) -> None:
+        self.at = at
+        self._begin = begin
+        self.opcode: str = told["opcode"]
+        self.text: str = told.get("operands", "")
+        self.guard: str = told.get("predicate", "").removeprefix("@")
+
+    def __repr__(self) -> str:
+        guard = f"@{self.guard} " if self.guard else ""
+        return f"{self.at * 16:04x} {guard}{self.opcode} {self.text}"
+
+    @cached_property
+    def guards(self) -> tuple[str, ...]:
+        """The predicates that must all hold for it to do what it does."""
+        found = [self.guard] if self.guard else []
+        if self.name in ("BRA", "EXIT", "RET") and self.operands:
+            found += [each for each in self.operands if _PREDICATE.match(each.lstrip("!"))]
+        return tuple(found)
+
+    @cached_property
+    def name(self) -> str:
+        """The operation, without modifiers and without the U of the uniform path."""
+        return _FROM_UNIFORM.sub("", self.opcode.partition(".")[0])
+
+    @cached_property
+    def modifiers(self) -> Sequence[str]:
+        """What stands after the points of the name."""
+        return self.opcode.split(".")[1:]
+
+    @cached_property
+    def operands(self) -> list[str]:
+        """The operands, without marks of reuse."""
+        return [each.strip() for each in split(self.text.replace(".reuse", ""))]
+
+    @cached_property
+    def kind(self) -> str:
+        """Its class, a key of :data:`CLASSES`; ``other`` where none fits."""
+        return class_of(self.name)
+
+    @cached_property
+    def results(self) -> tuple[str, ...]:
+        """The registers and predicates that it writes.
+
+        The first operand, and the second where the first is a predicate; then predicates that
+        follow a register at once, which are carries.
+        """
+        if self.kind in _NO_RESULT or self.name == "RED":
+            return ()
+        if self.name in ("R2P", "R2UP"):
+            return tuple(f"{self.name[2:]}{each}" for each in range(7))
+        found: list[str] = []
+        for number, operand in enumerate(self.operands[:3]):
+            register = _REGISTER.fullmatch(operand)
+            predicate = operand.lstrip("U") == "PT" or (register and register[1][-1] == "P")
+            if number and not predicate and (number > 1 or not _PREDICATE.match(self.operands[0])):
+                break
+            if register is None:
+                if not predicate and operand.lstrip("U") != "RZ":
+                    break
+                continue
+            found += _run(register[1], int(register[2]), 1 if predicate else self.width)
+        return tuple(found)
+
+    @cached_property
+    def width(self) -> int:
+        """How many registers of 32 bits its result takes."""
+        if wide := _WIDE.search(self.opcode):
+            return int(wide[1]) // 32
+        if "WIDE" in self.modifiers or self.name.startswith(("DADD", "DMUL", "DFMA")):
+            return 2
+        if self.name == "CS2R":
+            return 1 if "32" in self.modifiers else 2
+        if self.kind == "tensor":
+            return 4
+        if self.name in ("F2F", "I2F", "DMNMX") and "F64" in self.modifiers[:1]:
+            return 2
+        return 1
+
+    @property
+    def target(self) -> int | None:
+        """The instruction that a branch names, by its place; None where it names none."""
+        for operand in reversed(self.operands):
+            if operand.startswith("0x"):
+                return int(operand, 16) // 16 - self._begin
+        return None
+
+
+def _run(kind: str, first: int, width: int) -> list[str]:
+    return [f"{kind}{first + each}" for each in range(width)]
+
+
+def class_of(name: str) -> str:
+    """The class of an operation."""
+    found = _KNOWN.get(name)
+    if found is None:
+        found = next((kind for kind, begins in CLASSES.items() if name.startswith(begins)), "other")
+        _KNOWN[name] = found
+    return found
+
+
+_KNOWN: dict[str, str] = {}
+
+
+def instructions(told: Sequence[Mapping[str, Any]], begin: int = 0) -> list[Instruction]:
+    """The instructions of one function, as the disassembler's JSON tells them.
+
+    ``begin`` is the place of the first one, from which branches count.
+    """
+    return [Instruction(at, each, begin) for at, each in enumerate(told)]

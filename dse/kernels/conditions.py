@@ -1,0 +1,151 @@
+"""Conditions of machine code: when a guard holds, as far as that is known before a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom, rebuilt
+
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "Condition",
+    "atoms_of",
+    "bits",
+    "both",
+    "chosen_if",
+    "decided",
+    "known",
+    "negated",
+    "truth",
+]
+
+#: ``(">=", x)``: x ≥ 0; ``("==", x)``; ``("and", a, b)``, ``("or", a, b)``, ``("not", a)``;
+#: ``("true",)``, ``("false",)``; ``("unknown", what)``.
+Condition = tuple[Any, ...]
+TRUE: Condition = ("true",)
+FALSE: Condition = ("false",)
+
+
+def negated(one: Condition) -> Condition:
+    """The opposite."""
+    match one:
+        case ("true",):
+            return FALSE
+        case ("false",):
+            return TRUE
+        case ("not", inside):
+            return inside  # type: ignore[no-any-return]
+        case (">=", value):
+            return (">=", -value - ONE)
+    return ("not", one)
+
+
+def both(one: Condition, two: Condition, *, word: str = "and") -> Condition:
+    """One and the other, or one or the other."""
+    keeps, ends = (TRUE, FALSE) if word == "and" else (FALSE, TRUE)
+    if one in (keeps, two):
+        return two
+    if two == keeps:
+        return one
+    return ends if ends in (one, two) else (word, one, two)
+
+
+def truth(word: str, value: Whole) -> Condition:
+    """``value >= 0`` or ``value == 0``, decided where it is a number."""
+    if (number := value.number) is not None:
+        return TRUE if (number >= 0 if word == ">=" else number == 0) else FALSE
+    if word == "==" and (packed := bits(value)) is not None:
+        found = TRUE
+        for each in packed.values():
+            found = both(found, negated(each))
+        return found
+    if word == ">=":
+        if _not_negative(value):
+            return TRUE
+        if (certain := _of_remainder(value)) is not None:
+            return certain
+    return (word, value)
+
+
+def bits(value: Whole) -> dict[int, Condition] | None:
+    """The conditions that a word packs, by their bits, as a register of predicates is kept."""
+    found: dict[int, Condition] = {}
+    for product, times in value.terms.items():
+        if len(product) != 1 or product[0].kind != "if" or times <= 0 or times & (times - 1):
+            return None
+        found[times.bit_length() - 1] = product[0].of[0]
+    return found
+
+
+def _not_negative(value: Whole) -> bool:
+    """Whether a sum is of parts that are not: sizes, places, passes and what is made of them."""
+    for product, times in value.terms.items():
+        if times < 0 or not all(one.kind in _SIZES for one in product):
+            return False
+        if any(isinstance(p, Whole) and not _not_negative(p) for one in product for p in one.of):
+            return False
+    return True
+
+
+_SIZES = ("argument", "special", "pass", "over", "exclusive or", "least", "most", "power", "scaled")
+
+
+def _of_remainder(value: Whole) -> Condition | None:
+    """What is certain of n − d ⌊n/d⌋ − d, which is below 0, and of n − d ⌊n/d⌋, which is not."""
+    for product in value.terms:
+        for one in product:
+            if one.kind != "over":
+                continue
+            above, below = one.of
+            left = above - below * Whole({(one,): 1})
+            if value == left - below:
+                return FALSE
+            if value == left:
+                return TRUE
+    return None
+
+
+def decided(one: Condition, change: Callable[[Atom], Whole | None]) -> Condition:
+    """A condition with some atoms replaced, as far as that decides it."""
+    match one:
+        case (">=" | "==" as word, value):
+            return truth(word, rebuilt(value, lambda each: chosen_if(each, change)))
+        case ("and" | "or" as word, left, right):
+            return both(decided(left, change), decided(right, change), word=word)
+        case ("not", inside):
+            return negated(decided(inside, change))
+    return one
+
+
+def chosen_if(one: Atom, change: Callable[[Atom], Whole | None]) -> Whole | None:
+    """An atom changed; of a choice its condition, which may decide it."""
+    if one.kind == "if":
+        when = decided(one.of[0], change)
+        return ONE if when == TRUE else ZERO if when == FALSE else atom("if", when)
+    return change(one)
+
+
+def known(when: Condition) -> bool:
+    """Whether a condition rests on nothing that cannot be followed."""
+    match when:
+        case (">=" | "==", value):
+            return not any(one.kind in ("unknown", "entry", "reciprocal") for one in value.atoms())
+        case ("and" | "or", one, two):
+            return known(one) and known(two)
+        case ("not", one):
+            return known(one)
+    return when in (TRUE, FALSE)
+
+
+def atoms_of(when: Condition) -> list[Atom]:
+    """The atoms that a condition rests on."""
+    match when:
+        case (">=" | "==", value):
+            return list(value.atoms())
+        case ("and" | "or", one, two):
+            return atoms_of(one) + atoms_of(two)
+        case ("not", one):
+            return atoms_of(one)
+    return []

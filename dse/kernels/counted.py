@@ -1,0 +1,214 @@
+"""What one kernel asks of a GPU, in quantities of models, and as a workload file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dse.kernels.accesses import access, in_flight
+from dse.kernels.conditions import FALSE, TRUE, known
+from dse.kernels.evaluate import Launch
+from dse.kernels.linear import Atom, atom
+from dse.kernels.tally import Reading, Tally
+
+__all__ = ["Counted", "told"]
+
+#: Classes of instructions (see :mod:`dse.kernels.assembly`) that each quantity counts.
+UNITS: Mapping[str, tuple[str, ...]] = {
+    "fp_insts": ("fp32", "fp64", "fp16", "tensor"),
+    "sfu_insts": ("special",),
+    "int_insts": ("integer",),
+    "alu_insts": ("move", "shuffle"),
+    "shared_insts": ("shared_load", "shared_store"),
+    "texture_insts": ("texture",),
+    "const_insts": ("constant",),
+    "local_insts": ("local_load", "local_store"),
+    "sync_insts": ("barrier",),
+    "misc_insts": ("control", "wait", "other"),
+}
+GLOBAL = ("global_load", "global_store", "global_copy", "atomic")
+MEMORY = (*GLOBAL, "local_load", "local_store")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted(Mapping[str, float]):
+    """Quantities of a kernel at a launch, by their names.
+
+    Attributes
+    ----------
+    formulas : mapping
+        Those that rest on arguments of the launch, as formulas in what is ``declared``.
+    declared : mapping
+        Quantities of this kernel alone, with their meaning and their value or formula: its
+        arguments, what was told of its data, and how often its parts run.
+    numbers : mapping
+        What each warp executes on average, by class of instruction; ``all`` of them.
+    origin : str
+        What was counted.
+    assumed : mapping
+        Quantities of which something is not known, and what was taken.
+    """
+
+    quantities: Mapping[str, float]
+    formulas: Mapping[str, str]
+    declared: Mapping[str, tuple[str, float | str]]
+    numbers: Mapping[str, float]
+    origin: str
+    assumed: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> float:
+        return self.quantities[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.quantities)
+
+    def __len__(self) -> int:
+        return len(self.quantities)
+
+    def toml(self) -> str:
+        """A workload file, in which every number bears its source."""
+        lines = [f"title = {_quoted(self.origin)}", ""]
+        if self.declared:
+            lines.append("[quantities]")
+            for name, (meaning, _) in self.declared.items():
+                lines.append(f"{name} = {{ meaning = {_quoted(meaning)} }}")
+            lines.append("")
+        lines.append("[values]")
+        source = f"source = {_quoted(self.origin)}"
+        for name, (_, value) in self.declared.items():
+            said = source if isinstance(value, str) else 'source = "given with the launch"'
+            lines.append(f"{name} = {{ value = {_value(value)}, {said} }}")
+        for name, value in self.quantities.items():
+            why = self.assumed.get(name)
+            said = f"assumed = {_quoted(why)}" if why else source
+            lines.append(f"{name} = {{ value = {_value(self.formulas.get(name, value))}, {said} }}")
+        return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _value(value: float | str) -> str:
+    return _quoted(value) if isinstance(value, str) else f"{value:.12g}"
+
+
+def told(
+    reading: Reading,
+    launch: Launch,
+    names: Mapping[Atom, str],
+    origin: str,
+    lines: Mapping[int, int] | None = None,
+) -> Counted:
+    """The quantities of a kernel at a launch."""
+    tally, function = Tally(reading, launch, names, lines or {}), reading.function
+    classes: dict[str, dict[int, float]] = {}
+    memory = _Memory()
+    for number, place, one in reading.instructions():
+        counted = classes.setdefault(one.kind, {})
+        counted[number] = counted.get(number, 0.0) + 1
+        if one.kind in MEMORY:
+            memory.add(reading, tally, number, place)
+    counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()}
+    every, asking = _summed(classes, tuple(classes)), _summed(classes, MEMORY)
+    counts["comp_insts"] = {
+        block: many - asking.get(block, 0.0) - counts["sync_insts"].get(block, 0.0)
+        for block, many in every.items()
+    }
+    counts["coalesced_insts"], counts["uncoalesced_insts"] = memory.coalesced, memory.uncoalesced
+    counts["global_insts"] = _summed(classes, GLOBAL)
+    values, formulas = {}, {}
+    for name, by_block in counts.items():
+        values[name], formula = tally.total(by_block)
+        if formula:
+            formulas[name] = formula
+    values["registers_per_thread"] = float(function.registers)
+    values["shared_mem_per_block"] = float(function.shared)
+    if memory.requests:
+        values["bytes_per_thread"] = round(memory.width / memory.requests, 6)
+    if (strength := _strength(reading, tally)) > 1:
+        values["mem_strength"] = round(strength, 6)
+    numbers = {
+        kind: sum(many * tally.number(block) for block, many in by.items())
+        for kind, by in classes.items()
+    }
+    numbers["all"] = sum(numbers.values())
+    numbers |= {f"{kind}_requests": many for kind, many in memory.by_kind.items()}
+    if memory.followed:
+        numbers["sectors_per_request"] = memory.sectors / memory.followed
+    assumed = {}
+    if memory.requests > memory.followed:
+        share = 1 - memory.followed / memory.requests
+        assumed["coalesced_insts"] = (
+            f"the addresses of {share:.0%} of the accesses cannot be followed: taken as coalesced"
+        )
+    for what in reading.often.assumed:
+        assumed.setdefault("comp_insts", f"not taken: {what}")
+    runs = {name: ("how often a part of the kernel runs", f) for f, name in tally.runs.items()}
+    return Counted(
+        quantities=values,
+        formulas=formulas,
+        declared=runs,
+        numbers=numbers,
+        origin=origin,
+        assumed=assumed,
+    )
+
+
+class _Memory:
+    """What the accesses of a kernel come to."""
+
+    def __init__(self) -> None:
+        self.coalesced: dict[int, float] = {}
+        self.uncoalesced: dict[int, float] = {}
+        self.by_kind: dict[str, float] = {}
+        self.requests = self.followed = self.sectors = self.width = 0.0
+
+    def add(self, reading: Reading, tally: Tally, number: int, place: int) -> None:
+        """One instruction."""
+        one = reading.flow.blocks[number].body[place]
+        many = tally.number(number) * _share(reading, tally.launch, number, place)
+        self.by_kind[one.kind] = self.by_kind.get(one.kind, 0.0) + many
+        into = self.coalesced
+        if one.kind in GLOBAL:
+            pointers = {offset for offset, size in reading.function.arguments if size >= 8}
+            told = access(one, reading.values, number, place, tally.launch, pointers)
+            self.requests += many
+            self.width += many * told.bytes
+            if told.sectors is not None:
+                self.followed += many
+                self.sectors += many * told.sectors
+            into = self.uncoalesced if told.coalesced is False else self.coalesced
+        into[number] = into.get(number, 0.0) + 1
+
+
+def _share(reading: Reading, launch: Launch, number: int, place: int) -> float:
+    """The share of the runs of a block in which an instruction is let through by its guard."""
+    one = reading.flow.blocks[number].body[place]
+    if not one.guard:
+        return 1.0
+    when = reading.values.holds(number, place)
+    if when == TRUE or (when != FALSE and not known(when)):
+        return 1.0
+    often = reading.often.blocks[number]
+    runs = launch.per_warp(often)
+    return launch.per_warp(often * atom("if", when)) / runs if runs and when != FALSE else 0.0
+
+
+def _summed(classes: Mapping[str, Mapping[int, float]], kinds: Sequence[str]) -> dict[int, float]:
+    total: dict[int, float] = {}
+    for kind in kinds:
+        for block, many in classes.get(kind, {}).items():
+            total[block] = total.get(block, 0.0) + many
+    return total
+
+
+def _strength(reading: Reading, tally: Tally) -> float:
+    """Global loads under way at a first use, on average over such groups."""
+    many = groups = 0.0
+    for number in reading.often.blocks:
+        for size in in_flight(reading.flow.blocks[number].body):
+            many += size * tally.number(number)
+            groups += tally.number(number)
+    return many / groups if groups else 1.0

@@ -1,0 +1,127 @@
+"""Machine code as compilers write it (a cubin, in ELF): kernels, their registers and arguments."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from symbolic.errors import DseError
+
+__all__ = ["Function", "functions"]
+
+_REGISTERS, _ARGUMENT, _BANK, _FRAME = 0x2F, 0x17, 0x0A, 0x11
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A kernel in machine code.
+
+    ``arguments`` are offsets and sizes in bytes, from the ``bank`` of the constants on; ``shared``
+    bytes a block, ``frame`` bytes of local memory a thread.
+    """
+
+    name: str
+    arch: int
+    code: bytes
+    registers: int
+    shared: int
+    frame: int
+    bank: int
+    arguments: tuple[tuple[int, int], ...]
+
+
+def _sections(data: bytes) -> dict[str, tuple[tuple[int, ...], bytes]]:
+    if data[:4] != b"\x7fELF" or len(data) < 64 or data[4] != 2:
+        raise DseError(_kind(data))
+    start = struct.unpack_from("<Q", data, 0x28)[0]
+    size, many, names = struct.unpack_from("<HHH", data, 0x3A)
+    try:
+        heads = [struct.unpack_from("<IIQQQQIIQQ", data, start + at * size) for at in range(many)]
+        texts = heads[names][4]
+        found = {}
+        for head in heads:
+            begin = texts + head[0]
+            name = data[begin : data.index(b"\0", begin)].decode()
+            body = b"" if head[1] == 8 else data[head[4] : head[4] + head[5]]
+            if head[1] != 8 and len(body) != head[5]:
+                raise ValueError
+            found[name] = (head, body)
+    except (struct.error, ValueError, IndexError, UnicodeDecodeError):
+        raise DseError("the machine code is cut short or damaged: compile it again") from None
+    return found
+
+
+def _kind(data: bytes) -> str:
+    """What a file is that is no machine code."""
+    if data[:4] == b"\x50\xed\x55\xba":
+        return "this is a fat binary: take a cubin out of it (cuobjdump -xelf all)"
+    if b".entry" in data[:65536] and b".version" in data[:4096]:
+        return "this is PTX: give its CUDA source, or the cubin that ptxas makes of it"
+    return "this is no machine code of a GPU (an ELF file of 64 bits, as nvcc -cubin writes)"
+
+
+def _attributes(data: bytes) -> list[tuple[int, bytes]]:
+    """The attributes of .nv.info: a format, a kind, and a value or the size of one."""
+    found, at = [], 0
+    while at + 4 <= len(data):
+        form, kind, size = struct.unpack_from("<BBH", data, at)
+        at += 4
+        body = data[at : at + size] if form == 4 else struct.pack("<H", size)
+        at += size if form == 4 else 0
+        found.append((kind, body))
+    return found
+
+
+def functions(data: bytes) -> dict[str, Function]:
+    """The kernels of a cubin by their names.
+
+    Raises
+    ------
+    DseError
+        No such file, or one that is damaged.
+    """
+    sections = _sections(data)
+    flags = struct.unpack_from("<I", data, 0x30)[0]
+    arch = flags >> 8 & 0xFF if data[7] == 0x41 else flags & 0xFF
+    symbols = _symbols(sections)
+    of_symbol: dict[int, dict[str, int]] = {_REGISTERS: {}, _FRAME: {}}
+    for kind, body in _attributes(sections.get(".nv.info", ((), b""))[1]):
+        if kind in of_symbol and len(body) == 8:
+            symbol, value = struct.unpack("<II", body)
+            of_symbol[kind][symbols.get(symbol, "")] = value
+    found = {}
+    for section, (head, code) in sections.items():
+        name = section.removeprefix(".text.")
+        told = sections.get(f".nv.info.{name}")
+        if name == section or told is None:
+            continue
+        bank, arguments = 0, []
+        for kind, body in _attributes(told[1]):
+            if kind == _BANK and len(body) == 8:
+                bank = struct.unpack("<IHH", body)[1]
+            elif kind == _ARGUMENT and len(body) == 12:
+                _, number, offset, packed = struct.unpack("<IHHI", body)
+                arguments.append((number, offset, packed >> 18))
+        if not bank:
+            continue  # a function that kernels call
+        found[name] = Function(
+            name=name,
+            arch=arch,
+            code=code,
+            registers=of_symbol[_REGISTERS].get(name, head[7] >> 24),
+            shared=sections.get(f".nv.shared.{name}", ((0,) * 10, b""))[0][5],
+            frame=of_symbol[_FRAME].get(name, 0),
+            bank=bank,
+            arguments=tuple((offset, size) for _, offset, size in sorted(arguments)),
+        )
+    return found
+
+
+def _symbols(sections: Mapping[str, tuple[tuple[int, ...], bytes]]) -> dict[int, str]:
+    table, names = sections[".symtab"][1], sections[".strtab"][1]
+    found = {}
+    for number in range(len(table) // 24):
+        begin = struct.unpack_from("<I", table, number * 24)[0]
+        found[number] = names[begin : names.index(b"\0", begin)].decode()
+    return found

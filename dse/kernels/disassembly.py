@@ -1,0 +1,74 @@
+"""Instructions of machine code: NVIDIA's disassembler, asked once for many kernels."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from dse.kernels.assembly import Instruction, instructions
+from dse.kernels.compiling import installed
+from dse.kernels.cubin import Function
+from symbolic.errors import DseError
+
+__all__ = ["disassembled", "source_lines"]
+
+_LINE = re.compile(r'//## File "[^"]*", line (\d+)')
+_PLACE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/")
+_SIZE = 16  # bytes an instruction, from compute capability 7.0 on
+
+
+def _run(arguments: Sequence[str]) -> str:
+    program = str(installed("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$"))
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        words = done.stderr.strip() or f"it ended with status {done.returncode}"
+        raise DseError(f"the disassembler refuses the machine code: {words}")
+    return done.stdout
+
+
+def disassembled(functions: Sequence[Function]) -> list[list[Instruction]]:
+    """The instructions of kernels; those of one architecture in one go.
+
+    Raises
+    ------
+    DseError
+        Machine code that the disassembler refuses; compute capabilities before 7.0.
+    """
+    found: list[list[Instruction]] = [[] for _ in functions]
+    for arch in sorted({each.arch for each in functions}):
+        if arch < 70:
+            raise DseError(f"machine code of sm_{arch}: expected that of sm_70 or later")
+        places = [at for at, each in enumerate(functions) if each.arch == arch]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "code.bin")
+            path.write_bytes(b"".join(functions[at].code for at in places))
+            told = json.loads(_run(["-b", f"SM{arch}", "-json", "-ndf", os.fspath(path)]))
+        every = [one for body in told[1] for one in body["sass-instructions"]]
+        begin = 0
+        for at in places:
+            many = len(functions[at].code) // _SIZE
+            found[at] = instructions(every[begin : begin + many], begin)
+            begin += many
+    return found
+
+
+def source_lines(cubin: bytes, name: str) -> dict[int, int]:
+    """The line of the source of each instruction of a kernel, where the cubin tells it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.cubin")
+        path.write_bytes(cubin)
+        text = _run(["-c", "-g", os.fspath(path)])
+    lines, line, here = {}, 0, False
+    for row in text.splitlines():
+        if row.startswith(".text."):
+            here = row.rstrip(":") == f".text.{name}"
+        elif (told := _LINE.search(row)) is not None:
+            line = int(told[1])
+        elif here and line and (place := _PLACE.match(row)) is not None:
+            lines[int(place[1], 16) // _SIZE] = line
+    return lines

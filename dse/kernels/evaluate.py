@@ -1,0 +1,216 @@
+"""Numbers of a launch: expressions of machine code at sizes of grid and block and at arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dse.kernels.conditions import Condition
+from dse.kernels.linear import Atom, Whole
+
+__all__ = ["Launch"]
+
+#: Blocks, and passes of a loop, that are looked at; passes that are followed one by one.
+_PLACES, _PASSES, _MOST = 512, 32, 1_000_000
+
+
+class Launch:
+    """A launch: sizes of grid and block, arguments, and what was asked for by name.
+
+    Where blocks are many, a few along each axis stand for those between them; the first and last
+    are among them.
+    """
+
+    def __init__(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        arguments: Mapping[int, int],
+        asked: Mapping[str, float],
+        passes: Mapping[int, Whole],
+        warp: int = 32,
+    ) -> None:
+        self.grid, self.block, self.arguments, self.asked = grid, block, arguments, asked
+        self.passes = passes
+        threads = int(np.prod(block))
+        warps = -(-threads // warp)
+        lanes = np.arange(warps * warp)
+        self.active = (lanes < threads).reshape(warps, warp)
+        lanes = np.minimum(lanes, threads - 1)
+        axes = sum(size > 1 for size in grid)
+        most = int(_PLACES ** (1 / max(axes, 1)))
+        places, weights = zip(*(_places(size, most) for size in grid), strict=True)
+        mesh = np.meshgrid(*places, indexing="ij")
+        weight = np.ones(())
+        for each in weights:
+            weight = np.multiply.outer(weight, each)
+        self.weight = np.repeat(weight.reshape(-1, 1), warps, axis=1) / warps
+        self.weight = self.weight / self.weight.sum()
+        at: dict[str, Any] = {}
+        for axis, name in enumerate("xyz"):
+            at[f"ntid.{name}"], at[f"nctaid.{name}"] = block[axis], grid[axis]
+            at[f"ctaid.{name}"] = mesh[axis].reshape(-1, 1, 1)
+        at["tid.x"] = (lanes % block[0]).reshape(1, warps, warp)
+        at["tid.y"] = (lanes // block[0] % block[1]).reshape(1, warps, warp)
+        at["tid.z"] = (lanes // (block[0] * block[1])).reshape(1, warps, warp)
+        at["lane"] = np.arange(warp).reshape(1, 1, warp)
+        self._special = at
+        self._known: dict[Atom, Any] = {}
+        self._now: dict[int, Any] = {}
+
+    # --- what is wanted
+    def per_warp(self, value: Whole) -> float:
+        """The mean over warps of what their busiest thread does."""
+        return self._mean(value, lambda every: np.where(self.active, every, -np.inf).max(axis=-1))
+
+    def per_thread(self, value: Whole) -> float:
+        """The mean over threads."""
+        count = np.maximum(self.active.sum(axis=-1), 1)
+
+        def mean(every: Any) -> Any:
+            return np.where(self.active, every, 0.0).sum(axis=-1) / count
+
+        return self._mean(value, mean)
+
+    def _mean(self, value: Whole, fold: Any) -> float:
+        if (number := value.number) is not None:
+            return float(number)
+        every = np.asarray(self._over_passes(value), dtype=float)
+        if every.ndim == 0:
+            return max(float(every), 0.0)
+        every = np.maximum(np.broadcast_to(every, np.broadcast_shapes(every.shape, self._shape)), 0)
+        folded = fold(every)
+        least = float(folded.min())  # so that what is the same everywhere stays exact
+        return least + float(((folded - least) * self.weight).sum())
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return (self.weight.shape[0], *self.active.shape)
+
+    # --- passes of loops that a value depends on are averaged
+    def _over_passes(self, value: Whole) -> Any:
+        heads = [one.of[0] for one in value.atoms() if one.kind == "pass"]
+        heads = [head for head in dict.fromkeys(heads) if head not in self._now]
+        bound = [one.of[0] for one in value.atoms() if one.kind == "first"]
+        heads = [head for head in heads if head not in bound]
+        if not heads:
+            return self.value(value)
+        head = heads[0]
+        many = np.asarray(self._over_passes(self.passes[head]), dtype=float)
+        top = int(np.max(many)) if many.size else 0
+        if top <= 0:
+            return 0.0
+        looked = np.unique(np.linspace(0, top - 1, min(top, _PASSES)).round())
+        total: Any = 0.0
+        counted: Any = 0.0
+        for one in looked:
+            self._now[head] = one
+            self._known = {}
+            within = one < many
+            total = total + np.where(within, self._over_passes(value), 0.0)
+            counted = counted + within
+        del self._now[head]
+        self._known = {}
+        return total / np.maximum(counted, 1)
+
+    # --- values
+    def value(self, value: Whole) -> Any:
+        """An expression at every thread that is looked at; a number where it is one."""
+        total: Any = 0
+        for product, times in value.terms.items():
+            part: Any = times
+            for one in product:
+                part = part * self._atom(one)
+            total = total + part
+        return total
+
+    def _atom(self, one: Atom) -> Any:
+        if one not in self._known:
+            self._known[one] = self._found(one)
+        return self._known[one]
+
+    def _found(self, one: Atom) -> Any:
+        match one:
+            case ("special", (name,)):
+                return self._special[name]
+            case ("argument", (offset,)):
+                return self.arguments[offset]
+            case ("asked", (name,)):
+                return self.asked[name]
+            case ("loaded", _):
+                return np.nan
+            case ("pass", (head,)):
+                return self._now.get(head, 0)
+            case ("over", (above, below)):
+                by = self.value(below)
+                return np.floor_divide(self.value(above), np.where(by == 0, 1, by))
+            case ("scaled", (value, factor, by)):
+                return np.floor_divide(self.value(value) * factor, 2 ** (32 + by))
+            case ("least", (first, second)):
+                return np.minimum(self.value(first), self.value(second))
+            case ("most", (first, second)):
+                return np.maximum(self.value(first), self.value(second))
+            case ("exclusive or", (first, second)):
+                return np.bitwise_xor(self.value(first), self.value(second))
+            case ("power", (factor, head)):
+                return float(factor) ** self._now.get(head, 0)
+            case ("power of", (factor, power)):
+                return float(factor) ** self.value(power)
+            case ("power of two", (power,)):
+                return 2 ** self.value(power)
+            case ("if", (when,)):
+                return self.holds(when).astype(int)
+            case ("first", (head, stays)):
+                return self._first(head, stays)
+        raise KeyError(one)
+
+    def _first(self, head: int, stays: Condition) -> Any:
+        """How many passes a condition holds for, and the one in which it does not."""
+        kept, self._known = self._known, {}
+        passes: Any = 1
+        going: Any = True
+        for number in range(_MOST):
+            self._now[head] = number
+            self._known = {}
+            going = going & self.holds(stays)
+            if not np.any(going):
+                break
+            passes = passes + np.asarray(going).astype(int)
+        self._now.pop(head, None)
+        self._known = kept
+        return passes
+
+    def holds(self, when: Condition) -> Any:
+        """Where a condition holds."""
+        match when:
+            case ("true",):
+                return np.asarray(True)
+            case ("false",):
+                return np.asarray(False)
+            case (">=", value):
+                return np.asarray(self.value(value)) >= 0
+            case ("==", value):
+                return np.asarray(self.value(value)) == 0
+            case ("and", one, two):
+                return self.holds(one) & self.holds(two)
+            case ("or", one, two):
+                return self.holds(one) | self.holds(two)
+            case ("not", one):
+                return ~self.holds(one)
+        raise KeyError(when)
+
+
+def _places(size: int, most: int) -> tuple[Any, Any]:
+    """A few places along an axis, and how many each stands for."""
+    if size <= most:
+        return np.arange(size), np.ones(size)
+    looked = np.unique(np.linspace(0, size - 1, most).round().astype(np.int64))
+    middle = (looked[1:] + looked[:-1]) / 2
+    edges = np.concatenate([[-0.5], middle, [size - 0.5]])
+    weights = np.diff(edges)
+    weights[0], weights[-1] = 1.0, 1.0
+    weights[1] += edges[1] - edges[0] - 1
+    weights[-2] += edges[-1] - edges[-2] - 1
+    return looked, weights

@@ -1,0 +1,189 @@
+"""The flow of control of a kernel: basic blocks, what leads where, and the tree of loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dse.kernels.assembly import Instruction
+from symbolic.errors import DseError
+
+__all__ = ["Block", "Flow", "Loop", "flow_of"]
+
+#: What ends a block without going on to the next instruction, where nothing guards it.
+_ENDS = frozenset({"EXIT", "RET", "BRA", "KILL", "JMP", "BSYNC"})
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Instructions that run one after the other; ``to`` are the blocks that may follow.
+
+    The last block is the end of the kernel and empty. Where two may follow, the last instruction
+    has a guard: the first of ``to`` is where it holds.
+    """
+
+    number: int
+    body: Sequence[Instruction]
+    to: list[int] = field(default_factory=list)
+    of: list[int] = field(default_factory=list)
+
+    @property
+    def last(self) -> Instruction:
+        """The instruction that decides what follows."""
+        return self.body[-1]
+
+
+@dataclass(slots=True, eq=False)
+class Loop:
+    """A loop: its head, the blocks in it, those that lead back, the loop around it."""
+
+    head: int
+    blocks: frozenset[int]
+    back: tuple[int, ...]
+    outer: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Flow:
+    """Blocks in an order in which all but what leads back leads on; loops by their head."""
+
+    blocks: Sequence[Block]
+    order: Sequence[int]
+    above: Sequence[int]
+    loops: dict[int, Loop]
+    inner: dict[int, int]
+
+    def dominates(self, one: int, two: int) -> bool:
+        """Whether every way to a block leads through another."""
+        place = {number: at for at, number in enumerate(self.order)}
+        while place[two] > place[one]:
+            two = self.above[two]
+        return one == two
+
+
+def flow_of(body: Sequence[Instruction]) -> Flow:
+    """The flow of control.
+
+    Raises
+    ------
+    DseError
+        A jump whose target is computed, recursion, or a loop with two heads.
+    """
+    leads = _targets(body)
+    heads = sorted({0, *(t for ts in leads.values() for t in ts), *(at + 1 for at in leads)})
+    heads = [at for at in heads if at < len(body)]
+    heads.append(len(body))
+    number_at = {at: number for number, at in enumerate(heads)}
+    blocks = [
+        Block(number, body[at:end])
+        for number, (at, end) in enumerate(zip(heads, [*heads[1:], len(body)], strict=True))
+    ]
+    for block in blocks[:-1]:
+        last = block.last
+        block.to = [number_at[t] for t in leads.get(last.at, [last.at + 1])]
+    order = _order(blocks)
+    for number in order:
+        for each in blocks[number].to:
+            blocks[each].of.append(number)
+    above = _dominators(blocks, order)
+    loops = _loops(blocks, order, above)
+    inner: dict[int, int] = {}
+    for loop in sorted(loops.values(), key=lambda each: -len(each.blocks)):
+        loop.outer = inner.get(loop.head)
+        for number in loop.blocks:
+            inner[number] = loop.head
+    return Flow(blocks, order, above, loops, inner)
+
+
+def _targets(body: Sequence[Instruction]) -> dict[int, list[int]]:
+    """Where each instruction that may leave its line leads; where its guard holds comes first."""
+    leads: dict[int, list[int]] = {}
+    barriers: dict[str, int] = {}
+    for one in body:
+        if one.name == "BSSY":
+            barriers[one.operands[0]] = one.target or one.at + 1
+        elif one.name in ("BRX", "JMX"):
+            raise DseError(
+                f"the kernel jumps to a computed address ({one!r}), so that its flow is not known: "
+                "write the switch as if and else, or give counts by a profile (dse import)"
+            )
+        elif one.name in ("BRA", "JMP") and one.target is not None:
+            rare = "DIV" in one.modifiers or "CONV" in one.modifiers
+            leads[one.at] = (
+                [one.at + 1] if rare else [one.target, *([one.at + 1] if one.guards else [])]
+            )
+        elif one.name in ("EXIT", "KILL", "RET"):
+            leads[one.at] = [len(body), *([one.at + 1] if one.guards else [])]
+        elif one.name == "BSYNC":
+            target = barriers.get(one.operands[0], one.at + 1)
+            leads[one.at] = [target, *([one.at + 1] if one.guard else [])]
+    return leads
+
+
+def _order(blocks: Sequence[Block]) -> list[int]:
+    """Reverse postorder from the entry."""
+    seen, done, stack = {0}, [], [(0, iter(blocks[0].to))]
+    while stack:
+        number, rest = stack[-1]
+        for each in rest:
+            if each not in seen:
+                seen.add(each)
+                stack.append((each, iter(blocks[each].to)))
+                break
+        else:
+            done.append(number)
+            stack.pop()
+    return done[::-1]
+
+
+def _dominators(blocks: Sequence[Block], order: Sequence[int]) -> list[int]:
+    """The nearest block above each through which every way to it leads (Cooper et al. 2001)."""
+    place = {number: at for at, number in enumerate(order)}
+    above = [-1] * len(blocks)
+    above[0] = 0
+    changed = True
+    while changed:
+        changed = False
+        for number in order[1:]:
+            known = [each for each in blocks[number].of if above[each] >= 0]
+            found = known[0]
+            for each in known[1:]:
+                one = each
+                while one != found:
+                    while place[one] > place[found]:
+                        one = above[one]
+                    while place[found] > place[one]:
+                        found = above[found]
+            if above[number] != found:
+                above[number], changed = found, True
+    return above
+
+
+def _loops(blocks: Sequence[Block], order: Sequence[int], above: Sequence[int]) -> dict[int, Loop]:
+    place = {number: at for at, number in enumerate(order)}
+
+    def under(head: int, number: int) -> bool:
+        while place[number] > place[head]:
+            number = above[number]
+        return number == head
+
+    back: dict[int, list[int]] = {}
+    for number in order:
+        for each in blocks[number].to:
+            if place[each] <= place[number]:
+                if not under(each, number):
+                    raise DseError(
+                        "the kernel has a loop that is entered at two places: counts by a profile "
+                        "(dse import) need no loops"
+                    )
+                back.setdefault(each, []).append(number)
+    loops = {}
+    for head, lasts in back.items():
+        inside, stack = {head}, list(lasts)
+        while stack:
+            number = stack.pop()
+            if number not in inside:
+                inside.add(number)
+                stack += blocks[number].of
+        loops[head] = Loop(head, frozenset(inside), tuple(lasts))
+    return loops

@@ -1,0 +1,254 @@
+"""A kernel of a file at a launch: found, compiled where it is source, and counted."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dse.kernels.compiling import compiled
+from dse.kernels.counted import Counted, told
+from dse.kernels.cubin import Function, functions
+from dse.kernels.disassembly import disassembled, source_lines
+from dse.kernels.evaluate import Launch
+from dse.kernels.linear import Atom
+from dse.kernels.source import Signature, device_part, signatures
+from dse.kernels.tally import Reading, read
+from symbolic.errors import DseError, nearest
+from symbolic.quantities import TABLE
+
+__all__ = ["Code", "code_of", "counted", "counts_of"]
+
+
+#: What names of what is asked begin with.
+_ASKED = {
+    "trips": "passes of the loop",
+    "chance": "share of threads that branch",
+    "loaded": "value loaded",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """A kernel's machine code, and the names of its arguments."""
+
+    function: Function
+    cubin: bytes
+    arguments: Mapping[int, str]
+    origin: str
+    source: Sequence[str] = ()
+
+
+def code_of(
+    file: Path, *, entry: str, arch: str, define: Mapping[str, object], options: Sequence[str]
+) -> Code:
+    """The machine code of a kernel of a file."""
+    data = file.read_bytes()
+    if data[:4] == b"\x7fELF" or file.suffix == ".cubin":
+        function = _chosen(functions(data), entry, str(file))
+        return Code(
+            function=function,
+            cubin=data,
+            arguments=_named(function, None),
+            origin=f"{file}, sm_{function.arch}",
+        )
+    try:
+        source = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DseError(
+            f"{file} is neither text nor machine code: expected CUDA source (.cu), a .cubin "
+            "or PTX (.ptx)"
+        ) from None
+    number = re.fullmatch(r"(?:sm_|cc)?(\d+)\.?(\d)?[af]?", arch)
+    if number is None:
+        raise DseError(f"arch = {arch!r}: expected such as sm_80")
+    known = signatures(source)
+    if not known:
+        raise DseError(f"{file} has no kernel: a function marked __global__ was expected")
+    wanted = _wanted(entry, known, str(file))
+    cubin, lowered = _compiled(
+        source, int(number[1] + (number[2] or "")), file, define, options, wanted
+    )
+    found = functions(cubin)
+    function = found.get(lowered) or _chosen(found, wanted.partition("<")[0], str(file))
+    return Code(
+        function=function,
+        cubin=cubin,
+        arguments=_named(function, known[wanted.partition("<")[0]]),
+        origin=f"{file.name} ({wanted}), compiled for sm_{function.arch}",
+        source=source.splitlines(),
+    )
+
+
+def _compiled(
+    source: str,
+    arch: int,
+    file: Path,
+    define: Mapping[str, object],
+    options: Sequence[str],
+    wanted: str,
+) -> tuple[bytes, str]:
+    """The source as it stands; where host code is in the way, what of it is for the device."""
+    given = {"name": str(file), "define": define, "options": options, "wanted": wanted}
+    try:
+        return compiled(source, arch, **given)  # type: ignore[arg-type]
+    except DseError as error:
+        part = device_part(source)
+        if part == source:
+            raise
+        try:
+            return compiled(part, arch, **given)  # type: ignore[arg-type]
+        except DseError:
+            raise error from None
+
+
+def _wanted(entry: str, known: Mapping[str, Signature], file: str) -> str:
+    name = entry.partition("<")[0]
+    if not entry:
+        if len(known) > 1:
+            raise DseError(
+                f"{file} has {len(known)} kernels: {', '.join(known)}; name one by entry (--entry)"
+            )
+        (name,) = known
+        entry = name
+    if name not in known:
+        raise DseError(
+            f"{file} has no kernel {name!r}, of {', '.join(known)}{nearest(name, known)}"
+        )
+    if known[name].template and "<" not in entry:
+        raise DseError(
+            f"{name} is a template ({known[name].template}): name it with its arguments, such as "
+            f"--entry '{name}<float>'"
+        )
+    return entry
+
+
+def _chosen(found: Mapping[str, Function], entry: str, file: str) -> Function:
+    fits = [name for name in found if not entry or entry == name or _plain(name) == entry]
+    if len(fits) == 1:
+        return found[fits[0]]
+    if not found:
+        raise DseError(f"{file} has no kernel")
+    names = ", ".join(map(_plain, found))
+    raise DseError(f"{file} has the kernels {names}: name one of them by entry (--entry)")
+
+
+def _plain(name: str) -> str:
+    """The name of a function without what C++ adds to it."""
+    told = re.match(r"_Z(?:N\d*\w*?)?(\d+)", name)
+    if told is None:
+        return name
+    begin = told.end()
+    return name[begin : begin + int(told[1])]
+
+
+def _named(function: Function, signature: Signature | None) -> dict[int, str]:
+    """The arguments' names by their offsets; those of quantities are marked."""
+    names = signature.arguments if signature is not None else []
+    found = {}
+    for number, (offset, _) in enumerate(function.arguments):
+        name = names[number] if number < len(names) else f"arg{number}"
+        found[offset] = f"kernel_{name}" if name in TABLE else name
+    return found
+
+
+def counted(
+    file: Path,
+    *,
+    entry: str,
+    arch: str,
+    define: Mapping[str, object],
+    options: Sequence[str],
+    block: Sequence[int],
+    grid: Sequence[int],
+    given: Mapping[str, float],
+    asked: Mapping[str, float],
+) -> Counted:
+    """The quantities of a kernel of a file (see :func:`dse.kernel`)."""
+    code = code_of(file, entry=entry, arch=arch, define=define, options=options)
+    (body,) = disassembled([code.function])
+    lines = source_lines(code.cubin, code.function.name) if code.source else {}
+    return counts_of(code, read(code.function, body, lines), block, grid, given, asked, lines)
+
+
+def counts_of(
+    code: Code,
+    reading: Reading,
+    block: Sequence[int],
+    grid: Sequence[int],
+    given: Mapping[str, float],
+    asked: Mapping[str, float],
+    lines: Mapping[int, int] | None = None,
+) -> Counted:
+    """The quantities of a kernel that was read, at a launch."""
+    sizes = [_sizes(each, name) for each, name in ((block, "block"), (grid or (1,), "grid"))]
+    for name in given:
+        if name not in code.arguments.values():
+            raise DseError(
+                f"the kernel has no argument {name!r}, of "
+                f"{', '.join(code.arguments.values()) or 'none'}"
+                f"{nearest(name, code.arguments.values())}"
+            )
+    for name in asked:
+        if name not in reading.often.asked:
+            raise DseError(
+                f"nothing is asked by the name {name!r}{nearest(name, reading.often.asked)}; asked "
+                f"for: {', '.join(reading.often.asked) or 'nothing'}"
+            )
+    _complete(code, reading, given, asked)
+    offsets = {name: offset for offset, name in code.arguments.items()}
+    values = {offsets[name]: int(value) for name, value in given.items()}
+    launch = Launch(sizes[1], sizes[0], values, asked, reading.often.passes)
+    names = {Atom("argument", (offset,)): name for offset, name in code.arguments.items()}
+    one = sum(size > 1 for size in sizes[0]) <= 1 and sum(size > 1 for size in sizes[1]) <= 1
+    if one and sizes[0][0] > 1:
+        names[Atom("special", ("ntid.x",))] = "threads_per_block"
+        names |= {Atom("special", ("nctaid.x",)): "blocks"} if grid else {}
+    found = told(reading, launch, names, code.origin, lines)
+    quantities = dict(found.quantities)
+    quantities["threads_per_block"] = float(math.prod(sizes[0]))
+    if grid:
+        quantities["blocks"] = float(math.prod(sizes[1]))
+    about = {name: ("argument of the kernel", value) for name, value in given.items()}
+    about |= {name: ("of the data of the kernel", value) for name, value in asked.items()}
+    return replace(found, quantities=quantities, declared={**about, **found.declared})
+
+
+def _sizes(given: Sequence[int], name: str) -> tuple[int, int, int]:
+    if not 1 <= len(given) <= 3 or any(int(each) != each or each < 1 for each in given):
+        raise DseError(f"{name} = {tuple(given)}: expected one to three whole numbers from 1 on")
+    x, y, z = (*map(int, given), 1, 1)[:3]
+    return x, y, z
+
+
+def _complete(
+    code: Code, reading: Reading, given: Mapping[str, float], asked: Mapping[str, float]
+) -> None:
+    """Raise where a count rests on what was not given."""
+    lacking = []
+    for name, at in reading.often.asked.items():
+        if name in asked:
+            continue
+        told_line = re.search(r"_line_(\d+)", name)
+        line = int(told_line[1]) if told_line else 0
+        text = code.source[line - 1].strip() if 0 < line <= len(code.source) else ""
+        where = f"line {line}: {text}" if text else f"instruction {at * 16:#x}"
+        word = name.partition("_")[0]
+        lacking.append(f"  {name}: the {_ASKED[word]} at {where}")
+    wanted = [code.arguments.get(offset, f"bytes {offset}") for offset in reading.needed()]
+    lacking += [f"  {name}: an argument of the kernel" for name in wanted if name not in given]
+    if lacking:
+        raise DseError(
+            f"the counts of {code.function.name} rest on what is not in its code:\n"
+            + "\n".join(lacking)
+            + "\ngive each its value: arguments by set (--set NAME=VALUE), the others by times "
+            "(--times NAME=VALUE)"
+        )
+
+
+def identity(code: bytes, *given: object) -> str:
+    """What a compiled kernel is kept under: its source and all that changes it."""
+    return hashlib.sha256(code + repr(given).encode()).hexdigest()

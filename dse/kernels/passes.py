@@ -1,0 +1,103 @@
+"""How often a loop runs each time it is entered, from the condition under which it goes on."""
+
+from __future__ import annotations
+
+from dse.kernels.conditions import FALSE, TRUE, Condition, atoms_of, decided, known
+from dse.kernels.flow import Loop
+from dse.kernels.linear import ONE, Atom, Whole, atom, constant, floordiv
+
+__all__ = ["until", "varies"]
+
+#: Passes that are tried one by one.
+_TRIED = 1024
+
+
+def until(stays: Condition, loop: Loop) -> Whole | None:
+    """How many passes there are if a loop goes on while a condition holds, tested once a pass."""
+    match stays:
+        case ("and", one, two):
+            both = [each for each in (until(one, loop), until(two, loop)) if each is not None]
+            return both[0] if len(both) == 1 else atom("least", *both) if both else None
+        case (">=", value):
+            parts = _linear(value, loop)
+            if parts is not None and (each := parts[1].number) is not None and each < 0:
+                return floordiv(parts[0], constant(-each)) + constant(2)
+            if parts is not None and _falls(-parts[1]):
+                return floordiv(parts[0], -parts[1]) + constant(2)
+        case ("not", ("==", value)):
+            parts = _linear(value, loop)
+            if parts is not None and parts[1].terms:
+                start, step = parts
+                if ((number := step.number) is not None and number > 0) or _falls(step):
+                    start, step = -start, -step
+                return floordiv(start, -step) + ONE
+    head = loop.head
+    if known(stays) and _moves(stays, head) and not varies(stays, loop):
+        passes = _tried(stays, head)
+        return atom("first", head, stays) if passes is None else constant(passes)
+    return None
+
+
+def varies(when: Condition, loop: Loop) -> bool:
+    """Whether a condition rests on what each pass loads anew."""
+    return any(one.kind == "loaded" and one.of[0][1] in loop.blocks for one in atoms_of(when))
+
+
+def _tried(stays: Condition, head: int) -> int | None:
+    """The passes where nothing but their number decides, by trying a few."""
+    if any(one.kind in ("argument", "special", "asked", "loaded") for one in atoms_of(stays)):
+        return None
+    for number in range(_TRIED):
+        now = constant(number)
+
+        def at(one: Atom, now: Whole = now, number: int = number) -> Whole | None:
+            if one == Atom("pass", (head,)):
+                return now
+            if one.kind == "power" and one.of[1] == head:
+                return constant(one.of[0] ** number)
+            return None
+
+        told = decided(stays, at)
+        if told == FALSE:
+            return number + 1
+        if told != TRUE:
+            return None
+    return None
+
+
+def _falls(step: Whole) -> bool:
+    """Whether a step that is no number is a sum of sizes."""
+    return bool(step.terms) and step.number is None and all(t > 0 for t in step.terms.values())
+
+
+def _moves(when: Condition, head: int) -> bool:
+    match when:
+        case (">=" | "==", value):
+            return any(one.kind in ("pass", "power") and head in one.of for one in value.atoms())
+        case ("and" | "or", one, two):
+            return _moves(one, head) or _moves(two, head)
+        case ("not", one):
+            return _moves(one, head)
+    return False
+
+
+def _linear(value: Whole, loop: Loop) -> tuple[Whole, Whole] | None:
+    """Start and step of an expression in the passes of a loop; None where it is not so."""
+    head = loop.head
+    passed = Atom("pass", (head,))
+    start: dict[tuple[Atom, ...], int] = {}
+    step: dict[tuple[Atom, ...], int] = {}
+    for product, times in value.terms.items():
+        many = product.count(passed)
+        rest = tuple(one for one in product if one != passed)
+        moving = any(
+            one.kind in ("unknown", "entry", "reciprocal")
+            or (one.kind == "loaded" and one.of[0][1] in loop.blocks)
+            or (one.kind in ("pass", "power") and head in one.of)
+            for one in Whole({rest: 1}).atoms()
+        )
+        if many > 1 or moving:
+            return None
+        into = step if many else start
+        into[rest] = into.get(rest, 0) + times
+    return Whole(start), Whole(step)

@@ -1,0 +1,245 @@
+"""Counts of a kernel from its source: against profiles of real GPUs, and by hand."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dse
+from dse.kernels.compiling import architectures
+from dse.kernels.linear import atom, constant, floordiv, remainder
+from dse.kernels.source import device_part, signatures
+from symbolic.errors import DseError
+
+COULOMB = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "coulomb"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "vector-add.cu"
+
+
+@cache
+def _lacks() -> str:
+    try:
+        architectures()
+        from dse.kernels.compiling import installed
+
+        installed("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$")
+    except DseError as error:
+        return str(error)
+    return ""
+
+
+compiling = pytest.mark.skipif(bool(_lacks()), reason=_lacks() or "the extra kernels is there")
+SOURCE = """
+#include <cstdio>
+#include "mine.h"
+__global__ void reduce(const float *x, float *out, int n) {
+    __shared__ float s[256];
+    int t = threadIdx.x;
+    float a = 0;
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) a += x[i];
+    s[t] = a;
+    __syncthreads();
+    for (int k = blockDim.x / 2; k > 0; k >>= 1) {
+        if (t < k) s[t] += s[t + k];
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+__global__ void rows(const int *p, const int *c, const float *v, const float *x, float *y, int n) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r < n) {
+        float s = 0;
+        for (int j = p[r]; j < p[r + 1]; j++) s += v[j] * x[c[j]];
+        y[r] = s;
+    }
+}
+__global__ void strided(const float *x, float *y, int n, int s) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i * s];
+}
+template <typename T> __global__ void scale(T *x, T f, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        x[i] *= f;
+}
+int main() { std::printf("%d\\n", 3); return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of several kernels and host code."""
+    path = tmp_path_factory.mktemp("kernels") / "several.cu"
+    path.write_text(SOURCE)
+    return path
+
+
+def _numbers(path: Path, **given: Any) -> dict[str, float]:
+    return dict(dse.kernel(path, **given).numbers)  # type: ignore[attr-defined]
+
+
+@compiling
+@pytest.mark.skipif(not COULOMB.is_dir(), reason="../shared/data is not beside the project")
+def test_executed_instructions_and_loads_are_those_of_the_profile() -> None:
+    """RTX 2080 Ti, KTT: a sample of the 210; ``python -m tests.dse.profiled`` counts them all."""
+    with gzip.open(COULOMB / "coulomb_2080_full_search_space.json.gz") as file:
+        results = json.load(file)["Results"]
+    for result in results[::23]:
+        run = result["ComputationResults"][0]
+        counters = {each["Name"]: each["Value"] for each in run["ProfilingData"]["Counters"]}
+        grid, block = ([run[size][axis] for axis in "XYZ"] for size in ("GlobalSize", "LocalSize"))
+        found = dse.kernel(
+            COULOMB / "CoulombSum3d.cu",
+            arch="sm_75",
+            define={each["Name"]: each["Value"] for each in result["Configuration"]},
+            options=["-use_fast_math"],
+            block=block,
+            grid=grid,
+            set={"numberOfAtoms": 64, "gridSize": 256},
+        )
+        assert found["registers_per_thread"] == run["CompilationData"]["RegistersCount"]
+        warps = found["blocks"] * -(-found["threads_per_block"] // 32)
+        numbers = found.numbers  # type: ignore[attr-defined]
+        assert warps * numbers["all"] == counters["smsp__inst_executed.sum"]
+        loads = counters["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]
+        assert warps * numbers["global_load_requests"] == loads
+
+
+@compiling
+def test_a_sum_over_strides_halves_and_barriers_is_counted_as_it_runs(source: Path) -> None:
+    found = _numbers(source, entry="reduce", block=[256], grid=[128], set={"n": 2**20})
+    assert found["global_load"] == 2**20 / (128 * 256)
+    assert found["barrier"] == 1 + 8
+    assert found["global_store_requests"] == 1 / 8  # of one warp in eight
+    assert found["sectors_per_request"] == pytest.approx(4, rel=0.01)
+
+
+@compiling
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
+def test_what_is_loaded_and_decides_is_asked_for(source: Path, arch: str) -> None:
+    with pytest.raises(DseError, match="loaded_line_21: the value loaded at line 21: for"):
+        dse.kernel(source, entry="rows", arch=arch, block=[128], grid=[100], set={"n": 12800})
+    times = {"loaded_line_21": 0, "loaded_line_21_2": 27}
+    found = _numbers(
+        source, times=times, entry="rows", arch=arch, block=[128], grid=[100], set={"n": 12800}
+    )
+    assert found["global_load"] in (2 + 3 * 27, 2 + 3 * 27 + 6)  # bounds read again behind a loop
+
+
+@compiling
+@pytest.mark.parametrize(("stride", "sectors"), [(1, 4), (2, 8), (4, 16), (8, 32)])
+def test_sectors_of_a_request_follow_its_stride(source: Path, stride: int, sectors: int) -> None:
+    given = {"n": 12800, "s": stride}
+    found = dse.kernel(source, entry="strided", block=[128], grid=[100], set=given)
+    told = found.numbers["sectors_per_request"]  # type: ignore[attr-defined]
+    assert told == (4 + sectors) / 2  # of the store and the load
+    assert (found["uncoalesced_insts"], found["coalesced_insts"]) == (
+        (1, 1) if stride > 1 else (0, 2)
+    )
+
+
+@compiling
+def test_a_template_is_named_with_its_arguments(source: Path) -> None:
+    with pytest.raises(DseError, match=r"scale is a template \(template <typename T>\)"):
+        dse.kernel(source, entry="scale")
+    given: dict[str, Any] = {"block": [128], "grid": [100], "set": {"n": 128000}}
+    assert dse.kernel(source, entry="scale<double>", **given)["bytes_per_thread"] == 8
+    assert _numbers(source, entry="scale<float>", **given)["global_load"] == 10
+
+
+@compiling
+def test_a_workload_file_keeps_loops_as_formulas(tmp_path: Path) -> None:
+    kernel = tmp_path / "walk.cu"
+    kernel.write_text(
+        "__global__ void walk(const float *x, float *y, int steps) {\n"
+        "    float s = 0;\n"
+        "#pragma unroll 1\n"
+        "    for (int i = 0; i < steps; i++) s += x[i * 256 + threadIdx.x];\n"
+        "    y[threadIdx.x + blockIdx.x * blockDim.x] = s;\n}\n"
+    )
+    found = dse.kernel(kernel, grid=[4096], set={"steps": 50})
+    path = tmp_path / "walk.toml"
+    path.write_text(found.toml())  # type: ignore[attr-defined]
+    study = dse.Study(
+        model="occupancy + mwp_cwp",
+        machine="gtx280",
+        workload=str(path),
+        axes={"steps": [10, 50, 200]},
+        set={"active_sms": 30},
+        outputs=["mem_insts", "time"],
+    )
+    assert study.run().mem_insts.values.tolist() == [11, 51, 201]
+    assert found["coalesced_insts"] == 51
+    assert (
+        dse.evaluate("mwp_cwp", workload=str(path), steps=7, outputs=["mem_insts"]).mem_insts == 8
+    )
+
+
+@compiling
+def test_what_a_kernel_lacks_is_named(source: Path, tmp_path: Path) -> None:
+    empty, broken = tmp_path / "empty.cu", tmp_path / "broken.cu"
+    empty.write_text("int main() { return 0; }")
+    broken.write_text("__global__ void k(float *x) { x[0] = nothing; }")
+    cubin = tmp_path / "short.cubin"
+    cubin.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(60))
+    refused: list[tuple[Callable[[], Any], str]] = [
+        (lambda: dse.kernel(empty), "has no kernel"),
+        (lambda: dse.kernel(source), "has 4 kernels: reduce, rows, strided, scale; name one"),
+        (lambda: dse.kernel(source, entry="rws"), "no kernel 'rws', of reduce, rows, strided, scale; did you mean 'rows'"),
+        (lambda: dse.kernel(broken), r'identifier "nothing" is undefined'),
+        (lambda: dse.kernel(source, entry="rows", arch="sm_11"), "has no sm_11: it compiles for"),
+        (lambda: dse.kernel(source, entry="rows", arch="fermi"), "expected such as sm_80"),
+        (lambda: dse.kernel(source, entry="strided"), "n: an argument of the kernel"),
+        (lambda: dse.kernel(source, entry="strided", set={"m": 1}), "no argument 'm'"),
+        (lambda: dse.kernel(source, entry="strided", block=[0]), "expected one to three whole"),
+        (lambda: dse.kernel(source, {"x": 1}, "strided", set={"n": 1}), "asked for: nothing"),
+        (lambda: dse.kernel(cubin), "damaged"),
+        (lambda: dse.kernel(tmp_path / "none.cu"), "is no file"),
+    ]
+    for ask, words in refused:
+        with pytest.raises(DseError, match=words):
+            ask()
+
+
+def test_what_is_left_of_a_loop_that_was_unrolled_divides_again() -> None:
+    n, four = atom("argument", 0), constant(4)
+    assert floordiv(n - remainder(n, four), four) == floordiv(n, four)
+    assert floordiv(floordiv(n, four), four) == floordiv(n, constant(16))
+    assert floordiv(n.times(8) + constant(5), four) == n.times(2) + constant(1)
+    assert (n - n).number == 0
+
+
+def test_kernels_and_their_arguments_are_read_off_the_source() -> None:
+    found = signatures(SOURCE)
+    assert list(found) == ["reduce", "rows", "strided", "scale"]
+    assert found["rows"].arguments == ["p", "c", "v", "x", "y", "n"]
+    assert found["scale"].template == "template <typename T>"
+    bounded = signatures(
+        "__global__ void __launch_bounds__(128, 2) k(float *a, /* , */ int b[3]) {}"
+    )
+    assert bounded["k"].arguments == ["a", "b"]
+    kept = device_part(SOURCE)
+    assert "main" not in kept
+    assert '#include "mine.h"' not in kept
+    assert kept.count("\n") == SOURCE.count("\n")
+    assert kept.splitlines()[20] == SOURCE.splitlines()[20]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[quantities]\ntime = { meaning = 'x' }", "all models share it"),
+        ("[quantities]\nn = 3", "expected { meaning"),
+        ("[quantities]\nn = { meaning = 'x', colour = 'red' }", "expected meaning, unit, domain"),
+        ("quantities = 3", "expected a table"),
+    ],
+)
+def test_a_quantity_that_a_workload_cannot_declare(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(f'title = "own"\n{text}\n')
+    with pytest.raises(DseError, match=words):
+        dse.workload(str(path))
