@@ -189,7 +189,10 @@ def test_what_a_kernel_lacks_is_named(source: Path, tmp_path: Path) -> None:
     refused: list[tuple[Callable[[], Any], str]] = [
         (lambda: dse.kernel(empty), "has no kernel"),
         (lambda: dse.kernel(source), "has 4 kernels: reduce, rows, strided, scale; name one"),
-        (lambda: dse.kernel(source, entry="rws"), "no kernel 'rws', of reduce, rows, strided, scale; did you mean 'rows'"),
+        (
+            lambda: dse.kernel(source, entry="rws"),
+            "no kernel 'rws', of reduce, rows, strided, scale; did you mean 'rows'",
+        ),
         (lambda: dse.kernel(broken), r'identifier "nothing" is undefined'),
         (lambda: dse.kernel(source, entry="rows", arch="sm_11"), "has no sm_11: it compiles for"),
         (lambda: dse.kernel(source, entry="rows", arch="fermi"), "expected such as sm_80"),
