@@ -62,6 +62,7 @@ def base_unit(unit: str, binary: bool = False) -> tuple[Fraction, str]:
 def _part(unit: str) -> tuple[Fraction, str] | None:
     for prefix, power in _PREFIXES.items():
         rest = unit.removeprefix(prefix).lower()
+        rest = rest if rest in _UNITS else rest.removesuffix("s")
         if unit.startswith(prefix) and rest in _UNITS and (not prefix or _UNITS[rest]):
             return Fraction(10) ** power, _UNITS[rest]
     return None

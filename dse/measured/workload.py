@@ -19,6 +19,7 @@ __all__ = ["workload_text"]
 _NAMES = (
     *("blocks", "threads_per_block", "registers_per_thread", "shared_mem_per_block"),
     *("comp_insts", "coalesced_insts", "uncoalesced_insts", "sync_insts", "bytes_per_thread"),
+    "transactions_per_uncoalesced",
     *("fp_insts", "int_insts", "shared_insts", "local_insts", "work_flops"),
     *("issued_insts", "dram_reads", "dram_writes"),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -340,10 +341,80 @@ def test_a_report_tells_coalesced_requests_and_barriers_of_each_instruction(
         "sass__inst_executed_per_opcode": _Metric(1, "", {"BAR": 160, "LDG": 240}),
     }
     report(monkeypatch, metrics)
-    ds = dse.open(write(tmp_path / "a.ncu-rep", "NVR\0")).isel(configuration=0)
+    ds = dse.open(write(tmp_path / "a.ncu-repz", "")).isel(configuration=0)
     assert (float(ds.time), float(ds.total_insts)) == (2.5e-6, 100)
     assert (float(ds.coalesced_insts), float(ds.uncoalesced_insts)) == (1, 2)
     assert (float(ds.sync_insts), str(ds.machine.values)) == (2, "NVIDIA A100")
+
+
+def _varint(number: int) -> bytes:
+    low, high = number & 127, number >> 7
+    return bytes([low | 128]) + _varint(high) if high else bytes([low])
+
+
+def _field(number: int, value: float | str | bytes) -> bytes:
+    """A field of a protocol buffer."""
+    if isinstance(value, float):
+        return _varint(number << 3 | 1) + struct.pack("<d", value)
+    if isinstance(value, int):
+        return _varint(number << 3) + _varint(value)
+    raw = value.encode() if isinstance(value, str) else value
+    return _varint(number << 3 | 2) + _varint(len(raw)) + raw
+
+
+def _sized(raw: bytes) -> bytes:
+    return struct.pack("<I", len(raw)) + raw
+
+
+def built_report(metrics: dict[str, tuple[float | str, dict[Any, float]]]) -> bytes:
+    """A report of one launch of 20 blocks of 128 threads, by NVIDIA's description of the format.
+
+    The messages are those of ``extras/FileFormat`` that Nsight Compute brings along.
+    """
+
+    def value(of: float | str) -> bytes:
+        return _field(1 if isinstance(of, str) else 3 if isinstance(of, float) else 5, of)
+
+    def size(*of: int) -> bytes:
+        return b"".join(_field(k, n) for k, n in enumerate(of, 1))
+
+    listed = b""
+    for k, (total, each) in enumerate(metrics.values()):
+        instances = (_field(1, value(at)) + _field(2, value(n)) for at, n in each.items())
+        parts = b"".join(_field(3, one) for one in instances)
+        listed += _field(13, _field(1, k) + _field(2, value(total)) + parts)
+    result = b"".join(_field(k, 0) for k in (1, 2, 3, 4))
+    result += b"".join(_field(k, "saxpy") for k in (5, 6, 7)) + _field(8, 3)
+    result += _field(9, size(0, 0, 0)) + _field(10, size(10, 2, 1)) + _field(11, size(128, 1, 1))
+    payload = _sized(result + listed + _field(15, b""))
+    names = b"".join(_field(1, name) for name in metrics)
+    block = _field(1, 0) + _field(2, 1) + _field(4, names) + _field(5, len(payload))
+    return b"NVR\0" + _sized(_field(1, 7)) + _sized(block) + payload
+
+
+def test_a_report_built_by_its_description_is_read_by_the_package(tmp_path: Path) -> None:
+    pytest.importorskip("ncu_report", reason="needs the extra ncu")
+    metrics: dict[str, tuple[float | str, dict[Any, float]]] = {
+        "gpu__time_duration.sum": (2500.0, {}),
+        "launch__grid_size": (20, {}),
+        "launch__block_size": (128, {}),
+        "device__attribute_display_name": ("NVIDIA A100", {}),
+        "smsp__inst_executed.sum": (8000.0, {}),
+        "memory_l2_theoretical_sectors_global": (2880, {16: 320, 32: 2560, 48: 0}),
+        "memory_l2_theoretical_sectors_global_ideal": (640, {16: 320, 32: 320, 48: 0}),
+        "inst_executed": (320, {16: 80, 32: 160, 48: 80}),
+        "sass__inst_executed_per_opcode": (400, {"BAR": 160, "LDG": 240}),
+    }
+    raw, path = built_report(metrics), tmp_path / "a.ncu-rep"
+    path.write_bytes(raw)
+    ds = dse.open(path).isel(configuration=0)
+    assert (str(ds.kernel.values), str(ds.machine.values)) == ("saxpy", "NVIDIA A100")
+    assert (float(ds.time), float(ds.total_insts), float(ds.sync_insts)) == (2.5e-6, 100, 2)
+    assert (float(ds.coalesced_insts), float(ds.uncoalesced_insts)) == (1, 2)
+    assert float(ds.transactions_per_uncoalesced) == 16
+    path.write_bytes(raw[: len(raw) // 2])
+    with pytest.raises(DseError, match="is a report of Nsight Compute that is cut off"):
+        dse.open(path)
 
 
 def test_a_report_without_the_package_says_what_to_install(
@@ -356,7 +427,7 @@ def test_a_report_without_the_package_says_what_to_install(
 
 def test_a_report_that_is_cut_off_is_refused_by_the_package(tmp_path: Path) -> None:
     pytest.importorskip("ncu_report", reason="needs the extra ncu")
-    with pytest.raises(DseError, match="no whole report of Nsight Compute"):
+    with pytest.raises(DseError, match="is a report of Nsight Compute that is cut off"):
         dse.open(write(tmp_path / "a.ncu-rep", "NVR\0\1\2\3"))
 
 

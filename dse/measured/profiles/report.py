@@ -14,6 +14,8 @@ __all__ = ["from_report"]
 _ACTUAL = "memory_l2_theoretical_sectors_global"
 _IDEAL = "memory_l2_theoretical_sectors_global_ideal"
 _RUNS = ("inst_executed", "smsp__inst_executed", "sass__inst_executed")
+#: A time in nanoseconds, also where the report leaves its unit out.
+_TIME = "__time_duration."
 _OPCODES = "sass__inst_executed_per_opcode"
 
 
@@ -36,6 +38,8 @@ def from_report(path: Path) -> Records:
             "ncu-report, pip install 'simt-dse[ncu]'; or print it, ncu --import FILE --page raw "
             "--csv, and import that"
         ) from None
+    if not _is_whole(path.read_bytes()):
+        raise DseError(f"{str(path)!r} is a report of Nsight Compute that is cut off")
     try:
         context = ncu_report.load_report(str(path))
         actions = [
@@ -47,21 +51,64 @@ def from_report(path: Path) -> Records:
     except Exception as error:  # whatever the binary package raises of a file that is cut off
         raise DseError(f"{str(path)!r} is no whole report of Nsight Compute: {error}") from error
     if not rows:
-        raise DseError(f"{str(path)!r} is a report of Nsight Compute without launches")
+        raise DseError(f"{str(path)!r} is a report of Nsight Compute without launches, or cut off")
     names = dict.fromkeys(name for values, _ in rows for name in values)
     units = {name: unit for _, found in rows for name, unit in found.items()}
     columns = {name: [values.get(name) for values, _ in rows] for name in names}
     return Records(kind="ncu", axes=(), columns=columns, units=units)
 
 
+def _is_whole(raw: bytes) -> bool:
+    """Whether a report ends where its last block does; the package reads what there is of one.
+
+    A block is its header, which tells the bytes that follow it (field 5), and these; the sizes of
+    the headers stand before them in four bytes. Packed reports tell by themselves.
+    """
+    if raw[:4] != b"NVR\0":
+        return True
+    at = 8 + int.from_bytes(raw[4:8], "little")
+    while 0 < at < len(raw):
+        start, at = at + 4, at + 4 + int.from_bytes(raw[at : at + 4], "little")
+        payload = _number(raw[start:at], 5)
+        at = at + payload if payload is not None else -1
+    return at == len(raw)
+
+
+def _number(message: bytes, wanted: int) -> int | None:
+    """The whole number of a field of a protocol buffer; 0 where it is left out."""
+    at, found = 0, 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        value, at = (
+            _varint(message, at) if key & 7 in (0, 2) else (0, at + (8 if key & 7 == 1 else 4))
+        )
+        if key & 7 == 2:
+            at += value
+        elif key >> 3 == wanted:
+            found = value
+    return found if at == len(message) else None
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(message):
+        value |= (message[at] & 127) << shift
+        shift, at = shift + 7, at + 1
+        if message[at - 1] < 128 or shift > 70:
+            break
+    return value, at
+
+
 def _row(action: Any) -> tuple[dict[str, Any], dict[str, str]]:
     values: dict[str, Any] = {"Kernel Name": action.name()}
     units: dict[str, str] = {}
     for name in action.metric_names():
+        if name.startswith(("breakdown:", "group:")):
+            continue  # names of further metrics
         metric = action.metric_by_name(name)
         value = metric.value() if metric.has_value() else None
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            factor, unit = base_unit(metric.unit() or "")
+            factor, unit = base_unit(metric.unit() or ("nsecond" if _TIME in name else ""))
             values[name] = float(value) * factor.numerator / factor.denominator
             units[name] = unit
         elif isinstance(value, str):
@@ -84,11 +131,11 @@ def _requests(action: Any) -> dict[str, float]:
     runs = next(filter(None, (_instances(action, name) for name in _RUNS)), {})
     if actual and ideal and runs:
         moved = [place for place in actual if actual[place] > 0]
-        whole = [p for p in moved if actual[p] <= ideal.get(p, 0)]
-        found["coalesced requests"] = float(sum(runs.get(p, 0) for p in whole))
-        found["uncoalesced requests"] = (
-            float(sum(runs.get(p, 0) for p in moved)) - found["coalesced requests"]
-        )
+        apart = [place for place in moved if actual[place] > ideal.get(place, 0)]
+        split = float(sum(runs.get(place, 0) for place in apart))
+        found["uncoalesced requests"] = split
+        found["uncoalesced sectors"] = float(sum(actual[place] for place in apart))
+        found["coalesced requests"] = float(sum(runs.get(place, 0) for place in moved)) - split
     opcodes = _instances(action, _OPCODES)
     if opcodes:
         found["executed BAR"] = float(opcodes.get("BAR", 0))
