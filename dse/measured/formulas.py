@@ -15,6 +15,9 @@ from symbolic.errors import DseError
 
 __all__ = ["Formulas", "columns_of"]
 
+#: Beyond this a whole number is none that a float holds.
+_MOST = 1e300
+
 
 def columns_of(formula: str) -> list[str]:
     """The columns that a formula names.
@@ -79,14 +82,16 @@ class Formulas:
         read = numbers_of(cells, f"the column {name!r}")
         numbers = np.full(self.rows, np.nan)
         for row, value in enumerate(listed):
+            number: float | None = None
             if isinstance(value, str):
-                found = read(Cell(row + 2, value))
-                if found is None and not is_missing(value):
-                    raise DseError(
-                        f"the column {name!r} holds {value!r} at row {row + 1}, expected a number"
-                    )
-                value = found
-            numbers[row] = np.nan if value is None else value
+                number = read(Cell(row + 2, value))
+            elif isinstance(value, (int, float)):
+                number = float(value) if abs(value) < _MOST else None
+            if number is None and not is_missing(str(value)):
+                raise DseError(
+                    f"the column {name!r} holds {value!r} at row {row + 1}, expected a number"
+                )
+            numbers[row] = np.nan if number is None else number
         return numbers
 
     def _launched(self, name: str) -> NDArray[Any] | None:

@@ -191,17 +191,17 @@ def mapped(
             columns[name] = ["" if value is None else str(value) for value in told]
             work.sources[name] = f"{chosen.title}: {found}"
             taken.add(found)
-        elif name in strict and name not in given:
+        elif name in strict and choices and name not in given:
             raise _unknown(choices[0], records)
     for name, formulas in chosen.helpers.items():
         work.solve(f"@{name}", formulas, chosen.title)
-    left: list[str] = []
+    left = [] if "machine" in columns or not chosen.title else ["machine"]
     for name, formulas in chosen.quantities.items():
         if name in given:
             continue
         unit = work.solve(name, formulas, chosen.title)
         if unit is None:
-            if name in strict:
+            if name in strict and formulas:
                 raise _unknown(columns_of(formulas[0])[0], records)
             left.append(name)
             continue

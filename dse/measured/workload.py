@@ -62,6 +62,7 @@ def workload_text(ds: xr.Dataset, row: int | None = None) -> str:
     title = said.get("kernel") or place
     lines = [f"# Of {place}" + (f", measured on {said['machine']}" if "machine" in said else "")]
     lines += [f"# {note}" for note in json.loads(ds.attrs.get("notes", "[]"))]
+    lines = [_printable(line) for line in lines]
     lines += [f"title = {_toml(title)}", "", "[values]"]
     for name in _NAMES:
         if name in told:
@@ -101,5 +102,10 @@ def _line(name: str, value: float, origin: str, text: str) -> str:
 
 
 def _toml(text: str) -> str:
-    """A text in quotes; control characters cannot stand in TOML."""
-    return json.dumps("".join(c if c.isprintable() else " " for c in text), ensure_ascii=False)
+    """A text in quotes."""
+    return json.dumps(_printable(text), ensure_ascii=False)
+
+
+def _printable(text: str) -> str:
+    """A text without control characters, which cannot stand in TOML."""
+    return "".join(c if c.isprintable() else " " for c in text)

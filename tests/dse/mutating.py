@@ -57,6 +57,25 @@ mem_latency_nominal = { value = "400 + n_sms / 2", source = "a page" }
 """
 FORMULA = "where(threads > 10, minimum(threads / 3, 1 GHz / 2 Hz) ** 2, -log(mem_latency + 1e3))"
 TABLE = "threads [1],time [ms],status\n32,1.5,correct\n64,2.5,\n128,nan,failed: memory\n"
+_LAUNCH = '"0","7","saxpy(int)","(128, 1, 1)","(20, 1, 1)"'
+_NCU = f"""==PROF== Connected
+"ID","Process ID","Kernel Name","Block Size","Grid Size","Metric Name","Metric Unit","Metric Value"
+{_LAUNCH},"gpu__time_duration.sum","usecond","1,250.50"
+{_LAUNCH},"smsp__inst_executed.sum","inst","16,000"
+{_LAUNCH},"sm__throughput.avg.pct_of_peak_sustained_elapsed","%","n/a"
+"""
+_KTT = """{"Metadata": {"TimeUnit": "Microseconds", "GlobalSizeType": "CUDA"}, "Results": [{
+"Configuration": [{"Name": "n", "Value": 1}], "Status": "Ok", "ComputationResults": [{
+"Duration": 1.5, "GlobalSize": {"X": 2, "Y": 1, "Z": 1}, "LocalSize": {"X": 64, "Y": 1, "Z": 1},
+"CompilationData": {"RegistersCount": 8}, "ProfilingData": {"Counters": [
+{"Name": "smsp__inst_executed.sum", "Value": 400}]}}]}]}"""
+_CALIPER = """__rec=node,id=64,attr=8,data=annotation
+__rec=node,id=90,attr=8,data=any#any#max#Reps
+__rec=node,id=91,attr=8,data=avg#inclusive#sum#time.duration
+__rec=node,id=65,attr=64,data=DAXPY
+__rec=ctx,ref=65,attr=90=91,data=50.000000=0.008648
+"""
+PROFILES = (("a.csv", _NCU), ("a.json", _KTT), ("a.cali", _CALIPER))
 HOSTILE = (
     *(
         "",
@@ -140,6 +159,12 @@ def read_tuner(rng: random.Random, folder: Path) -> None:
     dse.export(ds, folder / f"tuned{rng.random()}.csv")
 
 
+def read_profile(rng: random.Random, folder: Path) -> None:
+    """A profile: CSV of Nsight Compute, JSON of KTT, or Caliper's text."""
+    name, text = rng.choice(PROFILES)
+    dse.open(_written(spoilt(text, rng), folder, name))
+
+
 def read_table(rng: random.Random, folder: Path) -> None:
     """A CSV table."""
     axes = rng.choice(["threads", None, ["threads", "time"]])
@@ -153,7 +178,7 @@ def read_entry(rng: random.Random, folder: Path) -> None:
 
 
 KINDS: tuple[Callable[[random.Random, Path], None], ...] = (
-    *(read_study, read_formula, read_tuner, read_table, read_entry),
+    *(read_study, read_formula, read_tuner, read_table, read_entry, read_profile),
 )
 
 

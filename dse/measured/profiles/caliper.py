@@ -45,7 +45,8 @@ def from_caliper(text: str, name: str) -> Records:
                 data = re.split(r"(?<!\\)=", entries["data"])
                 if len(ids) != len(data):
                     raise ValueError(f"{len(ids)} attributes and {len(data)} values")
-                values = {nodes[one]["data"]: value for one, value in zip(ids, data, strict=True)}
+                pairs = zip(ids, data, strict=True)
+                values = {nodes[one]["data"]: float(value) for one, value in pairs}
                 found.append((path, values))
             elif kind == "globals":
                 about |= _along(nodes, entries.get("ref", ""))[1]
@@ -65,7 +66,7 @@ def from_caliper(text: str, name: str) -> Records:
         if key in about:
             columns[key] = [about[key]] * len(kept)
     for key in names:
-        columns[_short(key)] = [_number(values.get(key)) for _, values in kept]
+        columns[_short(key)] = [values.get(key) for _, values in kept]
     units = {column: "s" for column in columns if column.endswith("time.duration")}
     units = {n: u for n, u in units.items() if "count" not in n} | {"Bytes/Rep": "B"}
     return Records(kind="caliper", axes=(), columns=columns, units=units)
@@ -73,10 +74,6 @@ def from_caliper(text: str, name: str) -> Records:
 
 def _short(name: str) -> str:
     return name.removeprefix("any#any#max#")
-
-
-def _number(text: str | None) -> float | None:
-    return None if text is None else float(text)
 
 
 def _along(nodes: dict[str, dict[str, str]], refs: str) -> tuple[tuple[str, ...], dict[str, str]]:
