@@ -85,8 +85,9 @@ def read_tuner(path: Path) -> Records:
     try:
         records = kinds[kind](tree)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        told = "KTT" if kind == "Results" else "T4 or a cache"
         raise DseError(
-            f"{str(path)!r} has {kind!r}, but not as T4, a cache or KTT has it: {error!r}"
+            f"{str(path)!r} has {kind!r}, but not as {told} has it: {error!r}"
         ) from error
     if not records.axes:
         raise DseError(f"{str(path)!r} holds no configurations")
