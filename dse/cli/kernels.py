@@ -27,7 +27,9 @@ __all__ = ["kernel"]
 )
 @click.option("--arch", default="sm_80", metavar="sm_NN", help="Compiled for. [sm_80]")
 @click.option("--entry", "--kernel", default="", metavar="NAME", help="The kernel, of several.")
-@click.option("--define", multiple=True, metavar="K=V", help="A macro; repeatable.")
+@click.option(
+    "--define", multiple=True, metavar="K=V,...", help="A macro, or all of several; repeatable."
+)
 @click.option("--option", multiple=True, metavar="-O", help="Of the compiler; repeatable.")
 @click.option("--block", default="256", metavar="X,Y,Z", help="Threads of a block. [256]")
 @click.option("--grid", metavar="X,Y,Z", help="Blocks of the grid. [one stands for all]")
@@ -39,7 +41,12 @@ __all__ = ["kernel"]
     metavar="NAME=N,...",
     help="How often a loop runs, or a branch is taken, by the name that is asked for; repeatable.",
 )
-@click.option("--out", metavar="OUT.toml", type=click.Path(dir_okay=False), help="[the screen]")
+@click.option(
+    "--out",
+    metavar="OUT.toml|.csv|.nc",
+    type=click.Path(dir_okay=False),
+    help="A table where macros have several values. [the screen]",
+)
 @in_json
 def kernel(
     path: str,
@@ -66,17 +73,23 @@ def kernel(
         numbers = {
             name: _numbers(texts, name) for name, texts in (("set", given), ("times", times))
         }
+        macros: dict[str, Any] = dict(pairs(define, "define"))
+        macros = {k: listed([v]) if "," in v else v for k, v in macros.items()}
         found = counted(
             path,
             numbers["times"],
             entry,
             arch=arch,
-            define=pairs(define, "define"),
+            define=macros,
             options=option,
-            block=_sizes(block, "block"),
-            grid=_sizes(grid, "grid") if grid else (),
+            block=listed([block]),
+            grid=listed([grid]) if grid else (),
             set=numbers["set"],
         )
+    if any(isinstance(each, list) for each in macros.values()):
+        _table(found, out, as_json)
+        return
+    with reading():
         text = _text(path, found)
     if out is not None:
         Path(out).write_text(text, encoding="utf-8")
@@ -84,6 +97,18 @@ def kernel(
     for name in ("formulas", "numbers", "assumed", "origin"):
         data |= {name: getattr(found, name)} if hasattr(found, name) else {}
     put(as_json, data, lambda: text if out is None else f"{out}: {len(found)} quantities")
+
+
+def _table(found: Any, out: str | None, as_json: bool) -> None:
+    """A tuning space: written as any Dataset, or its variants told."""
+    import dse
+
+    if out is None:
+        raise click.UsageError("several variants make a table: give --out OUT.csv, .nc or .zarr")
+    dse.export(found, out)
+    failed = int((found.status != "").sum())
+    data = {"variants": found.status.size, "not_counted": failed, "out": out}
+    put(as_json, data, lambda: f"{out}: {found.status.size:,} variants, {failed:,} not counted")
 
 
 def _text(path: str, found: Mapping[str, Any]) -> str:
@@ -101,10 +126,3 @@ def _numbers(texts: Sequence[str], option: str) -> dict[str, float]:
         return {name: float(text) for name, text in told.items()}
     except ValueError:
         raise click.UsageError(f"--{option} {' '.join(texts)}: expected NAME=NUMBER") from None
-
-
-def _sizes(text: str, option: str) -> list[int]:
-    try:
-        return [int(each) for each in text.split(",")]
-    except ValueError:
-        raise click.UsageError(f"--{option} {text}: expected such as 256 or 16,16") from None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 from symbolic.errors import DseError
 
@@ -25,10 +26,10 @@ def kernel(
     arch: str = "sm_80",
     define: Mapping[str, object] | None = None,
     options: Sequence[str] = (),
-    block: Sequence[int] = (256,),
-    grid: Sequence[int] = (),
+    block: Sequence[int | str] = (256,),
+    grid: Sequence[int | str] = (),
     set: Mapping[str, float] | None = None,  # noqa: A002
-) -> Mapping[str, float | str]:
+) -> Any:
     """The quantities of a CUDA kernel, counted in its machine code.
 
     Parameters
@@ -44,19 +45,22 @@ def kernel(
     arch : str
         The compute capability that is compiled for, ``sm_75`` to ``sm_121``.
     define, options
-        Macros and options of the compiler, such as ``-use_fast_math``.
+        Macros and options of the compiler, such as ``-use_fast_math``. Where a macro has several
+        values (a list), all are compiled and counted, in parallel, and what was counted is kept.
     block, grid : sequence of int
-        Sizes in x, y and z. Without a grid one block stands for all.
+        Sizes in x, y and z; over several values formulas in the macros, too
+        (``["BX", "256 / BX"]``). Without a grid one block stands for all.
     set : mapping, optional
         The arguments that decide loops and branches, by their names in the source (``arg0``, ...
         of a cubin). They stay quantities in formulas of the answer.
 
     Returns
     -------
-    mapping
-        Quantities by name; counts are of one thread, as its warp executes them. Numbers, or texts
-        of formulas where an argument of the whole launch decides. Of machine code its attributes
-        ``numbers``, ``sources``, ``assumed`` and ``arguments`` say more.
+    mapping or Dataset
+        Quantities by name; counts are of one thread, as its warp executes them. Of machine code it
+        is a :class:`dse.kernels.counted.Counted`, which tells formulas and assumptions too and
+        writes a workload file (``toml()``). Over several values of macros a Dataset with these as
+        axes, and ``status`` where a variant cannot be counted.
 
     Raises
     ------
@@ -75,16 +79,32 @@ def kernel(
         return of_ptx(path, times or {}, entry)
     from dse.kernels.launches import counted
 
+    several = {
+        name: each for name, each in (define or {}).items() if isinstance(each, (list, tuple))
+    }
     if not file.is_file():
         raise DseError(f"{file} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
+    if several:
+        from dse.kernels.spaces import kernel_space
+
+        every = {name: several.get(name, [each]) for name, each in (define or {}).items()}
+        about: dict[str, Any] = {"entry": entry, "arch": arch, "options": options}
+        return kernel_space(file, every, block=block, grid=grid, set=set, times=times, **about)
     return counted(
         file,
         entry=entry,
         arch=arch,
         define=dict(define or {}),
         options=tuple(options),
-        block=tuple(block),
-        grid=tuple(grid),
+        block=_numbers(block, "block"),
+        grid=_numbers(grid, "grid"),
         given=dict(set or {}),
         asked=dict(times or {}),
     )
+
+
+def _numbers(sizes: Sequence[int | str], name: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(each) for each in sizes)
+    except ValueError:
+        raise DseError(f"{name} = {tuple(sizes)}: expected one to three whole numbers") from None

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dse.kernels.assembly import Instruction
 from dse.kernels.compiling import compiled
 from dse.kernels.counted import Counted, told
 from dse.kernels.cubin import Function, functions
@@ -20,7 +21,7 @@ from dse.kernels.tally import Reading, read
 from symbolic.errors import DseError, nearest
 from symbolic.quantities import TABLE
 
-__all__ = ["Code", "code_of", "counted", "counts_of"]
+__all__ = ["Code", "code_of", "counted", "counts_of", "identity", "lines_wanted"]
 
 
 #: What names of what is asked begin with.
@@ -170,8 +171,15 @@ def counted(
     """The quantities of a kernel of a file (see :func:`dse.kernel`)."""
     code = code_of(file, entry=entry, arch=arch, define=define, options=options)
     (body,) = disassembled([code.function])
-    lines = source_lines(code.cubin, code.function.name) if code.source else {}
+    lines = lines_wanted(code, body)
     return counts_of(code, read(code.function, body, lines), block, grid, given, asked, lines)
+
+
+def lines_wanted(code: Code, body: Sequence[Instruction]) -> dict[int, int]:
+    """The lines of the source, where there is a loop or branch that they name."""
+    if not code.source or not any(one.name == "BRA" and one.guards for one in body):
+        return {}
+    return source_lines(code.cubin, code.function.name)
 
 
 def counts_of(

@@ -79,7 +79,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _numbers(path: Path, **given: Any) -> dict[str, float]:
-    return dict(dse.kernel(path, **given).numbers)  # type: ignore[attr-defined]
+    return dict(dse.kernel(path, **given).numbers)
 
 
 @compiling
@@ -103,7 +103,7 @@ def test_executed_instructions_and_loads_are_those_of_the_profile() -> None:
         )
         assert found["registers_per_thread"] == run["CompilationData"]["RegistersCount"]
         warps = found["blocks"] * -(-found["threads_per_block"] // 32)
-        numbers = found.numbers  # type: ignore[attr-defined]
+        numbers = found.numbers
         assert warps * numbers["all"] == counters["smsp__inst_executed.sum"]
         loads = counters["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]
         assert warps * numbers["global_load_requests"] == loads
@@ -135,7 +135,7 @@ def test_what_is_loaded_and_decides_is_asked_for(source: Path, arch: str) -> Non
 def test_sectors_of_a_request_follow_its_stride(source: Path, stride: int, sectors: int) -> None:
     given = {"n": 12800, "s": stride}
     found = dse.kernel(source, entry="strided", block=[128], grid=[100], set=given)
-    told = found.numbers["sectors_per_request"]  # type: ignore[attr-defined]
+    told = found.numbers["sectors_per_request"]
     assert told == (4 + sectors) / 2  # of the store and the load
     assert (found["uncoalesced_insts"], found["coalesced_insts"]) == (
         (1, 1) if stride > 1 else (0, 2)
@@ -163,7 +163,7 @@ def test_a_workload_file_keeps_loops_as_formulas(tmp_path: Path) -> None:
     )
     found = dse.kernel(kernel, grid=[4096], set={"steps": 50})
     path = tmp_path / "walk.toml"
-    path.write_text(found.toml())  # type: ignore[attr-defined]
+    path.write_text(found.toml())
     study = dse.Study(
         model="occupancy + mwp_cwp",
         machine="gtx280",
@@ -246,3 +246,34 @@ def test_a_quantity_that_a_workload_cannot_declare(tmp_path: Path, text: str, wo
     path.write_text(f'title = "own"\n{text}\n')
     with pytest.raises(DseError, match=words):
         dse.workload(str(path))
+
+
+@compiling
+def test_a_space_of_macros_is_counted_once_for_each_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DSE_CACHE", str(tmp_path / "kept"))
+    kernel = tmp_path / "unrolled.cu"
+    kernel.write_text(
+        "__global__ void walk(const float *x, float *y, int n) {\n"
+        "    float s = 0;\n"
+        "#pragma unroll U\n"
+        "    for (int i = 0; i < n; i++) s += x[i * BX + threadIdx.x];\n"
+        "    y[threadIdx.x] = s WRONG;\n}\n"
+    )
+    asked: dict[str, Any] = {"define": {"U": [1, 4], "BX": [64, 128], "WRONG": ["", "+ none"]}}
+    asked |= {"block": ["BX"], "grid": ["4096 / BX"], "set": {"n": 50}}
+    found = dse.kernel(kernel, **asked)
+    good = found.sel(WRONG="")
+    assert dict(found.sizes) == {"U": 2, "BX": 2, "WRONG": 2}
+    assert (found.status.sel(WRONG="") == "").all()
+    assert all('identifier "none"' in text for text in found.status.sel(WRONG="+ none").values.flat)
+    assert good.threads_per_block.values.tolist() == [[64, 128], [64, 128]]
+    assert good.blocks.values.tolist() == [[64, 32], [64, 32]]
+    assert (good.coalesced_insts == 51).all()
+    for unroll in (1, 4):
+        define = {"U": unroll, "BX": 64, "WRONG": ""}
+        one = dse.kernel(kernel, define=define, block=[64], grid=[64], set={"n": 50})
+        assert good.instructions.sel(U=unroll, BX=64) == one.numbers["all"]
+    monkeypatch.setattr("dse.kernels.spaces.code_of", None)  # kept: nothing is compiled
+    assert dse.kernel(kernel, **asked).identical(found)

@@ -1,0 +1,214 @@
+"""A tuning space of a kernel: compiled for each choice of its macros, in parallel, into a table.
+
+What a compiler does with a macro is no formula (registers above all), so that each variant is
+compiled and counted; what was counted is kept by its content.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from importlib import metadata
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.kernels.disassembly import disassembled
+from dse.kernels.launches import code_of, counts_of, identity, lines_wanted
+from dse.kernels.tally import read
+from stochastic.kept.folder import load, save
+from symbolic.errors import DseError
+from symbolic.expression import parse_value
+from symbolic.interpreter import interpret
+from symbolic.ops import Node
+from symbolic.quantities import TABLE
+from symbolic.quantity import Quantity
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["kernel_space", "tuned"]
+
+#: Variants that a process takes at once: one start of the disassembler for all of them.
+_TAKEN = 32
+
+
+def kernel_space(
+    path: str | os.PathLike[str],
+    define: Mapping[str, Sequence[object]],
+    *,
+    entry: str = "",
+    arch: str = "sm_80",
+    options: Sequence[str] = (),
+    block: Sequence[int | str] = (256,),
+    grid: Sequence[int | str] = (),
+    set: Mapping[str, float] | None = None,  # noqa: A002
+    times: Mapping[str, float] | None = None,
+    processes: int | None = None,
+    keep: bool = True,
+) -> xr.Dataset:
+    """The quantities of a kernel over its macros.
+
+    Parameters
+    ----------
+    path, entry, arch, options, set, times
+        As for :func:`dse.kernel`; ``times`` may name what only some variants ask for.
+    define : mapping of str to sequence
+        Macros with the values of each: the axes of the answer.
+    block, grid : sequence of int or str
+        Sizes, or formulas in the macros: ``"BLOCK_X"``, ``"ceil(4096 / BLOCK_X)"``.
+    processes : int, optional
+        How many compile at once; as many as there are cores by default.
+    keep : bool
+        Take what was counted before of the same source, options and launch, and keep the rest.
+
+    Returns
+    -------
+    Dataset
+        The quantities and ``instructions`` (executed by a warp) over the macros; where a variant
+        does not compile or cannot be counted they are NaN, and ``status`` says why.
+
+    Raises
+    ------
+    DseError
+        As :func:`dse.kernel`, where no variant can be counted.
+    """
+    import xarray as xr
+
+    file, axes = Path(os.fspath(path)), {name: list(values) for name, values in define.items()}
+    variants = [
+        dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())
+    ]
+    if not variants or not axes:
+        raise DseError("define names no macro with values: for one variant ask dse.kernel")
+    told: dict[str, Any] = {
+        "entry": entry,
+        "arch": arch,
+        "options": tuple(options),
+        "block": tuple(block),
+    }
+    told |= {"grid": tuple(grid), "set": dict(set or {}), "times": dict(times or {})}
+    found = tuned(file, variants, told, processes=processes, keep=keep)
+    counted = [each for each in found if "status" not in each]
+    if not counted:
+        raise DseError(f"no variant of {file} can be counted; of the first: {found[0]['status']}")
+    shape = [len(values) for values in axes.values()]
+    data = {}
+    for name in dict.fromkeys(name for each in counted for name in each):
+        column = np.array([each.get(name, np.nan) for each in found], dtype=float)
+        row = TABLE.get(name)
+        about = {"long_name": row.meaning, "units": row.unit} if row is not None else {}
+        data[name] = (list(axes), column.reshape(shape), about)
+    status = np.array([each.get("status", "") for each in found], dtype=object)
+    data["status"] = (list(axes), status.reshape(shape), {"long_name": "why nothing was counted"})
+    return xr.Dataset(data, coords=axes, attrs={"kernel": str(file), "arch": arch})
+
+
+def tuned(
+    file: Path,
+    variants: Sequence[Mapping[str, object]],
+    told: Mapping[str, Any],
+    *,
+    processes: int | None = None,
+    keep: bool = True,
+) -> list[dict[str, Any]]:
+    """The quantities of each variant, in order; ``status`` where there are none."""
+    source = file.read_bytes()
+    about = (sorted(told.items(), key=str), _versions())
+    keys = [identity(source, sorted(each.items()), about) for each in variants]
+    found: dict[str, dict[str, Any]] = {}
+    if keep:
+        for key in dict.fromkeys(keys):
+            if (kept := load(key)) is not None:
+                found[key] = json.loads(kept)
+    wanted = {key: each for key, each in zip(keys, variants, strict=True) if key not in found}
+    items = list(wanted.items())
+    parts = [items[at : at + _TAKEN] for at in range(0, len(items), _TAKEN)]
+    many = min(processes or len(os.sched_getaffinity(0)), len(parts))
+    work = [(file, [each for _, each in part], dict(told)) for part in parts]
+    if many > 1:
+        with ProcessPoolExecutor(many, mp_context=get_context("spawn")) as pool:
+            answers = list(pool.map(_part, work))
+    else:
+        answers = [_part(each) for each in work]
+    for part, counted in zip(parts, answers, strict=True):
+        for (key, _), each in zip(part, counted, strict=True):
+            found[key] = each
+            if keep:
+                save(key, json.dumps(each).encode())
+    return [found[key] for key in keys]
+
+
+def _versions() -> tuple[str, ...]:
+    """What counting rests on besides the source."""
+    found = []
+    for package in ("simt-dse", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
+        try:
+            found.append(metadata.version(package))
+        except metadata.PackageNotFoundError:
+            found.append("")
+    return tuple(found)
+
+
+def _part(
+    work: tuple[Path, Sequence[Mapping[str, object]], Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """Some variants: compiled one by one, disassembled together, counted."""
+    file, variants, told = work
+    codes: list[Any] = []
+    for each in variants:
+        try:
+            options = {"arch": told["arch"], "options": told["options"], "entry": told["entry"]}
+            codes.append(code_of(file, define=each, **options))
+        except DseError as error:
+            codes.append(error)
+    good = [code for code in codes if not isinstance(code, DseError)]
+    bodies = iter(disassembled([code.function for code in good]))
+    return [
+        {"status": str(code)}
+        if isinstance(code, DseError)
+        else _counted(code, next(bodies), each, told)
+        for each, code in zip(variants, codes, strict=True)
+    ]
+
+
+def _counted(
+    code: Any, body: Any, variant: Mapping[str, object], told: Mapping[str, Any]
+) -> dict[str, Any]:
+    try:
+        reading = read(code.function, body)
+        if reading.often.asked:  # by lines
+            reading = read(code.function, body, lines_wanted(code, body))
+        sizes = [[_size(each, variant) for each in told[name]] for name in ("block", "grid")]
+        times = {
+            name: value for name, value in told["times"].items() if name in reading.often.asked
+        }
+        found = counts_of(code, reading, sizes[0], sizes[1], told["set"], times)
+    except DseError as error:
+        return {"status": str(error)}
+    return {**found, "instructions": found.numbers["all"]}
+
+
+def _size(given: int | str, variant: Mapping[str, object]) -> int:
+    """A size of a block or grid: a number, or a formula in macros."""
+    if not isinstance(given, str):
+        return given
+    names = {name: Quantity(name=name) for name in variant}
+    value = parse_value(given, Quantity(name="size"), names)
+    if isinstance(value, Node):
+        numbers = {name: float(str(number)) for name, number in variant.items() if _numeric(number)}
+        value = interpret(value, numbers)
+    return int(value)
+
+
+def _numeric(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return False
+    return True
