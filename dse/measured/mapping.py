@@ -9,7 +9,7 @@ counts.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.measured.formulas import Formulas, columns_of
-from dse.measured.records import Records
+from dse.measured.records import Records, identifier
 from dse.toml_text import read_toml
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.quantities import TABLE
@@ -180,6 +180,8 @@ def mapped(
     columns: dict[str, Sequence[Any]] = {}
     units: dict[str, str] = {}
     for name, value in given.items():
+        if name in records.axes:
+            raise DseError(f"{name} is given, and {name} is an axis of the file: leave it out")
         columns[name], work.sources[name] = [value] * rows, "given"
         if not isinstance(value, str):
             work.values[name] = np.full(rows, float(value))
@@ -221,19 +223,33 @@ def mapped(
         )
     if left:
         notes.append(f"the file does not tell, so left out: {', '.join(left)}")
-    for name in columns:
-        if name in records.columns and name not in taken and name in records.axes:
-            raise DseError(f"{name} is an axis of the file already: leave it out of the map")
-    raw = {n: v for n, v in records.columns.items() if n not in columns and n not in taken}
-    sources = {name: f"{chosen.title}: {name}" for name in raw} if chosen.title else {}
+    columns = {name: values for name, values in columns.items() if name not in records.axes}
+    others = [n for n in records.columns if n not in columns and n not in taken]
+    kept = _apart(others, columns) if records.kind in shipped() else {n: n for n in others}
+    raw = {name: records.columns[column] for name, column in kept.items()}
+    units = {**{n: records.units[c] for n, c in kept.items() if c in records.units}, **units}
+    sources = {n: f"{chosen.title}: {c}" for n, c in kept.items()} if chosen.title else {}
     return replace(
         records,
         columns={**{n: raw.pop(n) for n in records.axes}, **columns, **raw},
-        units={**records.units, **units},
+        units=units,
         sources={**sources, **{n: work.sources[n] for n in columns}},
         notes=tuple(notes),
         labels=frozenset({*chosen.labels} & columns.keys()),
     )
+
+
+def _apart(counters: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
+    """Names of counters that differ in formulas too: of two alike, the second is numbered."""
+    seen = {identifier(name) for name in columns}
+    found = {}
+    for told in counters:
+        name, count = told, 2
+        while identifier(name) in seen:
+            name, count = f"{told} {count}", count + 1
+        seen.add(identifier(name))
+        found[name] = told
+    return found
 
 
 def _unknown(column: str, records: Records) -> UnknownNameError:

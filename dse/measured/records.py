@@ -16,7 +16,7 @@ from symbolic.quantities import TABLE
 from symbolic.terms import FUNCTIONS
 from symbolic.units import dimension, exact, misfit
 
-__all__ = ["CORRECT", "FAILED", "Column", "Records", "Rows", "header", "read_rows"]
+__all__ = ["CORRECT", "FAILED", "Column", "Records", "Rows", "header", "identifier", "read_rows"]
 
 #: The status of a configuration that was measured, and of one that failed and does not say why.
 CORRECT, FAILED = "correct", "failed"
@@ -81,10 +81,10 @@ def header(text: str) -> tuple[str, str | None]:
     return (match["name"], match["unit"]) if match else (text, None)
 
 
-def _identifier(text: str) -> str:
+def identifier(text: str) -> str:
     """A name that formulas can use.
 
-    >>> _identifier("GFLOP/s"), _identifier("block size"), _identifier("log"), _identifier("2d")
+    >>> identifier("GFLOP/s"), identifier("block size"), identifier("log"), identifier("2d")
     ('GFLOP_per_s', 'block_size', 'log_', '_2d')
     """
     name = re.sub(r"\s*/\s*", "_per_", text.strip())
@@ -111,7 +111,7 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
     """
     names: dict[str, str] = {}
     for told in records.columns:
-        name = _identifier(told)
+        name = identifier(told)
         if name in names:
             raise DseError(
                 f"the columns {names[name]!r} and {told!r} are both {name} here: rename one of them"

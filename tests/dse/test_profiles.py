@@ -139,6 +139,21 @@ def test_csv_of_ktt_counts_threads_where_its_json_counts_blocks() -> None:
     )
 
 
+def test_a_parameter_of_ktt_may_have_the_name_of_a_quantity(tmp_path: Path) -> None:
+    launch = {
+        "Duration": 2.5, "GlobalSize": {"X": 8, "Y": 1, "Z": 1}, "KernelFunction": "f",
+        "LocalSize": {"X": 64, "Y": 1, "Z": 1},
+    }  # fmt: skip
+    result = {"ComputationResults": [launch], "Configuration": [{"Name": "blocks", "Value": 3}]}
+    about = {"TimeUnit": "Seconds", "GlobalSizeType": "CUDA", "Device": "d"}
+    tree = {"Metadata": about, "Results": [{**result, "Status": "Ok"}]}
+    path = write(tmp_path / "a.json", json.dumps(tree))
+    ds = dse.open(path)
+    assert (ds.blocks.values.tolist(), ds.threads_per_block.values.tolist()) == ([3], [64])
+    with pytest.raises(DseError, match="blocks is an axis of the file: leave it out"):
+        dse.open(path, given={"blocks": 4})
+
+
 def test_opencl_results_of_ktt_count_threads(tmp_path: Path) -> None:
     launch = {
         "Duration": 2.5, "GlobalSize": {"X": 1024, "Y": 2, "Z": 1}, "KernelFunction": "f",
@@ -454,7 +469,7 @@ def test_metrics_of_nvprof_are_means_of_its_launches(tmp_path: Path) -> None:
     assert float(ds.transactions_per_request) == 8
     assert float(ds.dram_read_throughput) == 2 * 2**30
     assert (float(ds.dram_utilization), float(ds.Invocations)) == (2, 3)
-    assert str(ds.machine.values) == "Tesla P100-PCIE-16GB (0)"
+    assert str(ds.machine.values) == "Tesla P100-PCIE-16GB"
 
 
 def test_a_gpu_trace_of_nvprof_tells_launches_and_leaves_copies_out(tmp_path: Path) -> None:
@@ -465,12 +480,31 @@ def test_a_gpu_trace_of_nvprof_tells_launches_and_leaves_copies_out(tmp_path: Pa
         '"DstMemType","Device","Context","Stream","Name"',
         "ms,us,,,,,,,,KB,B,MB,GB/s,,,,,,",
         '1.5,12.5,,,,,,,,,,4.0,8.0,"Pageable","Device","P100 (0)","1","7","[CUDA memcpy HtoD]"',
-        '1.9,2.25,10,2,1,128,2,1,24,4.000000,512,,,,,"P100 (0)","1","7","saxpy(int, float*)"',
+        '1.9,2.25,10,2,1,128,2,1,24,4.000000,512,,,,,"P100 (0)","1","7","saxpy(int, float*) [118]"',
     ]
     ds = dse.open(write(tmp_path / "a.csv", "\n".join(lines))).isel(configuration=0)
     assert (float(ds.time), float(ds.blocks), float(ds.threads_per_block)) == (2.25e-6, 20, 256)
     assert (float(ds.registers_per_thread), float(ds.shared_mem_per_block)) == (24, 4 * 1024 + 512)
     assert str(ds.kernel.values) == "saxpy(int, float*)"
+
+
+def test_a_summary_of_nvprof_is_read_and_calls_of_its_api_are_left_out(tmp_path: Path) -> None:
+    lines = [
+        '"Type","Time(%)","Time","Calls","Avg","Min","Max","Name"',
+        ",%,ms,,us,us,us,",
+        '"GPU activities",60.5,1.5,3,500.25,400.5,600.5,"2mm(int)"',
+        '"GPU activities",9.5,1.5,3,50.25,40.5,60.5,"[CUDA memcpy HtoD]"',
+        '"API calls",30.0,1.5,3,500.25,400.5,600.5,"cudaMalloc"',
+    ]
+    ds = dse.open(write(tmp_path / "a.csv", "\n".join(lines)))
+    assert (ds.kernel.values.tolist(), ds.time.values.tolist()) == (["2mm(int)"], [500.25e-6])
+    assert (float(ds.Time[0]), float(ds.Time_2[0])) == (0.605, 1.5e-3)
+
+
+def test_a_value_may_have_those_of_its_instances_behind_it(tmp_path: Path) -> None:
+    text = wide('"inst_executed"', '"inst"', '"44,359,853 (65,536; 65,536; 0)"')
+    ds = dse.open(write(tmp_path / "a.csv", text))
+    assert ds.inst_executed.values.tolist() == [44359853]
 
 
 # --- rocprof

@@ -24,6 +24,11 @@ _UNTOLD = re.compile(
     r"Correlation_I[dD]|Queue_Id|Process_Id|Thread_Id|Kernel_Id"
 )
 _WITH_UNIT = re.compile(r"(?:\w+ \()?([-+]?[\d.,]+(?:e[-+]?\d+)?)\)?\s*([%A-Za-z/]*)")
+#: A value with those of its instances behind it.
+_INSTANCES = re.compile(r"([-+\d.,]+) \(.*;.*\)")
+#: What nvprof numbers launches and devices by, behind their names.
+_NUMBER = re.compile(r" (?:\[\d+\]|\(\d+\))$")
+_LABELS = {"Kernel Name", "Kernel", "Name", "Kernel_Name", "KernelName", "Device", "CC", "Type"}
 _COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "warp", "sample"}
 _OF_RUN = "Time(%)"
 
@@ -208,6 +213,11 @@ class _Launches:
     def _put(self, launch: dict[str, tuple[Cell, str]], name: str, cell: Cell, unit: str) -> None:
         if _UNTOLD.fullmatch(name) or not name:
             return
+        if name in _LABELS:
+            launch[name] = (cell, unit)
+            return
+        listed = _INSTANCES.fullmatch(cell.text.strip())
+        cell = cell._replace(text=listed[1]) if listed else cell
         printed = _WITH_UNIT.fullmatch(cell.text.strip())
         if printed and printed[2] not in ("", "e"):
             cell, unit = cell._replace(text=printed[1]), printed[2]
@@ -225,21 +235,11 @@ class _Launches:
         if not self.rows:
             raise DseError(f"{self.name} is CSV of {kind} with a header and no launches below it")
         names = dict.fromkeys(name for launch in self.rows.values() for name in launch)
-        labels = {
-            "Kernel Name",
-            "Kernel",
-            "Name",
-            "Kernel_Name",
-            "KernelName",
-            "Device",
-            "CC",
-            "Type",
-        }
         cells = (
             cell
             for launch in self.rows.values()
             for n, (cell, _) in launch.items()
-            if n not in labels
+            if n not in _LABELS
         )
         read = numbers_of(cells, self.name)
         columns: dict[str, list[Any]] = {}
@@ -249,10 +249,11 @@ class _Launches:
             texts = 0
             for launch in self.rows.values():
                 cell, unit = launch.get(name, (Cell(0, ""), ""))
-                value = None if name in labels or is_missing(cell.text) else read(cell)
+                value = None if name in _LABELS or is_missing(cell.text) else read(cell)
                 if value is None and not is_missing(cell.text):
                     texts += 1
-                    values.append(cell.text.strip())
+                    text = cell.text.strip()
+                    values.append(_NUMBER.sub("", text) if kind == "nvprof" else text)
                     last = cell
                 else:
                     factor = base_unit(unit, binary=kind == "nvprof")[0]
