@@ -65,8 +65,8 @@ MUTANTS = (
     ),
     Mutant(
         "dse",
-        "(there, here) if self.guide.maximize else (here, there)",
-        "(here, there) if self.guide.maximize else (there, here)",
+        "(there, start) if self.guide.maximize else (start, there)",
+        "(start, there) if self.guide.maximize else (there, start)",
         "tests/dse/test_advice.py::test_thread_bound",
     ),
     Mutant(

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.mutants import MUTANTS
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("dse", "symbolic", "stochastic", "sweeps")
 
@@ -278,6 +280,16 @@ def test_silent(x):
 
 
 # --- files that say the same
+def test_each_seeded_fault_has_its_place_and_its_tests() -> None:
+    for mutant in MUTANTS:
+        assert mutant.text in mutant.place(ROOT).read_text()
+        for named in mutant.tests.split():
+            file, _, test = named.partition("::")
+            assert f"def {test}(" in (ROOT / file).read_text() or not test, named
+    assert len({mutant.package for mutant in MUTANTS}) == 4
+    assert len(MUTANTS) >= 20
+
+
 def test_changelog_keeps_its_form() -> None:
     text = (ROOT / "CHANGELOG.md").read_text()
     assert text.startswith("# Changelog\n")
