@@ -157,7 +157,7 @@ def test_a_model_of_many_equations() -> None:
     """Latency and bandwidth of MWP-CWP, from the run times of differing workloads."""
     rng = np.random.default_rng(1)
     rows = {
-        "threads_per_block": rng.integers(2, 16, 30) * 32.0,
+        "threads_per_block": rng.integers(2, 13, 30) * 32.0,
         "comp_insts": rng.uniform(10, 300, 30),
         "uncoalesced_insts": rng.uniform(1, 20, 30),
     }
