@@ -42,6 +42,8 @@ def test_every_move_that_helps_shortens_the_run(
     assert {"active_sms", "core_clock"} <= {move.quantity for move in helpful}
     assert helpful[0].gain == max(move.gain for move in advice.moves)
     for move in helpful:
+        if math.isnan(move.until):  # it helps where no border or end is: no place is named
+            continue
         endless = math.isinf(move.until)  # then any step will do
         there = predicted(point, **{move.quantity: 2 * move.value if endless else move.until})
         assert there < here, str(move)
