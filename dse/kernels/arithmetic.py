@@ -11,8 +11,8 @@ __all__ = ["high", "masked", "power_of_two", "quotient", "shifted_down"]
 def high(one: Whole, two: Whole, *, signed: bool) -> Whole:
     """The high half of a product; with a constant it may be a quotient in fixed point."""
     value, factor = (two, one.number) if one.number is not None else (one, two.number)
-    if factor is None:
-        return floordiv(one * two, constant(2**32))
+    if factor is None or abs(factor) < 2**16:
+        return ZERO  # of sizes, whose product is no larger than 2^32
     if value.number is not None:
         return constant(value.number * factor >> 32)
     if factor >= 0:

@@ -56,6 +56,8 @@ def truth(word: str, value: Whole) -> Condition:
     """``value >= 0`` or ``value == 0``, decided where it is a number."""
     if (number := value.number) is not None:
         return TRUE if (number >= 0 if word == ">=" else number == 0) else FALSE
+    if any(abs(times) >= 2**31 for times in value.terms.values()):
+        return ("unknown", ("overflow", 0, 0))  # what is meant to wrap around, such as an inverse
     if word == "==" and (packed := bits(value)) is not None:
         found = TRUE
         for each in packed.values():

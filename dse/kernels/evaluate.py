@@ -9,6 +9,7 @@ import numpy as np
 
 from dse.kernels.conditions import Condition
 from dse.kernels.linear import Atom, Whole
+from symbolic.errors import DseError
 
 __all__ = ["Launch"]
 
@@ -164,7 +165,10 @@ class Launch:
                 return self.holds(when).astype(int)
             case ("first", (head, stays)):
                 return self._first(head, stays)
-        raise KeyError(one)
+        raise DseError(
+            "the flow of the kernel is too intricate to be followed: counts by a profile "
+            "(dse import) need no flow"
+        )
 
     def _first(self, head: int, stays: Condition) -> Any:
         """How many passes a condition holds for, and the one in which it does not."""

@@ -98,7 +98,7 @@ class Whole:
         for one, two in ((self, other), (other, self)):
             if (number := one.number) is not None:
                 return two.times(number)
-        if self.weight + other.weight > MOST or len(self.terms) * len(other.terms) > MOST:
+        if len(self.terms) * len(other.terms) > MOST:
             return lost(self, other)
         terms: dict[Product, int] = {}
         for p, s in self.terms.items():

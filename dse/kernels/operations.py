@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -44,7 +45,7 @@ def unknown(what: str, block: int, place: int) -> Whole:
 def _add(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
     parts = v.inputs(one, block, place)
     if "X" in one.modifiers:
-        return unknown("high half", block, place)
+        return ZERO  # a high half, of what is no larger than 2^32
     total = ZERO
     for part in parts[:3]:
         total = total + part
@@ -54,13 +55,21 @@ def _add(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whol
 def _mad(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
     parts = v.inputs(one, block, place)
     if "X" in one.modifiers:
-        return unknown("high half", block, place)
+        return ZERO  # a high half, of what is no larger than 2^32
     if "HI" in one.modifiers:
         if (found := quotient(parts)) is not None:
             return found
         found = high(parts[0], parts[1], signed="U32" not in one.modifiers)
-        return found + (parts[2] if len(parts) > 2 else ZERO)
+        return found + _upper(v, one.operands[-1], block, place)
     return parts[0] * parts[1] + (parts[2] if len(parts) > 2 else ZERO)
+
+
+def _upper(v: Registers, text: str, block: int, place: int) -> Whole:
+    """The high half of a pair that an operand names by its low one."""
+    told = re.fullmatch(r"(U?R)(\d+)", text)
+    if told is None:
+        return ZERO if text.endswith("RZ") else unknown("upper", block, place)
+    return v.operand(f"{told[1]}{int(told[2]) + 1}", block, place)
 
 
 def _shift(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
@@ -81,9 +90,9 @@ def _shift(v: Registers, one: Instruction, _: int, block: int, place: int) -> Wh
 def _lea(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
     parts = v.inputs(one, block, place)
     if "X" in one.modifiers and "HI" in one.modifiers:
-        return unknown("high half", block, place)
+        return ZERO  # a high half, of what is no larger than 2^32
     if "HI" in one.modifiers:
-        by = parts[3].number if len(parts) > 3 else None
+        by = parts[3 if len(parts) > 3 else 2].number
         if by is None:
             return unknown("lea", block, place)
         inside = shifted_down(parts[0], 32 - by) if by else ZERO

@@ -39,6 +39,7 @@ class Followed:
         self.flow = flow
         self.layout = layout  # of the launch, in the constant bank
         self.bank = bank  # where arguments begin
+        self.upper: frozenset[int] = frozenset()  # high halves of arguments of 8 bytes
         self._writes: list[dict[str, list[int]]] = []
         for block in flow.blocks:
             writes: dict[str, list[int]] = {}
@@ -209,6 +210,8 @@ class Followed:
         if told[1] != "0x0" or (told[2] and told[3] != "Z"):
             return atom("unknown", ("constant", told[0]))
         offset = int(told[4] or "0x0", 16)
+        if offset - self.bank in self.upper:
+            return ZERO
         if offset in self.layout:
             return atom("special", self.layout[offset])
         if offset >= self.bank:

@@ -59,6 +59,7 @@ def read(
     """
     flow = flow_of(body)
     values = Values(flow, layout(function.arch), function.bank)
+    values.upper = frozenset(offset + 4 for offset, size in function.arguments if size == 8)
     return Reading(function, flow, values, frequencies(flow, values, lines or {}))
 
 

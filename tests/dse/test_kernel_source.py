@@ -277,3 +277,84 @@ def test_a_space_of_macros_is_counted_once_for_each_and_kept(
         assert good.instructions.sel(U=unroll, BX=64) == one.numbers["all"]
     monkeypatch.setattr("dse.kernels.spaces.code_of", None)  # kept: nothing is compiled
     assert dse.kernel(kernel, **asked).identical(found)
+
+
+LOOPS = """
+__global__ void steps(const float *x, float *y, int n) {
+    float s = 0;
+    for (int i = 1; i < n; i += 3) s += x[i];
+    y[threadIdx.x] = s;
+}
+__global__ void down(const float *x, float *y, int n) {
+    float s = 0;
+    for (int i = n - 1; i >= 0; i--) s += x[i];
+    y[threadIdx.x] = s;
+}
+__global__ void wide(const float *x, float *y, long n) {
+    long t = blockIdx.x * (long)blockDim.x + threadIdx.x;
+    float s = 0;
+    for (long i = t; i < n; i += (long)blockDim.x * gridDim.x) s += x[i];
+    y[t] = s;
+}
+__global__ void tiles(const float *x, float *y, int n, int m) {
+    int r = blockIdx.y * blockDim.y + threadIdx.y, c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r < n && c < m) y[r * m + c] = x[r * m + c] + x[c];
+}
+__global__ void doubled(const float *x, float *y, int n) {
+    float s = 0;
+    for (int k = 1; k < n; k *= 2) s += x[k];
+    y[threadIdx.x] = s;
+}
+__global__ void quotient(const float *x, float *y, int n, int d) {
+    float s = 0;
+    for (int k = 0; k < n / d; k++) s += x[k];
+    y[threadIdx.x] = s;
+}
+__global__ void lesser(const float *x, float *y, int n) {
+    float s = 0;
+    for (int i = 0; i < n && i < 100; i++) s += x[i];
+    y[threadIdx.x] = s;
+}
+__global__ void broken_off(const float *x, float *y, int n) {
+    float s = 0;
+    for (int i = 0; i < n; i++) {
+        if (i * i > 50) break;
+        s += x[i];
+    }
+    y[threadIdx.x] = s;
+}
+__global__ void apart(const float *x, float *y, int n) {
+    float s = 0;
+    if (threadIdx.x & 1) for (int i = 0; i < n; i++) s += x[i];
+    else for (int i = 0; i < 2 * n; i++) s -= x[i + 1];
+    y[threadIdx.x] = s;
+}
+"""
+
+
+@compiling
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+@pytest.mark.parametrize(
+    ("entry", "given", "grid", "block", "loads"),
+    [
+        ("steps", {"n": 100}, [1], [32], 33),
+        ("steps", {"n": 1}, [1], [32], 0),
+        ("down", {"n": 37}, [1], [32], 37),
+        ("wide", {"n": 5000}, [3], [128], (12 * 14 - 11) / 12),  # 157 loads of 12 warps
+        ("tiles", {"n": 50, "m": 70}, [3, 4], [32, 16], 2 * (16 * 9 + 6) / 192),
+        ("doubled", {"n": 1024}, [1], [32], 10),
+        ("quotient", {"n": 100, "d": 7}, [1], [32], 14),
+        ("lesser", {"n": 500}, [2], [32], 100),
+        ("lesser", {"n": 50}, [2], [32], 50),
+        ("broken_off", {"n": 100}, [1], [32], 8),
+        ("broken_off", {"n": 4}, [1], [32], 4),
+        ("apart", {"n": 10}, [1], [64], 30),  # a warp goes both ways
+    ],
+)
+def test_loops_of_every_kind_run_as_often_as_by_hand(
+    tmp_path: Path, arch: str, entry: str, given: Any, grid: Any, block: Any, loads: float
+) -> None:
+    path = tmp_path / "loops.cu"
+    path.write_text(LOOPS)
+    found = _numbers(path, entry=entry, arch=arch, grid=grid, block=block, set=given)
+    assert found["global_load_requests"] == pytest.approx(loads, rel=1e-12)
