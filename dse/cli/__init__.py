@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from dse.cli.beside import compiling_beside
 from dse.cli.best import optimum, pareto
 from dse.cli.checking import verify
 from dse.cli.compare import disagreement
+from dse.cli.described import axis_of, changed, setting
 from dse.cli.effects import sensitivity
 from dse.cli.ends import Commands, handed_back, reading
 from dse.cli.figures import plot
@@ -29,6 +31,7 @@ from dse.cli.frame import (
     in_json,
     kinds,
     listening,
+    pairs,
     put,
     read_study,
     telling,
@@ -39,7 +42,7 @@ from dse.cli.kernels import kernel
 from dse.cli.law import imbalance
 from dse.cli.listing import machines, models, quantities, workloads
 from dse.cli.measured import import_measured
-from dse.cli.point import advise, explain
+from dse.cli.point import advise, evaluate, explain
 from dse.cli.spread import count, histogram, quantiles
 
 __all__ = ["main"]
@@ -76,9 +79,11 @@ def main() -> None:
     epilog=example(
         "dse run examples/merge-four-gpus.toml --store merge.zarr",
         'dse run study.toml --maximize "1 / time" --per machine --top 3',
+        "dse run study.toml --set core_clock=1.3GHz --axis active_sms=1:30",
     )
 )
 @from_study
+@setting
 @click.option(
     "--store", metavar="OUT.zarr", help="Write the dataset here; the same command continues."
 )
@@ -107,6 +112,8 @@ def run(
     ctx: click.Context,
     /,
     study: str,
+    axis: Sequence[str],
+    given: Sequence[str],
     store: str | None,
     expand: bool,
     compression: str | None,
@@ -130,11 +137,25 @@ def run(
     A store may be a folder or a URL (s3://, memory://). A run that was interrupted, killed or out
     of space is continued by the same command. Values added to the axes of a finished study, and
     outputs, are computed alone with --extend.
+
+    --set and --axis stand instead of what the file says of their quantities, or of machine and
+    workload; a store is that of the study so changed.
     """
     from dse.cli.report import run_data, run_text
     from dse.runner import run_study
 
     read = read_study(study)
+    if axis or given:
+        axes = {name: axis_of(text) for name, text in pairs(axis, "axis").items()}
+        with reading():
+            read = replace(
+                read,
+                **changed(
+                    {name: getattr(read, name) for name in ("machine", "workload", "axes", "set")},
+                    pairs(given, "set"),
+                    axes,
+                ),
+            )
     best = checked(read, asked(**options))
     began = time.monotonic()
     with nullcontext() if store is None else compiling_beside(_BEST, _NAMED):
@@ -218,7 +239,19 @@ def export(store: str, out: str, as_json: bool) -> None:
 
 
 for command in (
-    *(add, advise, borders, count, disagreement, explain, fit, histogram, imbalance, verify),
+    *(
+        add,
+        advise,
+        borders,
+        count,
+        disagreement,
+        evaluate,
+        explain,
+        fit,
+        histogram,
+        imbalance,
+        verify,
+    ),
     *(import_measured, kernel, machines, meets, models, optimum, pareto, plot, quantiles, ranges),
     *(quantities, sensitivity, workloads),
 ):

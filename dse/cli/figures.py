@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.described import axis_of, setting
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json, listed, pairs, picture, put, read_source
+from dse.cli.frame import (
+    example,
+    in_json,
+    listed,
+    pairs,
+    picture,
+    put,
+    read_source,
+)
 from dse.cli.papers import paper
 
 if TYPE_CHECKING:
@@ -69,8 +77,6 @@ _LISTED = "\n".join(f"  {name:<13} {kind.shows}" for name, kind in KINDS.items()
 _LISTED += "\n  paper         a figure of a paper: dse plot paper --help"
 #: The least width and height of a figure, and the most of either, in inches.
 _LEAST, _MOST = (4.0, 3.0), 40.0
-#: How a range of an axis begins; labels such as geometric:0.05 are none.
-_RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
 
 
 class _Plot(click.Command):
@@ -105,10 +111,7 @@ class _Plot(click.Command):
 @click.option("--model", help="Of a study that the options describe. [that of the kind]")
 @click.option("--machine", metavar="NAME", help="Gives values that are not set.")
 @click.option("--workload", metavar="NAME", help="Gives values that are not set.")
-@click.option(
-    "--axis", multiple=True, metavar="Q=A:B[:STEP]", help="An axis, or Q=V,V,...; repeatable."
-)
-@click.option("--set", "given", multiple=True, metavar="Q=VALUE", help="A value; repeatable.")
+@setting
 @click.option("--where", multiple=True, metavar="CONDITION", help="A constraint; repeatable.")
 @click.option("--quantity", multiple=True, metavar="Q", help="What is drawn.")
 @click.option("--over", metavar="AXIS", help="The axis across.")
@@ -232,7 +235,7 @@ def _source(
         model=model,
         machine=options["machine"],
         workload=options["workload"],
-        axes={name: _axis(text) for name, text in pairs(options["axis"], "axis").items()},
+        axes={name: axis_of(text) for name, text in pairs(options["axis"], "axis").items()},
         set=pairs(options["given"], "set"),
         where=() if "where" in drawn else list(options["where"]),
         outputs=list(dict.fromkeys(wanted)),
@@ -246,25 +249,6 @@ def _names(drawn: Mapping[str, Any]) -> Sequence[str]:
         value = drawn.get(name, [])
         found += [value] if isinstance(value, str) else value
     return [name for name in found if name.isidentifier()]
-
-
-def _axis(text: str) -> Any:
-    """``1:30``, ``0.4 GHz:1.6 GHz:50 MHz`` or ``64,128,256``."""
-    if not _RANGE.fullmatch(text):
-        return [_number(piece) for piece in listed([text])]
-    parts = [_number(piece.strip()) for piece in text.split(":")]
-    if len(parts) > 3:
-        raise click.UsageError(f"--axis {text!r}: expected START:STOP or START:STOP:STEP")
-    return dict(zip(("start", "stop", "step"), parts, strict=False))
-
-
-def _number(text: str) -> Any:
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _canvas(size: str | None) -> Any:

@@ -1,16 +1,26 @@
-"""The commands about one configuration of a study: `dse advise` and `dse explain`."""
+"""The commands about one configuration: `dse evaluate`, `dse explain` and `dse advise`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dse.cli.frame import example, from_study, in_json, put, read_study
+from dse.cli.described import axis_of, changed
+from dse.cli.ends import Misused, reading
+from dse.cli.frame import example, in_json, listed, put, read_study
 
-__all__ = ["advise", "explain"]
+if TYPE_CHECKING:
+    from dse.cli.text import Answer
+    from dse.study.data import StudyData
 
-_at_point = click.argument("point", metavar="[AXIS=VALUE]...", nargs=-1)
+__all__ = ["advise", "evaluate", "explain"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_of = click.argument("source", metavar="STUDY_OR_MODEL")
+_at_point = click.argument("point", metavar="[NAME=VALUE]...", nargs=-1)
 _POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
 
@@ -20,16 +30,134 @@ def _read_point(texts: Sequence[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not (name and equals and value.strip()):
-            raise click.UsageError(f"{text!r} is no AXIS=VALUE: expected such as active_sms=20")
+            raise click.UsageError(f"{text!r} is no NAME=VALUE: expected such as active_sms=20")
         if name in at:
             raise click.UsageError(f"{name} is given twice: {at[name]} and {value.strip()}")
         at[name] = value.strip()
     return at
 
 
-@click.command(epilog=example(f"dse advise examples/merge-four-gpus.toml {_POINT}"))
-@from_study
+def _entries(function: _F) -> _F:
+    """The options --machine and --workload."""
+    for name in ("workload", "machine"):
+        text = f"A {name}, or the path of its file: its values are used where none is given."
+        function = click.option(f"--{name}", metavar="NAME", help=text)(function)
+    return function
+
+
+def _given(point: Sequence[str], machine: str | None, workload: str | None) -> dict[str, str]:
+    """The values and entries of one configuration."""
+    options = {"machine": machine, "workload": workload}
+    named = [f"{name}={value}" for name, value in options.items() if value is not None]
+    return _read_point([*named, *point])
+
+
+def _is_study(source: str) -> bool:
+    return Path(source).suffix == ".toml"
+
+
+def _described(model: str, at: dict[str, str], outputs: Sequence[str] | None = None) -> StudyData:
+    """The study of a model at values, of which several are an axis."""
+    from dse.study.data import StudyData
+
+    read = {name: axis_of(text) for name, text in at.items()}
+    axes = {name: each for name, each in read.items() if isinstance(each, dict) or len(each) > 1}
+    values = {name: text for name, text in at.items() if name not in axes}
+    nothing: dict[str, Any] = {"machine": None, "workload": None, "axes": {}, "set": {}}
+    with reading():
+        return StudyData(model=model, outputs=outputs, **changed(nothing, values, axes))
+
+
+@click.command(
+    epilog=example(
+        "dse evaluate ipp --machine gtx280 --workload svm threads_per_block=256",
+        "dse evaluate mwp_cwp --machine gtx280 --workload svm threads_per_block=64,128,256 "
+        "--outputs time,case",
+        "dse evaluate ipp workload=svm machine=gtx280,8800gt threads_per_block=64:512:64",
+    )
+)
+@click.argument("model")
 @_at_point
+@_entries
+@click.option("--outputs", metavar="Q,...", help="The quantities wanted. [the model's outputs]")
+@in_json
+def evaluate(
+    model: str,
+    point: Sequence[str],
+    machine: str | None,
+    workload: str | None,
+    outputs: str | None,
+    as_json: bool,
+) -> None:
+    """A model's outputs at given values, without a study.
+
+    Several values (64,128,256), or a range (START:STOP:STEP), are an axis, of machines and
+    workloads too. dse explain tells every quantity on the way.
+    """
+    from dse.cli.text import answer, order_of
+    from dse.verbs.running import run
+
+    at = _given(point, machine, workload)
+    lacking: dict[str, str] = {}
+    if outputs is not None:
+        study = _described(model, at, listed([outputs]))
+    else:
+        study, lacking = _what_can_be(model, at)
+    found = answer(run(study), order_of(study))
+    more = [f"\n{name}: not told: {text}" for name, text in lacking.items()]
+    put(as_json, {**found.data(), "lacking": lacking}, lambda: _text(found) + "".join(more))
+
+
+def _what_can_be(model: str, at: dict[str, str]) -> tuple[StudyData, dict[str, str]]:
+    """The study of the model's outputs that lack no value, and what the others lack."""
+    from symbolic.errors import GraphError
+    from symbolic.library import load_model
+
+    try:
+        return _described(model, at), {}
+    except Misused as error:
+        if not isinstance(error.__cause__, GraphError):
+            raise
+        whole = error
+    lacking = {}
+    for name in load_model(model).outputs:
+        try:
+            _described(model, at, [name])
+        except Misused as error:
+            said = str(error).splitlines()
+            lacking[name] = "; ".join(line.strip() for line in said[1:-1] or said)
+    told = [name for name in load_model(model).outputs if name not in lacking]
+    if not told:
+        raise whole
+    return _described(model, at, told), lacking
+
+
+def _text(found: Answer) -> str:
+    """One configuration stands upright, with what each output is; several are rows."""
+    from dse.cli.text import table
+
+    if len(found.rows) > 1:
+        return str(found)
+    (row,) = found.rows
+    broken = row.get("feasible") in (False, 0)
+    lines = [
+        [name, found._cell(name, row), str(told.get("long_name", ""))]
+        for name, told in found.variables.items()
+        if name not in ("feasible", "point")
+    ]
+    text = table(["quantity", "value", "meaning"], lines)
+    return text + "\nnot feasible: dse explain tells which rule is broken" * broken
+
+
+@click.command(
+    epilog=example(
+        f"dse advise examples/merge-four-gpus.toml {_POINT}",
+        "dse advise ipp --machine gtx280 --workload svm threads_per_block=256 --goal energy",
+    )
+)
+@_of
+@_at_point
+@_entries
 @click.option("--goal", metavar="Q", help="What should improve, such as energy.")
 @click.option(
     "--levers",
@@ -38,7 +166,15 @@ def _read_point(texts: Sequence[str]) -> dict[str, str]:
     help="Whose moves are told. [all]",
 )
 @in_json
-def advise(study: str, point: Sequence[str], goal: str | None, levers: str, as_json: bool) -> None:
+def advise(
+    source: str,
+    point: Sequence[str],
+    machine: str | None,
+    workload: str | None,
+    goal: str | None,
+    levers: str,
+    as_json: bool,
+) -> None:
     """What limits one configuration, and what would help.
 
     The bound, case or category; each input that helps, until something else limits and by what
@@ -48,22 +184,37 @@ def advise(study: str, point: Sequence[str], goal: str | None, levers: str, as_j
     """
     import dse
 
-    at = _read_point(point)
-    told = dse.advise(read_study(study), goal=goal, levers=levers, **at)
+    at = _given(point, machine, workload)
+    of = read_study(source) if _is_study(source) else source
+    with reading():
+        told = dse.advise(of, goal=goal, levers=levers, **at)
     put(as_json, told.to_dict(), lambda: str(told))
 
 
-@click.command(epilog=example(f"dse explain examples/merge-four-gpus.toml {_POINT}"))
-@from_study
+@click.command(
+    epilog=example(
+        f"dse explain examples/merge-four-gpus.toml {_POINT}",
+        "dse explain ipp --machine gtx280 --workload svm threads_per_block=256",
+    )
+)
+@_of
 @_at_point
+@_entries
 @in_json
-def explain(study: str, point: Sequence[str], as_json: bool) -> None:
+def explain(
+    source: str, point: Sequence[str], machine: str | None, workload: str | None, as_json: bool
+) -> None:
     """Every intermediate quantity at one configuration.
 
-    Each with its value, unit, equation and source. Axes not given stand at their first value.
+    Each with its value, unit, equation and source. Of a study, axes not given stand at their first
+    value.
     """
     import dse
 
-    at = _read_point(point)
-    told = dse.explain(read_study(study), **at)
+    at = _given(point, machine, workload)
+    told = (
+        dse.explain(read_study(source), **at)
+        if _is_study(source)
+        else dse.explain(_described(source, at))
+    )
     put(as_json, told.to_dict(), lambda: str(told))
