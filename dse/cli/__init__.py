@@ -44,6 +44,7 @@ from dse.cli.listing import machines, models, quantities, workloads
 from dse.cli.measured import import_measured
 from dse.cli.point import advise, evaluate, explain
 from dse.cli.spread import count, histogram, quantiles
+from dse.cli.starting import new
 
 __all__ = ["main"]
 
@@ -252,7 +253,19 @@ for command in (
         imbalance,
         verify,
     ),
-    *(import_measured, kernel, machines, meets, models, optimum, pareto, plot, quantiles, ranges),
+    *(
+        import_measured,
+        kernel,
+        machines,
+        meets,
+        models,
+        new,
+        optimum,
+        pareto,
+        plot,
+        quantiles,
+        ranges,
+    ),
     *(quantities, sensitivity, workloads),
 ):
     main.add_command(command)

@@ -1,0 +1,71 @@
+"""The command line: starting files work as they stand, and with any line of theirs in force."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+import dse
+
+Run = Callable[..., Result]
+
+
+def test_a_new_study_runs_as_it_stands_and_with_its_comments_in_force(run: Run) -> None:
+    run("new", "study", "mine.toml")
+    said = json.loads(run("run", "mine.toml", "--json").stdout)
+    assert said["points"] == 15 * 30
+    assert said["best"]["rows"][0]["time"] > 0
+    text = Path("mine.toml").read_text()
+    for line in ("where", "core_clock", "mem_bandwidth", "per"):
+        assert f"\n# {line} = " in text
+        text = text.replace(f"\n# {line} = ", f"\n{line} = ")
+    Path("more.toml").write_text(text)
+    assert json.loads(run("plan", "more.toml", "--json").stdout)["points"] == 15 * 30 * 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "base"),
+    [("machine", ""), ("machine", "cc8.0"), ("workload", ""), ("workload", "sepia")],
+)
+def test_a_new_machine_or_workload_is_its_base_line_by_line(run: Run, kind: str, base: str) -> None:
+    run("new", kind, "mine.toml", *(["--from", base] if base else []))
+    read_entry = dse.machine if kind == "machine" else dse.workload
+    of = read_entry(base or {"machine": "gtx280", "workload": "svm"}[kind])
+    read = read_entry("mine.toml")
+    assert read.values == of.values
+    text = Path("mine.toml").read_text()
+    lines = [line[2:] for line in text.splitlines() if line.startswith("# ") and " = {" in line]
+    assert set(tomllib.loads("\n".join(lines))) == set(of.values)
+    asked = "# mem_bandwidth = ...  DRAM bandwidth of the machine [B/s]\n" in text
+    assert asked == (base == "cc8.0")
+    Path("all.toml").write_text(text + "\n".join(lines) + "\n")
+    assert read_entry("all.toml").values == of.values
+
+
+def test_new_files_are_used_by_path(run: Run) -> None:
+    run("new", "machine", "m.toml")
+    run("new", "workload", "w.toml")
+    at = ("threads_per_block=256", "--json")
+    own = run("evaluate", "ipp", "--machine", "m.toml", "--workload", "w.toml", *at).stdout
+    shipped = run("evaluate", "ipp", "--machine", "gtx280", "--workload", "svm", *at).stdout
+    assert json.loads(own)["rows"] == json.loads(shipped)["rows"]
+    run("new", "workload", "again.toml", "--from", "w.toml")
+    assert dse.workload("again.toml").values == dse.workload("svm").values
+
+
+def test_new_refuses_what_is_there_and_what_is_no_name(run: Run) -> None:
+    for command, says in [
+        ("study study.toml", "is there already"),
+        ("study out.txt", "ends in .toml"),
+        ("study nowhere/out.toml", "a folder that exists"),
+        ("study out.toml --from gtx280", "--from is of a machine or a workload"),
+        ("machine out.toml --from gtx28", "did you mean 'gtx280'?"),
+        ("workload out.toml --from gtx280", "is no workload but a machine"),
+    ]:
+        assert says in run("new", *command.split(), status=2).stderr
+    assert not Path("out.toml").exists()
