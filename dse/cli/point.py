@@ -103,7 +103,7 @@ def evaluate(
         study = _described(model, at, listed([outputs]))
     else:
         study, lacking = _what_can_be(model, at)
-    found = answer(run(study), order_of(study))
+    found = answer(run(study, expand=True), order_of(study))
     more = [f"\n{name}: not told: {text}" for name, text in lacking.items()]
     put(as_json, {**found.data(), "lacking": lacking}, lambda: _text(found) + "".join(more))
 
@@ -139,14 +139,12 @@ def _text(found: Answer) -> str:
     if len(found.rows) > 1:
         return str(found)
     (row,) = found.rows
-    broken = row.get("feasible") in (False, 0)
     lines = [
-        [name, found._cell(name, row), str(told.get("long_name", ""))]
+        [name, found.cell(name, row), str(told.get("long_name", ""))]
         for name, told in found.variables.items()
         if name not in ("feasible", "point")
     ]
-    text = table(["quantity", "value", "meaning"], lines)
-    return text + "\nnot feasible: dse explain tells which rule is broken" * broken
+    return table(["quantity", "value", "meaning"], lines)
 
 
 @click.command(

@@ -91,12 +91,13 @@ class Answer:
 
     def __str__(self) -> str:
         names = [name for name in self.variables if name not in ("feasible", "point")]
-        shown = [[self._cell(name, row) for name in names] for row in self.rows[:ROWS]]
+        shown = [[self.cell(name, row) for name in names] for row in self.rows[:ROWS]]
         text = table(names, shown)
         more = len(self.rows) - ROWS
         return text + (f"\n... and {more:,} more (--json has them all)" if more > 0 else "")
 
-    def _cell(self, name: str, row: Mapping[str, Any]) -> str:
+    def cell(self, name: str, row: Mapping[str, Any]) -> str:
+        """A value of a row for people, with its unit or what its flag means."""
         attributes, value = self.variables[name], row[name]
         if "flags" in attributes:
             return str(attributes["flags"].get(str(value), "-"))

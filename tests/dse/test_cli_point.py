@@ -114,3 +114,13 @@ def test_run_with_set_and_axis_is_the_study_so_changed(run: Run) -> None:
     grown = json.loads(run("run", "study.toml", *again, "--json").stdout)
     assert grown["axes"]["machine"]["size"] == 2
     assert grown["points"] == 28
+
+
+def test_evaluate_tells_outputs_that_depend_on_other_axes_in_one_table(run: Run) -> None:
+    several = ("threads_per_block=128,256", "elements=1000,2000", "warp_size=32")
+    wanted = ("--outputs", "time,perf_per_watt,occupancy")
+    said = json.loads(run("evaluate", "ipp + occupancy", *SVM, *several, *wanted, "--json").stdout)
+    assert said["over"] == ["threads_per_block", "elements"]
+    assert len(said["rows"]) == 4
+    assert len({row["perf_per_watt"] for row in said["rows"]}) == 4
+    assert len({row["time"] for row in said["rows"]}) == 2
