@@ -56,7 +56,10 @@ def access(
         return ZERO if each.kind == "argument" and each.of[0] in pointers else None
 
     where = rebuilt(values.solved(where, block), based)
-    if any(each.kind in _UNKNOWN for each in where.atoms()):
+    if any(
+        each.kind in _UNKNOWN or (each.kind == "argument" and each.of[0] not in launch.arguments)
+        for each in where.atoms()
+    ):
         return Access(bytes=width, sectors=None, least=least)
     places = np.asarray(launch.value(where))
     places = np.broadcast_to(places, np.broadcast_shapes(places.shape, (1, *active.shape)))

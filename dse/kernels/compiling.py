@@ -23,6 +23,34 @@ _EMPTY = (
     "float.h", "fstream", "iostream", "limits.h", "math.h", "stdbool.h", "stddef.h", "stdint.h",
     "stdio.h", "stdlib.h", "string", "string.h", "sys/time.h", "time.h", "vector",
 )  # fmt: skip
+#: What those headers declare for the device, which nvcc takes in unasked; given where it lacks.
+_NAMES = "names-of-hosts.h"
+_DECLARED = """
+typedef signed char int8_t; typedef short int16_t; typedef int int32_t;
+typedef decltype((char *)0 - (char *)0) int64_t; typedef decltype(sizeof 0) uint64_t;
+typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
+typedef int64_t intptr_t; typedef uint64_t uintptr_t;
+typedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long ulong;
+namespace std { using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::uint8_t;
+using ::uint16_t; using ::uint32_t; using ::uint64_t; }
+#define M_E 2.7182818284590452354
+#define M_PI 3.14159265358979323846
+#define M_PI_2 1.57079632679489661923
+#define M_PI_4 0.78539816339744830962
+#define M_1_PI 0.31830988618379067154
+#define M_2_PI 0.63661977236758134308
+#define M_SQRT2 1.41421356237309504880
+#define M_SQRT1_2 0.70710678118654752440
+#define FLT_MAX 3.402823466e+38F
+#define FLT_MIN 1.175494351e-38F
+#define FLT_EPSILON 1.192092896e-07F
+#define DBL_MAX 1.7976931348623158e+308
+#define DBL_MIN 2.2250738585072014e-308
+#define DBL_EPSILON 2.2204460492503131e-16
+#define INT_MAX 2147483647
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX 4294967295U
+"""
 
 
 def installed(package: str, pattern: str) -> Path:
@@ -94,26 +122,37 @@ def compiled(
     if arch not in architectures():
         known = ", ".join(f"sm_{each}" for each in architectures())
         raise DseError(f"the compiler has no sm_{arch}: it compiles for {known}")
+    flags = [f"-arch=sm_{arch}", "-lineinfo", *options]
+    flags += [f"-D{key}={value}" for key, value in (define or {}).items()]
+    try:
+        return _compiled(source, name, flags, wanted)
+    except DseError as error:
+        try:
+            return _compiled(source, name, [*flags, f"--pre-include={_NAMES}"], wanted)
+        except DseError:
+            raise DseError(f"{name} does not compile for sm_{arch}:\n{error}") from None
+
+
+def _compiled(source: str, name: str, flags: Sequence[str], wanted: str) -> tuple[bytes, str]:
     library, program = _library(), ctypes.c_void_p()
-    names = [each.encode() for each in _EMPTY]
+    names = [each.encode() for each in (*_EMPTY, _NAMES)]
+    texts = [*[b""] * len(_EMPTY), _DECLARED.encode()]
     library.nvrtcCreateProgram(
         ctypes.byref(program),
         source.encode(),
         name.encode(),
         len(names),
-        (ctypes.c_char_p * len(names))(*[b""] * len(names)),
+        (ctypes.c_char_p * len(names))(*texts),
         (ctypes.c_char_p * len(names))(*names),
     )
     try:
         if wanted:
             library.nvrtcAddNameExpression(program, wanted.encode())
-        flags = [f"-arch=sm_{arch}", "-lineinfo", *options]
-        flags += [f"-D{key}={value}" for key, value in (define or {}).items()]
         given = (ctypes.c_char_p * len(flags))(*[each.encode() for each in flags])
         failed = library.nvrtcCompileProgram(program, len(flags), given)
         if failed:
             log = _text(program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
-            raise DseError(f"{name} does not compile for sm_{arch}:\n{log or f'error {failed}'}")
+            raise DseError(log or f"error {failed}")
         lowered = ctypes.c_char_p()
         if wanted and not library.nvrtcGetLoweredName(
             program, wanted.encode(), ctypes.byref(lowered)

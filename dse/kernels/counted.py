@@ -10,7 +10,7 @@ from dse.kernels.accesses import access, in_flight
 from dse.kernels.conditions import FALSE, TRUE, known
 from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom, atom
-from dse.kernels.tally import Reading, Tally
+from dse.kernels.tally import GLOBAL, MEMORY, Reading, Tally
 
 __all__ = ["Counted", "told"]
 
@@ -27,8 +27,6 @@ UNITS: Mapping[str, tuple[str, ...]] = {
     "sync_insts": ("barrier",),
     "misc_insts": ("control", "wait", "other"),
 }
-GLOBAL = ("global_load", "global_store", "global_copy", "atomic")
-MEMORY = (*GLOBAL, "local_load", "local_store")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

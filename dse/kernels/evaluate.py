@@ -78,7 +78,13 @@ class Launch:
     def _mean(self, value: Whole, fold: Any) -> float:
         if (number := value.number) is not None:
             return float(number)
-        every = np.asarray(self._over_passes(value), dtype=float)
+        try:
+            every = np.asarray(self._over_passes(value), dtype=float)
+        except OverflowError:
+            raise DseError(
+                "a count at these arguments takes more than 64 bits: expected arguments of which "
+                "neither a product nor a power of two is that large"
+            ) from None
         if every.ndim == 0:
             return max(float(every), 0.0)
         every = np.maximum(np.broadcast_to(every, np.broadcast_shapes(every.shape, self._shape)), 0)

@@ -6,16 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dse.kernels.assembly import Instruction
+from dse.kernels.conditions import known
 from dse.kernels.counts import Frequencies, frequencies
 from dse.kernels.cubin import Function
 from dse.kernels.evaluate import Launch
 from dse.kernels.flow import Flow, flow_of
 from dse.kernels.formula import UnwrittenError, text
-from dse.kernels.linear import ONE, Atom, Whole
+from dse.kernels.linear import ONE, Atom, Whole, atom
 from dse.kernels.values import Values
 from symbolic.quantities import TABLE
 
-__all__ = ["Reading", "Tally", "read"]
+__all__ = ["GLOBAL", "MEMORY", "Reading", "Tally", "read"]
+
+#: Classes of instructions that ask global memory, and those that ask memory of the device.
+GLOBAL = ("global_load", "global_store", "global_copy", "atomic")
+MEMORY = (*GLOBAL, "local_load", "local_store")
 
 
 def layout(arch: int) -> dict[int, str]:
@@ -41,8 +46,12 @@ class Reading:
                 yield number, place, one
 
     def needed(self) -> list[int]:
-        """The offsets of the arguments that counts rest on."""
+        """The offsets of the arguments that counts rest on, and guards of loads and stores."""
         every = [*self.often.blocks.values(), *self.often.passes.values()]
+        for number, place, one in self.instructions():
+            if one.guard and one.kind in MEMORY:
+                when = self.values.holds(number, place)
+                every += [atom("if", when)] if known(when) else []
         found = {one.of[0] for value in every for one in value.atoms() if one.kind == "argument"}
         return sorted(found)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.dse.profiled import entry_of, in_short
 
 import dse
 from dse.kernels.compiling import architectures
@@ -180,6 +181,44 @@ def test_a_workload_file_keeps_loops_as_formulas(tmp_path: Path) -> None:
 
 
 @compiling
+def test_names_of_host_headers_are_known_and_a_text_may_give_its_own(tmp_path: Path) -> None:
+    kernel = tmp_path / "typed.cu"
+    for own in ("", "typedef unsigned long long uint64_t;", "typedef unsigned long uint64_t;"):
+        named = "typedef unsigned uint;" if own else "#include <stdint.h>"
+        kernel.write_text(f"{named}\n{own}\n__global__ void k(uint64_t *x, uint n) {{ x[n] = 3; }}")
+        assert _numbers(kernel, block=[32])["global_store"] == 1
+    kernel.write_text("__global__ void k(float *x) { x[threadIdx.x] = M_PI * FLT_EPSILON; }")
+    assert _numbers(kernel, block=[32])["global_store"] == 1
+
+
+@compiling
+def test_an_argument_of_a_guarded_load_is_asked_for_and_one_of_an_address_is_not(
+    tmp_path: Path,
+) -> None:
+    kernel = tmp_path / "guarded.cu"
+    kernel.write_text(
+        "__global__ void k(const float *x, float *y, int n, int s) {\n"
+        "    float a = 1;\n    if (threadIdx.x < n) a = x[threadIdx.x * s];\n"
+        "    y[threadIdx.x] = a;\n}\n"
+    )
+    with pytest.raises(DseError, match="n: an argument of the kernel"):
+        dse.kernel(kernel)
+    found = dse.kernel(kernel, block=[64], set={"n": 32})
+    assert found.numbers["global_load_requests"] == 0.5
+    assert "cannot be followed" in found.assumed["coalesced_insts"]
+
+
+@compiling
+def test_arguments_that_take_a_count_beyond_64_bits_are_refused(tmp_path: Path) -> None:
+    kernel = tmp_path / "power.cu"
+    kernel.write_text(
+        "__global__ void k(float *x, int n) { if (threadIdx.x < (1 << n)) x[threadIdx.x] = 3; }"
+    )
+    with pytest.raises(DseError, match="takes more than 64 bits"):
+        dse.kernel(kernel, block=[32], set={"n": 10**5})
+
+
+@compiling
 def test_what_a_kernel_lacks_is_named(source: Path, tmp_path: Path) -> None:
     empty, broken = tmp_path / "empty.cu", tmp_path / "broken.cu"
     empty.write_text("int main() { return 0; }")
@@ -206,6 +245,16 @@ def test_what_a_kernel_lacks_is_named(source: Path, tmp_path: Path) -> None:
     for ask, words in refused:
         with pytest.raises(DseError, match=words):
             ask()
+
+
+def test_a_kernel_is_named_as_profilers_name_it() -> None:
+    named = {
+        "add(int *, const int *, int)": "add",
+        "void add_kernel<float>(const T1 *, T1 *)": "add_kernel<float>",
+        "void walk<(int)4, unsigned int>(T2 *)": "walk<(int)4, unsigned int>",
+    }
+    assert {told: entry_of(told) for told in named} == named
+    assert in_short("k.cu does not compile:\nk.cu(3): error: no x\n") == "compiler: no x"
 
 
 def test_what_is_left_of_a_loop_that_was_unrolled_divides_again() -> None:
