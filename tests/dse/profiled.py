@@ -357,15 +357,19 @@ Written by `python -m tests.dse.profiled 5 1 --out docs/kernels.md` (`150 1`: a 
 convolution's configurations, which takes the compiler minutes): kernels compiled without a GPU and
 counted by `dse.kernel`, beside what profilers counted on real ones. Nothing is fitted.
 
-What is off, and why: the convolution's loops are unrolled wholly, so that its registers change with the
-compiler's version. Of HeCBench the texts lack what their headers say: most programs do not compile
-for a type, a macro or the head of a template. DRAM moves what caches let through, so that the bytes that threads ask for
-exceed it where data is used again and fall short where a sector is used in part. The profiler's
-integer operations are those of its own list of instructions, ours those of a class of names. A size
-that only the host's code knows was taken as the number of threads unless one of the program's
-arguments fits the launch; where the kernel rests on more than one size, or on data, it is not
-guessed: it is listed with what it asks for. Of a kernel that was launched several times the first
-launch was taken.
+What is off, and why:
+
+* Convolution: its loops are unrolled wholly, so that registers change with the compiler's version.
+* HeCBench's texts lack what their headers say: most programs do not compile for want of a type, a
+  macro or the head of a template. None was added by hand.
+* DRAM moves what caches let through: the bytes that threads ask for (left) exceed what it moved
+  where data is used again, and fall short where a sector is used in part. They are no prediction.
+* The profiler's integer operations are those of its own list of instructions, ours those of a class
+  of names, address arithmetic among them.
+* A single size that guards each thread was taken from the program's arguments where one fits the
+  launch, else as the number of threads, which the last block may exceed. Where a loop, several
+  arguments or data decide, nothing was guessed: the kernel is listed with what it asks for.
+* Of a kernel that was launched several times the first launch was taken.
 """
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.dse.profiled import entry_of, in_short
 
 import dse
 from dse.kernels.compiling import architectures
 from dse.kernels.linear import atom, constant, floordiv, remainder
 from dse.kernels.source import device_part, signatures
 from symbolic.errors import DseError
+from tests.dse.profiled import entry_of, in_short
 
 COULOMB = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "coulomb"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vector-add.cu"
