@@ -217,12 +217,19 @@ def counts_of(
         names |= {Atom("special", ("nctaid.x",)): "blocks"} if grid else {}
     found = told(reading, launch, names, code.origin, lines)
     quantities = dict(found.quantities)
-    quantities["threads_per_block"] = float(math.prod(sizes[0]))
+    threads = math.prod(sizes[0])
+    quantities["threads_per_block"] = float(threads)
+    formulas = dict(found.formulas)
     if grid:
         quantities["blocks"] = float(math.prod(sizes[1]))
+        quantities["elements"] = quantities["blocks"] * threads
+        if one:  # of another block as many as it takes
+            formulas["blocks"] = "ceil(elements / threads_per_block)"
     about = {name: ("argument of the kernel", value) for name, value in given.items()}
     about |= {name: ("of the data of the kernel", value) for name, value in asked.items()}
-    return replace(found, quantities=quantities, declared={**about, **found.declared})
+    return replace(
+        found, quantities=quantities, formulas=formulas, declared={**about, **found.declared}
+    )
 
 
 def _sizes(given: Sequence[int], name: str) -> tuple[int, int, int]:
