@@ -69,8 +69,8 @@ def kernel(
         passes that is needed and not given, each by name; a jump to a computed address.
 
     >>> counted = kernel("examples/strided-sum.ptx", {"WALK": 100})
-    >>> counted["sync_insts"]
-    0.0
+    >>> counted["coalesced_insts"]
+    201.0
     """
     file = Path(fspath(path))
     if file.suffix == ".ptx":

@@ -24,7 +24,7 @@ from dse.kernels.tally import read
 from stochastic.kept.folder import load, save
 from symbolic.errors import DseError
 from symbolic.expression import parse_value
-from symbolic.interpreter import interpret
+from symbolic.interpreter import interpret_arrays
 from symbolic.ops import Node
 from symbolic.quantities import TABLE
 from symbolic.quantity import Quantity
@@ -202,7 +202,7 @@ def _size(given: int | str, variant: Mapping[str, object]) -> int:
     value = parse_value(given, Quantity(name="size"), names)
     if isinstance(value, Node):
         numbers = {name: float(str(number)) for name, number in variant.items() if _numeric(number)}
-        value = interpret(value, numbers)
+        value = interpret_arrays([value], numbers)[0]
     return int(value)
 
 

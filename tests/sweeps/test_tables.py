@@ -19,6 +19,7 @@ MODEL = '''
 """A model whose table equations remember who asked."""
 import math
 import threading
+import time
 
 import dse
 
@@ -31,6 +32,7 @@ OUTPUTS = ("length", "double")
 
 def note(name, *inputs):
     CALLS.append((name, inputs, threading.get_ident()))
+    time.sleep(1e-5)  # another thread takes its turn, on a busy machine too
 
 
 @dse.equation(name="mood", source="here", table=True, when={"style": "made"})
