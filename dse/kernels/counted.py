@@ -141,8 +141,11 @@ def told(
         assumed["coalesced_insts"] = (
             f"the addresses of {share:.0%} of the accesses cannot be followed: taken as coalesced"
         )
-    for what in reading.often.assumed:
-        assumed.setdefault("comp_insts", f"not taken: {what}")
+    not_counted = [f"not taken: {what}" for what in reading.often.assumed]
+    if any(one.name == "CALL" and tally.number(at) for at, _, one in reading.instructions()):
+        not_counted.append("what functions do that it calls is not counted: inline them")
+    if not_counted:
+        assumed["comp_insts"] = "; ".join(not_counted)
     runs = {name: ("how often a part of the kernel runs", f) for f, name in tally.runs.items()}
     return Counted(
         quantities=values,

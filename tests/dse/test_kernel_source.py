@@ -407,3 +407,18 @@ def test_loops_of_every_kind_run_as_often_as_by_hand(
     path.write_text(LOOPS)
     found = _numbers(path, entry=entry, arch=arch, grid=grid, block=block, set=given)
     assert found["global_load_requests"] == pytest.approx(loads, rel=1e-12)
+
+
+@compiling
+def test_functions_that_are_called_are_said_not_to_be_counted(tmp_path: Path) -> None:
+    path = tmp_path / "called.cu"
+    path.write_text(
+        "__device__ __noinline__ float far(float x, int n) {"
+        " return n > 0 ? far(x * x + 1.5f, n - 1) : x; }\n"
+        "__global__ void k(float *x, int n) { x[threadIdx.x] = far(x[threadIdx.x], n); }\n"
+    )
+    found = dse.kernel(path, set={"n": 3})
+    assert (
+        found.assumed["comp_insts"] == "what functions do that it calls is not counted: inline them"
+    )
+    assert 'assumed = "what functions do' in found.toml()
