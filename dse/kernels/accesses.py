@@ -81,7 +81,7 @@ def _address(one: Instruction, values: Values, block: int, place: int) -> Whole 
     if inside is None:
         return None
     total = ZERO
-    for part in inside.replace("+-", "+-").split("+"):
+    for part in inside.split("+"):
         name, _, times = part.partition(".X")
         factor = constant(int(times)) if times.isdigit() else ONE
         total = total + values.operand(name, block, place) * factor

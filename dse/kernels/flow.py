@@ -10,9 +10,6 @@ from symbolic.errors import DseError
 
 __all__ = ["Block", "Flow", "Loop", "flow_of"]
 
-#: What ends a block without going on to the next instruction, where nothing guards it.
-_ENDS = frozenset({"EXIT", "RET", "BRA", "KILL", "JMP", "BSYNC"})
-
 
 @dataclass(slots=True, eq=False)
 class Block:

@@ -75,12 +75,10 @@ def read(
 def _uniform(one: Atom) -> bool:
     """Whether an atom is the same for every thread of a launch."""
     threads = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
-    inside = [one, *(each for part in Whole({(one,): 1}).terms for each in part)]
-    every = [*inside, *Whole({(one,): 1}).atoms()]
     return not any(
         (each.kind == "special" and each.of[0] in threads)
         or each.kind in ("pass", "first", "power", "power of", "scaled")
-        for each in every
+        for each in Whole({(one,): 1}).atoms()
     )
 
 
