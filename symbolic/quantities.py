@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from symbolic.models import (
+    _device_rows,
     _energy_roofline_rows,
     _energy_speedup_rows,
     _lockstep_rows,
@@ -32,7 +33,7 @@ __all__ = ["RULES", "TABLE", "Domain", "Quantity", "label_of", "place_of", "quan
 _FILES = (
     *(_machine_rows, _workload_rows, _occupancy_rows, _transit_rows, _tmm_rows, _mwp_cwp_rows),
     *(_lockstep_rows, _power_rows, _temperature_rows, _placement_rows, _energy_speedup_rows),
-    *(_throughput_rows, _energy_roofline_rows),
+    *(_throughput_rows, _energy_roofline_rows, _device_rows),
 )
 
 #: What a machine is, and its programmer finds (Hong 2012, Table 1: from machine resources and
@@ -51,6 +52,7 @@ _MACHINES = """
 _DEVICES = ("cores", "throughput", "clock", "nominal_clock", "core_power")
 _DESIGNED = {
     *(row.name for row in _machine_rows.ROWS if row.name != "active_sms"),
+    *(row.name for row in _device_rows.ROWS),
     *(row.name for row in _power_rows.ROWS if row.name.startswith("max_power_")),
     *(f"{device}_{what}" for device in ("cpu", "gpu") for what in _DEVICES),
     *_MACHINES.split(),
