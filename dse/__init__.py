@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dse.evaluation import evaluate
     from dse.faces import Study
     from dse.files import export, open  # noqa: A004
+    from dse.fitted import load_fit
     from dse.fitting import fit
     from dse.glossary import quantities
     from dse.growth import add
@@ -82,6 +83,7 @@ __all__ = [
     "fold",
     "histogram",
     "kernel",
+    "load_fit",
     "log",
     "log2",
     "log10",
@@ -138,6 +140,7 @@ _HOMES = {
     "fold": "dse.verbs.folding",
     "histogram": "dse.verbs.statistics",
     "kernel": "dse.kernels",
+    "load_fit": "dse.fitted",
     "log": "symbolic.ops",
     "log10": "symbolic.ops",
     "log2": "symbolic.ops",

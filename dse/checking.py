@@ -225,7 +225,7 @@ def read_study_text(said: Mapping[str, Any], axis: Callable[[str, Any], Any]) ->
     model = found_again(tree["model"], json.loads(said.get("model_files", "[]")))
     axes = {name: axis(name, spec) for name, spec in tree["axes"].items()}
     given = {name: _value(value) for name, value in tree["set"].items()}
-    rest = {key: tree.get(key) for key in ("machine", "workload", "prefer")}
+    rest = {key: tree.get(key) for key in ("machine", "workload", "prefer", "fit")}
     kept = {"where": tree["where"], "outputs": tree["outputs"]}
     return StudyData(model=model, axes=axes, set=given, **rest, **kept)
 

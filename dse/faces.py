@@ -47,6 +47,10 @@ class Study(StudyData):
         ``where`` and ``top``, as for :func:`optimum`. It changes nothing in what is computed.
     folder : Path, optional
         The folder against which relative paths are read.
+    fit : path, Fit, mapping or list, optional
+        Fits whose values become inputs, after those of ``set`` and before those of workload and
+        machine: ``"runs.fit.json"``, ``{"file": "runs.fit.json", "label": "sgemm"}`` for the values
+        of one label, or what :func:`dse.fit`, :func:`dse.calibrate` and :func:`dse.load_fit` give.
 
     Raises
     ------
@@ -74,12 +78,13 @@ class Study(StudyData):
         prefer: str | None = None,
         best: Mapping[str, Any] | None = None,
         folder: Path | None = None,
+        fit: Any = None,
     ) -> Any:
         """A study of one model; of a list of models, their comparison."""
         if not isinstance(model, (list, tuple)):
             return object.__new__(cls)
         given: dict[str, Any] = {"machine": machine, "workload": workload, "axes": axes, "set": set}
-        given |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best}
+        given |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best, "fit": fit}
         return Comparison.of(cls, model, folder=folder, **given)
 
     advise = advise

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.catalog import Entry, machine, workload
+from dse.fitted_inputs import FittedInputs
 from sweeps.grid.grid import Leaf
 from sweeps.grid.laws import contents, is_law, read_label
 from sweeps.grid.space import Axis
@@ -76,8 +77,9 @@ def read_parts(
     given: Mapping[str, Any],
     folder: Path | None = None,
     replaced: Sequence[str] = (),
+    fitted: FittedInputs | None = None,
 ) -> Parts:
-    """Gather the values of a study by precedence: set and axes, workload, machine.
+    """Gather the values of a study by precedence: set and axes, fits, workload, machine.
 
     ``entries`` names the machine and the workload, unless they are axes; ``replaced`` names
     quantities that are given elsewhere, so that no file's value is taken.
@@ -96,13 +98,15 @@ def read_parts(
     origins |= dict.fromkeys(varied, "axis of the study")
     assumptions: list[str] = []
     by_name = {axis.name: axis for axis in axes}
+    fits = {} if fitted is None else fitted.values
+    fits = {name: value for name, value in fits.items() if name not in {*given, *varied, *replaced}}
     for kind, load in _ENTRIES.items():
         single = entries.get(kind)
         names = by_name[kind].labels if kind in by_name else (single,) if single else ()
         loaded = [load(n, folder=folder, quantities=model.quantities) for n in names]
         supplied = dict.fromkeys(name for entry in loaded for name in entry.values)
         for name in supplied:
-            if name in given or name in varied or name in replaced:
+            if name in given or name in varied or name in replaced or name in fits:
                 continue
             row = model.quantities[name]
             if row.is_switch and not any(name in eq.when for eq in model.equations):
@@ -139,15 +143,17 @@ def read_parts(
                 for label, entry in zip(names, loaded, strict=True)
                 if name in entry.values
             }
-    for name, value in given.items():
+    for name, value in {**fits, **given}.items():
         if not isinstance(name, str):
             raise DseError(f"set holds the name {name!r}: expected that of a quantity, as text")
         row = model.quantity(name)
+        if fitted is not None and name in fits:
+            fitted.check(row)
         if row.is_label:
             (switches if row.is_switch else labels)[name] = _set_label(row, value, folder)
         else:
             values[name] = _set_value(row, value, model, by_name)
-        origins[name] = "set by the study"
+        origins[name] = fitted.sources[name] if fitted and name in fits else "set by the study"
     laws = contents([*labels.values(), *(label for axis in axes for label in axis.labels)])
     for axis in axes:
         if any(label in laws for label in axis.labels):

@@ -39,12 +39,14 @@ def study_text(
     *,
     given: Mapping[str, Any],
     where: Iterable[str],
+    fitted: Mapping[str, Any] | None = None,
 ) -> str:
     """A study as canonical JSON; ``names`` are those of its machine, workload, preferred model."""
     tree: dict[str, Any] = {"model": parts.model.name}
     tree |= {key: name for key, name in names.items() if name is not None}
     tree["axes"] = {name: _listed(axis) for name, axis in grid.axes.items()}
     tree["set"] = {name: parts.labels.get(name, _jsonable(value)) for name, value in given.items()}
+    tree |= {"fit": fitted} if fitted is not None else {}
     tree["where"] = list(where)
     tree["outputs"] = list(grid.outputs)
     return json.dumps(tree)

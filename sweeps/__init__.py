@@ -7,7 +7,7 @@ FACE = {
     "ask": "ask differences fold labels matrix spread",
     "bounds": "check",
     "cluster": "opened order shares",
-    "files": "derived export written",
+    "files": "derived export whole written",
     "grid": "at build dataset failing goals grid laws plain space",
     "nest": "run",
     "prove": "borders targets tolerances",

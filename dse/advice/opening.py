@@ -159,7 +159,7 @@ def _of_study(
         for name, axis in grid.axes.items()
     }
     entries = {"machine": study.machine, "workload": study.workload}
-    given: dict[str, Any] = dict(study.set)
+    given: dict[str, Any] = {**(study.fit.values if study.fit else {}), **study.set}
     for name, value in given.items():
         leaf = parts.values.get(name)
         if hasattr(value, "dims") and isinstance(leaf, Leaf):

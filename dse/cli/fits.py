@@ -36,6 +36,7 @@ __all__ = ["fit"]
 @click.option("--relative", is_flag=True, help="Residuals as shares of what was measured.")
 @click.option("--start", multiple=True, metavar="Q=VALUE", help="Where the search begins too.")
 @click.option("--out", metavar="OUT.nc", type=click.Path(), help="Write the rows as fitted here.")
+@click.option("--save", metavar="NAME.fit.json", type=click.Path(), help="A file for studies.")
 @in_json
 def fit(
     model: str,
@@ -52,6 +53,7 @@ def fit(
     relative: bool,
     start: Sequence[str],
     out: str | None,
+    save: str | None,
     as_json: bool,
 ) -> None:
     """Fit quantities of a model to measured rows.
@@ -83,6 +85,10 @@ def fit(
     if out is not None:
         said["dataset"] = export(found.dataset, Path(out))
     tail = f"\ndataset: {out}" if out is not None else ""
+    if save is not None:
+        with reading():
+            said["saved"] = found.save(save)
+        tail += f'\nsaved: {save}, for fit = "{save}" of a study'
     put(as_json, said, lambda: f"{found}{tail}")
 
 

@@ -92,7 +92,8 @@ def fit(
     >>> round(found["ms_peak_bandwidth"]), round(found["ms_transition"])
     (8000000000, 512)
     """
-    from dse.fitting.run import Request, run
+    from dse.fitting.request import Request
+    from dse.fitting.run import run
 
     return run(
         Request(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.fitted import SavedFit, own_values, shared_values
 from dse.fitting.columns import Floats
 from dse.wording import value_text
 from symbolic.errors import UnknownNameError, nearest
@@ -16,7 +19,7 @@ from symbolic.errors import UnknownNameError, nearest
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Fit", "root_of_squares"]
+__all__ = ["Fit", "ranges", "root_of_squares"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,17 +102,49 @@ class Fit:
 
         See :meth:`set_of`.
         """
-        own = {f"{name}[{label}]" for name in self.per for label in self.labels}
-        return {name: value for name, value in self.values.items() if name not in own}
+        return shared_values(self.values, self.per, self.labels)
 
     def set_of(self, label: str) -> dict[str, float]:
         """The values for ``set=`` of a study of one label: its own, and those of all."""
-        if label not in self.labels:
-            raise UnknownNameError(
-                f"{label!r} is no label of this fit{nearest(label, self.labels)}; there are: "
-                f"{', '.join(self.labels) or 'none'}"
-            )
-        return self.set | {name: self.values[f"{name}[{label}]"] for name in self.per}
+        return own_values(self.values, self.per, self.labels, label)
+
+    @property
+    def saved(self) -> SavedFit:
+        """What a file of it holds, and a study takes: all but the rows themselves."""
+        asked = json.loads(self.dataset.attrs["study"])
+        return SavedFit(
+            model=self.model,
+            to=self.to,
+            machine=asked.get("machine"),
+            workload=asked.get("workload"),
+            given=asked["set"],
+            values=self.values,
+            units=self.units,
+            standard_errors=self.standard_errors,
+            covariance=self.covariance,
+            at_end=self.at_end,
+            column=next(iter(asked["per"]), None),
+            per=self.per,
+            labels=self.labels,
+            rows={
+                **asked["data"],
+                "used": self.rows,
+                "places": ranges(self.dataset["row"].values.tolist()),
+                "where": asked["where"],
+            },
+            errors={
+                "residuals": "relative" if self.relative else "absolute",
+                "rms": self.rms,
+                "mean": self.mean_error,
+                "largest": self.largest_error,
+                "r2": self.r2,
+            },
+            left_out={"how": self.how_left_out, "rms": self.leave_one_out},
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the file ``NAME.fit.json``, which studies take as it stands (``fit=``)."""
+        return self.saved.save(path)
 
     @property
     def rms(self) -> float:
@@ -180,6 +215,21 @@ class Fit:
             return "unknown"
         unit = str(self.dataset[self.to[0]].attrs.get("units", ""))
         return f"{number:.2%}" if self.relative else value_text(number, unit)
+
+
+def ranges(places: Sequence[int]) -> list[list[int]]:
+    """Ascending places as ranges.
+
+    >>> ranges([0, 1, 2, 5, 7, 8])
+    [[0, 2], [5, 5], [7, 8]]
+    """
+    found: list[list[int]] = []
+    for place in places:
+        if found and place == found[-1][1] + 1:
+            found[-1][1] = place
+        else:
+            found.append([place, place])
+    return found
 
 
 _LEFT_OUT = {"refit": "a fit without each", "hat": "by the hat matrix"}

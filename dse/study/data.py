@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from dse.inputs import Parts, declared, own_copy, read_parts
 from dse.study.best import Best, read_best
+from dse.study.fits_given import read_fits
 from dse.study_file import check_code, read_study_file
 from dse.wording import warn_of
 from sweeps.grid.build import build_grid
@@ -36,6 +37,7 @@ class StudyData:
     prefer: str | None = None
     best: Mapping[str, Any] | None = None
     folder: Path | None = None
+    fit: Any = None
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -55,6 +57,7 @@ class StudyData:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
         for key in ("axes", "set"):  # what was given may change later
             object.__setattr__(self, key, own_copy(getattr(self, key)))
+        object.__setattr__(self, "fit", read_fits(self.fit, self.folder))
         self._read()
         self.space()  # everything that can be wrong is found here, before any work
         if self.best is not None:
@@ -113,6 +116,7 @@ class StudyData:
             entries={"machine": self.machine, "workload": self.workload},
             given=self.set,
             folder=self.folder,
+            fitted=self.fit,
         )
 
     def grid(self, outputs: Iterable[str] = (), where: Iterable[str] = ()) -> Grid:
@@ -165,7 +169,9 @@ class StudyData:
         from dse.provenance import study_text
 
         names = {key: getattr(self, key) for key in ("machine", "workload", "prefer")}
-        return study_text(self._parts, self.space(), names, given=self.set, where=self.where)
+        told: dict[str, Any] = {"given": self.set, "where": self.where}
+        told["fitted"] = None if self.fit is None else self.fit.to_dict()
+        return study_text(self._parts, self.space(), names, **told)
 
     def attributes(self) -> dict[str, Any]:
         """What the Dataset says of itself: study, equations, defaults, assumptions, version."""

@@ -1,0 +1,243 @@
+"""Fits as files, ``NAME.fit.json``: what was fitted, to what, and how well; and as inputs.
+
+The file is JSON. Lists stand in the order of ``names``; numbers are in stored (SI) units and read
+back bit for bit; what is not known is null. ``docs/calibration.md`` tells each key.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.provenance import version
+from sweeps.files.whole import whole
+from symbolic.errors import DseError, UnknownNameError, nearest
+
+__all__ = ["SavedFit", "load_fit", "own_values", "shared_values"]
+
+FORMAT, ENDING = "simt-dse fit 1", ".fit.json"
+
+
+def shared_values(
+    values: Mapping[str, float], own: Sequence[str], labels: Sequence[str]
+) -> dict[str, float]:
+    """The values but those that a label has its own of."""
+    apart = {f"{name}[{label}]" for name in own for label in labels}
+    return {name: value for name, value in values.items() if name not in apart}
+
+
+def own_values(
+    values: Mapping[str, float], own: Sequence[str], labels: Sequence[str], label: str
+) -> dict[str, float]:
+    """The values of one label: its own, and those of all."""
+    if label not in labels:
+        raise UnknownNameError(
+            f"{label!r} is no label of this fit{nearest(label, labels)}; there are: "
+            f"{', '.join(labels) or 'none'}"
+        )
+    shared = shared_values(values, own, labels)
+    return shared | {name: values[f"{name}[{label}]"] for name in own}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedFit:
+    """A fit as its file tells it.
+
+    Attributes
+    ----------
+    model : str
+        The model.
+    to : tuple of str
+        The measured quantities.
+    machine, workload : str or None
+        What gave the values that the rows do not.
+    given : mapping
+        What was set besides.
+    values, standard_errors : mapping of str to float
+        Of each name, in its stored unit.
+    units : mapping of str to str
+        Those units.
+    covariance : array
+        Of shape (names, names); NaN where a value has no standard error.
+    at_end : tuple of str
+        Names whose value is an end of their domain or bounds.
+    column : str or None
+        The column of labels.
+    per, labels : tuple of str
+        The quantities that have a value for each label, and the labels.
+    rows, errors, left_out : mapping
+        Which rows were fitted, how well, and what the error of those left out is.
+    held : mapping of str to float
+        What the rows do not determine, and the value at which it was held.
+    tried : tuple of mapping
+        Alternatives: ``set``, ``error`` left out or ``reason``, ``chosen``.
+    """
+
+    model: str
+    to: tuple[str, ...]
+    machine: str | None = None
+    workload: str | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, float]
+    units: Mapping[str, str]
+    standard_errors: Mapping[str, float]
+    covariance: NDArray[np.float64] = field(compare=False)
+    at_end: tuple[str, ...] = ()
+    column: str | None = None
+    per: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    rows: Mapping[str, Any] = field(default_factory=dict)
+    errors: Mapping[str, Any] = field(default_factory=dict)
+    left_out: Mapping[str, Any] = field(default_factory=dict)
+    held: Mapping[str, float] = field(default_factory=dict)
+    tried: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def set(self) -> dict[str, float]:
+        """The values for ``set=`` of a :class:`dse.Study`, but those that a label has its own of.
+
+        See :meth:`set_of`.
+        """
+        return shared_values(self.values, self.per, self.labels)
+
+    def set_of(self, label: str) -> dict[str, float]:
+        """The values for ``set=`` of a study of one label: its own, and those of all."""
+        return own_values(self.values, self.per, self.labels, label)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tree of the file."""
+        names = list(self.values)
+        labels = {"column": self.column, "names": list(self.labels), "own": list(self.per)}
+        return {
+            "format": FORMAT,
+            "model": self.model,
+            "to": list(self.to),
+            "machine": self.machine,
+            "workload": self.workload,
+            "set": dict(self.given),
+            "names": names,
+            "units": [self.units[name] for name in names],
+            "values": [self.values[name] for name in names],
+            "standard_errors": [_known(self.standard_errors[name]) for name in names],
+            "covariance": [[_known(x) for x in row] for row in self.covariance.tolist()],
+            "at_end": list(self.at_end),
+            "labels": labels if self.per else None,
+            "rows": dict(self.rows),
+            "errors": _plain(self.errors),
+            "left_out": _plain(self.left_out),
+            "held": dict(self.held),
+            "tried": [_plain(one) for one in self.tried],
+            "simt_dse_version": version(),
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write the file, whose name ends in ``.fit.json``; it appears when it is whole.
+
+        Raises
+        ------
+        DseError
+            Another ending, a name that exists, a folder that cannot be written.
+        """
+        path = Path(path)
+        if not path.name.endswith(ENDING) or path.name == ENDING:
+            raise DseError(f"{str(path)!r}: expected a name that ends in {ENDING}, runs{ENDING}")
+        try:
+            lines = [
+                f" {json.dumps(key)}: {json.dumps(value, allow_nan=False, ensure_ascii=False)}"
+                for key, value in self.to_dict().items()
+            ]
+        except (TypeError, ValueError) as error:
+            raise DseError(
+                f"the fit cannot be a file: {error}; give set= numbers and texts alone"
+            ) from error
+        with whole(path) as beside:
+            beside.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        return path
+
+    @classmethod
+    def from_dict(cls, tree: Mapping[str, Any], name: str = "the fit") -> Self:
+        """The fit that the tree of a file tells.
+
+        Raises
+        ------
+        DseError
+            A key is missing, or holds what it should not.
+        """
+        if not isinstance(tree, Mapping) or tree.get("format") != FORMAT:
+            told = tree.get("format") if isinstance(tree, Mapping) else type(tree).__name__
+            raise DseError(f"{name} has the format {told!r}: expected {FORMAT!r}")
+        try:
+            names = [str(each) for each in tree["names"]]
+            count, labels = len(names), tree.get("labels") or {}
+            values, errors = (_numbers(tree[key]) for key in ("values", "standard_errors"))
+            units = [str(unit) for unit in tree["units"]]
+            if not np.isfinite(values).all() or len(set(names)) < count:
+                raise ValueError("a value is missing, or a name stands twice")
+            own = [f"{n}[{label}]" for n in labels.get("own", ()) for label in labels["names"]]
+            if not {*own} <= {*names}:
+                raise ValueError("a label lacks a value")
+            return cls(
+                model=str(tree["model"]),
+                to=tuple(tree["to"]),
+                machine=tree.get("machine"),
+                workload=tree.get("workload"),
+                given=dict(tree.get("set") or {}),
+                values=dict(zip(names, values, strict=True)),
+                units=dict(zip(names, units, strict=True)),
+                standard_errors=dict(zip(names, errors, strict=True)),
+                covariance=np.array(
+                    [_numbers(row) for row in tree["covariance"]], dtype=np.float64
+                ).reshape(count, count),
+                at_end=tuple(tree.get("at_end", ())),
+                column=labels.get("column"),
+                per=tuple(labels.get("own", ())),
+                labels=tuple(labels.get("names", ())),
+                held=dict(tree.get("held") or {}),
+                tried=tuple(tree.get("tried", ())),
+                **{key: dict(tree.get(key) or {}) for key in ("rows", "errors", "left_out")},
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            what = f"has no {error}" if isinstance(error, KeyError) else f"is damaged: {error}"
+            raise DseError(f"{name} {what}; write it again by dse fit --save") from error
+
+
+def _numbers(column: Sequence[float | None]) -> list[float]:
+    return [math.nan if value is None else float(value) for value in column]
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _plain(tree: Any) -> Any:
+    """A tree in which what is not known is None."""
+    if isinstance(tree, Mapping):
+        return {str(key): _plain(value) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return [_plain(value) for value in tree]
+    return _known(tree.item() if isinstance(tree, np.generic) else tree)
+
+
+def load_fit(path: str | Path) -> SavedFit:
+    """The fit of a file ``NAME.fit.json``, as :meth:`dse.fitting.Fit.save` and ``dse fit --save``
+    write it.
+
+    Raises
+    ------
+    DseError
+        The file cannot be read, or is no fit.
+    """
+    try:
+        tree = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DseError(f"the fit {str(path)!r} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise DseError(f"the fit {str(path)!r} is no JSON: {error}") from error
+    return SavedFit.from_dict(tree, f"the fit {str(path)!r}")
