@@ -12,8 +12,12 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from tests.browser import Browser, browser
 
 settings.register_profile("same", derandomize=True)
 settings.register_profile("explore", derandomize=False)
@@ -24,3 +28,10 @@ for threads in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # read when NumPy a
 if os.environ.get("DSE_CACHE") == "":  # workers are given what is set here
     os.environ["DSE_CACHE"] = tempfile.mkdtemp(prefix="dse-tests-")
     atexit.register(shutil.rmtree, os.environ["DSE_CACHE"], ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def page() -> Iterator[Browser]:
+    """A headless browser, started where a test first asks for it."""
+    with browser() as one:
+        yield one

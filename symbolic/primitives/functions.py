@@ -33,6 +33,9 @@ __all__ = ["ROWS"]
 
 Function = Callable[..., Any]
 
+#: JavaScript has no number where 1 or -1 is raised to what IEEE 754 has 1 for.
+_JS_POWER = "{0} === 1 || ({0} === -1 && Math.abs({1}) === Infinity) ? 1 : Math.pow({0}, {1})"
+
 
 # --- values
 def _integral(rounding: Function) -> Function:
@@ -169,6 +172,7 @@ def _logarithm(name: str, base: int | None, value: Function, array: Any) -> Prim
         array=_quiet(array),
         sympy=closed,
         nest="log({0})" if base is None else f"np.{name}({{0}})",
+        js=f"Math.{name}({{0}})",
         interval=box,
         trend=_same,
         slope=slope,
@@ -184,6 +188,7 @@ ROWS = {
         array=np.floor,
         sympy=lambda s, a: s.floor(a),
         nest="np.floor({0})",
+        js="Math.floor({0})",
         interval=_floor_box,
         trend=_same,
         slope=jumps,
@@ -195,6 +200,7 @@ ROWS = {
         array=np.ceil,
         sympy=lambda s, a: s.ceiling(a),
         nest="np.ceil({0})",
+        js="Math.ceil({0})",
         interval=_ceil_box,
         trend=_same,
         slope=jumps,
@@ -206,6 +212,7 @@ ROWS = {
         array=lambda a: np.where(a < 0, -a, a),
         sympy=lambda s, a: s.Abs(a),
         nest="where({0} < 0.0, -{0}, {0})",
+        js="{0} < 0 ? -{0} : {0}",
         interval=_absolute_box,
         trend=_absolute_trend,
         slope=_absolute_slope,
@@ -220,6 +227,7 @@ ROWS = {
         array=_quiet(np.exp),
         sympy=lambda s, a: s.exp(a),
         nest="np.exp({0})",
+        js="Math.exp({0})",
         interval=_exp_box,
         trend=_same,
         slope=lambda own, a, da: times(own, da),
@@ -232,6 +240,7 @@ ROWS = {
         array=_quiet(np.sqrt),
         sympy=lambda s, a: s.nan if a.is_negative else s.sqrt(a),
         nest="np.sqrt({0})",
+        js="Math.sqrt({0})",
         interval=_sqrt_box,
         trend=_same,
         slope=lambda own, a, da: over(da, Interval(2 * own.lo, 2 * own.hi, own.undefined)),
@@ -243,6 +252,7 @@ ROWS = {
         array=_quiet(array_power),
         sympy=_sympy_power,
         nest="{0} ** {1}",
+        js=_JS_POWER,
         interval=_pow_box,
         trend=_pow_trend,
         slope=_pow_slope,

@@ -51,6 +51,8 @@ class Primitive:
         On SymPy expressions, after the module itself, which is loaded when first needed.
     nest : str
         In a loop nest, with ``{0}`` for the first operand.
+    js : str
+        In JavaScript, an expression in the same way; each operand is a name or a literal.
     call : bool
         Whether that calls a library, which works on one point at a time; worlds agree on what it
         gives within 2 ulp.
@@ -77,6 +79,7 @@ class Primitive:
     array: Function
     sympy: Function
     nest: str
+    js: str
     interval: Function
     trend: Function
     slope: Function | None

@@ -35,9 +35,10 @@ def misses(name: str, row: Primitive, cell: str) -> str:
         except TypeError:
             return f"{cell} of {name} does not take {count} arguments"
         return ""
-    if cell == "nest":
+    if cell in ("nest", "js"):
         used = [k for k in range(5) if f"{{{k}}}" in (value or "")]
-        return "" if used == [*range(row.arity)] else f"{name} has no text in a nest"
+        where = "a nest" if cell == "nest" else "JavaScript"
+        return "" if used == [*range(row.arity)] else f"{name} has no text in {where}"
     if cell == "reads":
         ok = isinstance(value, Reading) and value.names and value.fewest <= value.most
         return "" if ok else f"formulas cannot name {name}"

@@ -1,0 +1,207 @@
+"""Equations as JavaScript: the sixth world, in which a page in a browser computes.
+
+The text is plain: a line a step, a constant a quantity, named ``$`` and its name. Numbers are the
+same doubles as everywhere; only ``Math.exp``, ``Math.log`` and ``Math.pow`` may differ by an ulp or
+two from those of another library.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from symbolic.errors import GraphError
+from symbolic.graph import Graph
+from symbolic.node import Node, reference, references, walk
+from symbolic.primitives import PRIMITIVES
+
+__all__ = ["Program", "literal", "program"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A function of JavaScript that computes the quantities of some graphs.
+
+    ``source`` is the text of an arrow function ``(x, c, y) => {...}``: ``x`` holds a value of each
+    of ``inputs``, ``y`` takes one of each of ``outputs`` (a condition as 0 or 1), and ``c`` holds,
+    for each of ``choices``, which of its definitions is meant. What these are under the labels of
+    the switches ``choices`` tells: a digit for each graph, in the order of ``keys``.
+    """
+
+    source: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    keys: tuple[tuple[str, ...], ...]
+    choices: Mapping[str, Sequence[int]]
+
+
+def literal(value: Any) -> str:
+    """A number or truth value, as an operand.
+
+    >>> literal(2), literal(-0.5), literal(float("inf")), literal(True)
+    ('2.0', '(-0.5)', 'Infinity', 'true')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    number = float(value)
+    if math.isnan(number):
+        return "NaN"
+    text = "Infinity" if math.isinf(number) else repr(abs(number))
+    return text if math.copysign(1, number) > 0 else f"(-{text})"
+
+
+def program(
+    graphs: Mapping[tuple[str, ...], Graph], outputs: Sequence[str], conditions: Sequence[str] = ()
+) -> Program:
+    """The function that computes some quantities of graphs that differ by their switches.
+
+    Parameters
+    ----------
+    graphs : mapping of tuple of str to Graph
+        By the labels of the switches under which each holds.
+    outputs : sequence of str
+        The quantities wanted; one that a graph does not hold is NaN under its labels.
+    conditions : sequence of str
+        The texts of conditions, each an output of its own; one that a graph does not hold is true.
+
+    Raises
+    ------
+    GraphError
+        The graphs cannot be computed in one order.
+
+    >>> from symbolic.library import load_model
+    >>> made = program({(): load_model("transit").graph()}, ["computation_limit"])
+    >>> print(made.source)
+    (x, c, y) => {
+      const $lanes_width = x[0];
+      const $intensity = x[1];
+      const $computation_limit = $lanes_width / $intensity;
+      y[0] = $computation_limit;
+    }
+    """
+    keys = tuple(graphs)
+    known = {condition.text for graph in graphs.values() for condition in graph.conditions}
+    held = {text: f"held{k}" for k, text in enumerate(conditions) if text in known}
+    variants = _variants(graphs, held)
+    order = _order(variants, [*outputs, *held.values()])
+    body = _Body()
+    choices: dict[str, Sequence[int]] = {}
+    for name in order:
+        nodes, which = variants[name]
+        if len(nodes) == 1 and nodes[0] is reference(name):
+            body.read(name)
+        elif len(nodes) == 1:
+            body.define(name, body.text(nodes[0]))
+            body.known.setdefault(id(nodes[0]), f"${name}")
+        else:
+            place = len(choices)
+            choices[name] = which
+            texts = [
+                body.read(name, f"$given_{name}") if node is reference(name) else body.text(node)
+                for node in nodes
+            ]
+            tests = "".join(f"c[{place}] === {k} ? {t} : " for k, t in enumerate(texts[:-1]))
+            body.define(name, tests + texts[-1])
+    wanted = (*outputs, *conditions)
+    for place, name in enumerate(wanted):
+        inside = held.get(name) if place >= len(outputs) else name
+        text = f"${inside}" if inside in variants else "NaN" if place < len(outputs) else "true"
+        body.lines.append(f"y[{place}] = {text};")
+    lines = "".join(f"  {line}\n" for line in body.lines)
+    return Program(
+        source=f"(x, c, y) => {{\n{lines}}}",
+        inputs=tuple(body.inputs),
+        outputs=wanted,
+        keys=keys,
+        choices=choices,
+    )
+
+
+class _Body:
+    """The statements of the function so far."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.inputs: list[str] = []
+        self.known: dict[int, str] = {}
+
+    def read(self, name: str, into: str = "") -> str:
+        """An input."""
+        into = into or f"${name}"
+        self.lines.append(f"const {into} = x[{len(self.inputs)}];")
+        self.inputs.append(name)
+        return into
+
+    def define(self, name: str, text: str) -> None:
+        """A quantity."""
+        self.lines.append(f"const ${name} = {text};")
+
+    def text(self, root: Node) -> str:
+        """The expression of a node; what it is made of is computed before."""
+        for node in walk((root,)):
+            if id(node) not in self.known and node is not root:
+                self.known[id(node)] = self._operand(node)
+        return self.known.get(id(root)) or self._expression(root)
+
+    def _expression(self, node: Node) -> str:
+        if node.op == "constant":
+            return literal(node.args[0])
+        if node.op == "reference":
+            return f"${node.args[0]}"
+        return PRIMITIVES[node.op].js.format(*(self.known[id(arg)] for arg in node.args))
+
+    def _operand(self, node: Node) -> str:
+        text = self._expression(node)
+        if node.op in ("constant", "reference"):
+            return text
+        name = f"t{len(self.known)}"
+        self.lines.append(f"const {name} = {text};")
+        return name
+
+
+def _variants(
+    graphs: Mapping[tuple[str, ...], Graph], held: Mapping[str, str]
+) -> dict[str, tuple[list[Node], list[int]]]:
+    """The different definitions of each quantity and condition, and which each graph takes."""
+    found: dict[str, tuple[list[Node], list[int]]] = {}
+    for place, graph in enumerate(graphs.values()):
+        nodes = {name: definition.node for name, definition in graph.definitions.items()}
+        nodes |= {held[c.text]: c.node for c in graph.conditions if c.text in held}
+        for name, node in nodes.items():
+            listed, which = found.setdefault(name, ([], []))
+            if not any(node is one for one in listed):
+                listed.append(node)
+            # graphs that do not hold it may take any
+            which += [0] * (place - len(which))
+            which.append(next(k for k, one in enumerate(listed) if one is node))
+    for _, which in found.values():
+        which += [0] * (len(graphs) - len(which))
+    return found
+
+
+def _order(
+    variants: Mapping[str, tuple[list[Node], list[int]]], outputs: Sequence[str]
+) -> list[str]:
+    """What the outputs need, each after what it needs under any switches."""
+    needs = {
+        name: [need for need in references(*nodes) if need != name]
+        for name, (nodes, _) in variants.items()
+    }
+    behind: dict[str, list[str]] = {}
+    stack = [name for name in outputs if name in needs]
+    while stack:
+        name = stack.pop()
+        if name not in behind:
+            behind[name] = needs[name]
+            stack.extend(needs[name])
+    try:
+        return list(TopologicalSorter(behind).static_order())
+    except CycleError as error:
+        cycle = " -> ".join(error.args[1])
+        raise GraphError(
+            f"under some labels of the switches these need each other the one way, under others "
+            f"the other: {cycle}; fix one of the switches"
+        ) from None
