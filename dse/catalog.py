@@ -10,10 +10,12 @@ its ``source`` or ``assumed = "why"``::
     n_sms = { value = 30, source = "Hong 2012, Table 2" }
     mem_bandwidth = { value = "141.7 GB/s", source = "Hong 2012, Table 2" }
     ms_transition = { value = "ms_peak * mem_latency", assumed = "a formula in other quantities" }
+    [unknown]                         # optional: what nobody tells, and why
+    l2_latency = "not measured"
 
 A file's own values come before those of its base, and those before the compute capability's
-limits. A workload file is the same without ``compute_capability``, and may declare quantities of
-its own, such as the arguments of a kernel, which its values and studies then name::
+limits. A workload file has neither ``compute_capability`` nor ``[unknown]``, and may declare
+quantities of its own, such as the arguments of a kernel, which its values and studies then name::
 
     [quantities]
     atoms = { meaning = "atoms of the molecule", domain = "whole [0, inf)" }
@@ -27,8 +29,6 @@ can still be given by its path.
 
 from __future__ import annotations
 
-import os
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -38,8 +38,9 @@ from types import MappingProxyType
 from typing import Any
 
 from dse.entry_file import Value, read_entry_file
+from dse.entry_paths import DATA, absolute, file_titles, paths_of, unknown_entry
+from dse.products import meant, written_capability
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
-from symbolic.files import file_text, folders
 from symbolic.quantities import TABLE, Quantity
 
 __all__ = [
@@ -53,8 +54,6 @@ __all__ = [
     "workloads",
 ]
 
-_DATA = Path(__file__).parent / "data"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -67,24 +66,26 @@ class Entry:
     path: Path
     compute_capability: str = ""
     declared: tuple[Quantity, ...] = ()
+    unknown: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+        for name in ("values", "unknown"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.name, self.title, self.kind, dict(self.values), self.path)
-        return _entry, (*fields, self.compute_capability, self.declared)
+        return _entry, (*fields, self.compute_capability, self.declared, dict(self.unknown))
 
 
 def _entry(*fields: Any) -> Entry:
-    names = ("name", "title", "kind", "values", "path", "compute_capability", "declared")
+    names = ("name", "title", "kind", "values", "path", "compute_capability", "declared", "unknown")
     return Entry(**dict(zip(names, fields, strict=False)))
 
 
 @lru_cache(maxsize=1)
 def _limits() -> dict[str, tuple[str, dict[str, Value]]]:
     """Title and limits of every compute capability; the tests check the file."""
-    tree = tomllib.loads((_DATA / "compute_capabilities.toml").read_text(encoding="utf-8"))
+    tree = tomllib.loads((DATA / "compute_capabilities.toml").read_text(encoding="utf-8"))
     found: dict[str, tuple[str, dict[str, Value]]] = {k: (v, {}) for k, v in tree["titles"].items()}
     for row in tree["limits"]:
         origin = {key: row[key] for key in ("source", "assumed") if key in row}
@@ -112,37 +113,20 @@ def compute_capability(name: str) -> Entry:
     if name not in _limits():
         raise _unknown_capability(name)
     title, values = _limits()[name]
-    path = _DATA / "compute_capabilities.toml"
+    path = DATA / "compute_capabilities.toml"
     return _entry(f"cc{name}", title, "compute_capability", values, path, name)
-
-
-def _absolute(path: Path) -> Path:
-    """Without ``..``, so that a circle of bases is seen; links keep their names."""
-    return Path(os.path.abspath(path))
-
-
-def _paths(kind: str) -> dict[str, list[Path]]:
-    """The files of every name, in the order of names; none is parsed."""
-    files = list((_DATA / f"{kind}s").glob("*.toml"))
-    mark = re.compile(rf"^\s*kind\s*=\s*[\"']{kind}[\"']", re.MULTILINE)
-    for folder in folders():
-        files += (folder / f"{kind}s").glob("*.toml")
-        for path in folder.glob("*.toml"):
-            if mark.search(file_text(path)):
-                files.append(path)
-    found: dict[str, list[Path]] = {}
-    for path in sorted({*map(_absolute, files)}, key=lambda p: (p.stem.lower(), p)):
-        found.setdefault(path.stem.lower(), []).append(path)
-    return found
 
 
 def _find(kind: str, name: str, folder: Path | None) -> Path:
     if name.endswith(".toml"):
-        path = _absolute(Path(folder or "", Path(name).expanduser()))
+        path = absolute(Path(folder or "", Path(name).expanduser()))
         if not path.is_file():
             raise DseError(f"the {kind} file {name!r} does not exist (looked for {path})")
         return path
-    paths = _paths(kind).get(name.lower(), [])
+    known = paths_of(kind)
+    paths = known.get(name.lower(), [])
+    if not paths and kind == "machine" and len(same := meant(name, file_titles(kind))) == 1:
+        paths = known[same[0]]
     if len(paths) == 1:
         return paths[0]
     if paths:
@@ -150,36 +134,20 @@ def _find(kind: str, name: str, folder: Path | None) -> Path:
             f"{name!r} names {len(paths)} {kind}s: {', '.join(map(str, paths))}; rename one, or "
             "give the path of the one you mean"
         )
-    raise _unknown(kind, name)
-
-
-def _unknown(kind: str, name: str) -> UnknownEntryError:
-    known = [*_Catalog(kind)]
-    there = ", ".join(k for k in known if kind != "machine" or not k.startswith("cc"))
-    there += ", cc1.0 and the other compute capabilities" if kind == "machine" else ""
-    missing = "".join(f"; DSE_PATH lists {f}, no folder" for f in folders() if not f.is_dir())
-    for path in (folder / f"{name}.toml" for folder in folders()):
-        if path.is_file():
-            missing += f'; {path} is not taken for one, as it does not say kind = "{kind}"'
-    other = "workload" if kind == "machine" else "machine"
-    hint = f" but a {other}" if name.lower() in _paths(other) else nearest(name.lower(), known)
-    return UnknownEntryError(
-        f"{name!r} is no {kind}{hint}; there are: {there} (one of your own "
-        f"is given as a path ending in .toml, or lies in a folder of DSE_PATH{missing})"
-    )
+    raise unknown_entry(kind, name, _Catalog(kind))
 
 
 def _load(
     kind: str, name: str, folder: Path | None, extra: tuple[Quantity, ...], chain: tuple[Path, ...]
 ) -> Entry:
     name = str(name).strip()
-    if kind == "machine" and name.lower().startswith("cc") and name[2:] in _limits():
-        return compute_capability(name[2:])
+    if kind == "machine" and (capability := written_capability(name)) in _limits():
+        return compute_capability(capability)
     path = _find(kind, name, folder)
     status = path.stat()
     said = read_entry_file(path, (status.st_mtime_ns, status.st_size), kind, extra)
     capability, values = said.compute_capability, dict(said.values)
-    declared = said.declared
+    declared, unknown = said.declared, dict(said.unknown)
     if capability and capability not in _limits():
         raise said.source.error(("compute_capability",), _unknown_capability(capability))
     if said.base:
@@ -194,9 +162,11 @@ def _load(
         inherited = {k: v for k, v in base.values.items() if limits.get(k) != v}
         capability, values = capability or base.compute_capability, {**inherited, **values}
         declared = tuple({row.name: row for row in (*base.declared, *declared)}.values())
+        unknown = {k: why for k, why in {**base.unknown, **unknown}.items() if k not in values}
     if capability:
         values = {**_limits()[capability][1], **values}
-    return _entry(path.stem.lower(), said.title, kind, values, path, capability, declared)
+    fields = (path.stem.lower(), said.title, kind, values, path, capability, declared, unknown)
+    return _entry(*fields)
 
 
 def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:
@@ -211,7 +181,8 @@ def machine(
     Parameters
     ----------
     name : str
-        A name of :func:`machines`, in any case, or a path that ends in ``.toml``.
+        A name of :func:`machines` or the product's, in any case, spaces and signs left out or not
+        (``"RTX 3080"``), or a path that ends in ``.toml``.
     folder : Path, optional
         The folder against which a relative path is read; the working directory if not given.
     quantities : mapping of str to Quantity, optional
@@ -243,11 +214,11 @@ class _Catalog(Mapping[str, Entry]):
 
     def __getitem__(self, name: str) -> Entry:
         if name not in self:
-            raise _unknown(self.kind, str(name))
+            raise unknown_entry(self.kind, str(name), self)
         return _load(self.kind, name, None, (), ())
 
     def __iter__(self) -> Iterator[str]:
-        yield from _paths(self.kind)
+        yield from paths_of(self.kind)
         if self.kind == "machine":
             yield from (f"cc{capability}" for capability in _limits())
 
@@ -284,12 +255,7 @@ def titles(kind: str) -> dict[str, str]:
 
     A file that cannot be read is listed all the same, and says so when it is asked for.
     """
-    found = {}
-    for name, paths in _paths(kind).items():
-        try:
-            found[name] = str(tomllib.loads(paths[0].read_text(encoding="utf-8"))["title"])
-        except (OSError, ValueError, KeyError, RecursionError):
-            found[name] = f"cannot be read: {paths[0]}"
+    found = file_titles(kind)
     if kind == "machine":
         for name in machines():
             if name not in found:

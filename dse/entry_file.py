@@ -24,7 +24,7 @@ __all__ = ["EntryFile", "SourceText", "Value", "read_entry_file"]
 
 _EXAMPLE = '{ value = ..., source = "..." } or { value = ..., assumed = "why" }'
 _KEYS = {
-    "machine": ("title", "kind", "base", "values", "compute_capability"),
+    "machine": ("title", "kind", "base", "values", "compute_capability", "unknown"),
     "workload": ("title", "kind", "base", "quantities", "values"),
 }
 
@@ -85,6 +85,7 @@ class EntryFile:
     compute_capability: str
     values: Mapping[str, Value]
     declared: tuple[Quantity, ...] = ()
+    unknown: Mapping[str, str]
 
 
 def _content(source: SourceText) -> dict[str, Any]:
@@ -207,7 +208,26 @@ def read_entry_file(
         compute_capability=tree.get("compute_capability", "").strip(),
         values={name: _value(source, name, item, quantities) for name, item in values.items()},
         declared=own,
+        unknown=_unknown(source, tree.get("unknown", {}), values, quantities),
     )
+
+
+def _unknown(
+    source: SourceText, told: Any, values: Mapping[str, Any], quantities: Mapping[str, Quantity]
+) -> dict[str, str]:
+    """What a machine's file says is not known, and why."""
+    if not isinstance(told, dict):
+        raise source.error(("unknown",), f"unknown = {_toml(told)}, expected a table of quantities")
+    for name, why in told.items():
+        keys = ("unknown", name)
+        if name not in quantities:
+            hint = nearest(name, quantities)
+            raise source.error(keys, UnknownNameError(f"{name!r} is no known quantity{hint}"))
+        if name in values:
+            raise source.error(keys, f"{name} is unknown and has a value: keep one of them")
+        if not isinstance(why, str) or not why.strip():
+            raise source.error(keys, f"{name} = {_toml(why)}, expected why, as text")
+    return dict(told)
 
 
 def _declared(source: SourceText, told: Any) -> tuple[Quantity, ...]:

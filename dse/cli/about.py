@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["entries", "entry_data", "entry_text", "model_data", "model_text", "quantities_text"]
 
+#: So many models are named beside one of several quantities; the rest is counted.
+_NAMED = 3
+
 
 def entries(kind: str, name: str | None) -> tuple[dict[str, Any], Callable[[], str]]:
     """All machines or workloads, or the named one: data for JSON, and a function to its text."""
@@ -43,16 +46,35 @@ def entry_data(entry: Entry) -> dict[str, Any]:
     found = {"name": entry.name, "kind": entry.kind, "title": entry.title}
     if entry.compute_capability:
         found["compute_capability"] = entry.compute_capability
-    return {**found, "values": values}
+    if entry.kind == "workload":
+        return {**found, "values": values}
+    from dse.gaps import closed_models
+
+    closed = {name: list(lacking) for name, lacking in closed_models(entry).items()}
+    return {**found, "values": values, "unknown": dict(entry.unknown), "closed_models": closed}
 
 
 def entry_text(entry: Entry) -> str:
-    """A machine or workload: every value with its source."""
-    rows = []
-    for name, said in entry_data(entry)["values"].items():
+    """A machine or workload: every value with its source; what is not known, and what that closes.
+
+    Of what a model lacks so many are named, and the rest is counted.
+    """
+    data, rows = entry_data(entry), []
+    for name, said in data["values"].items():
         origin = f"assumed: {said['assumed']}" if "assumed" in said else said["source"]
         rows.append([name, value_text(said["value"], said["unit"]), origin])
-    return f"{entry.name}: {entry.title}\n\n" + table(["quantity", "value", "source"], rows)
+    parts = [f"{entry.name}: {entry.title}", table(["quantity", "value", "source"], rows)]
+    if data.get("unknown"):
+        parts.append(table(["not known", "why"], [[*row] for row in data["unknown"].items()]))
+    if data.get("closed_models"):
+        rows = [[name, _few(lacking)] for name, lacking in data["closed_models"].items()]
+        parts.append(table(["model that is closed", "until a study gives"], rows))
+    return "\n\n".join(parts)
+
+
+def _few(names: list[str]) -> str:
+    left = len(names) - 2 * _NAMED
+    return ", ".join(names if left <= 1 else [*names[: 2 * _NAMED], f"{left} more"])
 
 
 def _switches(model: Model) -> Iterator[str]:
@@ -112,10 +134,6 @@ def model_text(model: Model) -> str:
         rows.append([f"  {eq['name']}", eq["source"], f"of {needs}" + (f" [{when}]" * bool(when))])
     parts.append(table(["equations", "source", "needs"], rows))
     return "\n\n".join(parts)
-
-
-#: So many models are named beside one of several quantities; the rest is counted.
-_NAMED = 3
 
 
 def quantities_text(found: Quantities) -> str:

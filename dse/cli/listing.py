@@ -40,13 +40,14 @@ def models(name: str | None, latex: bool, as_json: bool) -> None:
     put(as_json, model_data(found), lambda: model_text(found))
 
 
-@click.command(epilog=example("dse machines", "dse machines gtx280", "dse machines cc8.0 --json"))
+@click.command(epilog=example("dse machines", "dse machines a100_80", "dse machines cc8.0 --json"))
 @click.argument("name", required=False)
 @in_json
 def machines(name: str | None, as_json: bool) -> None:
     """The machines, or one of them.
 
-    NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
+    NAME is one of the list, a product's ("RTX 3080") or the path of a file (.toml). Of one: every
+    value with its source, what is not known, and the models that this closes.
     """
     from dse.cli.about import entries
 

@@ -31,7 +31,12 @@ ROWS = (
     _rate("fp16_flops", "half-precision operations a second, no tensor units", 1e12, 2e14),
     _rate("tensor_fp64_flops", "double-precision operations a second, tensor units", 1e13, 2e14),
     _rate("tensor_tf32_flops", "TF32 operations a second, tensor units", 5e13, 1e15),
-    _rate("tensor_fp16_flops", "half-precision operations a second, tensor units", 5e13, 2e15),
+    _rate(
+        "tensor_fp16_flops",
+        "half-precision products summed in single precision, tensor units",
+        5e13,
+        2e15,
+    ),
     _rate("tensor_fp8_flops", "FP8 operations a second, tensor units", 2e14, 4e15),
     _rate("tensor_int8_ops", "8-bit integer operations a second, tensor units", 1e14, 4e15),
     # --- caches

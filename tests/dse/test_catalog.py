@@ -42,10 +42,15 @@ LIMITS = {
     "cores_per_sm",
     "max_registers_per_thread",
     "warp_check_unit",
+    "schedulers_per_sm",
+    "cache_levels",
 }
 SHIPPED_MACHINES = [
-    *("8800gt", "8800gtx", "c2075", "c2075_dp", "e5645_x2", "fx5600", "gtx280"),
-    *("gtx480", "gtx580", "gtx690", "gtx690_dp", "hong2009_example", "hong2012_node"),
+    *("8800gt", "8800gtx", "a100_40", "a100_80", "a40", "a4000", "c2075", "c2075_dp"),
+    *("e5645_x2", "fx5600", "gh200", "gtx1080ti", "gtx280", "gtx480", "gtx580", "gtx690"),
+    *("gtx690_dp", "h100_pcie", "h100_sxm", "hong2009_example", "hong2012_node", "l4", "l40"),
+    *("mi100", "mi210", "mi250x", "mi300x", "p100", "p4", "rtx2080ti", "rtx3080", "rtx3090"),
+    *("rtx4090", "t4", "v100_pcie", "v100_sxm2"),
 ]
 SHIPPED_WORKLOADS = [
     *("apsp", "blackscholes", "cmem", "dmadd", "dotp", "hong2009_example", "linear", "madd"),
@@ -528,7 +533,7 @@ HEAD = 'title = "x"\n[values]\n'
             'title = "x"\nn_sms = 3',
             DseError,
             "line 2: 'n_sms' is no key of a machine: expected title, kind, base, values, "
-            "compute_capability; quantities stand under [values]",
+            "compute_capability, unknown; quantities stand under [values]",
         ),
         ('title = "x"\nbass = "a"', DseError, "line 2: 'bass' is no key of a machine"),
         ('title = "x"\nbass = "a"', DseError, "did you mean 'base'?"),
