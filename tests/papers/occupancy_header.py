@@ -3,19 +3,22 @@
     python -m tests.papers.occupancy_header 100000 1
 
 Draws so many launches for each compute capability of the catalogue from 3.0 on, with the seed 1,
-asks the header of an installed CUDA toolkit through a small C++ program, and compares the resident
-blocks and what limits them with those of the model ``occupancy`` as it is by default. A third
-argument is the folder that holds the header, where it is not found by itself. It prints what it
-compared, and ends with status 1 where anything differs; with 0 and the reason where there is no
-header or no compiler.
+asks the header through a small C program, and compares the resident blocks and what limits them
+with those of the model ``occupancy`` as it is by default. Headers are those of the wheels
+``nvidia-cuda-runtime`` (13) and ``nvidia-cuda-runtime-cu12`` (12.9) and of installed toolkits; each
+capability is asked of the first that knows it, in this order, since 13 dropped some. A third
+argument is a folder that holds a header, which is then asked alone. It prints what it compared, and
+ends with status 1 where anything differs; with 0 and the reason where there is no header or no
+compiler.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -29,38 +32,45 @@ HEADER = "cuda_occupancy.h"
 #: The device as the catalogue has it, then the launch: no more than 48 KiB without opting in, no
 #: partitioned global caching, no preference of cache over shared memory, one barrier a block.
 PROGRAM = """
-#include <algorithm>
-#include <climits>
-#include <cstdio>
+#include <limits.h>
+#include <stdio.h>
 #include "cuda_occupancy.h"
 
-int main() {
-    cudaOccDeviceProp device;
-    int optin, reserved, sm_shared, threads, registers, shared;
-    while (std::scanf("%d %d %d %d %d %d %d %d %d %d %d %d %d", &device.computeMajor,
-                      &device.computeMinor, &device.maxThreadsPerBlock,
-                      &device.maxThreadsPerMultiprocessor, &device.regsPerBlock,
-                      &device.regsPerMultiprocessor, &device.warpSize, &optin, &sm_shared,
-                      &reserved, &threads, &registers, &shared) == 13) {
-        device.sharedMemPerBlock = std::min(optin, 49152);
-        device.sharedMemPerBlockOptin = optin;
-        device.sharedMemPerMultiprocessor = sm_shared;
-        device.reservedSharedMemPerBlock = reserved;
+int main(void) {
+    int row[13], answer[2];
+    while (fread(row, sizeof row, 1, stdin) == 1) {
+        cudaOccDeviceProp device = {0};
+        cudaOccFuncAttributes function = {0};
+        cudaOccDeviceState state = {0};
+        cudaOccResult found = {0};
+        device.computeMajor = row[0];
+        device.computeMinor = row[1];
+        device.maxThreadsPerBlock = row[2];
+        device.maxThreadsPerMultiprocessor = row[3];
+        device.regsPerBlock = row[4];
+        device.regsPerMultiprocessor = row[5];
+        device.warpSize = row[6];
+        device.sharedMemPerBlock = row[7] < 49152 ? row[7] : 49152;
+        device.sharedMemPerBlockOptin = row[7];
+        device.sharedMemPerMultiprocessor = row[8];
+        device.reservedSharedMemPerBlock = row[9];
         device.numSms = 1;
-        cudaOccFuncAttributes function;
         function.maxThreadsPerBlock = INT_MAX;
-        function.numRegs = registers;
+        function.numRegs = row[11];
+        function.partitionedGCConfig = PARTITIONED_GC_OFF;
         function.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
-        function.maxDynamicSharedSizeBytes = shared;
+        function.maxDynamicSharedSizeBytes = row[12];
         function.numBlockBarriers = 1;
-        cudaOccDeviceState state;
-        cudaOccResult found;
-        if (cudaOccMaxActiveBlocksPerMultiprocessor(&found, &device, &function, &state, threads,
-                                                    shared) != CUDA_OCC_SUCCESS)
-            std::printf("-1 0\\n");
-        else
-            std::printf("%d %u\\n", found.activeBlocksPerMultiprocessor, found.limitingFactors);
+        state.cacheConfig = CACHE_PREFER_NONE;
+        state.carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT;
+        if (cudaOccMaxActiveBlocksPerMultiprocessor(&found, &device, &function, &state, row[10],
+                                                    row[12]) != CUDA_OCC_SUCCESS)
+            found.activeBlocksPerMultiprocessor = -1;
+        answer[0] = found.activeBlocksPerMultiprocessor;
+        answer[1] = (int)found.limitingFactors;
+        fwrite(answer, sizeof answer, 1, stdout);
     }
+    return 0;
 }
 """
 DEVICE = (
@@ -76,30 +86,50 @@ DEVICE = (
 LAUNCH = ("threads_per_block", "registers_per_thread", "shared_mem_per_block")
 #: The header's bits of the limits, in the order of the model's flags.
 BITS = np.array([4, 2, 8, 1])
+CAPABILITIES = [
+    capability
+    for name in dse.machines()
+    if name.startswith("cc") and float(capability := name.removeprefix("cc")) >= 3
+]
 
 
-def header() -> Path | None:
-    """The folder of the header, or None where no toolkit is installed."""
-    known = [Path("/usr/local/cuda/include"), *sorted(Path("/usr/local").glob("cuda-*/include"))]
-    known += [Path(sysconfig.get_paths()["purelib"], "nvidia", "cuda_runtime", "include")]
+def headers() -> list[Path]:
+    """The folders of the headers, the newest wheel first and toolkits last."""
+    found = importlib.util.find_spec("nvidia")
+    wheels = [*map(Path, found.submodule_search_locations or ())] if found else []
+    known = [f / "include" for wheel in wheels for f in sorted(wheel.glob("cu[0-9]*"))[::-1]]
+    known += [wheel / "cuda_runtime" / "include" for wheel in wheels]
+    known.append(Path("/usr/local/cuda/include"))
+    known += sorted(Path("/usr/local").glob("cuda-*/include"), reverse=True)
     if compiler := shutil.which("nvcc"):
         known.append(Path(compiler).resolve().parents[1] / "include")
-    return next((folder for folder in known if (folder / HEADER).is_file()), None)
+    return [folder for folder in dict.fromkeys(known) if (folder / HEADER).is_file()]
 
 
-def missing(folder: Path | None) -> str:
+def compiler() -> str | None:
+    """A C compiler: that of the environment variable CC, else one of the usual names."""
+    return next(filter(None, map(shutil.which, [os.environ.get("CC", ""), *_NAMES])), None)
+
+
+_NAMES = ("cc", "gcc", "clang", "tcc", "icx")
+
+
+def missing(folders: list[Path]) -> str:
     """Why nothing can be compared; empty where it can."""
-    if folder is None or not (folder / HEADER).is_file():
-        return f"no {HEADER}: install a CUDA toolkit, or name the folder that holds it"
-    return "" if shutil.which("g++") else "no C++ compiler: g++ is not on the PATH"
+    if not folders:
+        return f"no {HEADER}: install nvidia-cuda-runtime (the extra test) or a CUDA toolkit"
+    return "" if compiler() else f"no C compiler: none of {', '.join(_NAMES)} is on the PATH"
 
 
 def built(folder: Path, into: Path) -> Path:
-    """The program, compiled against the header."""
-    program = into / "ask"
-    (into / "ask.cpp").write_text(PROGRAM)
-    command = ["g++", "-O1", "-w", "-I", str(folder), f"{program}.cpp", "-o", str(program)]
-    subprocess.run(command, check=True)
+    """The program, compiled against a header."""
+    program = Path(tempfile.mkdtemp(dir=into)) / "ask"
+    source = program.with_suffix(".c")
+    source.write_text(PROGRAM)
+    subprocess.run(
+        [str(compiler()), "-O1", "-w", "-I", str(folder), str(source), "-o", str(program)],
+        check=True,
+    )
     return program
 
 
@@ -114,13 +144,14 @@ def launches(rng: np.random.Generator, count: int, most: int) -> NDArray[np.int6
 
 def asked(
     program: Path, capability: str, drawn: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Blocks and limits by the header; -1 blocks where it does not know the device."""
     values = dse.machine(f"cc{capability}").values
-    device = [*capability.split("."), *(str(values[name].value) for name in DEVICE)]
-    lines = "".join(f"{' '.join(device)} {t} {r} {s}\n" for t, r, s in drawn.T.tolist())
-    told = subprocess.run([program], input=lines, capture_output=True, text=True, check=True)
-    blocks, limits = np.array(told.stdout.split(), dtype=np.int64).reshape(-1, 2).T
+    device = [*map(int, capability.split(".")), *(int(values[n].value) for n in DEVICE)]
+    rows = np.empty((drawn.shape[1], 13), dtype=np.int32)
+    rows[:, :10], rows[:, 10:] = device, drawn.T
+    told = subprocess.run([program], input=rows.tobytes(), capture_output=True, check=True)
+    blocks, limits = np.frombuffer(told.stdout, dtype=np.int32).reshape(-1, 2).T
     return blocks, limits
 
 
@@ -138,39 +169,53 @@ def ours(capability: str, drawn: NDArray[np.int64], **switches: Any) -> tuple[An
     return blocks, bits
 
 
+def compared(
+    programs: list[Path], capability: str, count: int, seed: int
+) -> tuple[list[str], str] | None:
+    """The launches that differ, and a line that tells of all; None where no header knows it."""
+    rng = np.random.default_rng([seed, *map(int, capability.split("."))])
+    most = int(dse.machine(f"cc{capability}").values["shared_mem_per_sm"].value)
+    drawn = launches(rng, count, most)
+    for program in programs:
+        blocks, limits = asked(program, capability, drawn)
+        if not np.all(blocks < 0):
+            break
+    else:
+        return None
+    assert len(blocks) == count
+    mine, bits = ours(capability, drawn)
+    differs = (mine != blocks) | ((blocks > 0) & (bits & limits == 0))
+    plain = np.mean(ours(capability, drawn, granularity="none")[0] != blocks)
+    wrong = []
+    for at in np.flatnonzero(differs).tolist():
+        said = ", ".join(f"{n} = {v}" for n, v in zip(LAUNCH, drawn[:, at], strict=True))
+        wrong.append(f"{said}: {mine[at]:g} blocks here, {blocks[at]} by the header")
+    return wrong, (
+        f"{capability:>5}: {len(wrong)} of {count} differ (without allocation units "
+        f"{plain:.1%}); {np.mean(blocks == 0):.0%} do not fit"
+    )
+
+
 def main(count: int, seed: int, folder: Path | None = None) -> int:
     """Compare so many launches for each compute capability; the exit status."""
-    folder = folder or header()
-    if reason := missing(folder):
+    folders = [folder] if folder else headers()
+    if reason := missing(folders):
         print(f"nothing compared: {reason}")
         return 0
-    assert folder is not None
-    rng, wrong, compared, unknown = np.random.default_rng(seed), 0, 0, []
+    wrong, times, unknown = 0, 0, []
     with tempfile.TemporaryDirectory() as scratch:
-        program = built(folder, Path(scratch))
-        for name in dse.machines():
-            capability = name.removeprefix("cc")
-            if capability == name or float(capability) < 3:
-                continue
-            most = int(dse.machine(name).values["shared_mem_per_sm"].value)
-            drawn = launches(rng, count, most)
-            blocks, limits = asked(program, capability, drawn)
-            if np.all(blocks < 0):
+        programs = [built(each, Path(scratch)) for each in folders]
+        for capability in CAPABILITIES:
+            found = compared(programs, capability, count, seed)
+            if found is None:
                 unknown.append(capability)
                 continue
-            mine, bits = ours(capability, drawn)
-            differs = (mine != blocks) | ((blocks > 0) & (bits & limits == 0))
-            plain = np.mean(ours(capability, drawn, granularity="none")[0] != blocks)
-            wrong, compared = wrong + int(differs.sum()), compared + count
-            print(
-                f"{capability:>5}: {int(differs.sum())} of {count} differ (without allocation "
-                f"units {plain:.1%}); {np.mean(blocks == 0):.0%} do not fit"
-            )
-            for at in np.flatnonzero(differs)[:3].tolist():
-                said = ", ".join(f"{n} = {v}" for n, v in zip(LAUNCH, drawn[:, at], strict=True))
-                print(f"       {said}: {mine[at]:g} blocks here, {blocks[at]} by the header")
-    skipped = f"; the header does not know {', '.join(unknown)}" * bool(unknown)
-    print(f"{compared:,} launches, seed {seed}: {wrong} differ from {folder / HEADER}{skipped}")
+            differing, line = found
+            wrong, times = wrong + len(differing), times + 1
+            print("\n       ".join([line, *differing[:3]]))
+    skipped = f"; no header knows {', '.join(unknown)}" * bool(unknown)
+    where = ", ".join(str(each / HEADER) for each in folders)
+    print(f"{times * count:,} launches, seed {seed}: {wrong} differ from {where}{skipped}")
     return int(wrong > 0)
 
 

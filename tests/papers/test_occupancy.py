@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -126,12 +127,43 @@ def test_the_register_limit_of_a_block_is_a_limit_alone() -> None:
     assert occupy("5.0", 512, 72, 0, max_registers_per_block=32768)["active_blocks_per_sm"] == 0
 
 
-def test_random_launches_are_those_of_the_header(capsys: pytest.CaptureFixture[str]) -> None:
-    """More by ``python -m tests.papers.occupancy_header 100000 1``."""
-    if reason := occupancy_header.missing(occupancy_header.header()):
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folders = occupancy_header.headers()
+    if reason := occupancy_header.missing(folders):
         pytest.skip(reason)
-    assert occupancy_header.main(300, 7) == 0
-    assert " 0 differ" in capsys.readouterr().out
+    scratch = tmp_path_factory.mktemp("header")
+    return [occupancy_header.built(folder, scratch) for folder in folders]
+
+
+@pytest.mark.parametrize("capability", occupancy_header.CAPABILITIES)
+def test_random_launches_are_those_of_the_header(capability: str, programs: list[Path]) -> None:
+    """More by ``python -m tests.papers.occupancy_header 100000 1``."""
+    found = occupancy_header.compared(programs, capability, 20_000, 7)
+    if found is None:
+        pytest.skip(f"none of the headers that are installed knows {capability}")
+    differing, line = found
+    assert not differing, line
+    assert "(without allocation units 0.0%)" not in line
+
+
+def test_every_capability_from_3_0_to_12_1_is_compared() -> None:
+    assert len(occupancy_header.CAPABILITIES) == 26
+    assert {"3.0", "3.7", "10.1", "10.7", "11.0", "12.1"} <= {*occupancy_header.CAPABILITIES}
+
+
+def test_a_wrong_limit_is_noticed(programs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = occupancy_header.ours
+    monkeypatch.setattr(
+        occupancy_header,
+        "ours",
+        lambda *asked, **more: honest(*asked, warp_allocation_unit=2, **more),
+    )
+    found = occupancy_header.compared(programs, "8.0", 20_000, 7)
+    assert found is not None
+    assert "blocks by the header" not in found[1]
+    assert found[0]
+    assert "by the header" in found[0][0]
 
 
 def test_granularity_matters() -> None:
