@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dse.cli.ends import Misused, reading
 from dse.cli.frame import example, in_json, put
+
+if TYPE_CHECKING:
+    from dse.catalog import Entry
+    from dse.entry_file import Value
+    from symbolic.quantity import Quantity
 
 __all__ = ["new"]
 
@@ -43,7 +51,7 @@ minimize = "time"
 @click.command(
     epilog=example(
         "dse new study study.toml",
-        "dse new machine a100.toml --from cc8.0",
+        "dse new machine mine.toml --from cc8.9",
         "dse new workload mine.toml --from svm",
     )
 )
@@ -60,61 +68,131 @@ def new(kind: str, out: str, base: str | None, as_json: bool) -> None:
     """Write a commented file to start from: a study, a machine or a workload.
 
     It works as it stands. A machine or workload starts from another's values, which its file shows
-    as comments: a line stands once the mark before it is taken away.
+    as comments: a line stands once the mark before it is taken away. What models ask of a machine
+    and the other does not tell is listed to be filled in, beside the numbers of a similar one; its
+    formulas stand.
     """
     path = Path(out)
     if path.suffix != ".toml" or not path.parent.is_dir():
         raise Misused(f"{out}: expected a name that ends in .toml, in a folder that exists")
     if kind == "study" and base is not None:
         raise Misused("--from is of a machine or a workload; a study names its own in its file")
+    closed: dict[str, tuple[str, ...]] = {}
     with reading():
-        text = _STUDY.format(out=out) if kind == "study" else _entry_text(kind, path, base)
+        if kind == "study":
+            text = _STUDY.format(out=out)
+        else:
+            entry, named = _entry(kind, base or _FROM[kind])
+            other = entry if kind == "workload" else _similar(entry)
+            closed = {} if kind == "workload" else _opened(entry, other)
+            text = "\n".join(_entry_lines(kind, path, entry, named, other)) + "\n"
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise Misused(f"{out} is there already: choose another name, or remove it") from None
-    put(as_json, {"kind": kind, "written": path}, lambda: f"{path} (a {kind} to start from)")
+    filling = [f"to fill in for {name}: {', '.join(names)}" for name, names in closed.items()]
+    told = "\n".join([f"{path} (a {kind} to start from)", *filling])
+    put(as_json, {"kind": kind, "written": path, "to_fill_in": closed}, lambda: told)
 
 
-def _entry_text(kind: str, path: Path, base: str | None) -> str:
-    """The file of a machine or workload that has all values of another."""
-    import json
-
+def _entry(kind: str, name: str) -> tuple[Entry, str]:
+    """What a file starts from, and how it names that."""
     from dse.catalog import machine, workload
+
+    entry = (machine if kind == "machine" else workload)(name)
+    return entry, str(Path(name).resolve()) if name.endswith(".toml") else entry.name
+
+
+def _similar(entry: Entry) -> Entry:
+    """The machine of the nearest compute capability of which most is known, the latency too."""
+    from dse.catalog import machines
+
+    def distance(other: Entry) -> tuple[float, int, int]:
+        here, there = entry.compute_capability or 0, other.compute_capability or 0
+        apart = abs(float(here) - float(there)), bool(here) != bool(there)
+        return 100 * apart[1] + apart[0], other.name != entry.name, -len(other.values)
+
+    known = (other for name, other in machines().items() if not name.startswith("cc"))
+    return min((other for other in known if "mem_latency_nominal" in other.values), key=distance)
+
+
+def _opened(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
+    """The models that the numbers of another machine would open, each with what is lacking.
+
+    What holds for both stands already.
+    """
+    from dataclasses import replace
+
+    from dse.gaps import closed_models
+
+    still = closed_models(other)
+    closed = closed_models(replace(entry, values={**_standing(other), **entry.values}))
+    return {name: names for name, names in closed.items() if name not in still}
+
+
+def _standing(other: Entry) -> dict[str, Value]:
+    """What holds for other machines as well: formulas, and what is said of workloads."""
+    from dse.gaps import formula_of
     from symbolic.quantities import TABLE
 
-    name = base or _FROM[kind]
-    entry = (machine if kind == "machine" else workload)(name)
-    named = str(Path(name).resolve()) if name.endswith(".toml") else name
+    return {
+        name: value
+        for name, value in other.values.items()
+        if formula_of(name, value.value) or TABLE[name].lever == "programmer"
+    }
 
-    def text(value: object) -> str:
-        return json.dumps(value, ensure_ascii=False)
 
-    lines = [
-        f"# A {kind} that starts from {name}: what is not said here is as there.",
+def _entry_lines(kind: str, path: Path, entry: Entry, named: str, other: Entry) -> Iterator[str]:
+    """The lines of the file of a machine or workload that has all values of another."""
+    from symbolic.quantities import TABLE
+
+    known = {**TABLE, **{row.name: row for row in entry.declared}}
+    yield from (
+        f"# A {kind} that starts from {entry.name}: what is not said here is as there.",
         "# Take the mark away before a line and give your own value, with its source, or with",
         '# assumed = "why". dse quantities NAME tells of a quantity; dse '
         f"{kind}s {path} shows all.",
         "",
-        f"title = {text(f'{path.stem}, from {entry.title}')}",
+        f"title = {_text(f'{path.stem}, from {entry.title}')}",
         f'kind = "{kind}"',
-        f"base = {text(named)}",
+        f"base = {_text(named)}",
         "",
         "[values]",
-    ]
-    known = {**TABLE, **{row.name: row for row in entry.declared}}
+    )
+    lacking = {name: value for name, value in other.values.items() if name not in entry.values}
+    if lacking:
+        yield f"# --- to fill in: not told by {entry.name}; beside each, what {other.name} has"
+        for model, names in _opened(entry, other).items():
+            yield f"# {model} asks for {', '.join(names)}"
+    standing = [name for name in _standing(other) if name in lacking]
+    for name in [name for name in lacking if name not in standing]:
+        value = lacking[name]
+        yield f"# {_told(known[name])}"
+        line = f'# {name} = {{ value = {_text(value.value)}, source = "WHERE YOURS IS FROM" }}'
+        yield f"{line}  # {other.name}: {value.source or value.assumed}"
+    if standing:
+        yield f"# --- formulas in those and what is usual, as {other.name} has them"
+    for name in standing:
+        yield f"# {_told(known[name])}"
+        yield _line(name, lacking[name])
+    if lacking:
+        yield f"# --- as {entry.name} has it"
+    for name, value in entry.values.items():
+        yield f"# {_told(known[name])}"
+        yield f"# {_line(name, value)}"
 
-    def told(quantity: str) -> str:
-        row = known[quantity]
-        return row.meaning + (f" [{row.unit}]" if row.unit not in ("", "1") else "")
 
-    for quantity, value in entry.values.items():
-        origin = "source" if value.source else "assumed"
-        said = f"value = {text(value.value)}, {origin} = {text(value.source or value.assumed)}"
-        lines += [f"# {told(quantity)}", f"# {quantity} = {{ {said} }}"]
-    others = machine(_FROM[kind]).values if kind == "machine" else {}
-    lacking = [name for name in others if name not in entry.values]
-    lines += ["", f"# what {name} does not tell and models may ask for:"] if lacking else []
-    lines += [f"# {each} = ...  {told(each)}" for each in lacking]
-    return "\n".join(lines) + "\n"
+def _line(name: str, value: Value) -> str:
+    """A value of a file, with its origin."""
+    origin = "source" if value.source else "assumed"
+    said = f"value = {_text(value.value)}, {origin} = {_text(value.source or value.assumed)}"
+    return f"{name} = {{ {said} }}"
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _told(row: Quantity) -> str:
+    return row.meaning + (f" [{row.unit}]" if row.unit not in ("", "1") else "")

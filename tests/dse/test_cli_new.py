@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from click.testing import Result
 
 import dse
+from dse.gaps import closed_models
 
 Run = Callable[..., Result]
 
@@ -37,14 +39,37 @@ def test_a_new_machine_or_workload_is_its_base_line_by_line(run: Run, kind: str,
     read_entry = dse.machine if kind == "machine" else dse.workload
     of = read_entry(base or {"machine": "gtx280", "workload": "svm"}[kind])
     read = read_entry("mine.toml")
-    assert read.values == of.values
+    assert {name: read.values[name] for name in of.values} == of.values
     text = Path("mine.toml").read_text()
-    lines = [line[2:] for line in text.splitlines() if line.startswith("# ") and " = {" in line]
+    told, _, as_it_has = text.rpartition("# --- as ")
+    lines = [
+        line[2:] for line in as_it_has.splitlines() if line.startswith("# ") and " = {" in line
+    ]
     assert set(tomllib.loads("\n".join(lines))) == set(of.values)
-    asked = "# mem_bandwidth = ...  DRAM bandwidth of the machine [B/s]\n" in text
-    assert asked == (base == "cc8.0")
+    assert ("# n_sms = { value = 108, source = " in told) == (base == "cc8.0")
     Path("all.toml").write_text(text + "\n".join(lines) + "\n")
-    assert read_entry("all.toml").values == of.values
+    assert read_entry("all.toml").values == read.values
+
+
+@pytest.mark.parametrize(
+    "base", ["cc1.1", "cc5.2", "cc8.0", "cc8.9", "cc12.1", "rtx3080", "mi250x"]
+)
+def test_a_new_machine_says_what_to_fill_in_and_opens_models_with_it(run: Run, base: str) -> None:
+    told = json.loads(run("new", "machine", "mine.toml", "--from", base, "--json").stdout)
+    assert set(told["to_fill_in"]["mwp_cwp"]) >= {"mem_latency_nominal"}
+    assert closed_models(dse.machine("mine.toml"))["mwp_cwp"] == tuple(
+        told["to_fill_in"]["mwp_cwp"]
+    )
+    text = Path("mine.toml").read_text()
+    assert f"# mwp_cwp asks for {', '.join(told['to_fill_in']['mwp_cwp'])}\n" in text
+    filled = re.sub(r"(?m)^# (\w+ = \{.*WHERE YOURS IS FROM)", r"\1", text)
+    Path("mine.toml").write_text(filled)
+    own = dse.machine("mine.toml")
+    assert not set(told["to_fill_in"]) & set(closed_models(own))
+    assert own.values["mem_latency_nominal"].source == "WHERE YOURS IS FROM"
+    said = run("evaluate", "mwp_cwp", "--machine", "mine.toml", "--workload", "svm",
+               "threads_per_block=256", "active_blocks_per_sm=2").stdout  # fmt: skip
+    assert "time" in said
 
 
 def test_new_files_are_used_by_path(run: Run) -> None:
