@@ -94,7 +94,7 @@ def kernel(
     if out is not None:
         Path(out).write_text(text, encoding="utf-8")
     data = {"kernel": path, "values": dict(found)}
-    for name in ("formulas", "numbers", "assumed", "origin"):
+    for name in ("formulas", "numbers", "assumed", "origin", "left_out"):
         data |= {name: getattr(found, name)} if hasattr(found, name) else {}
     put(as_json, data, lambda: text if out is None else f"{out}: {len(found)} quantities")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from symbolic.errors import DseError
 
-__all__ = ["HINT", "architectures", "compiled", "installed"]
+__all__ = ["HINT", "architectures", "compiled", "includes", "installed"]
 
 HINT = (
     "pip install 'simt-dse[kernels]' (or the packages nvidia-cuda-nvrtc and nvidia-cuda-nvdisasm)"
@@ -21,8 +22,13 @@ _EMPTY = (
     "assert.h", "cassert", "cfloat", "chrono", "climits", "cmath", "cstdint", "cstdio", "cstdlib",
     "cstring", "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h",
     "float.h", "fstream", "iostream", "limits.h", "math.h", "stdbool.h", "stddef.h", "stdint.h",
-    "stdio.h", "stdlib.h", "string", "string.h", "sys/time.h", "time.h", "vector",
+    "algorithm", "array", "functional", "iomanip", "limits", "map", "memory", "numeric", "random",
+    "set", "sstream", "stdio.h", "stdlib.h", "string", "string.h", "sys/time.h", "thread", "time.h",
+    "tuple", "type_traits", "utility", "vector",
 )  # fmt: skip
+#: Headers of the host's library of which the toolkit has the device's own.
+_DEVICES = ("algorithm", "limits", "type_traits", "utility")
+_MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
 #: What those headers declare for the device, which nvcc takes in unasked; given where it lacks.
 _NAMES = "names-of-hosts.h"
 _DECLARED = """
@@ -47,6 +53,8 @@ using ::uint16_t; using ::uint32_t; using ::uint64_t; }
 #define DBL_MAX 1.7976931348623158e+308
 #define DBL_MIN 2.2250738585072014e-308
 #define DBL_EPSILON 2.2204460492503131e-16
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
 #define INT_MAX 2147483647
 #define INT_MIN (-INT_MAX - 1)
 #define UINT_MAX 4294967295U
@@ -90,6 +98,27 @@ def _text(program: ctypes.c_void_p, what: str) -> bytes:
     return text.raw
 
 
+@lru_cache(maxsize=1)
+def includes() -> tuple[str, ...]:
+    """Folders of the toolkit's own headers (``cuda_fp16.h``, cooperative groups), where there are
+    any: of the extra ``kernels``, or of a toolkit that CUDA_HOME or CUDA_PATH names.
+    """
+    found = []
+    for package, header in (("runtime", r"cuda_fp16\.h$"), ("cccl", r"nv/target$")):
+        try:
+            path = installed(f"nvidia-cuda-{package}", header)
+        except DseError:
+            continue
+        found.append(path.parent if package == "runtime" else path.parents[1])
+    homes = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if name in os.environ]
+    found += [each / "include" for each in homes if not found and (each / "include").is_dir()]
+    return tuple(map(str, found))
+
+
+def _of_device(header: str) -> str:
+    return f"#include <cuda/std/{header}>\nnamespace std {{ using namespace cuda::std; }}\n"
+
+
 def compiled(
     source: str,
     arch: int,
@@ -98,8 +127,9 @@ def compiled(
     define: Mapping[str, object] | None = None,
     options: Sequence[str] = (),
     wanted: str = "",
-) -> tuple[bytes, str]:
-    """The machine code of a source, and the name in it of a kernel that is wanted.
+    headers: Mapping[str, str] | None = None,
+) -> tuple[bytes, str, list[str]]:
+    """The machine code of a source, the name in it of a kernel that is wanted, lacking headers.
 
     Parameters
     ----------
@@ -113,6 +143,8 @@ def compiled(
         Of the compiler, such as ``-use_fast_math``.
     wanted : str
         The kernel, with arguments of its template: ``scale<float>``.
+    headers : mapping
+        Texts of headers by their names. What is neither there nor in a file is taken as empty.
 
     Raises
     ------
@@ -124,19 +156,35 @@ def compiled(
         raise DseError(f"the compiler has no sm_{arch}: it compiles for {known}")
     flags = [f"-arch=sm_{arch}", "-lineinfo", *options]
     flags += [f"-D{key}={value}" for key, value in (define or {}).items()]
-    try:
-        return _compiled(source, name, flags, wanted)
-    except DseError as error:
+    flags += [f"-I{each}" for each in includes()]
+    given = dict.fromkeys(_EMPTY, "") | {_NAMES: _DECLARED} | dict(headers or {})
+    lacking: list[str] = []
+    said: DseError | None = None
+    while True:
         try:
-            return _compiled(source, name, [*flags, f"--pre-include={_NAMES}"], wanted)
-        except DseError:
-            raise DseError(f"{name} does not compile for sm_{arch}:\n{error}") from None
+            return *_compiled(source, name, flags, wanted, given), lacking
+        except DseError as error:
+            missing = _MISSING.search(str(error))
+            if missing and (header := missing[1]) not in given:
+                given[header] = ""
+                lacking.append(header)
+            elif wanted and "<" not in wanted and "instance of overloaded function" in str(error):
+                wanted = ""  # another function has the name of the kernel
+            elif said is None:
+                said = error
+                flags.append(f"--pre-include={_NAMES}")
+                given |= {each: _of_device(each) for each in _DEVICES if includes()}
+            else:
+                told = said if _NAMES in str(error) else error  # a text may have names of its own
+                raise DseError(f"{name} does not compile for sm_{arch}:\n{told}") from None
 
 
-def _compiled(source: str, name: str, flags: Sequence[str], wanted: str) -> tuple[bytes, str]:
+def _compiled(
+    source: str, name: str, flags: Sequence[str], wanted: str, headers: Mapping[str, str]
+) -> tuple[bytes, str]:
     library, program = _library(), ctypes.c_void_p()
-    names = [each.encode() for each in (*_EMPTY, _NAMES)]
-    texts = [*[b""] * len(_EMPTY), _DECLARED.encode()]
+    names = [each.encode() for each in headers]
+    texts = [each.encode() for each in headers.values()]
     library.nvrtcCreateProgram(
         ctypes.byref(program),
         source.encode(),

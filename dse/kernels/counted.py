@@ -46,6 +46,8 @@ class Counted(Mapping[str, float]):
         What was counted.
     assumed : mapping
         Quantities of which something is not known, and what was taken.
+    left_out : sequence of str
+        What of the source was not compiled, as it is not for the device, and why.
     """
 
     quantities: Mapping[str, float]
@@ -54,6 +56,7 @@ class Counted(Mapping[str, float]):
     numbers: Mapping[str, float]
     origin: str
     assumed: Mapping[str, str] = field(default_factory=dict)
+    left_out: Sequence[str] = ()
 
     def __getitem__(self, name: str) -> float:
         return self.quantities[name]
@@ -66,7 +69,8 @@ class Counted(Mapping[str, float]):
 
     def toml(self) -> str:
         """A workload file, in which every number bears its source."""
-        lines = [f"title = {_quoted(self.origin)}", ""]
+        lines = [f"# left out, as not for the device: {each}" for each in self.left_out]
+        lines += [f"title = {_quoted(self.origin)}", ""]
         if self.declared:
             lines.append("[quantities]")
             for name, (meaning, _) in self.declared.items():

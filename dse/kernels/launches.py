@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dse.kernels.assembly import Instruction
-from dse.kernels.compiling import compiled
 from dse.kernels.counted import Counted, told
 from dse.kernels.cubin import Function, functions
 from dse.kernels.disassembly import disassembled, source_lines
 from dse.kernels.evaluate import Launch
+from dse.kernels.hosted import built
 from dse.kernels.linear import Atom
-from dse.kernels.source import Signature, device_part, signatures
+from dse.kernels.source import Signature, signatures
 from dse.kernels.tally import Reading, read
 from symbolic.errors import DseError, nearest
 from symbolic.quantities import TABLE
@@ -41,6 +41,7 @@ class Code:
     arguments: Mapping[int, str]
     origin: str
     source: Sequence[str] = ()
+    left_out: Sequence[str] = ()
 
 
 def code_of(
@@ -70,44 +71,25 @@ def code_of(
     if not known:
         raise DseError(f"{file} has no kernel: a function marked __global__ was expected")
     wanted = _wanted(entry, known, str(file))
-    cubin, lowered = _compiled(
-        source, int(number[1] + (number[2] or "")), file, define, options, wanted
-    )
-    found = functions(cubin)
-    function = found.get(lowered) or _chosen(found, wanted.partition("<")[0], str(file))
+    capability = int(number[1] + (number[2] or ""))
+    plain = wanted.partition("<")[0]
+    qualified = "::".join(filter(None, (known[plain].space, wanted)))
+    code = built(source, capability, file, define=define, options=options, wanted=qualified)
+    found = functions(code.cubin)
+    function = found.get(code.lowered) or _chosen(found, plain, str(file))
     return Code(
         function=function,
-        cubin=cubin,
-        arguments=_named(function, known[wanted.partition("<")[0]]),
+        cubin=code.cubin,
+        arguments=_named(function, known[plain]),
         origin=f"{file.name} ({wanted}), compiled for sm_{function.arch}",
         source=source.splitlines(),
+        left_out=code.left_out,
     )
-
-
-def _compiled(
-    source: str,
-    arch: int,
-    file: Path,
-    define: Mapping[str, object],
-    options: Sequence[str],
-    wanted: str,
-) -> tuple[bytes, str]:
-    """The source as it stands; where host code is in the way, what of it is for the device."""
-    given = {"name": str(file), "define": define, "options": options, "wanted": wanted}
-    try:
-        return compiled(source, arch, **given)  # type: ignore[arg-type]
-    except DseError as error:
-        part = device_part(source)
-        if part == source:
-            raise
-        try:
-            return compiled(part, arch, **given)  # type: ignore[arg-type]
-        except DseError:
-            raise error from None
 
 
 def _wanted(entry: str, known: Mapping[str, Signature], file: str) -> str:
-    name = entry.partition("<")[0]
+    name = entry.partition("<")[0].rpartition("::")[2]
+    entry = name + entry[len(entry.partition("<")[0]) :]
     if not entry:
         if len(known) > 1:
             raise DseError(
@@ -228,7 +210,11 @@ def counts_of(
     about = {name: ("argument of the kernel", value) for name, value in given.items()}
     about |= {name: ("of the data of the kernel", value) for name, value in asked.items()}
     return replace(
-        found, quantities=quantities, formulas=formulas, declared={**about, **found.declared}
+        found,
+        quantities=quantities,
+        formulas=formulas,
+        declared={**about, **found.declared},
+        left_out=code.left_out,
     )
 
 

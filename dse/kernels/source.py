@@ -6,9 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Signature", "device_part", "signatures"]
+__all__ = [
+    "FRAME",
+    "Signature",
+    "device_part",
+    "marks_of",
+    "pieces",
+    "signatures",
+    "without_comments",
+]
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
+_TEXT = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'"
+_COMMENT = re.compile(rf"//[^\n]*|/\*.*?\*/|{_TEXT}", re.S)
 _KERNEL = re.compile(
     r"(template\s*<[^{};()]*>\s*)?(?:extern\s*\"C\"\s*)?[\w\s]*\b__global__\b([^;{}]*?)\b(\w+)\s*\(",
     re.S,
@@ -19,26 +28,33 @@ _FOR_DEVICE = re.compile(
 )
 
 
+#: Directives, and the braces of what only holds declarations.
+FRAME = re.compile(r"\s*(#|\}|;|$|(inline\s+)?namespace\b[\w\s:]*\{$|extern\s*\"[^\"]*\"\s*\{$)")
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The names of a kernel's arguments, and the head of its template where it is one."""
+    """The names of a kernel's arguments, the head of its template where it is one, and the
+    namespace that it is in.
+    """
 
     arguments: Sequence[str]
     template: str = ""
+    space: str = ""
 
 
-def _bare(source: str) -> str:
+def without_comments(source: str) -> str:
     """The source with comments blanked; texts and lines keep their places."""
 
     def blank(found: re.Match[str]) -> str:
-        return found[0] if found[0].startswith('"') else re.sub(r"[^\n]", " ", found[0])
+        return found[0] if found[0][0] in "\"'" else re.sub(r"[^\n]", " ", found[0])
 
     return _COMMENT.sub(blank, source)
 
 
 def signatures(source: str) -> dict[str, Signature]:
     """The kernels of a source by their names."""
-    bare, found = _bare(source), {}
+    bare, found = without_comments(source), {}
     for told in _KERNEL.finditer(bare):
         if told[3] == "__launch_bounds__":
             begin = _after(bare, told.end() - 1)
@@ -51,8 +67,20 @@ def signatures(source: str) -> dict[str, Signature]:
         end = _after(bare, begin)
         inside = bare[begin + 1 : end - 1]
         arguments = [_name(each) for each in _split(inside) if each.strip() not in ("", "void")]
-        found[name] = Signature(arguments, " ".join((told[1] or "").split()))
+        space = _space(bare[: told.start()])
+        found[name] = Signature(arguments, " ".join((told[1] or "").split()), space)
     return found
+
+
+def _space(before: str) -> str:
+    """The namespaces that are open at the end of a text, ``a::b``."""
+    opened: list[str] = []
+    for told in re.finditer(r"(?:\bnamespace\s+([\w:]+)\s*)?\{|\}", before):
+        if told[0] != "}":
+            opened.append(told[1] or "")
+        elif opened:
+            opened.pop()
+    return "::".join(filter(None, opened))
 
 
 def _after(text: str, at: int) -> int:
@@ -82,41 +110,47 @@ def _name(argument: str) -> str:
     return words[-1] if words else "arg"
 
 
-def device_part(source: str) -> str:
-    """The source without host functions and host headers; what is left keeps its lines."""
+def device_part(source: str, marks: frozenset[str] = frozenset()) -> str:
+    """The source without host functions; what is left keeps its lines.
+
+    ``marks`` are macros of headers that stand for ``__device__``; the source's own are found.
+    """
+    bare = without_comments(source)
+    marked = re.compile(rf"\b({'|'.join(map(re.escape, marks | marks_of(bare)))})\b")
     found = []
-    for piece in _pieces(_bare(source)):
+    for piece in pieces(bare):
         head = piece.partition("{")[0]
-        if piece.lstrip().startswith("#"):
-            keep = not re.match(r"\s*#\s*include\s*\"", piece)
-        else:
-            keep = bool(_FOR_DEVICE.search(head)) and "using namespace" not in head
+        keep = bool(FRAME.match(piece) or _FOR_DEVICE.search(head) or marked.search(head))
+        keep = keep and "using namespace" not in head
         found.append(piece if keep else re.sub(r"[^\n]", "", piece))
     return "".join(found)
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """Directives and declarations at the outermost level."""
+def marks_of(source: str) -> frozenset[str]:
+    """The macros of a source that stand for ``__device__`` or ``__global__``, and these."""
+    told = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t][^\n]*__(?:device|global)__"
+    return frozenset(re.findall(told, source, re.M)) | {"__device__", "__global__"}
+
+
+def pieces(whole: str) -> Iterator[str]:
+    """Directives and declarations at the outermost level, and within namespaces."""
+    text = re.sub(_TEXT, lambda told: f'"{" " * (len(told[0]) - 2)}"', whole)  # brackets in texts
     begin = at = 0
     while at < len(text):
         letter = text[at]
         if letter == "#" and not text[begin:at].strip():
             while at < len(text) and (text[at] != "\n" or text[at - 1] == "\\"):
                 at += 1
-            yield text[begin:at]
-            begin = at
-        elif letter == "{":
+        elif letter == "{" and not FRAME.match(text[begin : at + 1]):
             at = _after(text, at)
             rest = re.compile(r"[^;{}#]*;").match(text, at)
             kind = re.search(r"\b(struct|class|union|enum|=)", text[begin:at].partition("{")[0])
             if kind and rest:
                 at = rest.end()
-            yield text[begin:at]
-            begin = at
-        elif letter == ";":
-            at += 1
-            yield text[begin:at]
-            begin = at
         else:
             at += 1
-    yield text[begin:]
+            if letter not in ";{}":
+                continue
+        yield whole[begin:at]
+        begin = at
+    yield whole[begin:]

@@ -276,7 +276,7 @@ def test_kernels_and_their_arguments_are_read_off_the_source() -> None:
     assert bounded["k"].arguments == ["a", "b"]
     kept = device_part(SOURCE)
     assert "main" not in kept
-    assert '#include "mine.h"' not in kept
+    assert '#include "mine.h"' in kept  # found beside it, or taken as empty
     assert kept.count("\n") == SOURCE.count("\n")
     assert kept.splitlines()[20] == SOURCE.splitlines()[20]
 
