@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dse.growth import add
     from dse.kernels import kernel
     from dse.library import model, models
+    from dse.validation import validate
     from dse.verbs.backwards import borders, meets, ranges
     from dse.verbs.chosen import best_config, disagreement, optimum, pareto
     from dse.verbs.described import advise, explain, plan
@@ -105,6 +106,7 @@ __all__ = [
     "run",
     "sensitivity",
     "sqrt",
+    "validate",
     "verify",
     "where",
     "workload",
@@ -162,6 +164,7 @@ _HOMES = {
     "run": "dse.verbs.running",
     "sensitivity": "dse.verbs.statistics",
     "sqrt": "symbolic.ops",
+    "validate": "dse.validation",
     "verify": "dse.checking",
     "where": "symbolic.ops",
     "workload": "dse.catalog",

@@ -45,6 +45,7 @@ from dse.cli.measured import import_measured
 from dse.cli.point import advise, evaluate, explain
 from dse.cli.spread import count, histogram, quantiles
 from dse.cli.starting import new
+from dse.cli.validating import validate
 
 __all__ = ["main"]
 
@@ -266,6 +267,6 @@ for command in (
         quantiles,
         ranges,
     ),
-    *(quantities, sensitivity, workloads),
+    *(quantities, sensitivity, validate, workloads),
 ):
     main.add_command(command)

@@ -11,7 +11,7 @@ import click
 from dse.cli.ends import reading
 from dse.cli.frame import example, in_json, listed, pairs, put
 
-__all__ = ["fit"]
+__all__ = ["columns_of", "fit"]
 
 
 @click.command(
@@ -76,7 +76,7 @@ def fit(
             machine=machine,
             workload=workload,
             where=list(where),
-            columns=_columns(listed(columns)),
+            columns=columns_of(listed(columns)),
             weights=weights,
             residuals="relative" if relative else "absolute",
             start=pairs(start, "start"),
@@ -101,7 +101,7 @@ def _per(text: str | None) -> dict[str, list[str]] | None:
     return {column.strip(): listed([names])}
 
 
-def _columns(texts: Sequence[str]) -> list[str] | dict[str, str] | None:
+def columns_of(texts: Sequence[str]) -> list[str] | dict[str, str] | None:
     """Names alone, or quantities with their headers; a name alone is its own header."""
     if not texts:
         return None

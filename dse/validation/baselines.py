@@ -1,0 +1,100 @@
+"""What anybody would predict without a model: the yardsticks of a validation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dse.fitting.columns import Floats
+from dse.validation.folds import Places, groups_of
+from dse.validation.scores import Score
+
+__all__ = ["Known", "along", "constant_choice", "one_value", "random_search", "scaled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What was measured, and which rows are predicted from which others.
+
+    ``folds`` are pairs: the rows that are predicted, and those that are known then.
+    """
+
+    measured: Floats
+    folds: Sequence[tuple[Places, Places]]
+
+    def each(self) -> Iterator[tuple[Places, Places]]:
+        """The rows that are predicted, and those that are known."""
+        return iter(self.folds)
+
+
+def one_value(known: Known) -> Floats:
+    """The median of what is known, for every row."""
+    found = np.full(known.measured.size, math.nan)
+    for out, rest in known.each():
+        found[out] = np.median(known.measured[rest])
+    return found
+
+
+def scaled(known: Known, formula: Floats) -> Floats:
+    """A formula times the one factor that is right in the median of what is known."""
+    found = np.full(known.measured.size, math.nan)
+    with np.errstate(all="ignore"):
+        ratio = known.measured / formula
+    for out, rest in known.each():
+        right = ratio[rest][np.isfinite(ratio[rest])]
+        if right.size:
+            found[out] = formula[out] * np.median(right)
+    return found
+
+
+def along(known: Known, x: Floats, keys: Sequence[str]) -> Floats:
+    """Linear interpolation over a column, between the known rows of the same key."""
+    found = np.full(known.measured.size, math.nan)
+    labels = np.array(keys)
+    for out, rest in known.each():
+        for key in np.unique(labels[out]):
+            at, near = out[labels[out] == key], rest[labels[rest] == key]
+            if near.size:
+                near = near[np.argsort(x[near])]
+                found[at] = np.interp(x[at], x[near], known.measured[near])
+    return found
+
+
+def constant_choice(known: Known, spaces: Sequence[str], choices: Sequence[str]) -> Floats:
+    """How slow each choice was elsewhere, as the geometric mean over the spaces that are known.
+
+    A score to choose by, no prediction of what is measured. A choice that was not seen comes last.
+    """
+    found = np.full(known.measured.size, math.nan)
+    spaces_, labels = np.array(spaces), np.array(choices)
+    for out, rest in known.each():
+        logs: dict[str, list[float]] = {}
+        for rows in groups_of(spaces_[rest].tolist()).values():
+            own = rest[rows]
+            best = known.measured[own].min()
+            for label, time in zip(labels[own].tolist(), known.measured[own], strict=True):
+                logs.setdefault(label, []).append(math.log(time / best))
+        worst = max(map(np.mean, logs.values()), default=0.0)
+        means: Mapping[str, float] = {label: float(np.mean(of)) for label, of in logs.items()}
+        found[out] = [math.exp(means.get(label, worst + 1)) for label in labels[out].tolist()]
+    return found
+
+
+def random_search(
+    measured: Floats, spaces: Sequence[Places], budget: int, draws: int = 200, seed: int = 0
+) -> Score:
+    """Taking the best of ``budget`` configurations measured at random, of each space."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for rows in spaces:
+        picks = rng.integers(0, rows.size, (draws, budget))
+        found.append(measured[rows][picks].min(axis=1) / measured[rows].min())
+    slow = np.concatenate(found)
+    return Score(
+        rank=0.0,
+        slowdown_median=float(np.median(slow)),
+        slowdown_p90=float(np.quantile(slow, 0.9)),
+    )

@@ -1,0 +1,234 @@
+"""One validation: rows read, groups left out in turn, predictions scored beside baselines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dse.fitting.columns import Floats, Table, read_table
+from dse.fitting.request import Request
+from dse.fitting.rows import Case, Rows, chosen, read_rows
+from dse.fitting.run import run as fitted
+from dse.validation.beside import beside
+from dse.validation.folds import Places, deal, groups_of, keys_of, subspaces
+from dse.validation.question import ROW, Question, parts_of
+from dse.validation.result import Validation
+from dse.validation.scores import score
+from symbolic.errors import DseError
+from symbolic.library import load_model
+from symbolic.model import Model
+
+__all__ = ["run"]
+
+#: Labels whose scores are told one by one.
+FEW = 24
+#: Rows of which an interval is learnt, at least.
+ENOUGH = 10
+
+
+def run(question: Question) -> Validation:
+    """See :func:`dse.validate`."""
+    model = load_model(question.model, prefer=question.prefer)
+    table = _table(question.data)
+    rows = _rows(question, model, table)
+    to = next(iter(rows.measured))
+    measured = rows.measured[to]
+    if (wrong := np.flatnonzero(measured <= 0)).size:
+        raise DseError(
+            f"{to} is {measured[wrong[0]]:g} at row {rows.places[wrong[0]]}: errors are shares of "
+            "what was measured, which should be above 0"
+        )
+    labels, folds = _folds(question, table, rows)
+    predicted, values = _predicted(question, model, rows, to, folds)
+    spaces, keys = _spaces(question, table, rows)
+    low, high = _interval(question, measured, predicted, folds)
+    inside = None
+    if np.isfinite(low).any():
+        inside = (low <= measured) & (measured <= high)
+    few = groups_of(labels) if question.leave_out and ROW not in question.leave_out else {}
+    return Validation(
+        model=model.name,
+        to=to,
+        rows=len(measured),
+        how=question.how,
+        score=score(measured, predicted, spaces, within=inside),
+        baselines=beside(question, model, table, rows, folds, spaces, keys),
+        by={
+            label: score(measured[own], predicted[own], _inside(spaces, own))
+            for label, own in (few.items() if len(few) <= FEW else ())
+        },
+        fitted=tuple(values),
+        measured=measured,
+        predicted=predicted,
+        low=low,
+        high=high,
+        labels=tuple(labels),
+        places=rows.places,
+    )
+
+
+def _table(data: Any) -> Table:
+    """The columns; profiles and what tuners write are read row by row."""
+    if isinstance(data, (str, Path)) and Path(data).suffix != ".csv":
+        from dse.measured import is_measured, open_measured
+
+        if is_measured(Path(data)):
+            return read_table(open_measured(Path(data), shape="rows"))
+    return read_table(data)
+
+
+def _rows(question: Question, model: Model, table: Table) -> Rows:
+    """The rows: every column that is an input of the model is read, unless columns are named."""
+    named = question.columns
+    if named is None:
+        targets = [question.to] if question.to else [n for n in model.outputs if n in table.columns]
+        taken = (*targets, *question.given, *question.free)
+        named = [
+            name
+            for name in table.columns
+            if name in targets
+            or (
+                name in model.quantities
+                and not model.quantities[name].is_label
+                and not model.variants(name)
+                and name not in taken
+            )
+        ]
+    rows = read_rows(
+        table_data(table), model, to=question.to, columns=named, weights=None, labels=None
+    )
+    case = Case(
+        model=model, parts=parts_of(question, model, rows), to=tuple(rows.measured), free=()
+    )
+    return chosen(case, rows, {}, ())
+
+
+def table_data(table: Table) -> dict[str, Any]:
+    """The columns with their units, as they are read."""
+    units = table.units
+    return {f"{n} [{units[n]}]" if units[n] else n: column for n, column in table.columns.items()}
+
+
+def _folds(
+    question: Question, table: Table, rows: Rows
+) -> tuple[list[str], list[tuple[Places, Places]]]:
+    """What is left out with each row, and the rows left out together with those known then."""
+    every = np.arange(len(rows.places))
+    if not question.leave_out:
+        return [""] * every.size, [(every, every)]
+    if ROW in question.leave_out and ROW not in table.columns:
+        if len(question.leave_out) > 1:
+            raise DseError("leave_out names 'row', each by itself, and a column: keep one of them")
+        labels = list(map(str, rows.places))
+    else:
+        labels = keys_of(table, question.leave_out, rows.places)
+    out = deal(labels, question.folds)
+    return labels, [(fold, np.setdiff1d(every, fold)) for fold in out]
+
+
+def _predicted(
+    question: Question,
+    model: Model,
+    rows: Rows,
+    to: str,
+    folds: Sequence[tuple[Places, Places]],
+) -> tuple[Floats, list[dict[str, float]]]:
+    """Each row as predicted by a fit to the rows known then, or by what is given."""
+    parts = parts_of(question, model, rows, question.free)
+    case = Case(model=model, parts=parts, to=(to,), free=tuple(question.free))
+    found, values = np.full(len(rows.places), math.nan), []
+    for out, known in folds:
+        own: dict[str, float] = {}
+        if question.free:
+            which = np.zeros(len(rows.places), dtype=bool)
+            which[known] = True
+            own = dict(_fit(question, model, rows.kept(which), to).set)
+            values.append(own)
+        which = np.zeros(len(rows.places), dtype=bool)
+        which[out] = True
+        found[out] = _evaluated(case, rows.kept(which), own, to)
+    return found, values
+
+
+def _fit(question: Question, model: Model, rows: Rows, to: str) -> Any:
+    data: dict[str, Any] = {**rows.inputs, **rows.measured}
+    if rows.workloads:
+        data["workload"] = np.array(rows.workloads)
+    return fitted(
+        Request(
+            model=model,
+            data=data,
+            free=question.free,
+            per=None,
+            to=to,
+            entries=question.entries,
+            given=question.given,
+            where=(),
+            columns=None,
+            weights=None,
+            residuals=question.residuals,
+            start=question.start,
+            bounds=question.bounds,
+            left_out="hat",
+            prefer=question.prefer,
+        )
+    )
+
+
+def _evaluated(case: Case, rows: Rows, values: Mapping[str, float], to: str) -> Floats:
+    """What the model yields on rows; NaN where a rule is broken."""
+    grid = case.grid(rows, values)
+    roots = [grid.graph.flat(to), grid.feasible_node(())]
+    found, feasible = grid.evaluate(roots, (), tuple(grid.axes))
+    return np.where(np.asarray(feasible, dtype=bool), np.asarray(found, dtype=float), math.nan)
+
+
+def _spaces(question: Question, table: Table, rows: Rows) -> tuple[list[Places], list[str]]:
+    """The spaces in which a configuration is chosen, and what each row's is called."""
+    every = np.arange(len(rows.places))
+    if not question.within:
+        keys = [""] * every.size
+        spaces = [every] if question.draws else []
+    else:
+        keys = keys_of(table, question.within, rows.places)
+        spaces = list(groups_of(keys).values())
+    return (subspaces(spaces, *question.draws) if question.draws else spaces), keys
+
+
+def _inside(spaces: Sequence[Places], own: Places) -> list[Places]:
+    """The spaces all of whose rows are among some, in the numbers of these."""
+    number = {row: place for place, row in enumerate(own.tolist())}
+    return [
+        np.array([number[row] for row in space.tolist()])
+        for space in spaces
+        if all(row in number for row in space.tolist())
+    ]
+
+
+def _interval(
+    question: Question,
+    measured: Floats,
+    predicted: Floats,
+    folds: Sequence[tuple[Places, Places]],
+) -> tuple[Floats, Floats]:
+    """Between which values rows are expected: by how far off the predictions were elsewhere.
+
+    A prediction times quantiles of measured over predicted, of rows of the other groups, each of
+    which was left out when it was predicted.
+    """
+    low, high = np.full(measured.size, math.nan), np.full(measured.size, math.nan)
+    if not question.leave_out:
+        return low, high
+    with np.errstate(all="ignore"):
+        ratio = measured / predicted
+    tail = (1 - question.interval) / 2
+    for out, known in folds:
+        seen = ratio[known][np.isfinite(ratio[known])]
+        if seen.size >= ENOUGH:
+            least, most = np.quantile(seen, [tail, 1 - tail])
+            low[out], high[out] = predicted[out] * least, predicted[out] * most
+    return low, high

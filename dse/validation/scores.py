@@ -1,0 +1,127 @@
+"""What predictions are worth: errors, ranks, and what choosing by them costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.fitting.columns import Floats
+from dse.validation.folds import Places
+
+__all__ = ["MEASURES", "Score", "rank_correlation", "score", "slowdowns"]
+
+#: What is compared with baselines: each measure, and whether more of it is better.
+MEASURES = {"median": False, "mean": False, "p90": False, "rank": True, "slowdown_p90": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """Predictions against measured rows; NaN where a measure does not apply.
+
+    Attributes
+    ----------
+    median, mean, p90 : float
+        Of |predicted - measured| / |measured|, over the rows that are predicted.
+    rank : float
+        Spearman's rank correlation: the mean over the spaces in which a choice is made, where
+        there are any, else of all rows.
+    slowdown_median, slowdown_p90 : float
+        Over these spaces: what was measured where the least is predicted, over the least measured.
+    coverage : float
+        Share of the rows that lie within their intervals.
+    missing : int
+        Rows that are not predicted, because a rule is broken or no number comes out.
+    """
+
+    median: float = math.nan
+    mean: float = math.nan
+    p90: float = math.nan
+    rank: float = math.nan
+    slowdown_median: float = math.nan
+    slowdown_p90: float = math.nan
+    coverage: float = math.nan
+    missing: int = 0
+
+    def worse_than(self, other: Score) -> tuple[str, ...]:
+        """The measures in which another one is better."""
+        found = []
+        for name, more in MEASURES.items():
+            own, its = getattr(self, name), getattr(other, name)
+            if (own < its) if more else (own > its):
+                found.append(name)
+        return tuple(found)
+
+
+def score(
+    measured: Floats,
+    predicted: Floats,
+    spaces: Sequence[Places] = (),
+    *,
+    errors: bool = True,
+    within: NDArray[np.bool_] | None = None,
+) -> Score:
+    """Score predictions, in the unit of what was measured unless ``errors`` is false.
+
+    >>> found = score(np.array([1.0, 2.0, 4.0]), np.array([1.1, 1.8, 4.0]), [np.arange(3)])
+    >>> round(found.median, 3), found.rank, found.slowdown_p90
+    (0.1, 1.0, 1.0)
+    """
+    known = np.isfinite(predicted)
+    off = np.abs(predicted[known] / measured[known] - 1) if errors else np.array([])
+    slow = slowdowns(measured, predicted, spaces)
+    return Score(
+        median=_quantile(off, 0.5),
+        mean=float(off.mean()) if off.size else math.nan,
+        p90=_quantile(off, 0.9),
+        rank=rank_correlation(measured, predicted, spaces),
+        slowdown_median=_quantile(slow, 0.5),
+        slowdown_p90=_quantile(slow, 0.9),
+        coverage=math.nan if within is None else float(within[known].mean()),
+        missing=int(np.count_nonzero(~known)),
+    )
+
+
+def _quantile(values: Floats, level: float) -> float:
+    return float(np.quantile(values, level)) if values.size else math.nan
+
+
+def slowdowns(measured: Floats, predicted: Floats, spaces: Sequence[Places]) -> Floats:
+    """What was measured at the least prediction, over the least measured, for each space.
+
+    Rows that are not predicted are not chosen; where none is, the first row is.
+    """
+    found = []
+    for rows in spaces:
+        hoped = np.where(np.isfinite(predicted[rows]), predicted[rows], math.inf)
+        found.append(measured[rows][np.argmin(hoped)] / measured[rows].min())
+    return np.array(found)
+
+
+def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Places] = ()) -> float:
+    """Spearman's rank correlation, as a mean over spaces of at least three rows.
+
+    A space in which all predictions are the same tells no order: it counts as 0.
+    """
+    known = np.isfinite(predicted)
+    found = []
+    for rows in spaces or [np.arange(len(measured))]:
+        rows = rows[known[rows]]
+        if rows.size < 3 or np.ptp(measured[rows]) == 0:
+            continue
+        one, other = (
+            _ranks(values[rows]) - (rows.size + 1) / 2 for values in (measured, predicted)
+        )
+        length = math.sqrt(float((one @ one) * (other @ other)))
+        found.append(float(one @ other) / length if length else 0.0)
+    return float(np.mean(found)) if found else math.nan
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks, those of equal values their mean."""
+    _, place, many = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(many).astype(np.float64)
+    return (last - (many - 1) / 2)[place]

@@ -1,0 +1,247 @@
+"""Validation: scores are those of textbooks, what is left out is not seen, losses are said."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+import dse
+from dse.validation.folds import deal, subspaces
+from dse.validation.scores import rank_correlation, score, slowdowns
+from symbolic.errors import DseError, UnknownNameError
+
+Run = Callable[..., Result]
+
+SUPPLY = ["ms_peak_bandwidth", "ms_transition"]
+numbers = st.lists(st.sampled_from([1.0, 2.0, 3.0, 5.0, 8.0, 13.0]), min_size=4, max_size=30)
+
+
+def supply(cards: int = 4, noise: float = 0.0) -> pd.DataFrame:
+    """Cards of the same supply curve; the last one has half the bandwidth where noise says so."""
+    threads = np.array([64, 128, 256, 512, 1024, 2048.0])
+    parts = []
+    for card in range(cards):
+        peak = 8e9 * (1 - noise * (card == cards - 1))
+        rows = {"threads_in_ms": threads, "attained_bandwidth": peak * np.minimum(1, threads / 512)}
+        parts.append(pd.DataFrame({**rows, "card": f"card {card}"}))
+    return pd.concat(parts, ignore_index=True)
+
+
+# --- scores
+
+
+@settings(max_examples=50, deadline=None)
+@given(numbers, st.randoms(use_true_random=False))
+def test_ranks_and_slowdowns_are_those_of_slow_twins(values: list[float], random: Any) -> None:
+    measured = np.array(values)
+    predicted = np.array(random.choices(values, k=len(values)))
+    if len({*values}) > 1:
+        expected = spearmanr(measured, predicted).statistic if len({*predicted}) > 1 else 0.0
+        assert rank_correlation(measured, predicted) == pytest.approx(expected, abs=1e-12)
+    spaces = [np.array(random.sample(range(len(values)), 3)) for _ in range(5)]
+    for space, slow in zip(spaces, slowdowns(measured, predicted, spaces), strict=True):
+        best, chosen = min(values[row] for row in space), space[0]
+        for row in space:
+            if predicted[row] < predicted[chosen]:
+                chosen = row
+        assert slow == values[chosen] / best
+
+
+def test_errors_are_shares_and_what_is_not_predicted_is_told() -> None:
+    found = score(np.array([1.0, 2.0, 4.0, 5.0]), np.array([1.1, 1.8, math.nan, 5.0]))
+    assert [found.median, found.mean, found.p90] == pytest.approx([0.1, 0.2 / 3, 0.1])
+    assert found.missing == 1
+    assert math.isnan(found.slowdown_p90)
+
+
+def test_a_space_without_prediction_takes_its_first_row() -> None:
+    measured, predicted = np.array([3.0, 1.0]), np.array([math.nan, math.nan])
+    assert slowdowns(measured, predicted, [np.arange(2)]).tolist() == [3.0]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from("abcdefgh"), min_size=3, max_size=40), st.integers(2, 12))
+def test_labels_are_left_out_whole_and_once(keys: list[str], folds: int) -> None:
+    if len({*keys}) < 2:
+        return
+    dealt = deal(keys, folds)
+    assert sorted(np.concatenate(dealt).tolist()) == list(range(len(keys)))
+    assert len(dealt) == min(folds, len({*keys}))
+    own = [{keys[row] for row in fold} for fold in dealt]
+    assert sum(map(len, own)) == len({*keys})
+
+
+def test_parts_of_a_space_are_drawn_without_replacement() -> None:
+    drawn = subspaces([np.arange(50), np.arange(50, 53)], 7, 10)
+    assert [len({*part.tolist()}) for part in drawn] == [10] * 7 + [3] * 7
+    assert all(part.max() < 50 for part in drawn[:7])
+
+
+# --- what is left out is not seen
+
+
+def test_a_label_is_predicted_by_a_fit_to_the_others() -> None:
+    table = supply(3, noise=0.5)
+    found = dse.validate("transit_supply", table, free=SUPPLY, leave_out="card")
+    for card, values in zip(["card 0", "card 1", "card 2"], found.fitted, strict=True):
+        others = table[table.card != card][["threads_in_ms", "attained_bandwidth"]]
+        twin = dse.fit("transit_supply", others, free=SUPPLY, residuals="relative", left_out="hat")
+        assert dict(values) == dict(twin.set)
+        own = [label == card for label in found.labels]
+        expected = dse.evaluate(
+            "transit_supply",
+            outputs=["attained_bandwidth"],
+            threads_in_ms=table.threads_in_ms.to_numpy()[own],
+            **twin.set,
+        )
+        assert found.predicted[own].tolist() == expected["attained_bandwidth"].values.tolist()
+    assert found.by["card 0"].median < 0.5 < found.by["card 2"].median
+
+
+def test_what_is_given_needs_nothing_left_out() -> None:
+    known = {"ms_peak_bandwidth": "8 GB/s", "ms_transition": 512}
+    found = dse.validate("transit_supply", supply(), set=known)
+    assert found.score.median == 0
+    assert found.score.rank == pytest.approx(1)
+    assert found.losses == {}
+    assert found.baselines["the median of all rows"].median > 0.2
+
+
+def test_intervals_are_learnt_from_other_labels() -> None:
+    rng = np.random.default_rng(1)
+    table = pd.concat([supply()] * 20, ignore_index=True)
+    table["card"] = [f"card {row % 10}" for row in range(len(table))]
+    table["attained_bandwidth"] *= np.exp(rng.normal(0, 0.2, len(table)))
+    known = {"ms_peak_bandwidth": "8 GB/s", "ms_transition": 512}
+    found = dse.validate("transit_supply", table, set=known, leave_out="card", interval=0.8)
+    assert found.score.coverage == pytest.approx(0.8, abs=0.05)
+
+
+def test_rows_that_break_a_rule_count_as_missing() -> None:
+    rows = {"threads_per_block": [256, 4096], "registers_per_thread": 16, "active_blocks": 1}
+    table = pd.DataFrame({**rows, "active_blocks_per_sm": [3.0, 3.0]})
+    found = dse.validate(
+        "occupancy",
+        table,
+        to="active_blocks_per_sm",
+        machine="gtx280",
+        set={"shared_mem_per_block": 0},
+    )
+    assert found.score.missing == 1
+    assert "NOT PREDICTED: 1 rows" in str(found)
+
+
+# --- baselines
+
+
+def test_formulas_stand_beside_and_losses_are_said() -> None:
+    table = supply().assign(bytes_wanted=lambda t: 1.1 * t.attained_bandwidth)
+    wrong = {"ms_peak_bandwidth": "4 GB/s", "ms_transition": 512}
+    found = dse.validate(
+        "transit_supply", table, set=wrong, leave_out="card", baselines={"wanted": "bytes_wanted"}
+    )
+    assert found.baselines["wanted"].median == pytest.approx(0.1)
+    assert found.baselines["wanted, one factor, learnt elsewhere"].median == pytest.approx(0)
+    assert found.score.median == pytest.approx(0.5)
+    assert "median" in found.losses["wanted"]
+    assert "LOSES to wanted: median error" in str(found)
+
+
+def test_choices_beside_one_choice_learnt_elsewhere_and_a_random_one() -> None:
+    """Two kernels whose best threads differ: what was best elsewhere is wrong here."""
+    table = supply(2).assign(attained_bandwidth=lambda t: 1 / t.attained_bandwidth)
+    turned = table.card == "card 1"
+    table.loc[turned, "attained_bandwidth"] = table.attained_bandwidth[turned].to_numpy()[::-1]
+    found = dse.validate(
+        "transit_supply",
+        table,
+        set={"ms_peak_bandwidth": "8 GB/s", "ms_transition": 512},
+        leave_out="card",
+        within="card",
+        choose="threads_in_ms",
+    )
+    one = found.baselines["one choice of threads_in_ms, learnt elsewhere"]
+    assert one.slowdown_median == pytest.approx((1 + 8) / 2, rel=0.2) or one.slowdown_p90 > 4
+    assert math.isnan(one.median)
+    random = found.baselines["one configuration at random"]
+    assert 1 < random.slowdown_p90 <= 8
+    assert found.score.slowdown_p90 >= 1
+
+
+def test_interpolation_is_between_known_rows_of_the_same_space() -> None:
+    table = supply(2, noise=0.5)
+    found = dse.validate(
+        "transit_supply",
+        table,
+        free=SUPPLY,
+        leave_out="row",
+        folds=12,
+        within="card",
+        along="threads_in_ms",
+    )
+    inner = found.baselines["linear interpolation over threads_in_ms"]
+    assert 0 < inner.mean < 0.7
+
+
+# --- misuse
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"free": SUPPLY}, "say with leave_out="),
+        ({"leave_out": "crd"}, "did you mean 'card'"),
+        ({"interval": 1}, "between 0 and 1"),
+        ({"leave_out": "same"}, "nothing is learnt"),
+        ({"baselines": {"b": "no_such / 2"}}, "no_such"),
+        ({"baselines": {"b": "lanes_width / 2"}}, "lanes_width"),
+        ({"draws": (0, 5)}, "expected how many"),
+        ({"budget": 0}, "budget = 0"),
+    ],
+)
+def test_what_is_wrong_is_said(said: dict[str, Any], words: str) -> None:
+    known = {} if "free" in said else {"ms_peak_bandwidth": "8 GB/s", "ms_transition": 512}
+    with pytest.raises(DseError, match=words):
+        dse.validate("transit_supply", supply().assign(same=1), **{"set": known, **said})
+
+
+def test_a_column_that_is_set_is_refused() -> None:
+    with pytest.raises(DseError, match="threads_in_ms is a column and set"):
+        dse.validate(
+            "transit_supply",
+            supply(),
+            set={"threads_in_ms": 4},
+            columns=["threads_in_ms", "attained_bandwidth"],
+        )
+    with pytest.raises(UnknownNameError, match="no column"):
+        dse.validate(
+            "transit_supply",
+            supply(),
+            within="crd",
+            set={"ms_peak_bandwidth": 1, "ms_transition": 1},
+        )
+
+
+# --- the command line
+
+
+def test_the_command_tells_the_same(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "supply.csv"
+    supply(3, noise=0.5).to_csv(path, index=False)
+    asked = ["--free", ",".join(SUPPLY), "--leave-out", "card"]
+    found = dse.validate("transit_supply", path, free=SUPPLY, leave_out="card")
+    told = run("validate", "transit_supply", str(path), *asked, "--json")
+    assert json.loads(told.stdout) == json.loads(json.dumps(found.to_dict()))
+    assert str(found) in run("validate", "transit_supply", str(path), *asked).stdout
+    run("validate", "transit_supply", str(path), "--draws", "x", status=2)
