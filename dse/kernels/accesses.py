@@ -13,7 +13,7 @@ from dse.kernels.evaluate import Launch
 from dse.kernels.linear import ONE, ZERO, Atom, Whole, constant, rebuilt
 from dse.kernels.values import Values
 
-__all__ = ["SECTOR", "Access", "access", "in_flight"]
+__all__ = ["SECTOR", "Access", "Accesses", "in_flight"]
 
 #: Bytes of a sector, the piece in which caches and DRAM move data.
 SECTOR = 32
@@ -41,34 +41,51 @@ class Access:
         return None if self.sectors is None else self.sectors <= self.least + 1
 
 
-def access(
-    one: Instruction, values: Values, block: int, place: int, launch: Launch, pointers: set[int]
-) -> Access:
-    """What an instruction asks memory for, in the first blocks of the grid."""
-    width = next((_WIDTHS[each] for each in one.modifiers if each in _WIDTHS), 4)
-    active = launch.active
-    least = float(np.ceil(active.sum(axis=-1) * width / SECTOR).mean())
-    where = _address(one, values, block, place)
-    if where is None:
-        return Access(bytes=width, sectors=None, least=least)
+class Accesses:
+    """The accesses of a kernel at a launch; what many have in common is worked out once."""
 
-    def based(each: Atom) -> Whole | None:
-        return ZERO if each.kind == "argument" and each.of[0] in pointers else None
+    def __init__(self, values: Values, launch: Launch, pointers: set[int]) -> None:
+        self.values, self.launch, self.pointers = values, launch, pointers
+        self._based: dict[Atom, Whole | None] = {}
+        self._sectors: dict[tuple[Whole, int], float | None] = {}
+        self._least: dict[int, float] = {}
 
-    where = rebuilt(values.solved(where, block), based)
-    if any(
-        each.kind in _UNKNOWN or (each.kind == "argument" and each.of[0] not in launch.arguments)
-        for each in where.atoms()
-    ):
-        return Access(bytes=width, sectors=None, least=least)
-    places = np.asarray(launch.value(where))
-    places = np.broadcast_to(places, np.broadcast_shapes(places.shape, (1, *active.shape)))
-    counted = []
-    for lanes, here in zip(places[0][:_WARPS], active[:_WARPS], strict=True):
-        first = lanes[here].astype(np.int64)
-        ends = [first // SECTOR, (first + width - 1) // SECTOR]
-        counted.append(len(np.unique(np.concatenate(ends))))
-    return Access(bytes=width, sectors=float(np.mean(counted)), least=least)
+    def of(self, one: Instruction, block: int, place: int) -> Access:
+        """What an instruction asks memory for, in the first blocks of the grid."""
+        width = next((_WIDTHS[each] for each in one.modifiers if each in _WIDTHS), 4)
+        if width not in self._least:
+            threads = self.launch.active.sum(axis=-1)
+            self._least[width] = float(np.ceil(threads * width / SECTOR).mean())
+        sectors = None
+        if (where := _address(one, self.values, block, place)) is not None:
+            where = rebuilt(self.values.solved(where, block), self._base, self._based)
+            fixed = where.terms.get((), 0)
+            where = where - constant(fixed - fixed % SECTOR)  # whole sectors on, as many
+            if (where, width) not in self._sectors:
+                self._sectors[where, width] = self._touched(where, width)
+            sectors = self._sectors[where, width]
+        return Access(bytes=width, sectors=sectors, least=self._least[width])
+
+    def _base(self, one: Atom) -> Whole | None:
+        """Arrays begin at whole sectors."""
+        return ZERO if one.kind == "argument" and one.of[0] in self.pointers else None
+
+    def _touched(self, where: Whole, width: int) -> float | None:
+        """The sectors that a warp's request touches, on average over the first warps."""
+        if any(
+            one.kind in _UNKNOWN
+            or (one.kind == "argument" and one.of[0] not in self.launch.arguments)
+            for one in where.atoms()
+        ):
+            return None
+        places, active = np.asarray(self.launch.value(where)), self.launch.active
+        places = np.broadcast_to(places, np.broadcast_shapes(places.shape, (1, *active.shape)))
+        counted = []
+        for lanes, here in zip(places[0][:_WARPS], active[:_WARPS], strict=True):
+            first = lanes[here].astype(np.int64)
+            ends = {*(first // SECTOR).tolist(), *((first + width - 1) // SECTOR).tolist()}
+            counted.append(len(ends))
+        return sum(counted) / len(counted)
 
 
 #: Warps of a block that are looked at.

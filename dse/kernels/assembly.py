@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 __all__ = ["CLASSES", "Instruction", "instructions", "split"]
@@ -70,55 +70,38 @@ def split(operands: str) -> list[str]:
     return [*found, operands[begin:]]
 
 
-class Instruction:
-    """One instruction: its name, predicate and operands."""
+class Operation:
+    """What an instruction does, by its text: one object for all that say the same.
 
-    def __init__(self, at: int, told: Mapping[str, Any], begin: int = 0) -> None:
-        self.at = at
-        self._begin = begin
-        self.opcode: str = told["opcode"]
-        self.text: str = told.get("operands", "")
-        self.guard: str = told.get("predicate", "").removeprefix("@")
+    Attributes
+    ----------
+    name : str
+        The operation, without modifiers and without the U of the uniform path.
+    modifiers : list of str
+        What stands after the points of the name.
+    operands : list of str
+        Without marks of reuse.
+    kind : str
+        Its class, a key of :data:`CLASSES`; ``other`` where none fits.
+    results : tuple of str
+        The registers and predicates that it writes.
+    """
 
-    def __repr__(self) -> str:
-        guard = f"@{self.guard} " if self.guard else ""
-        return f"{self.at * 16:04x} {guard}{self.opcode} {self.text}"
+    __slots__ = ("kind", "modifiers", "name", "opcode", "operands", "results")
 
-    @cached_property
-    def guards(self) -> tuple[str, ...]:
-        """The predicates that must all hold for it to do what it does."""
-        found = [self.guard] if self.guard else []
-        if self.name in ("BRA", "EXIT", "RET") and self.operands:
-            found += [each for each in self.operands if _PREDICATE.match(each.lstrip("!"))]
-        return tuple(found)
+    def __init__(self, opcode: str, text: str) -> None:
+        self.opcode = opcode
+        first, *self.modifiers = opcode.split(".")
+        self.name = _FROM_UNIFORM.sub("", first)
+        self.kind = next(
+            (kind for kind, begins in CLASSES.items() if self.name.startswith(begins)), "other"
+        )
+        self.operands = [each.strip() for each in split(text.replace(".reuse", ""))]
+        self.results = self._written()
 
-    @cached_property
-    def name(self) -> str:
-        """The operation, without modifiers and without the U of the uniform path."""
-        return _FROM_UNIFORM.sub("", self.opcode.partition(".")[0])
-
-    @cached_property
-    def modifiers(self) -> Sequence[str]:
-        """What stands after the points of the name."""
-        return self.opcode.split(".")[1:]
-
-    @cached_property
-    def operands(self) -> list[str]:
-        """The operands, without marks of reuse."""
-        return [each.strip() for each in split(self.text.replace(".reuse", ""))]
-
-    @cached_property
-    def kind(self) -> str:
-        """Its class, a key of :data:`CLASSES`; ``other`` where none fits."""
-        return class_of(self.name)
-
-    @cached_property
-    def results(self) -> tuple[str, ...]:
-        """The registers and predicates that it writes.
-
-        The first operand, and the second where the first is a predicate; then predicates that
-        follow a register at once, which are carries.
-        """
+    def _written(self) -> tuple[str, ...]:
+        """The first operand, and the second where the first is a predicate; then predicates that
+        follow a register at once, which are carries."""
         if self.kind in _NO_RESULT or self.name == "RED":
             return ()
         if self.name in ("R2P", "R2UP"):
@@ -133,11 +116,10 @@ class Instruction:
                 if not predicate and operand.lstrip("U") != "RZ":
                     break
                 continue
-            found += _run(register[1], int(register[2]), 1 if predicate else self.width)
+            found += _run(register[1], int(register[2]), 1 if predicate else self._width())
         return tuple(found)
 
-    @cached_property
-    def width(self) -> int:
+    def _width(self) -> int:
         """How many registers of 32 bits its result takes."""
         if wide := _WIDE.search(self.opcode):
             return int(wide[1]) // 32
@@ -151,6 +133,34 @@ class Instruction:
             return 2
         return 1
 
+
+_operation = lru_cache(maxsize=1 << 16)(Operation)
+
+
+class Instruction:
+    """One instruction: what it does, where it stands, and under which predicate."""
+
+    __slots__ = ("_begin", "at", "guard", "guards", "kind", "modifiers", "name", "opcode",
+                 "operands", "results", "text")  # fmt: skip
+
+    def __init__(self, at: int, told: Mapping[str, Any], begin: int = 0) -> None:
+        self.at = at
+        self._begin = begin
+        self.opcode: str = told["opcode"]
+        self.text: str = told.get("operands", "")
+        self.guard: str = told.get("predicate", "").removeprefix("@")
+        does = _operation(self.opcode, self.text)
+        self.name, self.modifiers, self.kind = does.name, does.modifiers, does.kind
+        self.operands, self.results = does.operands, does.results
+        #: The predicates that must all hold for it to do what it does.
+        self.guards: tuple[str, ...] = (self.guard,) if self.guard else ()
+        if self.name in ("BRA", "EXIT", "RET"):
+            self.guards += tuple(p for p in self.operands if _PREDICATE.match(p.lstrip("!")))
+
+    def __repr__(self) -> str:
+        guard = f"@{self.guard} " if self.guard else ""
+        return f"{self.at * 16:04x} {guard}{self.opcode} {self.text}"
+
     @property
     def target(self) -> int | None:
         """The instruction that a branch names, by its place; None where it names none."""
@@ -162,18 +172,6 @@ class Instruction:
 
 def _run(kind: str, first: int, width: int) -> list[str]:
     return [f"{kind}{first + each}" for each in range(width)]
-
-
-def class_of(name: str) -> str:
-    """The class of an operation."""
-    found = _KNOWN.get(name)
-    if found is None:
-        found = next((kind for kind, begins in CLASSES.items() if name.startswith(begins)), "other")
-        _KNOWN[name] = found
-    return found
-
-
-_KNOWN: dict[str, str] = {}
 
 
 def instructions(told: Sequence[Mapping[str, Any]], begin: int = 0) -> list[Instruction]:

@@ -11,11 +11,10 @@ __all__ = [
     "FALSE",
     "TRUE",
     "Condition",
+    "Replacing",
     "atoms_of",
     "bits",
     "both",
-    "chosen_if",
-    "decided",
     "known",
     "negated",
     "truth",
@@ -109,24 +108,39 @@ def _of_remainder(value: Whole) -> Condition | None:
     return None
 
 
-def decided(one: Condition, change: Callable[[Atom], Whole | None]) -> Condition:
-    """A condition with some atoms replaced, as far as that decides it."""
-    match one:
-        case (">=" | "==" as word, value):
-            return truth(word, rebuilt(value, lambda each: chosen_if(each, change)))
-        case ("and" | "or" as word, left, right):
-            return both(decided(left, change), decided(right, change), word=word)
-        case ("not", inside):
-            return negated(decided(inside, change))
-    return one
+class Replacing:
+    """Atoms replaced in expressions and conditions, each once, as far as that decides choices."""
 
+    def __init__(self, change: Callable[[Atom], Whole | None]) -> None:
+        self._change = change
+        self._atoms: dict[Atom, Whole | None] = {}
+        self._conditions: dict[Condition, Condition] = {}
 
-def chosen_if(one: Atom, change: Callable[[Atom], Whole | None]) -> Whole | None:
-    """An atom changed; of a choice its condition, which may decide it."""
-    if one.kind == "if":
-        when = decided(one.of[0], change)
-        return ONE if when == TRUE else ZERO if when == FALSE else atom("if", when)
-    return change(one)
+    def value(self, one: Whole) -> Whole:
+        """An expression, replaced."""
+        return rebuilt(one, self._atom, self._atoms)
+
+    def condition(self, one: Condition) -> Condition:
+        """A condition, replaced."""
+        if one not in self._conditions:
+            self._conditions[one] = self._condition(one)
+        return self._conditions[one]
+
+    def _condition(self, one: Condition) -> Condition:
+        match one:
+            case (">=" | "==" as word, value):
+                return truth(word, self.value(value))
+            case ("and" | "or" as word, left, right):
+                return both(self.condition(left), self.condition(right), word=word)
+            case ("not", inside):
+                return negated(self.condition(inside))
+        return one
+
+    def _atom(self, one: Atom) -> Whole | None:
+        if one.kind == "if":
+            when = self.condition(one.of[0])
+            return ONE if when == TRUE else ZERO if when == FALSE else atom("if", when)
+        return self._change(one)
 
 
 def known(when: Condition) -> bool:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dse.kernels.accesses import access, in_flight
+from dse.kernels.accesses import Accesses, in_flight
 from dse.kernels.conditions import FALSE, TRUE, known
 from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom, atom
@@ -106,7 +106,8 @@ def told(
     """The quantities of a kernel at a launch."""
     tally, function = Tally(reading, launch, names, lines or {}), reading.function
     classes: dict[str, dict[int, float]] = {}
-    memory = _Memory()
+    pointers = {offset for offset, size in function.arguments if size >= 8}
+    memory = _Memory(Accesses(reading.values, launch, pointers))
     for number, place, one in reading.instructions():
         counted = classes.setdefault(one.kind, {})
         counted[number] = counted.get(number, 0.0) + 1
@@ -164,7 +165,8 @@ def told(
 class _Memory:
     """What the accesses of a kernel come to."""
 
-    def __init__(self) -> None:
+    def __init__(self, accesses: Accesses) -> None:
+        self.accesses = accesses
         self.coalesced: dict[int, float] = {}
         self.uncoalesced: dict[int, float] = {}
         self.by_kind: dict[str, float] = {}
@@ -173,12 +175,11 @@ class _Memory:
     def add(self, reading: Reading, tally: Tally, number: int, place: int) -> None:
         """One instruction."""
         one = reading.flow.blocks[number].body[place]
-        many = tally.number(number) * _share(reading, tally.launch, number, place)
+        many = _runs(reading, tally, number, place)
         self.by_kind[one.kind] = self.by_kind.get(one.kind, 0.0) + many
         into = self.coalesced
         if one.kind in GLOBAL:
-            pointers = {offset for offset, size in reading.function.arguments if size >= 8}
-            told = access(one, reading.values, number, place, tally.launch, pointers)
+            told = self.accesses.of(one, number, place)
             self.requests += many
             self.width += many * told.bytes
             if told.sectors is not None:
@@ -188,17 +189,15 @@ class _Memory:
         into[number] = into.get(number, 0.0) + 1
 
 
-def _share(reading: Reading, launch: Launch, number: int, place: int) -> float:
-    """The share of the runs of a block in which an instruction is let through by its guard."""
-    one = reading.flow.blocks[number].body[place]
-    if not one.guard:
-        return 1.0
-    when = reading.values.holds(number, place)
-    if when == TRUE or (when != FALSE and not known(when)):
-        return 1.0
-    often = reading.often.blocks[number]
-    runs = launch.per_warp(often)
-    return launch.per_warp(often * atom("if", when)) / runs if runs and when != FALSE else 0.0
+def _runs(reading: Reading, tally: Tally, number: int, place: int) -> float:
+    """How often a warp runs an instruction that its guard lets through."""
+    if reading.flow.blocks[number].body[place].guard:
+        when = reading.values.holds(number, place)
+        if when == FALSE:
+            return 0.0
+        if when != TRUE and known(when):
+            return tally.launch.per_warp(reading.often.blocks[number] * atom("if", when))
+    return tally.number(number)
 
 
 def _summed(classes: Mapping[str, Mapping[int, float]], kinds: Sequence[str]) -> dict[int, float]:

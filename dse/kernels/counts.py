@@ -80,6 +80,7 @@ def frequencies(flow: Flow, values: Values, lines: Mapping[int, int]) -> Frequen
         share, rest = _shares(flow, values, number, lines, found)
         edges[number, taken], edges[number, other] = often * share, often * rest
     _name_loaded(flow, found, lines)
+    values.settled = True
     return found
 
 
@@ -117,7 +118,7 @@ def _joined(often: Whole) -> Whole:
                 rest = list(product)
                 rest.remove(one)
                 (opposite,) = Whole({(Atom("if", (negated(one.of[0]),)),): 1}).terms
-                other = tuple(sorted([*rest, *opposite], key=hash))
+                other = tuple(sorted([*rest, *opposite], key=id))
                 if other != product and terms.get(other) == times:
                     del terms[product], terms[other]
                     joined = tuple(rest)

@@ -39,6 +39,7 @@ class Launch:
         warps = -(-threads // warp)
         lanes = np.arange(warps * warp)
         self.active = (lanes < threads).reshape(warps, warp)
+        self._full = warps * warp == threads
         lanes = np.minimum(lanes, threads - 1)
         axes = sum(size > 1 for size in grid)
         most = int(_PLACES ** (1 / max(axes, 1)))
@@ -57,21 +58,37 @@ class Launch:
         at["tid.y"] = (lanes // block[0] % block[1]).reshape(1, warps, warp)
         at["tid.z"] = (lanes // (block[0] * block[1])).reshape(1, warps, warp)
         at["lane"] = np.arange(warp).reshape(1, 1, warp)
+        for axis, name in enumerate("xyz"):  # what is 0 everywhere is a number
+            at |= {f"tid.{name}": 0} if block[axis] == 1 else {}
+            at |= {f"ctaid.{name}": 0} if grid[axis] == 1 else {}
         self._special = at
         self._known: dict[Atom, Any] = {}
         self._now: dict[int, Any] = {}
+        self._per_warp: dict[Whole, float] = {}
 
     # --- what is wanted
     def per_warp(self, value: Whole) -> float:
         """The mean over warps of what their busiest thread does."""
-        return self._mean(value, lambda every: np.where(self.active, every, -np.inf).max(axis=-1))
+
+        def busiest(every: Any) -> Any:
+            if every.shape[-1] == 1:  # the same for all threads of a warp
+                return every[..., 0]
+            return (every if self._full else np.where(self.active, every, 0.0)).max(axis=-1)
+
+        if value not in self._per_warp:
+            self._per_warp[value] = self._mean(value, busiest)
+        return self._per_warp[value]
 
     def per_thread(self, value: Whole) -> float:
         """The mean over threads."""
-        count = np.maximum(self.active.sum(axis=-1), 1)
+        threads = self.active.sum(axis=-1)
+        share = threads / threads.mean()
 
         def mean(every: Any) -> Any:
-            return np.where(self.active, every, 0.0).sum(axis=-1) / count
+            if every.shape[-1] > 1:
+                every = np.where(self.active, every, 0.0).sum(axis=-1, keepdims=True)
+                every = every / threads[:, None]
+            return every[..., 0] * share
 
         return self._mean(value, mean)
 
@@ -87,14 +104,9 @@ class Launch:
             ) from None
         if every.ndim == 0:
             return max(float(every), 0.0)
-        every = np.maximum(np.broadcast_to(every, np.broadcast_shapes(every.shape, self._shape)), 0)
-        folded = fold(every)
+        folded = fold(np.maximum(every, 0))
         least = float(folded.min())  # so that what is the same everywhere stays exact
         return least + float(((folded - least) * self.weight).sum())
-
-    @property
-    def _shape(self) -> tuple[int, ...]:
-        return (self.weight.shape[0], *self.active.shape)
 
     # --- passes of loops that a value depends on are averaged
     def _over_passes(self, value: Whole) -> Any:
@@ -140,36 +152,36 @@ class Launch:
 
     def _found(self, one: Atom) -> Any:
         match one:
-            case ("special", (name,)):
+            case Atom("special", (name,)):
                 return self._special[name]
-            case ("argument", (offset,)):
+            case Atom("argument", (offset,)):
                 return self.arguments[offset]
-            case ("asked", (name,)):
+            case Atom("asked", (name,)):
                 return self.asked[name]
-            case ("loaded", _):
+            case Atom("loaded", _):
                 return np.nan
-            case ("pass", (head,)):
+            case Atom("pass", (head,)):
                 return self._now.get(head, 0)
-            case ("over", (above, below)):
+            case Atom("over", (above, below)):
                 by = self.value(below)
                 return np.floor_divide(self.value(above), np.where(by == 0, 1, by))
-            case ("scaled", (value, factor, by)):
+            case Atom("scaled", (value, factor, by)):
                 return np.floor_divide(self.value(value) * factor, 2 ** (32 + by))
-            case ("least", (first, second)):
+            case Atom("least", (first, second)):
                 return np.minimum(self.value(first), self.value(second))
-            case ("most", (first, second)):
+            case Atom("most", (first, second)):
                 return np.maximum(self.value(first), self.value(second))
-            case ("exclusive or", (first, second)):
+            case Atom("exclusive or", (first, second)):
                 return np.bitwise_xor(self.value(first), self.value(second))
-            case ("power", (factor, head)):
+            case Atom("power", (factor, head)):
                 return float(factor) ** self._now.get(head, 0)
-            case ("power of", (factor, power)):
+            case Atom("power of", (factor, power)):
                 return float(factor) ** self.value(power)
-            case ("power of two", (power,)):
+            case Atom("power of two", (power,)):
                 return 2 ** self.value(power)
-            case ("if", (when,)):
+            case Atom("if", (when,)):
                 return self.holds(when).astype(int)
-            case ("first", (head, stays)):
+            case Atom("first", (head, stays)):
                 return self._first(head, stays)
         raise DseError(
             "the flow of the kernel is too intricate to be followed: counts by a profile "

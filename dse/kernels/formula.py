@@ -40,15 +40,15 @@ def _atom(one: Atom, names: Mapping[Atom, str]) -> str:
     if one in names:
         return names[one]
     match one:
-        case ("asked", (name,)):
+        case Atom("asked", (name,)):
             return str(name)
-        case ("over", (above, below)):
+        case Atom("over", (above, below)):
             return f"floor(({text(above, names)}) / ({text(below, names)}))"
-        case ("least", (first, second)):
+        case Atom("least", (first, second)):
             return f"minimum({text(first, names)}, {text(second, names)})"
-        case ("most", (first, second)):
+        case Atom("most", (first, second)):
             return f"maximum({text(first, names)}, {text(second, names)})"
-        case ("if", (when,)):
+        case Atom("if", (when,)):
             return f"where({condition_text(when, names)}, 1, 0)"
     raise UnwrittenError
 

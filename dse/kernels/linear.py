@@ -7,7 +7,8 @@ takes out what it divides, so that ``n - n % 4``, as compilers unroll loops, div
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 __all__ = [
     "MOST",
@@ -27,17 +28,42 @@ __all__ = [
 MOST = 1500
 
 
-class Atom(NamedTuple):
+class Atom:
     """What a value rests on: a parameter, a place in the grid, an iteration, or an operation.
 
     ``kind`` is ``argument`` (of an offset), ``special`` (a register such as ``tid.x``), ``pass``
     (of a loop, from 0), ``entry`` (of a register at the head of a loop), ``over`` (a floor of two
     expressions), ``least``, ``most``, ``if`` (1 where a condition holds), ``unknown``, and others
-    that only the reader of machine code makes.
+    that only the reader of machine code makes. Equal atoms are one object; ``weight`` is how many
+    atoms it is written with.
     """
 
+    __slots__ = ("__weakref__", "_atoms", "kind", "of", "weight")
+    __match_args__ = ("kind", "of")
     kind: str
     of: tuple[Any, ...]
+    weight: int
+    _atoms: tuple[Atom, ...] | None
+    _every: ClassVar[WeakValueDictionary[Any, Atom]] = WeakValueDictionary()
+
+    def __new__(cls, kind: str, of: tuple[Any, ...]) -> Atom:
+        """The one object that says this."""
+        found = cls._every.get((kind, of))
+        if found is None:
+            found = super().__new__(cls)
+            found.kind, found.of, found.weight = kind, of, 1 + _weight(of)
+            found._atoms = None
+            cls._every[kind, of] = found
+        return found
+
+    def __repr__(self) -> str:
+        return f"{self.kind}{self.of}"
+
+    def atoms(self) -> tuple[Atom, ...]:
+        """Itself and every atom within; each once."""
+        if self._atoms is None:
+            self._atoms = (self, *dict.fromkeys(_within(self.of)))
+        return self._atoms
 
 
 Product = tuple[Atom, ...]
@@ -46,12 +72,13 @@ Product = tuple[Atom, ...]
 class Whole:
     """A sum of products of atoms; equal sums are equal and have one hash."""
 
-    __slots__ = ("_hash", "_weight", "terms")
+    __slots__ = ("_atoms", "_hash", "_weight", "terms")
 
     def __init__(self, terms: Mapping[Product, int]) -> None:
         self.terms = terms
         self._hash: int | None = None
         self._weight: int | None = None
+        self._atoms: tuple[Atom, ...] | None = None
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -103,7 +130,7 @@ class Whole:
         terms: dict[Product, int] = {}
         for p, s in self.terms.items():
             for q, t in other.terms.items():
-                both = tuple(sorted(p + q, key=hash))
+                both = tuple(sorted(p + q, key=id))
                 if total := terms.get(both, 0) + s * t:
                     terms[both] = total
                 else:
@@ -114,16 +141,19 @@ class Whole:
     def weight(self) -> int:
         """How many atoms it is written with, those within operations too."""
         if self._weight is None:
-            self._weight = sum(1 + _weight(one.of) for p in self.terms for one in p)
+            self._weight = sum(one.weight for p in self.terms for one in p)
         return self._weight
 
-    def atoms(self) -> Iterator[Atom]:
-        """Every atom in it, those within operations too."""
-        for product in self.terms:
-            for one in product:
-                yield one
-                for part in one.of:
-                    yield from _within(part)
+    def atoms(self) -> tuple[Atom, ...]:
+        """Every atom in it, those within operations too; each once."""
+        if self._atoms is None:
+            found: dict[Atom, None] = {}
+            for product in self.terms:
+                for one in product:
+                    if one not in found:
+                        found |= dict.fromkeys(one.atoms())
+            self._atoms = tuple(found)
+        return self._atoms
 
 
 def _weight(parts: tuple[Any, ...]) -> int:
@@ -221,32 +251,48 @@ def lost(*parts: Any) -> Whole:
     return atom("unknown", ("large", hash(parts), 0))
 
 
-def rebuilt(one: Whole, change: Callable[[Atom], Whole | None]) -> Whole:
-    """The expression with some atoms replaced; None keeps one, whose parts are changed first."""
-    total = ZERO
+def rebuilt(
+    one: Whole,
+    change: Callable[[Atom], Whole | None],
+    known: dict[Atom, Whole | None] | None = None,
+) -> Whole:
+    """The expression with some atoms replaced; None keeps one, whose parts are changed first.
+
+    ``known`` keeps what becomes of each atom, for who asks again with the same ``change``.
+    """
+    known = {} if known is None else known
+    total, same = ZERO, {}
     for product, times in one.terms.items():
-        part = constant(times)
-        for each in product:
-            part = part * _changed(each, change)
-        total = total + part
-    return total
+        parts = [known[a] if a in known else _changed(a, change, known) for a in product]
+        if parts.count(None) == len(parts):
+            same[product] = times
+            continue
+        whole = constant(times)
+        for each, part in zip(product, parts, strict=True):
+            whole = whole * (Whole({(each,): 1}) if part is None else part)
+        total = total + whole
+    return one if len(same) == len(one.terms) else total + Whole(same)
 
 
-def _changed(one: Atom, change: Callable[[Atom], Whole | None]) -> Whole:
+def _changed(
+    one: Atom, change: Callable[[Atom], Whole | None], known: dict[Atom, Whole | None]
+) -> Whole | None:
+    """What becomes of an atom; None where it stays."""
     found = change(one)
-    if found is not None:
-        return found
-    parts = tuple(_part(part, change) for part in one.of)
-    if parts == one.of:
-        return Whole({(one,): 1})
-    if one.kind == "over":
-        return floordiv(*parts)
-    return atom(one.kind, *parts)
+    if found is None:
+        parts = _part(one.of, change, known)
+        if parts is not one.of:
+            found = floordiv(*parts) if one.kind == "over" else atom(one.kind, *parts)
+    known[one] = None if found is not None and found.terms == {(one,): 1} else found
+    return known[one]
 
 
-def _part(part: Any, change: Callable[[Atom], Whole | None]) -> Any:
+def _part(
+    part: Any, change: Callable[[Atom], Whole | None], known: dict[Atom, Whole | None]
+) -> Any:
     if isinstance(part, Whole):
-        return rebuilt(part, change)
+        return rebuilt(part, change, known)
     if isinstance(part, tuple):
-        return tuple(_part(each, change) for each in part)
+        parts = tuple(_part(each, change, known) for each in part)
+        return part if all(a is b for a, b in zip(parts, part, strict=True)) else parts
     return part

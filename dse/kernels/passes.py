@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dse.kernels.conditions import FALSE, TRUE, Condition, atoms_of, decided, known
+from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing, atoms_of, known
 from dse.kernels.flow import Loop
 from dse.kernels.linear import ONE, Atom, Whole, atom, constant, floordiv
 
@@ -57,7 +57,7 @@ def _tried(stays: Condition, head: int) -> int | None:
                 return constant(one.of[0] ** number)
             return None
 
-        told = decided(stays, at)
+        told = Replacing(at).condition(stays)
         if told == FALSE:
             return number + 1
         if told != TRUE:

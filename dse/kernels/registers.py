@@ -8,38 +8,30 @@ pairs stand for the pair.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import Any
 
 from dse.kernels.arithmetic import high
 from dse.kernels.assembly import Instruction
 from dse.kernels.conditions import FALSE, TRUE, Condition, both, negated
 from dse.kernels.flow import Flow, Loop
-from dse.kernels.linear import MOST, ZERO, Atom, Whole, atom, constant, lost
+from dse.kernels.linear import MOST, ZERO, Atom, Whole, atom, lost
+from dse.kernels.operands import Constants
 from dse.kernels.operations import PREDICATES, READ, logic
 
 __all__ = ["Followed"]
 
-_CONSTANT = re.compile(r"c\[(0x[0-9a-f]+)\]\[(?:(U?R)(\d+|Z)\+?)?(-?0x[0-9a-f]+)?\]$")
-_SPECIAL = {
-    f"SR_{name}.{axis.upper()}": f"{told}.{axis}"
-    for name, told in (("TID", "tid"), ("CTAID", "ctaid"), ("NTID", "ntid"), ("NCTAID", "nctaid"))
-    for axis in "xyz"
-} | {"SR_LANEID": "lane"}
 _LOADS = ("global_load", "shared_load", "local_load")
 #: Ways that meet and are told apart, and what stands for one that ends.
 _WAYS, _NEVER = 16, ("never",)
+_ALWAYS = ("PT", "UPT", "PR")
 
 
 class Followed:
     """The values of registers at places of a kernel."""
 
-    def __init__(self, flow: Flow, layout: Mapping[int, str], bank: int) -> None:
+    def __init__(self, flow: Flow, constants: Constants) -> None:
         self.flow = flow
-        self.layout = layout  # of the launch, in the constant bank
-        self.bank = bank  # where arguments begin
-        self.upper: frozenset[int] = frozenset()  # high halves of arguments of 8 bytes
+        self.constants = constants
         self._writes: list[dict[str, list[int]]] = []
         for block in flow.blocks:
             writes: dict[str, list[int]] = {}
@@ -57,24 +49,49 @@ class Followed:
             found = both(found, self.predicate(each, block, place))
         return found
 
-    def at(self, register: str, block: int, place: int) -> Any:
-        """The value of a register (or the condition of a predicate) before an instruction."""
-        writes = self._writes[block].get(register, ())
-        for before in reversed(writes):
-            if before < place:
-                return self._written(register, block, before)
+    def at(self, register: str, block: int, place: int, under: str = "") -> Any:
+        """The value of a register (or the condition of a predicate) before an instruction.
+
+        ``under`` is the guard that holds there: what is written where it does not is passed over.
+        """
+        body = self.flow.blocks[block].body
+        for before in reversed(self._writes[block].get(register, ())):
+            if before >= place:
+                continue
+            guard = body[before].guard
+            if (
+                guard
+                and guard.lstrip("!") == under.lstrip("!")
+                and not self._anew(guard.lstrip("!"), block, before, place)
+            ):
+                if guard == under:
+                    return self._computed(register, block, before)
+                continue
+            return self._written(register, block, before)
         return self._entering(register, block)
+
+    def _anew(self, predicate: str, block: int, begin: int, end: int) -> bool:
+        """Whether a predicate is written from one place on, before another."""
+        return any(begin <= each < end for each in self._writes[block].get(predicate, ()))
 
     def _written(self, register: str, block: int, place: int) -> Any:
         key = (register, block, place)
         if key not in self._known:
-            one = self.flow.blocks[block].body[place]
-            found = self._result(one, register, block, place)
-            if one.guard and one.guard not in ("PT", "UPT", "PR"):
-                guard = self.predicate(one.guard, block, place)
-                if guard != TRUE:
-                    found = self.chosen(guard, found, self.at(register, block, place))
+            guard = self.flow.blocks[block].body[place].guard
+            found = self._computed(register, block, place)
+            if guard and guard not in _ALWAYS:
+                when = self.predicate(guard, block, place)
+                if when != TRUE:
+                    found = self.chosen(when, found, self.at(register, block, place))
             self._known[key] = found
+        return self._known[key]
+
+    def _computed(self, register: str, block: int, place: int) -> Any:
+        """What an instruction writes where its guard holds."""
+        key = ("computed", register, block, place)
+        if key not in self._known:
+            one = self.flow.blocks[block].body[place]
+            self._known[key] = self._result(one, register, block, place)
         return self._known[key]
 
     def chosen(self, when: Condition, one: Any, two: Any) -> Any:
@@ -187,36 +204,16 @@ class Followed:
 
     def operand(self, text: str, block: int, place: int) -> Whole:
         """The value of an operand that is read."""
-        if text.startswith("-") and text[1:2] != "0":
-            return -self.operand(text[1:], block, place)
-        if text.startswith(("0x", "-0x")):
-            number = int(text, 16)
-            return constant(number - 2**32 if number >= 2**31 else number)
-        if text in _SPECIAL:
-            return atom("special", _SPECIAL[text])
-        text = text.partition(".")[0]
-        if text in ("RZ", "URZ", "SRZ"):
-            return ZERO
-        if (held := _CONSTANT.match(text)) is not None:
-            return self._held(held)
-        if text[:1] in "RU" and text.lstrip("U")[1:].isdigit():
-            found = self.at(text, block, place)
-            if isinstance(found, Whole):
-                return found
+        found = self.constants.plain(text)
+        if isinstance(found, Whole):
+            return found
+        if found is not None:
+            body = self.flow.blocks[block].body
+            under = body[place].guard if place < len(body) else ""
+            value = self.at(found[1], block, place, under)
+            if isinstance(value, Whole):
+                return -value if found[0] else value
         return atom("unknown", (text, block, place))
-
-    def _held(self, told: re.Match[str]) -> Whole:
-        """A constant: of the launch, or an argument."""
-        if told[1] != "0x0" or (told[2] and told[3] != "Z"):
-            return atom("unknown", ("constant", told[0]))
-        offset = int(told[4] or "0x0", 16)
-        if offset - self.bank in self.upper:
-            return ZERO
-        if offset in self.layout:
-            return atom("special", self.layout[offset])
-        if offset >= self.bank:
-            return atom("argument", offset - self.bank)
-        return atom("unknown", ("constant", offset))
 
     # --- operations
     def _result(self, one: Instruction, register: str, block: int, place: int) -> Any:
@@ -246,12 +243,8 @@ class Followed:
 
     def _half(self, one: Instruction, block: int, place: int) -> Whole:
         """The high half of a pair of constants: the argument that lies behind the first."""
-        held = _CONSTANT.match(one.operands[-1])
-        if held is None or held[2] or held[1] != "0x0":
-            return atom("unknown", (one.text, block, place))
-        found = _CONSTANT.match(f"c[0x0][{int(held[4] or '0x0', 16) + 4:#x}]")
-        assert found is not None
-        return self._held(found)
+        found = self.constants.behind(one.operands[-1])
+        return atom("unknown", (one.text, block, place)) if found is None else found
 
     def inputs(self, one: Instruction, block: int, place: int) -> list[Whole]:
         """The operands that are read, after results and carries."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
@@ -18,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.kernels.assembly import Instruction
+from dse.kernels.cubin import Function
 from dse.kernels.disassembly import disassembled
-from dse.kernels.launches import code_of, counts_of, identity, lines_wanted
-from dse.kernels.tally import read
+from dse.kernels.launches import Code, code_of, counts_of, identity, lines_wanted
+from dse.kernels.tally import Reading, read
 from stochastic.kept.folder import load, save
 from symbolic.errors import DseError
 from symbolic.expression import parse_value
@@ -34,8 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["kernel_space", "tuned"]
 
-#: Variants that a process takes at once: one start of the disassembler for all of them.
-_TAKEN = 32
+#: Variants that a process takes at once, at most: one start of the disassembler for all of them.
+_TAKEN = 256
 
 
 def kernel_space(
@@ -127,9 +130,12 @@ def tuned(
             if (kept := load(key)) is not None:
                 found[key] = json.loads(kept)
     wanted = {key: each for key, each in zip(keys, variants, strict=True) if key not in found}
-    items = list(wanted.items())
-    parts = [items[at : at + _TAKEN] for at in range(0, len(items), _TAKEN)]
-    many = min(processes or len(os.sched_getaffinity(0)), len(parts))
+    of_text = _named_in(source.decode(errors="replace"))
+    items = sorted(wanted.items(), key=lambda item: str(_compiled_as(item[1], of_text)))
+    many = processes or len(os.sched_getaffinity(0))
+    taken = max(min(_TAKEN, -(-len(items) // many)), 1)
+    parts = [items[at : at + taken] for at in range(0, len(items), taken)]
+    many = min(many, len(parts))
     work = [(file, [each for _, each in part], dict(told)) for part in parts]
     if many > 1:
         with ProcessPoolExecutor(many, mp_context=get_context("spawn")) as pool:
@@ -142,6 +148,18 @@ def tuned(
             if keep:
                 save(key, json.dumps(each).encode())
     return [found[key] for key in keys]
+
+
+def _named_in(source: str) -> set[str] | None:
+    """The words of a source that macros can change; None where other files may hold more."""
+    if "##" in source or re.search(r'^\s*#\s*include\s*"', source, re.MULTILINE):
+        return None
+    return set(re.findall(r"\w+", source))
+
+
+def _compiled_as(variant: Mapping[str, object], words: set[str] | None) -> dict[str, object]:
+    """A variant without the macros that its source does not name, such as a block's size alone."""
+    return {key: each for key, each in variant.items() if words is None or key in words}
 
 
 def _versions() -> tuple[str, ...]:
@@ -160,30 +178,49 @@ def _part(
 ) -> list[dict[str, Any]]:
     """Some variants: compiled one by one, disassembled together, counted."""
     file, variants, told = work
-    codes: list[Any] = []
+    words = _named_in(file.read_bytes().decode(errors="replace"))
+    options = {"arch": told["arch"], "options": told["options"], "entry": told["entry"]}
+    codes: dict[str, Code | DseError] = {}
+    keys = []
     for each in variants:
-        try:
-            options = {"arch": told["arch"], "options": told["options"], "entry": told["entry"]}
-            codes.append(code_of(file, define=each, **options))
-        except DseError as error:
-            codes.append(error)
-    good = [code for code in codes if not isinstance(code, DseError)]
-    bodies = iter(disassembled([code.function for code in good]))
+        define = _compiled_as(each, words)
+        keys.append(str(sorted(define.items())))
+        if keys[-1] not in codes:
+            try:
+                codes[keys[-1]] = code_of(file, define=define, **options)
+            except DseError as error:
+                codes[keys[-1]] = error
+    alike = {code.function: code for code in codes.values() if isinstance(code, Code)}
+    readings: dict[Function, Reading | DseError] = {}
+    for code, body in zip(alike.values(), disassembled(list(alike)), strict=True):
+        readings[code.function] = _read(code, body)
     return [
-        {"status": str(code)}
-        if isinstance(code, DseError)
-        else _counted(code, next(bodies), each, told)
-        for each, code in zip(variants, codes, strict=True)
+        _counted(codes[key], readings, each, told) for key, each in zip(keys, variants, strict=True)
     ]
 
 
-def _counted(
-    code: Any, body: Any, variant: Mapping[str, object], told: Mapping[str, Any]
-) -> dict[str, Any]:
+def _read(code: Code, body: Sequence[Instruction]) -> Reading | DseError:
     try:
         reading = read(code.function, body)
         if reading.often.asked:  # by lines
-            reading = read(code.function, body, lines_wanted(code, body))
+            return read(code.function, body, lines_wanted(code, body))
+    except DseError as error:
+        return error
+    return reading
+
+
+def _counted(
+    code: Code | DseError,
+    readings: Mapping[Function, Reading | DseError],
+    variant: Mapping[str, object],
+    told: Mapping[str, Any],
+) -> dict[str, Any]:
+    try:
+        if isinstance(code, DseError):
+            raise code
+        reading = readings[code.function]
+        if isinstance(reading, DseError):
+            raise reading
         sizes = [[_size(each, variant) for each in told[name]] for name in ("block", "grid")]
         times = {
             name: value for name, value in told["times"].items() if name in reading.often.asked

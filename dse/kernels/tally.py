@@ -13,6 +13,7 @@ from dse.kernels.evaluate import Launch
 from dse.kernels.flow import Flow, flow_of
 from dse.kernels.formula import UnwrittenError, text
 from dse.kernels.linear import ONE, Atom, Whole, atom
+from dse.kernels.operands import Constants
 from dse.kernels.values import Values
 from symbolic.quantities import TABLE
 
@@ -67,8 +68,8 @@ def read(
         A jump to a computed address, or a loop that is entered at two places.
     """
     flow = flow_of(body)
-    values = Values(flow, layout(function.arch), function.bank)
-    values.upper = frozenset(offset + 4 for offset, size in function.arguments if size == 8)
+    upper = frozenset(offset + 4 for offset, size in function.arguments if size == 8)
+    values = Values(flow, Constants(layout(function.arch), function.bank, upper))
     return Reading(function, flow, values, frequencies(flow, values, lines or {}))
 
 

@@ -6,12 +6,13 @@ from 0; behind the loop the pass is the last one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from dse.kernels.conditions import FALSE, TRUE, Condition, chosen_if, decided
+from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing
 from dse.kernels.flow import Flow, Loop
 from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom, constant, floordiv, rebuilt
+from dse.kernels.operands import Constants
 from dse.kernels.registers import Followed
 
 __all__ = ["Values"]
@@ -20,22 +21,33 @@ __all__ = ["Values"]
 class Values(Followed):
     """The values of registers, and the guards of instructions, by arguments, places and passes."""
 
-    def __init__(self, flow: Flow, layout: Mapping[int, str], bank: int) -> None:
-        super().__init__(flow, layout, bank)
+    def __init__(self, flow: Flow, constants: Constants) -> None:
+        super().__init__(flow, constants)
         self._solved: dict[Atom, Whole | None] = {}
         #: Passes of a loop by its head, for what it leaves behind; set by who counts them.
         self.passes: Callable[[int], Whole | None] = lambda head: None
+        #: Set when all passes are known, so that what becomes of an atom stays so.
+        self.settled = False
+        self._kept: dict[frozenset[int] | None, Replacing] = {}
 
     def holds(self, block: int, place: int) -> Condition:
         """When the guard of an instruction holds; solved."""
-        found = self.guarded(block, place)
-        found = decided(found, self._solution)
-        return decided(found, lambda one: self._left(one, block))
+        inside, behind = self._replacing(block)
+        return behind.condition(inside.condition(self.guarded(block, place)))
 
     def solved(self, value: Whole, block: int) -> Whole:
         """An expression at a block, with what loops change written by their passes."""
-        found = rebuilt(value, lambda each: chosen_if(each, self._solution))
-        return rebuilt(found, lambda each: chosen_if(each, lambda one: self._left(one, block)))
+        inside, behind = self._replacing(block)
+        return behind.value(inside.value(value))
+
+    def _replacing(self, block: int) -> tuple[Replacing, Replacing]:
+        """What loops change, by their passes; and behind them by the last one."""
+        around = frozenset(head for head, loop in self.flow.loops.items() if block in loop.blocks)
+        if not self.settled:
+            return Replacing(self._solution), Replacing(lambda one: self._left(one, block))
+        if around not in self._kept:
+            self._kept[around] = Replacing(lambda one: self._left(one, block))
+        return self._kept.setdefault(None, Replacing(self._solution)), self._kept[around]
 
     def _left(self, one: Atom, block: int, inside: Loop | None = None) -> Whole | None:
         """The last pass of a loop, for what is behind it; ``inside``: of loops within one."""
@@ -65,7 +77,7 @@ class Values(Followed):
             self._solved[one] = None  # while it is sought
             self._solved[one] = self._solve(one)
         found = self._solved[one]
-        return None if found is None else rebuilt(found, lambda o: chosen_if(o, self._solution))
+        return None if found is None else Replacing(self._solution).value(found)
 
     def _solve(self, entry: Atom) -> Whole | None:
         """What a register holds at the head of a loop that changes it, by the pass."""
@@ -77,7 +89,7 @@ class Values(Followed):
             return self._left(one, head, inside=loop)
 
         after = [_number(self._leaving(register, each)) for each in loop.back]
-        after = [rebuilt(each, lambda one: chosen_if(one, inner)) for each in after]
+        after = [Replacing(inner).value(each) for each in after]
         if any(each != after[0] for each in after[1:]):
             return None
         return self._carried(_number(self._before(register, head, loop)), after[0], here, loop)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import dse
-from dse.kernels.accesses import access
+from dse.kernels.accesses import Accesses
 from dse.kernels.compiling import compiled
 from dse.kernels.disassembly import disassembled, source_lines
 from dse.kernels.evaluate import Launch
@@ -195,6 +195,7 @@ def _one(file: Path, row: dict[str, str]) -> dict[str, Any]:
     launch = Launch(grid, block, values, {}, reading.often.passes)
     found: dict[str, float] = dict.fromkeys(("flops", "double", "integer", "bytes"), 0.0)
     pointers = {offset for offset, size in code.function.arguments if size >= 8}
+    accesses = Accesses(reading.values, launch, pointers)
     for number, place, one in reading.instructions():
         double, integer = _DOUBLE.get(one.name, 0), one.kind == "integer"
         single, asks = _FLOPS.get(one.name, 0), one.kind in GLOBAL
@@ -212,9 +213,7 @@ def _one(file: Path, row: dict[str, str]) -> dict[str, Any]:
         found["double"] += double * many
         found["integer"] += integer * many
         if asks:
-            found["bytes"] += (
-                many * access(one, reading.values, number, place, launch, pointers).bytes
-            )
+            found["bytes"] += many * accesses.of(one, number, place).bytes
     return {**found, "given": given}
 
 

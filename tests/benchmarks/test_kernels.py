@@ -1,0 +1,99 @@
+"""A tuning space of a kernel, compiled and counted, against the compiler alone.
+
+Time of the processor is told beside that of the clock, which others on the machine lengthen.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dse.kernels.spaces
+from dse.kernels.compiling import compiled
+
+FOLDER = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "coulomb"
+FILE, FLAGS = FOLDER / "CoulombSum3d.cu", ("-use_fast_math",)
+pytestmark = [
+    pytest.mark.benchmark,
+    pytest.mark.skipif(not FOLDER.is_dir(), reason="../shared/data is not beside the project"),
+]
+TOLD: dict[str, Any] = {
+    "entry": "",
+    "arch": "sm_75",
+    "options": FLAGS,
+    "block": ("WORK_GROUP_SIZE_X", "WORK_GROUP_SIZE_Y"),
+    "grid": (16, 64, 64),
+    "set": {"numberOfAtoms": 64, "gridSize": 256},
+    "times": {},
+}
+
+
+def _variants() -> list[dict[str, Any]]:
+    with gzip.open(FOLDER / "coulomb_2080_full_search_space.json.gz") as file:
+        results = json.load(file)["Results"]
+    return [{each["Name"]: each["Value"] for each in one["Configuration"]} for one in results]
+
+
+def _spent() -> float:
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in both)
+
+
+def _took(work: Any) -> tuple[float, float]:
+    """Seconds of the clock and of the processor."""
+    clock, spent = time.perf_counter(), _spent()
+    work()
+    return time.perf_counter() - clock, _spent() - spent
+
+
+def test_what_is_ours_takes_little_beside_the_compiler() -> None:
+    """In turn: the compiler alone, and a part of the space, each macro of which is compiled."""
+    variants, alone, ours = _variants(), [0.0, 0.0], [0.0, 0.0]
+    distinct = list({str(_seen(each)): each for each in variants}.values())
+    text = FILE.read_text()
+    for at in range(0, len(distinct), 42):
+        part = distinct[at : at + 42]
+
+        def compile_all(part: Any = part) -> None:
+            for each in part:
+                compiled(text, 75, define=each, options=FLAGS)
+
+        def count_all(part: Any = part) -> None:
+            dse.kernels.spaces.tuned(FILE, part, TOLD, processes=1, keep=False)
+
+        for work, into in ((compile_all, alone), (count_all, ours)):
+            clock, spent = _took(work)
+            into[0], into[1] = into[0] + clock, into[1] + spent
+    ratios = [one / two for one, two in zip(ours, alone, strict=True)]
+    print(
+        f"\n{len(distinct)} variants of which each compiles to its own: {ratios[1]:.2f} times the "
+        f"compiler's processor time, {ratios[0]:.2f} of its clock"
+    )
+    assert ratios[1] < 1.6
+
+
+def _seen(variant: dict[str, Any]) -> list[Any]:
+    return sorted((k, v) for k, v in variant.items() if not k.startswith("WORK_GROUP"))
+
+
+def test_a_thousand_variants_on_two_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Repeats are told apart by a macro that the source does not name."""
+    monkeypatch.setenv("DSE_CACHE", str(tmp_path))
+    drawn = [{**each, "REPEATED": number} for number in range(5) for each in _variants()][:1000]
+
+    def count_all(keep: bool) -> None:
+        dse.kernels.spaces.tuned(FILE, drawn, TOLD, processes=2, keep=keep)
+
+    clock, spent = _took(lambda: count_all(keep=False))
+    print(f"\n1,000 variants: {clock:.1f} s of the clock, {spent:.1f} s of processors")
+    count_all(keep=True)
+    kept, _ = _took(lambda: count_all(keep=True))
+    print(f"kept: {kept:.2f} s")
+    assert spent < 120
+    assert kept < 1
