@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dse.kernels import kernel
     from dse.library import model, models
     from dse.validation import validate
+    from dse.uncertain.laws import beta, discrete, lognormal, normal, triangular, uniform
     from dse.verbs.backwards import borders, meets, ranges
     from dse.verbs.chosen import best_config, disagreement, optimum, pareto
     from dse.verbs.described import advise, explain, plan
@@ -64,6 +65,7 @@ __all__ = [
     "add",
     "advise",
     "best_config",
+    "beta",
     "borders",
     "both",
     "calibrate",
@@ -71,6 +73,7 @@ __all__ = [
     "count",
     "derive",
     "disagreement",
+    "discrete",
     "divide",
     "either",
     "equal",
@@ -88,6 +91,7 @@ __all__ = [
     "log",
     "log2",
     "log10",
+    "lognormal",
     "machine",
     "machines",
     "maximum",
@@ -95,6 +99,7 @@ __all__ = [
     "minimum",
     "model",
     "models",
+    "normal",
     "open",
     "optimum",
     "pareto",
@@ -107,6 +112,8 @@ __all__ = [
     "sensitivity",
     "sqrt",
     "validate",
+    "triangular",
+    "uniform",
     "verify",
     "where",
     "workload",
@@ -122,6 +129,7 @@ _HOMES = {
     "add": "dse.growth",
     "advise": "dse.verbs.described",
     "best_config": "dse.verbs.chosen",
+    "beta": "dse.uncertain.laws",
     "borders": "dse.verbs.backwards",
     "both": "symbolic.ops",
     "calibrate": "dse.calibration",
@@ -129,6 +137,7 @@ _HOMES = {
     "count": "dse.verbs.statistics",
     "derive": "dse.derived",
     "disagreement": "dse.verbs.chosen",
+    "discrete": "dse.uncertain.laws",
     "divide": "symbolic.ops",
     "either": "symbolic.ops",
     "equal": "symbolic.ops",
@@ -146,6 +155,7 @@ _HOMES = {
     "log": "symbolic.ops",
     "log10": "symbolic.ops",
     "log2": "symbolic.ops",
+    "lognormal": "dse.uncertain.laws",
     "machine": "dse.catalog",
     "machines": "dse.catalog",
     "maximum": "symbolic.ops",
@@ -153,6 +163,7 @@ _HOMES = {
     "minimum": "symbolic.ops",
     "model": "dse.library",
     "models": "dse.library",
+    "normal": "dse.uncertain.laws",
     "open": "dse.files",
     "optimum": "dse.verbs.chosen",
     "pareto": "dse.verbs.chosen",
@@ -165,6 +176,8 @@ _HOMES = {
     "sensitivity": "dse.verbs.statistics",
     "sqrt": "symbolic.ops",
     "validate": "dse.validation",
+    "triangular": "dse.uncertain.laws",
+    "uniform": "dse.uncertain.laws",
     "verify": "dse.checking",
     "where": "symbolic.ops",
     "workload": "dse.catalog",

@@ -227,7 +227,8 @@ def read_study_text(said: Mapping[str, Any], axis: Callable[[str, Any], Any]) ->
     given = {name: _value(value) for name, value in tree["set"].items()}
     rest = {key: tree.get(key) for key in ("machine", "workload", "prefer", "fit")}
     kept = {"where": tree["where"], "outputs": tree["outputs"]}
-    return StudyData(model=model, axes=axes, set=given, **rest, **kept)
+    random = tree.get("random", {})
+    return StudyData(model=model, axes=axes, set=given, random=random, **rest, **kept)
 
 
 def axis_of(medium: Medium, name: str, spec: Any) -> Any:

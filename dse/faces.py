@@ -45,6 +45,12 @@ class Study(StudyData):
     best : mapping, optional
         The question that ``dse run`` answers besides: ``minimize`` or ``maximize``, ``per``,
         ``where`` and ``top``, as for :func:`optimum`. It changes nothing in what is computed.
+    random : mapping, optional
+        Laws of quantities: texts such as ``"normal: 450 cycles, 5 %"``, what :func:`dse.normal` and
+        its like make, a :class:`stochastic.Pmf`, laws of ``scipy.stats``; joint ones; and
+        ``correlation``, ``draws``, ``seed`` (:func:`dse.uncertain.draws.read_random`). What follows
+        is random along the axis ``draw``, over which formulas take statistics: ``mean(time)``,
+        ``quantile(time, 0.95)``, ``chance(power <= 150 W)``. A run tells means and their errors.
     folder : Path, optional
         The folder against which relative paths are read.
     fit : path, Fit, mapping or list, optional
@@ -77,6 +83,7 @@ class Study(StudyData):
         outputs: Sequence[str] | None = None,
         prefer: str | None = None,
         best: Mapping[str, Any] | None = None,
+        random: Mapping[str, Any] = {},
         folder: Path | None = None,
         fit: Any = None,
     ) -> Any:
@@ -85,6 +92,7 @@ class Study(StudyData):
             return object.__new__(cls)
         given: dict[str, Any] = {"machine": machine, "workload": workload, "axes": axes, "set": set}
         given |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best, "fit": fit}
+        given |= {"random": random}
         return Comparison.of(cls, model, folder=folder, **given)
 
     advise = advise

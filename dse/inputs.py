@@ -55,6 +55,8 @@ class Parts:
 
 def declared(model: Model, workloads: object, folder: Path | None = None) -> Model:
     """The model with the quantities that its workload declares, or those along an axis do."""
+    if isinstance(workloads, Mapping):  # with weights
+        workloads = workloads.get("values")
     names = [workloads] if isinstance(workloads, str) else workloads
     if not isinstance(names, (list, tuple)):
         return model

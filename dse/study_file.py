@@ -20,7 +20,10 @@ from symbolic.files import folders, own_files
 
 __all__ = ["KEYS", "Code", "check_code", "code_of", "is_near", "read_study_file"]
 
-KEYS = ("model", "machine", "workload", "axes", "set", "fit", "where", "outputs", "prefer", "best")
+KEYS = (
+    *("model", "machine", "workload", "axes", "set", "fit", "random", "where", "outputs"),
+    *("prefer", "best"),
+)
 
 
 def read_study_file(path: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ FACE = {
     "cluster": "opened order shares",
     "files": "derived export whole written",
     "grid": "at build dataset failing goals grid laws plain space",
-    "nest": "run",
+    "nest": "run summarize",
     "prove": "borders targets tolerances",
     "runtime": "progress stopping watching",
     "scan": "arrays decompose",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from symbolic.equation import Equation
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.quantity import Quantity
+from symbolic.statistic import StatisticName
 
 __all__ = ["EquationSet", "Family", "Guide"]
 
@@ -132,7 +133,9 @@ class EquationSet:
         return tuple(found.values())
 
     def quantity(self, name: str) -> Quantity:
-        """The row of a quantity, or an error that names the nearest."""
+        """The row of a quantity or statistic, or an error that names the nearest."""
+        if isinstance(name, StatisticName):
+            return name.row
         found = self.quantities.get(name)
         if found is None:
             raise UnknownNameError(

@@ -17,12 +17,13 @@ from symbolic.errors import DseError, UnitError
 from symbolic.grammar import Parser
 from symbolic.ops import Node
 from symbolic.quantity import Quantity
+from symbolic.statistic import StatisticName
 from symbolic.term import Term
 from symbolic.terms import condition, numeric
 from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
 from symbolic.units import dimension, misfit
 
-__all__ = ["parse", "parse_condition", "parse_value"]
+__all__ = ["parse", "parse_condition", "parse_output", "parse_value"]
 
 
 def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:
@@ -70,6 +71,25 @@ def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
     """
     parser = Parser(text, quantities, labels=True)
     return condition(parser.source, parser.term()).node
+
+
+def parse_output(text: str, quantities: Mapping[str, Quantity]) -> str:
+    """The name under which a quantity, or one statistic, is an output.
+
+    >>> from symbolic.quantities import TABLE
+    >>> parse_output("mean( time )", TABLE), parse_output("time", TABLE)
+    ('mean(time)', 'time')
+    """
+    if isinstance(text, StatisticName) or text.isidentifier():
+        return text
+    node = parse(text, quantities)
+    name = node.args[0] if node.op == "reference" else None
+    if not isinstance(name, str):
+        raise DseError(
+            f"the output {shown(text)} is a formula: expected a quantity, or one statistic such "
+            "as mean(time)"
+        )
+    return name
 
 
 def _fit(source: Source, term: Term, row: Quantity, expected: Dimension) -> None:

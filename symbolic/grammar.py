@@ -10,6 +10,8 @@ from symbolic import ops
 from symbolic.errors import UnitError, nearest
 from symbolic.literals import KEYWORDS, Words
 from symbolic.quantity import Quantity
+from symbolic.statistic import STATISTICS
+from symbolic.summaries import Summary, summary
 from symbolic.term import Term
 from symbolic.terms import FUNCTIONS, apply, compare, condition, numeric
 from symbolic.tokens import ExpressionNameError, ExpressionUnitError, Token, shown
@@ -51,6 +53,7 @@ class Parser(Words):
         super().__init__(text, quantities)
         self.labels = labels
         self.depth = self.operators = 0
+        self.summaries: list[Summary] = []
 
     def term(self) -> Term:
         """The whole formula."""
@@ -191,7 +194,7 @@ class Parser(Words):
         self._unknown(token, "is no quantity")
 
     def _unknown(self, token: Token, what: str) -> NoReturn:
-        known = [*self.quantities, *FUNCTIONS, *KEYWORDS]
+        known = [*self.quantities, *FUNCTIONS, *STATISTICS, *KEYWORDS]
         hint = _HINTS.get(token.text) or nearest(token.text[:100], known)
         self.source.fail(f"{shown(token.text)} {what}{hint}", token.position, ExpressionNameError)
 
@@ -217,6 +220,8 @@ class Parser(Words):
 
     def _call(self, token: Token) -> Term:
         name = token.text
+        if name in STATISTICS:
+            return self._statistic(token)
         if name not in FUNCTIONS:
             if name in self.quantities:
                 self.source.fail(
@@ -242,3 +247,19 @@ class Parser(Words):
                 token.position,
             )
         return apply(self.source, name, tuple(terms), token.position, self._end())
+
+    def _statistic(self, token: Token) -> Term:
+        """A formula, the level where there is one, and the axes."""
+        opening = self._take()
+        terms, axes = [self._expression(0)], list[Token]()
+        while self._now.text == ",":
+            self._take()
+            if self._now.kind == "name" and self._after(1).text in (",", ")"):
+                axes.append(self._take())
+            else:
+                terms.append(self._expression(0))
+        self._close(opening)
+        known = (self.source, self.quantities)
+        found = summary(*known, token, terms, axes, self.summaries, self._end())
+        self.summaries.append(found)
+        return found.term

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from symbolic.equation import Equation
 from symbolic.equation_set import EquationSet
 from symbolic.ops import Node, reference, references, substitute
+from symbolic.statistic import StatisticName, check_sense
 
 __all__ = ["Condition", "Definition", "Graph"]
 
@@ -17,8 +18,9 @@ class Definition:
     """How one quantity gets its value.
 
     ``kind`` is ``"given"`` (a leaf), ``"default"`` (a leaf with the table's default), ``"formula"``
-    (a given expression, or a default that is another quantity), ``"equation"``, or ``"table"``
-    (a leaf computed before the grid by a table equation).
+    (a given expression, or a default that is another quantity), ``"equation"``, ``"table"`` (a leaf
+    computed before the grid by a table equation), or ``"statistic"`` (a leaf made of the values of
+    a formula along some axes).
     """
 
     name: str
@@ -27,10 +29,17 @@ class Definition:
     needs: tuple[str, ...]
     equation: Equation | None = None
 
+    @classmethod
+    def of_statistic(cls, name: StatisticName) -> Definition:
+        """That of a statistic, which must tell what is worst or best."""
+        check_sense(name)
+        needs = references(name.statistic.argument)
+        return cls(name=name, kind="statistic", node=reference(name), needs=needs)
+
     @property
     def is_leaf(self) -> bool:
         """Whether its value is an input of the loop nest."""
-        return self.kind in ("given", "default", "table")
+        return self.kind in ("given", "default", "table", "statistic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,8 +9,8 @@ from symbolic.equation_set import EquationSet
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
 from symbolic.expression import parse_condition
 from symbolic.graph import Condition, Definition, Graph
-from symbolic.node import Node
-from symbolic.ops import both, constant, reference, references, substitute, where
+from symbolic.ops import Node, both, constant, reference, references, substitute, where
+from symbolic.statistic import StatisticName
 
 __all__ = ["resolve"]
 
@@ -105,6 +105,8 @@ class _Resolver:
 
     def definition(self, name: str) -> Definition | None:
         """How a quantity gets its value, or None where nothing says."""
+        if isinstance(name, StatisticName):
+            return Definition.of_statistic(name)
         if name not in self.given:
             return self.own(name)
         formula = self.given[name]

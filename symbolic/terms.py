@@ -14,6 +14,7 @@ from symbolic.errors import DseError
 from symbolic.labels import labelled, refuse
 from symbolic.ops import Node
 from symbolic.primitives import PRIMITIVES
+from symbolic.statistic import sensed
 from symbolic.term import Term
 from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
 from symbolic.units import misfit
@@ -22,6 +23,7 @@ __all__ = ["FUNCTIONS", "apply", "compare", "condition", "fold", "numeric"]
 
 _MAX_BITS = 2000
 _PLAIN = Dimension()
+_BOUNDS = ("<", "<=", ">", ">=")
 
 
 def numeric(source: Source, term: Term) -> Term:
@@ -181,6 +183,8 @@ def compare(source: Source, operator: str, left: Term, right: Term) -> Term:
         return Term(labelled(source, operator, left, right), _PLAIN, left.start, right.end)
     _same(source, numeric(source, left), numeric(source, right))
     a, b = left.node, right.node
+    if operator in _BOUNDS:  # what is bounded above is worst where it is largest
+        a, b = sensed(a, operator[0] == "<"), sensed(b, operator[0] == ">")
     table: dict[str, Callable[[], Node]] = {
         "<": lambda: a < b,
         "<=": lambda: a <= b,

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
 from dse.inputs import Parts, declared, own_copy, read_parts
 from dse.study.best import Best, read_best
 from dse.study.fits_given import read_fits
+from dse.study.uncertain import check_settled, folded_axes, told_of, without
 from dse.study_file import check_code, read_study_file
+from dse.uncertain.draws import Uncertain, read_random
 from dse.wording import warn_of
 from sweeps.grid.build import build_grid
-from sweeps.grid.goals import texts_of
+from sweeps.grid.goals import Goal, texts_of
 from sweeps.grid.grid import Grid
 from sweeps.grid.space import parse_axis
+from sweeps.nest.summarize import summarized
 from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.expression import parse, parse_output
 from symbolic.library import load_model
-from symbolic.ops import references
+from symbolic.ops import Node, references
+from symbolic.quantities import Quantity
+from symbolic.statistic import DRAW
 
 __all__ = ["StudyData"]
+
+_ROW = Quantity(name="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +44,7 @@ class StudyData:
     outputs: Sequence[str] | None = None
     prefer: str | None = None
     best: Mapping[str, Any] | None = None
+    random: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
     fit: Any = None
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -46,7 +55,7 @@ class StudyData:
         object.__setattr__(self, "where", texts_of(self.where, "where"))
         if self.outputs is not None:
             object.__setattr__(self, "outputs", texts_of(self.outputs, "outputs"))
-        for key in ("axes", "set"):
+        for key in ("axes", "set", "random"):
             if not isinstance(getattr(self, key), Mapping):
                 raise DseError(f"{key} = {getattr(self, key)!r}: expected a mapping from names")
         for key in ("machine", "workload"):
@@ -55,7 +64,7 @@ class StudyData:
                 raise DseError(f"{key} = {value!r}: expected a name or a path")
             if value is not None and key in self.axes:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
-        for key in ("axes", "set"):  # what was given may change later
+        for key in ("axes", "set", "random"):  # what was given may change later
             object.__setattr__(self, key, own_copy(getattr(self, key)))
         object.__setattr__(self, "fit", read_fits(self.fit, self.folder))
         self._read()
@@ -110,6 +119,12 @@ class StudyData:
             parse_axis(name, spec, model.quantities, self.folder)
             for name, spec in self.axes.items()
         ]
+        uncertain = read_random(self.random, model.quantities, self.folder)
+        if uncertain is not None:
+            if DRAW in self.axes:
+                raise DseError(f"{DRAW} is the axis of what is random: give yours another name")
+            axes.append(uncertain.axis())
+        self._kept["uncertain"] = uncertain
         self._kept["parts"] = read_parts(
             model,
             axes,
@@ -142,14 +157,43 @@ class StudyData:
         outputs: Iterable[str] = (),
         where: Iterable[str] = (),
         at: Mapping[str, float] | None = None,
+        draws: bool = False,
     ) -> Grid:
-        """As :meth:`grid`; real axes hold their two ends, or one value each, given by ``at``."""
-        key = (tuple(outputs), tuple(where))
+        """As :meth:`grid`; real axes hold their two ends, or one value each, given by ``at``.
+
+        ``draws`` keeps the axis of what is random, along which else only statistics are told.
+        """
+        key = (tuple(outputs), tuple(where), draws)
         if at is None and key in self._kept:
             known: Grid = self._kept[key]
             return known
+        if self.uncertain is not None and not draws:
+            grid = self._settled(self.space(*key[:2], at, draws=True), key[0])
+        else:
+            grid = self._whole(key[0], key[1], at)
+        if at is None:
+            self._kept[key] = grid
+        return grid
+
+    @property
+    def uncertain(self) -> Uncertain | None:
+        """What is known of random quantities; None where none is random."""
+        found: Uncertain | None = self._kept["uncertain"]
+        return found
+
+    def _outputs(self) -> tuple[str, ...]:
+        """The outputs that are asked for, or those of the model."""
+        if self.outputs is None:
+            return self._parts.model.outputs
+        return tuple(parse_output(name, self._parts.model.quantities) for name in self.outputs)
+
+    def _whole(
+        self, more: Sequence[str], where: Sequence[str], at: Mapping[str, float] | None
+    ) -> Grid:
+        """The grid over all axes, draws included."""
         parts = self._parts
-        wanted = parts.model.outputs if self.outputs is None else tuple(self.outputs)
+        asked = tuple(dict.fromkeys([*self._outputs(), *more]))
+        told = [n for name in asked for n in self._told_of(name)] if self.uncertain else []
         grid = build_grid(
             parts.model,
             axes=parts.axes if at is None else [axis.held(at) for axis in parts.axes],
@@ -157,19 +201,36 @@ class StudyData:
             labels=parts.named,
             switches=parts.switches,
             tables=parts.tables,
-            outputs=tuple(dict.fromkeys([*wanted, *key[0]])),
-            constraints=tuple(dict.fromkeys([*self.where, *key[1]])),
+            outputs=tuple(dict.fromkeys([*asked, *told])),
+            constraints=tuple(dict.fromkeys([*self.where, *where])),
+            fold=summarized,
         )
-        if at is None:
-            self._kept[key] = grid
-        return grid
+        return replace(grid, outputs=tuple(n for n in grid.outputs if n in asked))
+
+    def _settled(self, grid: Grid, more: Sequence[str]) -> Grid:
+        """A grid without its draws: of what is random its mean is told, and what is asked of it."""
+        conditions = [(c.text, references(c.node)) for c in grid.conditions if not c.is_rule]
+        check_settled(grid, conditions)
+        told: list[str] = []
+        for name in self._outputs():
+            if name.isidentifier() and DRAW not in grid.dims(name):
+                told.append(name)
+            elif grid.kind(name) == "float":
+                told += self._told_of(name)
+        for name in more:
+            told += [name] if name.isidentifier() else self._told_of(name)
+        return without(replace(grid, outputs=tuple(dict.fromkeys(told))), {DRAW})
+
+    def _told_of(self, name: str) -> tuple[str, ...]:
+        quantities = self._parts.model.quantities
+        return () if quantities.get(name, _ROW).is_label else told_of(name, quantities)
 
     def text(self) -> str:
         """The study as canonical JSON: the same study always gives the same text."""
         from dse.provenance import study_text
 
         names = {key: getattr(self, key) for key in ("machine", "workload", "prefer")}
-        told: dict[str, Any] = {"given": self.set, "where": self.where}
+        told: dict[str, Any] = {"given": self.set, "random": self.random, "where": self.where}
         told["fitted"] = None if self.fit is None else self.fit.to_dict()
         return study_text(self._parts, self.space(), names, **told)
 
@@ -183,22 +244,40 @@ class StudyData:
         return found
 
     # --- what a question takes
-    def _question(self, texts: Sequence[str], where: str | Sequence[str]) -> Grid:
-        """The grid of a question; warns of what its formulas cannot be computed of."""
+    def _question(
+        self,
+        texts: Sequence[str | Goal],
+        where: str | Sequence[str],
+        per: Sequence[str] = (),
+    ) -> Grid:
+        """The grid of a question; warns of what its formulas cannot be computed of.
+
+        Axes along which only statistics of it go are left out; so are the draws, unless it is asked
+        ``per`` draw.
+        """
         from sweeps.grid.failing import failures_of
 
-        needed = self._needed(texts)
-        grid = self.grid(needed, texts_of(where, "where"))
+        needed, conditions = self._needed(texts), texts_of(where, "where")
+        self.grid()
+        grid = self.space(needed, conditions, draws=DRAW in per)
+        roots = [self._node(text) for text in texts]
+        if DRAW not in per:
+            whole = self.space(needed, conditions, draws=True)
+            asked = zip(texts, map(references, roots), strict=True)
+            check_settled(whole, [(str(text), names) for text, names in asked])
+        grid = without(grid, folded_axes(grid, roots) - set(per))
         if failed := failures_of(grid, needed):
             warn_of(failed)
         return grid
 
-    def _needed(self, texts: Sequence[str]) -> list[str]:
-        """The quantities of some formulas."""
-        from symbolic.expression import parse
-
+    def _node(self, text: str | Goal) -> Node:
+        """A formula of a question."""
         quantities = self.space().model.quantities
-        return [name for text in texts for name in references(parse(text, quantities))]
+        return text.formula(quantities) if isinstance(text, Goal) else parse(text, quantities)
+
+    def _needed(self, texts: Sequence[str | Goal]) -> list[str]:
+        """The quantities of some formulas."""
+        return [name for text in texts for name in references(self._node(text))]
 
     def check_best(self, best: Best) -> None:
         """Raise where the study has no quantity or axis of a question; nothing is computed."""
@@ -209,7 +288,7 @@ class StudyData:
                     f"per names {name!r}, which is no axis of the study{nearest(name, axes)}; "
                     f"its axes are: {', '.join(axes) or 'none'}"
                 )
-        self.space(self._needed([goal.text for goal in best.goals]), best.where)
+        self.space(self._needed(best.goals), best.where)
 
 
 def _again(kind: type[StudyData], given: Mapping[str, Any]) -> StudyData:

@@ -14,6 +14,7 @@ from symbolic.errors import DseError, UnknownNameError
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeps.grid.goals import Goal
     from sweeps.sources.grids import GridScan
     from sweeps.sources.stores import StoreSearch
     from sweeps.sources.table import TableScan
@@ -39,7 +40,7 @@ def asked(
     of: StudyData | Table,
     ask: Callable[[Source], _T],
     *,
-    texts: Sequence[str] = (),
+    texts: Sequence[str | Goal] = (),
     where: Sequence[str] = (),
     per: Sequence[str] = (),
     given: dict[str, bool] | None = None,
@@ -61,20 +62,22 @@ def asked(
     """
     check_asked(verb, of, {"where": bool(where), "per": bool(per), **(given or {})})
     if isinstance(of, StudyData):
-        return ask(_scan(of, texts, where))
+        return ask(_scan(of, texts, where, per))
     try:
         return ask(_recorded(of, where, per))
     except UnknownNameError as error:
         more, study = _missing(of.ds, texts, where, error)
     if of.store is not None:
-        return ask(_scan(study, texts, where))
+        return ask(_scan(study, texts, where, per))
     return ask(_recorded(Table(ds=_completed(of.ds, more, study)), where, per))
 
 
-def _scan(study: StudyData, texts: Sequence[str], where: Sequence[str]) -> GridScan:
+def _scan(
+    study: StudyData, texts: Sequence[str | Goal], where: Sequence[str], per: Sequence[str]
+) -> GridScan:
     from sweeps.sources.grids import GridScan
 
-    return GridScan(grid=study._question(texts, where))
+    return GridScan(grid=study._question(texts, where, per))
 
 
 def _recorded(of: Table, where: Sequence[str], per: Sequence[str]) -> StoreSearch | TableScan:
@@ -106,14 +109,14 @@ def _completed(ds: Any, names: Sequence[str], study: StudyData) -> Any:
 
 
 def _missing(
-    ds: Any, texts: Sequence[str], where: Sequence[str], error: UnknownNameError
+    ds: Any, texts: Sequence[str | Goal], where: Sequence[str], error: UnknownNameError
 ) -> tuple[list[str], StudyData]:
     """The quantities of a question that a Dataset does not hold and its study has, and the study.
 
     Raises the error that is given where there are none, or no study.
     """
     from dse.derived import study_of
-    from symbolic.expression import parse, parse_condition
+    from symbolic.expression import parse_condition
     from symbolic.ops import references
 
     if not {"study", "identity"} <= set(ds.attrs):
@@ -124,7 +127,7 @@ def _missing(
         raise DseError(f"{error}; nor can it be computed: {changed}") from None
     quantities = study.space().model.quantities
     try:
-        nodes = [parse(text, quantities) for text in texts]
+        nodes = [study._node(text) for text in texts]
         nodes += [parse_condition(text, quantities) for text in where]
         names = [name for name in references(*nodes) if name not in ds.variables]
         study.grid(names)

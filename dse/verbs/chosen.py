@@ -106,7 +106,6 @@ def optimum(
     given = {"top": top != 1, "ties": ties, "within": within is not None}
     given |= {"objectives": len(goals) > 1, "method": method not in ("auto", "scan")}
     given |= {"time_limit": time_limit is not None, "gap": gap is not None}
-    formulas = [goal.text for goal in goals]
 
     def ask(source: Source) -> xr.Dataset:
         from sweeps.sources.best import best_of
@@ -119,7 +118,7 @@ def optimum(
             check_method(method, time_limit, gap)
             refuse("optimum", "reals", {**given, "per": bool(axes)})
             return _between(of, goals[0], texts, method=method, time_limit=time_limit, gap=gap)
-        about: dict[str, Any] = {"texts": formulas, "where": texts, "per": axes, "given": given}
+        about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "given": given}
         return answered("optimum", of, ask, **about)
 
 
@@ -128,7 +127,7 @@ def _between(study: StudyData, goal: Goal, where: tuple[str, ...], **limits: Any
     """The best where axes lie between two numbers."""
     from sweeps.sources.real import real_optimum
 
-    needed = study._needed([goal.text])
+    needed = study._needed([goal])
     found = real_optimum(
         study.space(needed, where), goal, lambda at: study.space(needed, where, at), **limits
     )
@@ -184,8 +183,7 @@ def pareto(
         return front_of(source, ask_for(goals, tuple(source.sizes), per=axes, **limits))
 
     with shown(progress, "searching"):
-        formulas = [goal.text for goal in goals]
-        about: dict[str, Any] = {"texts": formulas, "where": texts, "per": axes, "given": given}
+        about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "given": given}
         return answered("pareto", asked_of(source), ask, **about)
 
 

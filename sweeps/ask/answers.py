@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sweeps.grid.goals import Goal, in_words, objective_name
 from sweeps.grid.plain import answered
 from sweeps.scan.choosing import Chosen
-from symbolic.expression import parse
 from symbolic.ops import interpret_arrays, references
 
 if TYPE_CHECKING:
@@ -44,9 +43,9 @@ class Answering:
         shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
         coordinates, found = self.pick(chosen.places, shape)
         for number, goal in enumerate(goals):
-            if goal.text in self.variables:
+            if goal.text in self.variables or goal.text in found:
                 continue
-            node = parse(goal.text, self.quantities)
+            node = goal.formula(self.quantities)
             known = self.given(references(node), chosen.places, shape, coordinates, found)
             arrays = {name: array.astype(np.float64) for name, array in known.items()}
             told = np.broadcast_to(interpret_arrays((node,), arrays)[0], shape)

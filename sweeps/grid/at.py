@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
 from sweeps.grid.space import Axis
 from symbolic.ops import Node, both, constant, equal, reference
 from symbolic.quantities import place_of
@@ -42,24 +42,13 @@ def part_of(grid: Grid, at: At) -> Grid:
         return grid
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in at.items()}
     leaves = {
-        key: {name: _part_of(leaf, cut) for name, leaf in known.items()}
+        key: {name: leaf.cut(cut) for name, leaf in known.items()}
         for key, known in grid.leaves.items()
     }
     axes = dict(grid.axes)
     axes |= {name: _held(axes[name], part) for name, part in cut.items()}
     kept = {"formulas": True} if grid.kept.get("formulas") else {}
     return replace(grid, axes=axes, leaves=leaves, _dims={}, kept=kept)
-
-
-def _part_of(leaf: Leaf, cut: Mapping[str, slice]) -> Leaf:
-    if not any(axis in cut for axis in leaf.axes):
-        return leaf
-    index = tuple(cut.get(axis, slice(None)) for axis in leaf.axes)
-    array, failed = leaf.array[index], {}
-    if leaf.failed:
-        numbers = np.arange(leaf.array.size).reshape(leaf.array.shape)[index].reshape(-1).tolist()
-        failed = {k: leaf.failed[n] for k, n in enumerate(numbers) if n in leaf.failed}
-    return replace(leaf, array=array, failed=failed)
 
 
 def _held(axis: Axis, cut: slice) -> Axis:
@@ -71,4 +60,5 @@ def _held(axis: Axis, cut: slice) -> Axis:
         values=np.arange(float(size)) if axis.kind == "switch" else axis.values[cut],
         labels=axis.labels[cut],
         columns={name: column[cut] for name, column in axis.columns.items()},
+        weights=None if axis.weights is None else axis.weights[cut],
     )

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from sweeps.grid.awaited import Fold, add_statistics
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.laws import read_label
 from sweeps.grid.space import Axis
 from sweeps.grid.tables import run_tables
 from symbolic.errors import DseError
+from symbolic.expression import parse_output
 from symbolic.graph import Graph
 from symbolic.model import Model
 from symbolic.ops import (
@@ -45,6 +47,7 @@ def build_grid(
     tables: Mapping[str, Mapping[str, Sequence[float | Node | None]]] | None = None,
     outputs: Iterable[str] | None = None,
     constraints: Iterable[str] = (),
+    fold: Fold | None = None,
 ) -> Grid:
     """Join a model with axes and values.
 
@@ -66,6 +69,9 @@ def build_grid(
         supplied) for each label.
     outputs, constraints :
         As ``outputs`` and ``where`` in :func:`symbolic.resolve.resolve`.
+    fold : callable, optional
+        What computes statistics, where formulas have some:
+        :func:`sweeps.nest.summarize.summarized`.
 
     Raises
     ------
@@ -93,7 +99,9 @@ def build_grid(
     for axis in axes:
         _add_axis(axis, (tables or {}).get(axis.name, {}), given, leaves)
     switch_axes = tuple(axis.name for axis in axes if axis.kind == "switch")
-    wanted = None if outputs is None else list(outputs)
+    wanted = None
+    if outputs is not None:
+        wanted = [parse_output(name, model.quantities) for name in outputs]
     for name in wanted or ():
         if model.quantity(name).is_label:
             raise DseError(f"{name} has labels for values and cannot be an output: leave it out")
@@ -112,6 +120,8 @@ def build_grid(
         at = {a: axis_of[a].labels.index(k) for a, k in zip(switch_axes, key, strict=True)}
         here = {name: _at_switches(leaf, at) for name, leaf in leaves.items()}
         complete[key] = _complete(graph, here, tuple(axis_of))
+        if fold is not None:
+            add_statistics(graph, complete[key], axis_of, set(switch_axes), fold)
     first = next(iter(graphs.values()))
     return Grid(
         model=model,
@@ -166,7 +176,7 @@ def _add_axis(
     if axis.kind == "number":
         given[axis.name] = None
         leaves[axis.name] = Leaf(axes=(axis.name,), array=axis.values)
-    elif axis.kind == "zip":
+    elif axis.kind in ("zip", "draw"):
         for column, array in axis.columns.items():
             given[column] = None
             leaves[column] = Leaf(axes=(axis.name,), array=array.astype(np.float64))

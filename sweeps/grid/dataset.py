@@ -44,7 +44,7 @@ def describe(grid: Grid, name: str) -> dict[str, Any]:
     if name == FEASIBLE:
         texts = "; ".join(condition.text for condition in grid.conditions)
         return {"long_name": "whether every rule and constraint holds", "conditions": texts}
-    row = grid.model.quantities[name]
+    row = grid.model.quantity(name)
     attributes: dict[str, Any] = {"units": row.unit or "1", "long_name": row.meaning or name}
     flags = grid.flags(name)
     if flags:
@@ -59,7 +59,7 @@ def axis_coordinates(grid: Grid) -> dict[str, tuple[tuple[str, ...], NDArray[Any
     found: dict[str, tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]] = {}
     for axis in grid.axes.values():
         row = grid.model.quantities.get(axis.name)
-        if row is not None and axis.kind != "zip":
+        if row is not None and axis.kind not in ("zip", "draw"):
             attributes: dict[str, Any] = {"long_name": row.meaning or axis.name}
             if axis.kind == "number":
                 attributes["units"] = row.unit or "1"

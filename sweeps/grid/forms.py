@@ -13,7 +13,7 @@ from symbolic.errors import DseError, UnitError, nearest
 from symbolic.expression import parse_value
 from symbolic.quantities import Quantity
 
-__all__ = ["interval", "numbers"]
+__all__ = ["interval", "numbers", "shares"]
 
 _FORMS = (
     "a list, a range, an array, { start, stop, step }, { linspace = [start, stop, count] }, "
@@ -167,3 +167,21 @@ def interval(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray[np.f
         said = "a single value belongs in set" if low == high else "the lower end stands first"
         raise DseError(f"{where}: between = [{low:g}, {high:g}], expected [low, high]: {said}")
     return np.array([low, high])
+
+
+def shares(weights: Any, count: int, where: str) -> NDArray[np.float64]:
+    """Weights as shares that sum to one: one for each of so many values, of at least 0."""
+    if isinstance(weights, (str, Mapping)) or not hasattr(weights, "__len__"):
+        raise DseError(f"{where}: weights = {weights!r}, expected a list of numbers")
+    if len(weights) != count:
+        raise DseError(
+            f"{where} has {count} values and {len(weights)} weights: give one for each value"
+        )
+    for weight in weights:
+        number = isinstance(weight, (int, float, np.integer, np.floating))
+        if not number or isinstance(weight, bool) or not 0 <= weight < math.inf:
+            raise DseError(f"{where}: the weight {weight!r} is no finite number of at least 0")
+    found = np.array(weights, dtype=np.float64)
+    if not found.any():
+        raise DseError(f"{where}: all weights are 0: give one value a weight above 0")
+    return np.asarray(found / math.fsum(found))

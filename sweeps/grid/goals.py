@@ -11,6 +11,7 @@ from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError, nearest
 from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, references, substitute, where
+from symbolic.statistic import sensed
 
 __all__ = [
     "OBJECTIVE",
@@ -42,9 +43,16 @@ class Goal:
     text: str
     sign: float
 
+    def __str__(self) -> str:
+        return self.text
+
+    def formula(self, quantities: Mapping[str, Any]) -> Node:
+        """The formula; what is worst or best in it follows from its direction."""
+        return sensed(parse(self.text, quantities), self.sign > 0)
+
     def node(self, quantities: Mapping[str, Any]) -> Node:
         """The formula, signed so that smaller is better."""
-        node = parse(self.text, quantities)
+        node = self.formula(quantities)
         return node if self.sign > 0 else -node
 
 

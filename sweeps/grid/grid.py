@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,25 @@ class Leaf:
         """The values shaped for broadcasting over the given axes."""
         sizes = dict(zip(self.axes, self.array.shape, strict=True))
         return self.array.reshape([sizes.get(axis, 1) for axis in axes])
+
+    def cut(self, parts: Mapping[str, slice]) -> Leaf:
+        """Its values within a part of some axes."""
+        if not any(axis in parts for axis in self.axes):
+            return self
+        index = tuple(parts.get(axis, slice(None)) for axis in self.axes)
+        array, failed = self.array[index], {}
+        if self.failed:
+            numbers = np.arange(self.array.size).reshape(self.array.shape)[index].reshape(-1)
+            failed = {k: self.failed[n] for k, n in enumerate(numbers.tolist()) if n in self.failed}
+        return replace(self, array=array, failed=failed)
+
+    def ordered(self, axes: Sequence[str]) -> Leaf:
+        """Its values in another order of axes."""
+        own = tuple(axis for axis in axes if axis in self.axes)
+        if own == self.axes:
+            return self
+        array = self.array.transpose([self.axes.index(axis) for axis in own])
+        return Leaf(axes=own, array=array, switched=self.switched)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.forms import interval, numbers
+from sweeps.grid.forms import interval, numbers, shares
 from sweeps.grid.laws import read_label
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_value
@@ -27,9 +27,12 @@ class Axis:
     """One dimension of a grid.
 
     ``kind`` is ``"number"``, ``"label"`` (categories, as an integer index), ``"switch"`` (each
-    label has a nest of its own) or ``"zip"`` (several quantities vary together). ``values`` are the
-    stored numbers (the index for categories); ``labels`` the categories; ``columns`` the quantities
-    of a zip. ``coordinate`` is what the dataset shows. Of a ``real`` axis both hold its two ends.
+    label has a nest of its own), ``"zip"`` (several quantities vary together) or ``"draw"`` (so do
+    those that are random). ``values`` are the stored numbers (the index for categories); ``labels``
+    the categories; ``columns`` the quantities of a zip. ``coordinate`` is what the dataset shows.
+    Of a ``real`` axis both hold its two ends. Statistics weigh its values by ``weights``, which sum
+    to one; all count alike where there are none. Of ``replicates`` of draws, one after another and
+    of one length, each is a sample by itself.
     """
 
     name: str
@@ -39,6 +42,8 @@ class Axis:
     labels: tuple[str, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     real: bool = False
+    weights: NDArray[np.float64] | None = None
+    replicates: int = 1
 
     @property
     def size(self) -> int:
@@ -122,8 +127,9 @@ def parse_axis(
     spec : object
         A list (numbers, numbers with units, labels), range or one-dimensional array; a mapping
         ``start``/``stop``/``step`` (stop inclusive), ``linspace``, ``geomspace``,
-        ``powers_of_two``, ``zip`` (a mapping from quantities to lists of one length), or
-        ``between``, the two ends of an interval of which every real counts.
+        ``powers_of_two``, ``values`` (any of these), ``zip`` (a mapping from quantities to lists of
+        one length), or ``between``, the two ends of an interval of which every real counts; beside
+        any but the last ``weights``, by which statistics weigh the values.
     quantities : mapping of str to Quantity
         The rows that may be named.
     folder : Path, optional
@@ -144,6 +150,12 @@ def parse_axis(
     where = f"the axis {name}"
     if not isinstance(name, str):
         raise DseError(f"{where} has no name: expected that of a quantity, as text")
+    if isinstance(spec, Mapping) and "weights" in spec:
+        rest = {key: value for key, value in spec.items() if key != "weights"}
+        plain = parse_axis(name, rest, quantities, folder)
+        return replace(plain, weights=shares(spec["weights"], plain.size, where))
+    if isinstance(spec, Mapping) and set(spec) == {"values"}:
+        return parse_axis(name, spec["values"], quantities, folder)
     if isinstance(spec, Mapping) and "zip" in spec:
         return _zip(name, spec, quantities)
     if name in ("machine", "workload"):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from sweeps.grid.fold import folded
-from sweeps.nest.placed import Placed
+from sweeps.nest.placed import Placed, plain
 from symbolic.ops import Node, reference
 
 __all__ = ["ROW", "Nest", "emit", "row_axes"]
@@ -120,7 +120,9 @@ def emit(
     results = ["best", "places"] if reduce else [f"out{k}" for k in range(len(outputs))]
     lines = [
         "def nest("
-        + ", ".join(["bounds", "sizes", "origin", "scalars", *(f"a_{n}" for n in arrays), *results])
+        + ", ".join(
+            ["bounds", "sizes", "origin", "scalars", *(f"a_{plain(n)}" for n in arrays), *results]
+        )
         + "):"
     ]
 

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 
 from symbolic.ops import Node, walk
 from symbolic.primitives import PRIMITIVES
 
-__all__ = ["Placed"]
+__all__ = ["Placed", "plain"]
 
 #: A loop along the row of more steps than this is cut at its calls.
 _LONG = 48
+
+
+def plain(name: str) -> str:
+    """A name that may stand in a program, whatever the quantity is called: a statistic is a text.
+
+    >>> plain("time"), plain("mean(time)")
+    ('time', 'of_636c98e5')
+    """
+    return name if name.isidentifier() else f"of_{sha256(name.encode()).hexdigest()[:8]}"
 
 
 class Placed:
@@ -149,7 +159,7 @@ class Placed:
         if node.op == "reference":
             place = self._place(node)
             index = f"{place} : {place} + width" if self.vector[id(node)] else place
-            return [f"{name} = a_{node.args[0]}[{index}]"]
+            return [f"{name} = a_{plain(node.args[0])}[{index}]"]
         operands = [self.operand(arg, self.at(node)) for arg in node.args]
         return [f"{name} = " + PRIMITIVES[node.op].nest.format(*operands)]
 

@@ -17,10 +17,11 @@ from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.tiling import Tiling
 from sweeps.nest.compile import compiled
 from sweeps.nest.emit import Nest, emit, row_axes
+from sweeps.nest.placed import plain
 from sweeps.runtime.memory import check_memory
 from sweeps.runtime.progress import Listener, Tally
 from sweeps.runtime.threads import in_threads
-from symbolic.ops import Node
+from symbolic.ops import Node, references
 
 __all__ = [
     "MANY",
@@ -94,11 +95,15 @@ def prepare(
     outputs: Sequence[tuple[Node, str]],
     *,
     reduce: bool = False,
+    row: int | None = None,
 ) -> Prepared:
-    """The nest of some outputs over (switch-free) axes, with its inputs laid out; once a grid."""
-    asked = (key, tuple(dims), tuple(outputs), reduce)
+    """The nest of some outputs over (switch-free) axes, with its inputs laid out; once a grid.
+
+    ``row`` says how many of the last axes form the row, if it matters.
+    """
+    asked = (key, tuple(dims), tuple(outputs), reduce, row)
     if asked not in grid.kept:
-        grid.kept[asked] = _prepare(grid, key, dims, outputs, reduce=reduce)
+        grid.kept[asked] = _prepare(grid, key, dims, outputs, reduce=reduce, row=row)
     ready: Prepared = grid.kept[asked]
     return ready
 
@@ -110,27 +115,31 @@ def _prepare(
     outputs: Sequence[tuple[Node, str]],
     *,
     reduce: bool,
+    row: int | None,
 ) -> Prepared:
     sizes = grid.shape(dims)
-    count = row_axes(sizes)
-    outer, row = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])
+    count = row_axes(sizes) if row is None else row
+    outer, inner = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])
     leaves, graph = grid.leaves[key], grid.graphs[key]
-    names = {id(graph.flat(name)): f"q_{name}" for name in graph.definitions}
+    names = {id(graph.flat(name)): f"q_{plain(name)}" for name in graph.definitions}
+    used = set(references(*(node for node, _ in outputs)))
     axes = {name: tuple(a for a in dims if a in leaf.axes) for name, leaf in leaves.items()}
     known = {
         name: float(leaf.array)
         for name, leaf in leaves.items()
-        if not leaf.axes and (graph.definitions[name].kind == "default" or leaf.array == 0)
+        if name in used
+        and not leaf.axes
+        and (graph.definitions[name].kind == "default" or leaf.array == 0)
     }
     given: dict[str, Any] = {"leaves": axes, "names": names, "known": known}
-    nest = emit(outer=outer, row=row, outputs=outputs, reduce=reduce, **given)
-    row_shape = grid.shape(row)
+    nest = emit(outer=outer, row=inner, outputs=outputs, reduce=reduce, **given)
+    row_shape = grid.shape(inner)
     arrays = []
     for name in nest.arrays:
         own = tuple(axis for axis in outer if axis in axes[name])
         shape = grid.shape(own)
-        array = leaves[name].over((*own, *row))
-        if any(axis in row for axis in axes[name]):
+        array = leaves[name].over((*own, *inner))
+        if any(axis in inner for axis in axes[name]):
             array = np.broadcast_to(array, (*shape, *row_shape))
         arrays.append(np.array(array, dtype=np.float64, order="C").reshape(-1))
     scalars = np.array([float(leaves[name].array) for name in nest.scalars], dtype=np.float64)

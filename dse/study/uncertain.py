@@ -1,0 +1,95 @@
+"""The grid of a study without the axes along which only statistics are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from sweeps.bounds.check import check
+from sweeps.grid.grid import Grid
+from symbolic.errors import DseError
+from symbolic.expression import parse_output
+from symbolic.ops import Node, references
+from symbolic.quantities import Quantity
+from symbolic.statistic import DRAW, StatisticName, statistics_of
+
+__all__ = ["check_settled", "folded_axes", "told_of", "without"]
+
+
+def told_of(name: str, quantities: Mapping[str, Quantity]) -> tuple[str, ...]:
+    """What is told of an output that is random: its mean, and the error of that.
+
+    A statistic over the draws stays, with its error; so does any other.
+    """
+    told = parse_output(name if name in quantities else str(name), quantities)
+    if not isinstance(told, StatisticName):
+        told = parse_output(f"mean({name})", quantities)
+    assert isinstance(told, StatisticName)
+    about = told.statistic
+    if about.kind == "error" or DRAW not in about.axes:
+        return (told,)
+    return told, parse_output(f"error({about.written})", quantities)
+
+
+def folded_axes(grid: Grid, roots: Sequence[Node]) -> set[str]:
+    """The axes along which statistics of some formulas go, and on which the formulas do not lie."""
+    names = {name for root in roots for name in references(root)}
+    lies = {axis for name in names for axis in grid.dims(name)}
+    found: set[str] = set()
+    waiting = statistics_of(roots)
+    while waiting:
+        name = waiting.pop()
+        for key in grid.leaves:
+            leaf = grid.leaves[key].get(name)
+            found |= set(getattr(leaf, "along", ()))
+        waiting += statistics_of([name.statistic.argument])
+    return found - lies
+
+
+def check_settled(grid: Grid, texts: Iterable[tuple[str, Iterable[str]]]) -> None:
+    """Raise where something that is asked has another value in each draw.
+
+    ``texts`` are formulas and conditions as they are written, with the quantities in them.
+    """
+    for text, names in texts:
+        random = [name for name in names if DRAW in grid.dims(name)]
+        if random:
+            kind = grid.model.quantity(random[0])
+            condition = any(sign in text for sign in ("<", ">", "="))
+            way = (
+                f"chance({text}) >= 0.99" if condition else f"mean({text}), quantile({text}, 0.95)"
+            )
+            raise DseError(
+                f"{text} has another value in each draw, for {kind.name} is random: ask a "
+                f"statistic, such as {way}, or ask per draw"
+            )
+
+
+def without(grid: Grid, axes: set[str]) -> Grid:
+    """A grid over the other axes: what lies along these is left out.
+
+    Its statistics know the conditions that lie along these.
+    """
+    gone = axes & set(grid.axes)
+    if not gone:
+        return grid
+    check(grid, counted=False, possible=False)
+
+    def stays(name: str) -> bool:
+        return not gone & set(grid.dims(name))
+
+    graphs = {
+        key: replace(
+            graph,
+            conditions=tuple(c for c in graph.conditions if not gone & set(grid.condition_dims(c))),
+        )
+        for key, graph in grid.graphs.items()
+    }
+    return replace(
+        grid,
+        axes={name: axis for name, axis in grid.axes.items() if name not in gone},
+        graphs=graphs,
+        outputs=tuple(name for name in grid.outputs if stays(name)),
+        _dims={},
+        kept={"formulas": True},
+    )

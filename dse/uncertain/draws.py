@@ -1,0 +1,205 @@
+"""The axis of what is random: exact values with their chances, or points that fill the laws evenly.
+
+Where all laws are discrete and few, every combination of their values stands once, with its
+chance. Else points of a Sobol sequence do, scrambled anew for each of 16 replicates (Owen 1997):
+the spread of what the replicates give tells the error of what all of them give.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.uncertain.families import Law
+from dse.uncertain.joint import Normals, Rows, correlated, each, joint_of
+from dse.uncertain.laws import read
+from sweeps.grid.space import Axis
+from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.quantities import Quantity
+from symbolic.statistic import DRAW
+
+__all__ = ["DRAWS", "REPLICATES", "SEED", "Uncertain", "read_random"]
+
+Floats = NDArray[np.float64]
+
+#: Words of the table that are no quantities; how many draws there are where it is not said, in
+#: how many replicates.
+_RESERVED = ("correlation", "draws", "seed")
+DRAWS, SEED, REPLICATES = 4096, 1, 16
+#: Most draws; a coordinate of a point stays so far from 0 and 1.
+_MOST, _EDGE = 1 << 26, 2.0**-40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncertain:
+    """What a study knows of its inputs: their laws, and how they are drawn."""
+
+    laws: Mapping[str, Law]
+    joint: Mapping[str, Rows | Normals] = field(default_factory=dict)
+    root: Floats | None = None
+    draws: int = DRAWS
+    seed: int = SEED
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The random quantities."""
+        more = [
+            name
+            for one in self.joint.values()
+            for name in (one.columns if isinstance(one, Rows) else one.names)
+        ]
+        return (*self.laws, *more)
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """What was cut off of laws, by quantity."""
+        return {name: law.said for name, law in self.laws.items() if law.said}
+
+    @property
+    def exact(self) -> bool:
+        """Whether all combinations of values are few enough to stand each with its chance."""
+        counts = [len(law.values) for law in self.laws.values()]
+        counts += [len(one.weights) if isinstance(one, Rows) else 0 for one in self.joint.values()]
+        return self.root is None and 0 < math.prod(counts) <= self.draws
+
+    def axis(self, seed: int | None = None) -> Axis:
+        """The axis ``draw``; with another seed its points are others, and independent."""
+        if self.exact:
+            return self._atoms()
+        count = self.draws // REPLICATES
+        parts = [
+            self._points(count, (self.seed if seed is None else seed, k)) for k in range(REPLICATES)
+        ]
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return _axis(columns, None, REPLICATES)
+
+    def _atoms(self) -> Axis:
+        lists: list[list[tuple[dict[str, float], Fraction]]] = [
+            [({name: value}, share) for value, share in zip(law.values, law.weights, strict=True)]
+            for name, law in self.laws.items()
+        ]
+        for one in self.joint.values():
+            assert isinstance(one, Rows)
+            cells = [
+                {name: float(column[k]) for name, column in one.columns.items()}
+                for k in range(len(one.weights))
+            ]
+            lists.append(list(zip(cells, one.weights, strict=True)))
+        rows, shares = [], []
+        for combination in itertools.product(*lists):
+            rows.append({name: value for part, _ in combination for name, value in part.items()})
+            shares.append(float(math.prod((share for _, share in combination), start=Fraction(1))))
+        columns = {name: np.array([row[name] for row in rows]) for name in self.names}
+        weights = np.array(shares)
+        alike = np.all(weights == weights[0])
+        return _axis(columns, None if alike else weights, 1)
+
+    def _points(self, count: int, seed: tuple[int, int]) -> dict[str, Floats]:
+        """The random quantities at points of one scrambled sequence."""
+        from scipy.special import ndtr, ndtri
+        from scipy.stats import qmc
+
+        own = len(self.laws)
+        width = own + sum(one.dimensions for one in self.joint.values())
+        rng = np.random.default_rng(seed)
+        points = qmc.Sobol(width, scramble=True, rng=rng).random_base2(count.bit_length() - 1)
+        points = np.clip(points, _EDGE, 1 - _EDGE)
+        if self.root is not None:
+            points[:, :own] = ndtr(ndtri(points[:, :own]) @ self.root.T)
+        found = each(self.laws, tuple(self.laws), points)
+        first = own
+        for one in self.joint.values():
+            found |= one.of(points[:, first : first + one.dimensions])
+            first += one.dimensions
+        return found
+
+
+def _axis(columns: Mapping[str, Floats], weights: Floats | None, replicates: int) -> Axis:
+    index = np.arange(len(next(iter(columns.values()))), dtype=np.int64)
+    return Axis(
+        name=DRAW,
+        kind=DRAW,
+        coordinate=index,
+        values=index.astype(np.float64),
+        columns=columns,
+        weights=weights,
+        replicates=replicates,
+    )
+
+
+def read_random(
+    given: Any, quantities: Mapping[str, Quantity], folder: Path | None = None
+) -> Uncertain | None:
+    """The laws of ``[random]`` or ``random=``; None where it names none.
+
+    Parameters
+    ----------
+    given : mapping
+        A law for each quantity (see :func:`dse.uncertain.laws.read`), or under any key a joint one
+        (:func:`dse.uncertain.joint.joint_of`); ``correlation``, ``draws`` and ``seed``.
+    quantities : mapping of str to Quantity
+        The quantities that may be random.
+    folder : Path, optional
+        The folder against which the paths of files are read.
+
+    Raises
+    ------
+    DseError
+        Whatever does not fit; see these.
+    """
+    if not isinstance(given, Mapping):
+        raise DseError(f"random = {given!r}: expected a mapping from quantities to laws")
+    draws = _count(given.get("draws", DRAWS))
+    seed = given.get("seed", SEED)
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise DseError(f"random: seed = {seed!r}, expected a whole number of at least 0")
+    laws: dict[str, Law] = {}
+    joint: dict[str, Rows | Normals] = {}
+    for key, value in given.items():
+        if key in _RESERVED:
+            continue
+        if not isinstance(key, str):
+            raise DseError(f"random holds the name {key!r}: expected that of a quantity, as text")
+        together = joint_of(key, value, quantities, folder)
+        if together is not None:
+            joint[key] = together
+            continue
+        row = quantities.get(key)
+        if row is None:
+            raise UnknownNameError(
+                f"random names {key!r}, which is no quantity{nearest(key, quantities)}; a key is "
+                "free only where it gives a joint law, { fit = ... } or { file = ..., columns = "
+                "... }"
+            )
+        laws[key] = read(value, row, f"random {key}", folder)
+    if not laws and not joint:
+        if given:
+            raise DseError(f"random gives {', '.join(given)} and no quantity a law: name one")
+        return None
+    root = correlated(given.get("correlation"), list(laws))
+    found = Uncertain(laws=laws, joint=joint, root=root, draws=draws, seed=int(seed))
+    names = found.names
+    for name in names:
+        if names.count(name) > 1:
+            raise DseError(f"random gives {name} two laws: keep one of them")
+    return found
+
+
+def _count(draws: Any) -> int:
+    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
+        raise DseError(f"random: draws = {draws!r}, expected a power of two from {REPLICATES} on")
+    if draws < REPLICATES or draws & (draws - 1) or draws > _MOST:
+        near = min(max(1 << max(int(draws) - 1, 1).bit_length(), REPLICATES), _MOST)
+        raise DseError(
+            f"random: draws = {draws}, expected a power of two from {REPLICATES} to {_MOST:,}: "
+            f"{near} is next"
+        )
+    return int(draws)

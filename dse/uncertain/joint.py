@@ -1,0 +1,241 @@
+"""Laws of several quantities together: rows of measurements, a fit's covariance, correlations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.uncertain.families import Law, chances
+from dse.uncertain.laws import columns_of, weights_of
+from symbolic.errors import DomainError, DseError, UnknownNameError, nearest
+from symbolic.quantities import Quantity
+
+__all__ = ["Normals", "Rows", "correlated", "each", "joint_of"]
+
+Floats = NDArray[np.float64]
+
+#: The least eigenvalue of a matrix that rounding may have made, and the part of draws that may lie
+#: outside a domain.
+_NEGATIVE, _OUTSIDE = -1e-9, 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Quantities that take the values of one row together, each row with a chance."""
+
+    columns: Mapping[str, Floats]
+    weights: tuple[Fraction, ...]
+
+    @property
+    def dimensions(self) -> int:
+        """How many coordinates of a point it takes."""
+        return 1
+
+    def places(self, u: Floats) -> NDArray[np.int64]:
+        """The rows of some points."""
+        ends = np.cumsum([float(weight) for weight in self.weights])
+        return np.minimum(np.searchsorted(ends, u), len(self.weights) - 1)
+
+    def of(self, points: Floats) -> dict[str, Floats]:
+        """The values at points between 0 and 1, one column a coordinate."""
+        places = self.places(points[:, 0])
+        return {name: column[places] for name, column in self.columns.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Normals:
+    """Quantities with a joint normal law, as a fit gives it."""
+
+    names: tuple[str, ...]
+    means: Floats
+    root: Floats
+    rows: Mapping[str, Quantity]
+    where: str
+
+    @property
+    def dimensions(self) -> int:
+        """How many coordinates of a point it takes."""
+        return len(self.names)
+
+    def of(self, points: Floats) -> dict[str, Floats]:
+        """The values at points between 0 and 1; what leaves a domain is drawn nearer to the mean.
+
+        Raises
+        ------
+        DomainError
+            More than a thousandth of them lie outside.
+        """
+        from scipy.special import ndtri
+
+        steps = ndtri(points) @ self.root.T
+        values = self.means + steps
+        inside = np.ones(len(values), dtype=bool)
+        for place, name in enumerate(self.names):
+            inside &= self.rows[name].domain.holds(values[:, place])
+        if np.count_nonzero(~inside) > max(_OUTSIDE * len(values), 0):
+            share = np.count_nonzero(~inside) / len(values)
+            raise DomainError(
+                f"{self.where}: {share:.2%} of its draws leave the domain of a quantity among "
+                f"{', '.join(self.names)}: the fit does not tell these well enough for a normal "
+                "law; give them laws of their own"
+            )
+        for row in np.flatnonzero(~inside).tolist():
+            step = steps[row]
+            while not all(
+                self.rows[name].domain.contains(self.means[k] + step[k])
+                for k, name in enumerate(self.names)
+            ):
+                step = step / 2
+            values[row] = self.means + step
+        return {name: np.ascontiguousarray(values[:, k]) for k, name in enumerate(self.names)}
+
+
+def root_of(matrix: Floats, names: Sequence[str], where: str) -> Floats:
+    """A matrix whose product with its transpose is a covariance or correlation matrix.
+
+    Raises
+    ------
+    DseError
+        It is none: not symmetric, or some combination of quantities would have a negative variance.
+    """
+    if matrix.shape != (len(names), len(names)) or not np.all(np.isfinite(matrix)):
+        raise DseError(
+            f"{where}: a matrix of shape {matrix.shape}, expected one finite row and column for "
+            f"each of {', '.join(names)}"
+        )
+    scale = np.sqrt(np.abs(np.diag(matrix)))
+    scale[scale == 0] = 1
+    even = matrix / np.outer(scale, scale)
+    if not np.allclose(even, even.T, atol=1e-8, rtol=0):
+        raise DseError(f"{where}: the matrix is not symmetric: expected that [a, b] is [b, a]")
+    values, vectors = np.linalg.eigh((even + even.T) / 2)
+    if values[0] < _NEGATIVE:
+        raise DseError(
+            f"{where}: no such laws exist, for a combination of {', '.join(names)} would have a "
+            f"negative variance (the least eigenvalue is {values[0]:.3g}): bring the correlations "
+            "nearer to 0"
+        )
+    return np.asarray(scale[:, None] * vectors * np.sqrt(np.maximum(values, 0)))
+
+
+def correlated(given: Any, names: Sequence[str]) -> Floats | None:
+    """The root of the correlation matrix of quantities; None where none are correlated.
+
+    Raises
+    ------
+    DseError
+        A pair that is none of the random quantities with laws of their own, given twice, or a
+        number beyond -1 and 1; or no laws can be correlated like that.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise DseError(f"correlation = {given!r}: expected [[name, name, number], ...]")
+    matrix = np.eye(len(names))
+    seen: set[frozenset[str]] = set()
+    for entry in given:
+        if isinstance(entry, str) or not isinstance(entry, Sequence) or len(entry) != 3:
+            raise DseError(f"correlation holds {entry!r}: expected [name, name, number]")
+        a, b, rho = entry
+        for name in (a, b):
+            if name not in names:
+                raise UnknownNameError(
+                    f"correlation names {name!r}, which has no law of its own"
+                    f"{nearest(str(name), names)}; these have: {', '.join(names) or 'none'}"
+                )
+        pair = frozenset((a, b))
+        if len(pair) < 2 or pair in seen:
+            what = "with itself" if len(pair) < 2 else "twice"
+            raise DseError(f"correlation gives {a} {what}: name each pair once")
+        if isinstance(rho, bool) or not isinstance(rho, (int, float)) or not -1 <= rho <= 1:
+            raise DseError(f"correlation of {a} and {b} = {rho!r}: expected a number from -1 to 1")
+        seen.add(pair)
+        matrix[names.index(a), names.index(b)] = matrix[names.index(b), names.index(a)] = rho
+    return root_of(matrix, names, "correlation") if seen else None
+
+
+def joint_of(
+    key: str, value: Any, quantities: Mapping[str, Quantity], folder: Path | None
+) -> Rows | Normals | None:
+    """The joint law that an entry of ``[random]`` gives; None where it is that of one quantity.
+
+    ``{"fit": path or Fit}`` takes values and covariance of a fit, ``{"file": path, "columns":
+    {quantity: column}}`` the rows of a CSV file. The key is then free.
+    """
+    where = f"random {key}"
+    if not isinstance(value, Mapping):
+        return _of_fit(value, quantities, where) if hasattr(value, "covariance") else None
+    if "fit" in value:
+        if set(value) != {"fit"}:
+            raise DseError(f"{where} = {dict(value)!r}: expected {{ fit = 'runs.fit.json' }} alone")
+        fit = value["fit"]
+        return _of_fit(_read_fit(fit, where, folder), quantities, where)
+    if "columns" not in value:
+        return None
+    if not {"file", "columns"} <= set(value) <= {"file", "columns", "units", "weights"}:
+        raise DseError(
+            f"{where} = {dict(value)!r}: expected {{ file = 'runs.csv', columns = "
+            "{ quantity = 'column', ... } }, with units and weights where there are some"
+        )
+    columns = value["columns"]
+    if not isinstance(columns, Mapping) or not columns:
+        raise DseError(f"{where}: columns = {columns!r}, expected {{ quantity = 'column', ... }}")
+    rows = {name: _known(name, quantities, where) for name in columns}
+    units = {columns[name]: unit for name, unit in value.get("units", {}).items()}
+    found = columns_of(value["file"], columns, rows, units, where, folder)
+    for name, column in found.items():
+        rows[name].check(np.array(column), where)
+    weights = weights_of(value["file"], value.get("weights"), where, folder)
+    count = len(next(iter(found.values())))
+    return Rows(
+        columns={name: np.array(column) for name, column in found.items()},
+        weights=chances(weights, count, where),
+    )
+
+
+def _known(name: str, quantities: Mapping[str, Quantity], where: str) -> Quantity:
+    if name not in quantities:
+        raise UnknownNameError(f"{where}: {name!r} is no quantity{nearest(name, quantities)}")
+    if quantities[name].is_label:
+        raise DseError(f"{where}: {name} takes labels, not numbers, and cannot have a law")
+    return quantities[name]
+
+
+def _read_fit(fit: Any, where: str, folder: Path | None) -> Any:
+    if not isinstance(fit, (str, Path)):
+        return fit
+    place = folder / fit if folder is not None else Path(fit)
+    try:
+        tree = json.loads(place.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise DseError(f"{where}: the fit {str(fit)!r} cannot be read: {error}") from error
+    if not isinstance(tree, dict) or not {"values", "covariance"} <= set(tree):
+        raise DseError(
+            f"{where}: {str(fit)!r} is no fit: expected its values and covariance, as a fit is "
+            "saved"
+        )
+    return tree
+
+
+def _of_fit(fit: Any, quantities: Mapping[str, Quantity], where: str) -> Normals:
+    values = fit["values"] if isinstance(fit, Mapping) else fit.values
+    matrix = fit["covariance"] if isinstance(fit, Mapping) else fit.covariance
+    names = tuple(values)
+    rows = {name: _known(name, quantities, where) for name in names}
+    means = np.array([float(values[name]) for name in names])
+    root = root_of(np.array(matrix, dtype=np.float64), names, f"{where}, its covariance")
+    for place, name in enumerate(names):
+        rows[name].check(means[place], where)
+    return Normals(names=names, means=means, root=root, rows=rows, where=where)
+
+
+def each(laws: Mapping[str, Law], names: Sequence[str], points: Floats) -> dict[str, Floats]:
+    """The values of laws of one quantity at points between 0 and 1."""
+    return {name: laws[name].quantile(points[:, k]) for k, name in enumerate(names)}

@@ -1,0 +1,287 @@
+"""Statistics over axes, as leaves of a grid: computed when they are first wanted.
+
+A statistic has no value of its own before all values of its formula are known along its axes. So it
+is a leaf, over the other axes on which the formula depends; what it is made of is a grid of its
+own, in which the axes it goes along come last. Statistics of the same formula along the same axes
+are computed together.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.grid.at import part_of
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.space import Axis
+from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.graph import Graph
+from symbolic.ops import Node, both, constant, references, substitute, where
+from symbolic.statistic import DESIGN, DRAW, RUN, Statistic, StatisticName, statistics_of
+
+__all__ = ["Awaited", "Fold", "Folding", "add_statistics"]
+
+Floats = NDArray[np.float64]
+#: What computes the statistics of a formula: an array over the other axes for each.
+Fold = Callable[["Folding"], Mapping[str, Floats]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Folding:
+    """A formula over a grid, and its statistics along the last axes of that.
+
+    ``root`` is NaN where the formula has no value. ``along`` begins with the draws where it goes
+    over these.
+    """
+
+    grid: Grid
+    root: Node
+    rest: tuple[str, ...]
+    along: tuple[str, ...]
+    fold: Fold
+    statistics: dict[str, Statistic] = field(default_factory=dict)
+    _found: dict[str, Floats] = field(default_factory=dict)
+    _lock: Any = field(default_factory=threading.RLock)
+
+    @property
+    def weights(self) -> Floats | None:
+        """How much each point along the axes counts, in sum 1; None where all count alike."""
+        axes = [self.grid.axes[axis] for axis in self.along]
+        if all(axis.weights is None for axis in axes):
+            return None
+        found = np.ones(1)
+        for axis in axes:
+            own = np.full(axis.size, 1 / axis.size) if axis.weights is None else axis.weights
+            found = np.multiply.outer(found, own).reshape(-1)
+        return found
+
+    @property
+    def replicates(self) -> int:
+        """How many samples of draws there are along its axes."""
+        return self.grid.axes[DRAW].replicates if DRAW in self.along else 1
+
+    @property
+    def known(self) -> bool:
+        """Whether they are computed."""
+        return len(self._found) >= len(self.statistics)
+
+    def array(self, name: str) -> Floats:
+        """A statistic over the other axes."""
+        with self._lock:
+            if not self.known:
+                self._found.update(self.fold(self))
+        return self._found[name]
+
+    def cut(self, parts: Mapping[str, slice]) -> Folding:
+        """The same within a part of some axes."""
+        with self._lock:
+            key = tuple((axis, cut.start, cut.stop) for axis, cut in sorted(parts.items()))
+            kept: dict[Any, Folding] = self.grid.kept.setdefault("parts", {})
+            if key not in kept:
+                kept.clear()  # one part after another is wanted
+                kept[key] = Folding(
+                    grid=part_of(self.grid, parts),
+                    root=self.root,
+                    rest=self.rest,
+                    along=self.along,
+                    fold=self.fold,
+                    statistics=self.statistics,
+                )
+            return kept[key]
+
+
+class Awaited(Leaf):
+    """A statistic as a leaf, computed when its values are first read."""
+
+    __slots__ = ("folding", "name")
+
+    folding: Folding
+    name: str
+
+    def __init__(
+        self, folding: Folding, name: str, axes: tuple[str, ...], switched: tuple[str, ...]
+    ) -> None:
+        for key, value in {"axes": axes, "switched": switched, "failed": {}}.items():
+            object.__setattr__(self, key, value)
+        object.__setattr__(self, "folding", folding)
+        object.__setattr__(self, "name", name)
+
+    @property
+    def array(self) -> Any:
+        """Its values."""
+        found = self.folding.array(self.name)
+        if self.axes == self.folding.rest:
+            return found
+        return found.transpose([self.folding.rest.index(axis) for axis in self.axes])
+
+    def __reduce__(self) -> Any:
+        return _plain, (self.axes, self.array, self.switched)
+
+    def cut(self, parts: Mapping[str, slice]) -> Leaf:
+        """See :class:`sweeps.grid.grid.Leaf`; only what the part is made of is computed."""
+        used = {axis: part for axis, part in parts.items() if axis in self._reached}
+        if not used:
+            return self
+        if self.folding.known and not set(used) - set(self.axes):
+            return _plain(self.axes, self.array, self.switched).cut(parts)
+        return Awaited(self.folding.cut(used), self.name, self.axes, self.switched)
+
+    @property
+    def along(self) -> tuple[str, ...]:
+        """The axes along which it goes."""
+        return self.folding.along
+
+    @property
+    def _reached(self) -> set[str]:
+        """The axes behind it, those included along which statistics go."""
+        return set(self.folding.grid.axes)
+
+    def ordered(self, axes: Sequence[str]) -> Leaf:
+        """See :class:`sweeps.grid.grid.Leaf`."""
+        own = tuple(axis for axis in axes if axis in self.axes)
+        return self if own == self.axes else Awaited(self.folding, self.name, own, self.switched)
+
+
+def _plain(axes: tuple[str, ...], array: Floats, switched: tuple[str, ...]) -> Leaf:
+    return Leaf(axes=axes, array=array, switched=switched)
+
+
+def add_statistics(
+    graph: Graph, leaves: dict[str, Leaf], axes: Mapping[str, Axis], switches: set[str], fold: Fold
+) -> None:
+    """Enter the statistics of a graph among its leaves, those of its conditions first.
+
+    A point where a condition fails has no value: most statistics along an axis with such a point
+    are NaN, and the best leaves it out. Statistics within conditions see those without any.
+
+    Raises
+    ------
+    DseError
+        An axis that is none of the study, or along which a statistic cannot go.
+    """
+    names = [n for n, d in graph.definitions.items() if d.kind == "statistic"]
+    held = graph.ancestors(name for c in graph.conditions for name in references(c.node))
+    foldings: dict[Any, Folding] = {}
+    for name in sorted(names, key=lambda name: name not in held):
+        plain = name in held
+        conditions = [
+            graph.flat_condition(c)
+            for c in graph.conditions
+            if not (plain and statistics_of([graph.flat_condition(c)]))
+        ]
+        assert isinstance(name, StatisticName)
+        leaves[name] = _leaf(name, graph, leaves, axes, switches, conditions, foldings, fold)
+
+
+def _leaf(
+    name: StatisticName,
+    graph: Graph,
+    leaves: Mapping[str, Leaf],
+    axes: Mapping[str, Axis],
+    switches: set[str],
+    conditions: Sequence[Node],
+    foldings: dict[Any, Folding],
+    fold: Fold,
+) -> Leaf:
+    about = name.statistic
+    node = substitute(about.argument, {n: graph.flat(n) for n in references(about.argument)})
+
+    def over(*nodes: Node) -> set[str]:
+        return {axis for n in references(*nodes) for axis in leaves[n].axes}
+
+    if about.kind == "error":
+        inner = leaves[node.args[0]]
+        assert isinstance(inner, Awaited)
+        inner.folding.statistics[name] = about
+        return Awaited(inner.folding, name, inner.axes, inner.switched)
+    named = _named(name, axes, switches)
+    depends = over(node)
+    _not_twice(name, node, named, depends)
+    inside = [c for c in conditions if over(c) & named]
+    reach = depends.union(*(over(c) for c in inside))
+    along = sorted(named & reach, key=lambda axis: (axis != DRAW, list(axes).index(axis)))
+    rest = tuple(axis for axis in axes if axis in reach and axis not in along)
+    valid = [*inside, *_valued(node, leaves)]
+    holds = constant(both(*valid)) if valid else None
+    if about.kind == "chance":
+        node = constant(where(both(*valid, node), 1.0, 0.0))
+    elif holds is not None:
+        node = constant(where(holds, node, math.nan))
+    key = (node, rest, tuple(along))
+    if key not in foldings:
+        order = (*rest, *along)
+        used = references(node)
+        foldings[key] = Folding(
+            grid=Grid(
+                model=graph.model,  # type: ignore[arg-type]
+                axes={axis: axes[axis] for axis in order},
+                switch_axes=(),
+                graphs={(): graph},
+                leaves={(): {n: leaves[n].ordered(order) for n in used}},
+                outputs=(),
+            ),
+            root=node,
+            rest=rest,
+            along=tuple(along),
+            fold=fold,
+        )
+    folding = foldings[key]
+    folding.statistics[name] = about
+    switched = {axis for n in references(node) for axis in leaves[n].switched}
+    return Awaited(folding, name, rest, tuple(axis for axis in axes if axis in switched))
+
+
+def _valued(node: Node, leaves: Mapping[str, Leaf]) -> list[Node]:
+    from symbolic.ops import reference
+
+    return [constant(reference(n) >= -math.inf) for n in references(node) if leaves[n].failed]
+
+
+def _named(name: StatisticName, axes: Mapping[str, Axis], switches: set[str]) -> set[str]:
+    """The axes along which a statistic goes, as its text names them."""
+    about, found = name.statistic, set[str]()
+    for axis in about.axes:
+        if axis == DESIGN:
+            found |= {a for a in axes if a not in (DRAW, RUN, *about.around)}
+            if not found:
+                raise DseError(
+                    f"{name}: design means all axes but {DRAW}, {RUN} and those of the statistics "
+                    "around it, and none is left: name other axes"
+                )
+        elif axis in axes:
+            found.add(axis)
+        elif axis == DRAW:
+            raise DseError(
+                f"{name} goes over what is random, and nothing is: give quantities laws "
+                f"([random], random=), or name axes, as in {about.kind}"
+                f"({about.text}{', ' + about.said if about.said else ''}, "
+                f"{next(iter(axes), 'workload')})"
+            )
+        else:
+            raise UnknownNameError(
+                f"{name}: {axis!r} is no axis of the study{nearest(axis, axes)}; its axes are: "
+                f"{', '.join(axes) or 'none'}"
+            )
+    if wrong := [axis for axis in axes if axis in found & switches]:
+        raise DseError(
+            f"{name}: {wrong[0]} chooses among equations, and a statistic goes over values: name "
+            "other axes"
+        )
+    return found
+
+
+def _not_twice(name: StatisticName, node: Node, named: set[str], depends: set[str]) -> None:
+    """Refuse a statistic along an axis that statistics within it have left nothing of."""
+    for inner in statistics_of([node]):
+        twice = [axis for axis in inner.statistic.axes if axis in named - depends]
+        if twice:
+            raise DseError(
+                f"{name}: {inner} goes over {twice[0]} already, so that nothing of it is left: "
+                "take one of the two, or name another axis"
+            )

@@ -1,0 +1,163 @@
+"""Statistics of rows of values, in machine code: each row gives one number."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from stochastic.kept import compiled
+
+__all__ = ["MEAN", "MOMENTS", "extreme", "moments", "tails", "weighted_tails"]
+
+#: What :func:`moments` gives: the mean, the standard deviation, the geometric mean.
+MEAN, STD, GEOMEAN = 0, 1, 2
+MOMENTS = {"mean": MEAN, "chance": MEAN, "std": STD, "geomean": GEOMEAN}
+
+
+@compiled
+def _total(row: Any) -> Any:
+    """The sum, several terms at a time; of few terms in order."""
+    count = row.size
+    whole = count - count % 8 if count >= 32 else 0
+    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(0, whole, 8):
+        a += row[j]
+        b += row[j + 1]
+        c += row[j + 2]
+        d += row[j + 3]
+        e += row[j + 4]
+        f += row[j + 5]
+        g += row[j + 6]
+        h += row[j + 7]
+    found = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for j in range(whole, count):
+        found += row[j]
+    return found
+
+
+@compiled
+def _mean(row: Any, weights: Any) -> Any:
+    if weights.size == 0:
+        return _total(row) / row.size
+    found = 0.0
+    for j in range(row.size):
+        if weights[j] > 0:  # what never is may be infinite
+            found += weights[j] * row[j]
+    return found
+
+
+@compiled
+def moments(values: Any, weights: Any, kind: Any, out: Any) -> None:
+    """The mean of each row (rows of equal weight where none are given), or what follows of it.
+
+    A standard deviation is that of the law which the row is.
+    """
+    work = np.empty(values.shape[1])
+    for i in range(values.shape[0]):
+        row = values[i]
+        if kind == 2:
+            for j in range(row.size):
+                work[j] = math.log(row[j]) if row[j] > 0 else (-np.inf if row[j] == 0 else np.nan)
+            out[i] = math.exp(_mean(work, weights))
+            continue
+        mean = _mean(row, weights)
+        if kind == 1:
+            for j in range(row.size):
+                work[j] = (row[j] - mean) * (row[j] - mean)
+            mean = math.sqrt(_mean(work, weights))
+        out[i] = mean
+
+
+@compiled
+def extreme(values: Any, sign: Any, skip: Any, out: Any) -> None:
+    """The largest of each row (``sign`` 1) or the least (-1); NaN left out, or passed on."""
+    for i in range(values.shape[0]):
+        row = values[i]
+        found, holes = -np.inf, 0
+        for j in range(row.size):
+            value = row[j] * sign
+            holes += 1 if value != value else 0
+            found = value if value > found else found
+        if holes == row.size or (holes and not skip):
+            found = np.nan
+        out[i] = found * sign
+
+
+@compiled
+def _select(work: Any, rank: Any) -> Any:
+    """Bring the value of a rank to its place, what is less before it, what is more behind."""
+    low, high = 0, work.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        a, b, c = work[low], work[middle], work[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high
+        while i <= j:
+            while work[i] < pivot:
+                i += 1
+            while work[j] > pivot:
+                j -= 1
+            if i <= j:
+                work[i], work[j] = work[j], work[i]
+                i += 1
+                j -= 1
+        if rank <= j:
+            high = j
+        elif rank >= i:
+            low = i
+        else:
+            return
+    return
+
+
+@compiled
+def tails(values: Any, sign: Any, rank: Any, share: Any, rest: Any, out: Any) -> None:
+    """Of each row, times ``sign``, the value of a rank; or the mean from there on.
+
+    With ``rest`` above 0 it is the mean of so many values, of which that of the rank counts as
+    ``share`` of one.
+    """
+    work = np.empty(values.shape[1])
+    for i in range(values.shape[0]):
+        row = values[i]
+        holes = 0
+        for j in range(row.size):
+            work[j] = row[j] * sign
+            holes += 1 if row[j] != row[j] else 0
+        if holes:
+            out[i] = np.nan
+            continue
+        _select(work, rank)
+        found = work[rank]
+        if rest > 0:
+            found = (found * share + _total(work[rank + 1 :])) / rest
+        out[i] = found * sign
+
+
+@compiled
+def weighted_tails(values: Any, weights: Any, sign: Any, level: Any, tail: Any, out: Any) -> None:
+    """As :func:`tails`, of weighted rows: the first value up to which the weights reach a level."""
+    work = np.empty(values.shape[1])
+    for i in range(values.shape[0]):
+        row = values[i]
+        holes = 0
+        for j in range(row.size):
+            work[j] = row[j] * sign
+            holes += 1 if row[j] != row[j] else 0
+        if holes:
+            out[i] = np.nan
+            continue
+        order = np.argsort(work)
+        below, place = weights[order[0]], 0
+        while below < level - 1e-12 and place < row.size - 1:
+            place += 1
+            below += weights[order[place]]
+        found = work[order[place]]
+        if tail:
+            found *= max(below - level, 0.0)
+            for j in range(place + 1, row.size):
+                found += weights[order[j]] * work[order[j]]
+            found /= 1 - level
+        out[i] = found * sign
