@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.fitted import load_fit
+from dse.uncertain.csv_columns import columns_of, weights_of
 from dse.uncertain.families import Law, chances
-from dse.uncertain.laws import columns_of, weights_of
 from symbolic.errors import DomainError, DseError, UnknownNameError, nearest
 from symbolic.quantities import Quantity
 
@@ -166,17 +166,23 @@ def joint_of(
 ) -> Rows | Normals | None:
     """The joint law that an entry of ``[random]`` gives; None where it is that of one quantity.
 
-    ``{"fit": path or Fit}`` takes values and covariance of a fit, ``{"file": path, "columns":
+    ``{"fit": path or Fit}`` takes values and covariance of a fit (``label``: those of one of its
+    labels), ``{"file": path, "columns":
     {quantity: column}}`` the rows of a CSV file. The key is then free.
     """
     where = f"random {key}"
     if not isinstance(value, Mapping):
-        return _of_fit(value, quantities, where) if hasattr(value, "covariance") else None
+        return _of_fit(value, None, quantities, where) if hasattr(value, "covariance") else None
     if "fit" in value:
-        if set(value) != {"fit"}:
-            raise DseError(f"{where} = {dict(value)!r}: expected {{ fit = 'runs.fit.json' }} alone")
         fit = value["fit"]
-        return _of_fit(_read_fit(fit, where, folder), quantities, where)
+        if not set(value) <= {"fit", "label"} or isinstance(fit, Mapping):
+            raise DseError(
+                f"{where} = {dict(value)!r}: expected {{ fit = 'runs.fit.json' }}, with the label "
+                "of its values where each has its own"
+            )
+        if isinstance(fit, (str, Path)):
+            fit = load_fit(folder / fit if folder is not None else fit)
+        return _of_fit(fit, value.get("label"), quantities, where)
     if "columns" not in value:
         return None
     if not {"file", "columns"} <= set(value) <= {"file", "columns", "units", "weights"}:
@@ -208,31 +214,25 @@ def _known(name: str, quantities: Mapping[str, Quantity], where: str) -> Quantit
     return quantities[name]
 
 
-def _read_fit(fit: Any, where: str, folder: Path | None) -> Any:
-    if not isinstance(fit, (str, Path)):
-        return fit
-    place = folder / fit if folder is not None else Path(fit)
-    try:
-        tree = json.loads(place.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise DseError(f"{where}: the fit {str(fit)!r} cannot be read: {error}") from error
-    if not isinstance(tree, dict) or not {"values", "covariance"} <= set(tree):
+def _of_fit(fit: Any, label: Any, quantities: Mapping[str, Quantity], where: str) -> Normals:
+    """The law of what a fit found; what has no standard error stays at its value."""
+    if fit.per and label is None:
         raise DseError(
-            f"{where}: {str(fit)!r} is no fit: expected its values and covariance, as a fit is "
-            "saved"
+            f"{where}: {', '.join(fit.per)} has a value for each of {', '.join(fit.labels)}: say "
+            f"which is meant, as in label = {fit.labels[0]!r}"
         )
-    return tree
-
-
-def _of_fit(fit: Any, quantities: Mapping[str, Quantity], where: str) -> Normals:
-    values = fit["values"] if isinstance(fit, Mapping) else fit.values
-    matrix = fit["covariance"] if isinstance(fit, Mapping) else fit.covariance
-    names = tuple(values)
+    wanted = fit.set if label is None else fit.set_of(str(label))
+    names = tuple(wanted)
     rows = {name: _known(name, quantities, where) for name in names}
-    means = np.array([float(values[name]) for name in names])
-    root = root_of(np.array(matrix, dtype=np.float64), names, f"{where}, its covariance")
+    own = [name if name in fit.values else f"{name}[{label}]" for name in names]
+    places = [list(fit.values).index(name) for name in own]
+    matrix = np.asarray(fit.covariance, dtype=np.float64)[np.ix_(places, places)]
+    unknown = np.isnan(np.diag(matrix))
+    matrix[unknown], matrix[:, unknown] = 0.0, 0.0
+    means = np.array([float(wanted[name]) for name in names])
     for place, name in enumerate(names):
         rows[name].check(means[place], where)
+    root = root_of(matrix, names, f"{where}, its covariance")
     return Normals(names=names, means=means, root=root, rows=rows, where=where)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,23 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from dse.uncertain.csv_columns import columns_of, weights_of
 from dse.uncertain.families import FAMILIES, Family, Law, of_values, within
-from symbolic.errors import DseError, UnitError, UnknownNameError, nearest
+from dse.uncertain.in_units import in_unit
+from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.quantities import Quantity
-from symbolic.units import dimension
 
 __all__ = [
     "Spoken",
     "beta",
-    "columns_of",
     "discrete",
-    "in_unit",
     "lognormal",
     "normal",
     "read",
     "triangular",
     "uniform",
-    "weights_of",
 ]
 
 _SHARE = re.compile(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*%\s*")
@@ -127,33 +124,6 @@ def _parsed(text: str, where: str) -> Spoken:
     return Spoken(name, tuple(parts))
 
 
-def in_unit(value: Any, row: Quantity, where: str, *, text: bool) -> float:
-    """A number in the stored unit of a quantity; in a text it bears a unit, if there is one."""
-    from symbolic.expression import parse_value
-
-    if isinstance(value, str):
-        try:
-            found = parse_value(value, row, {})
-        except UnitError as error:
-            raise UnitError(f"{where}: {error}") from None
-        except DseError:
-            raise DseError(f"{where} holds {value!r}: expected a number with its unit") from None
-        bare = re.fullmatch(r"[-+\d.eE_\s]+", value) is not None
-        if bare and text and not dimension(row.unit).is_plain:
-            raise UnitError(
-                f"{where} holds {value!r} without a unit, and {row.name} is in {row.unit}: write "
-                f"the unit, as in {value.strip()} {row.unit}"
-            )
-        return float(found)  # without a name it is no formula
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise DseError(f"{where} holds {value!r}: expected a number, with or without a unit")
-    if not np.isfinite(value):
-        raise DseError(f"{where} holds {value!r}: expected a finite number")
-    return float(value)
-
-
 def _numbers(spoken: Spoken, family: Family, row: Quantity, where: str, text: bool) -> list[float]:
     fewest = len(family.numbers) - family.optional
     if len(spoken.numbers) not in (fewest, len(family.numbers)):
@@ -233,59 +203,6 @@ def _mapped(value: Mapping[str, Any], row: Quantity, where: str, folder: Path | 
         weights = weights_of(value["file"], value.get("weights"), where, folder)
         return of_values(found[row.name], weights, where)
     raise DseError(f"{where} = {dict(value)!r} is no law; {_FORM}")
-
-
-def _rows(path: Any, where: str, folder: Path | None) -> list[dict[str, str]]:
-    if not isinstance(path, (str, Path)):
-        raise DseError(f"{where}: file = {path!r}, expected the path of a CSV file")
-    place = (folder / path) if folder is not None else Path(path)
-    try:
-        with place.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DseError(f"{where}: the file {str(path)!r} cannot be read: {error}") from error
-    if not rows:
-        raise DseError(f"{where}: the file {str(path)!r} has no rows below its names of columns")
-    return rows
-
-
-def _column(rows: list[dict[str, str]], name: Any, path: Any, where: str) -> list[str]:
-    if name not in rows[0]:
-        raise UnknownNameError(
-            f"{where}: {str(path)!r} has no column {name!r}{nearest(str(name), rows[0])}; it has: "
-            f"{', '.join(map(str, rows[0]))}"
-        )
-    return [row[name] or "" for row in rows]
-
-
-def columns_of(
-    path: Any,
-    columns: Mapping[str, str],
-    quantities: Mapping[str, Quantity],
-    units: Mapping[str, str],
-    where: str,
-    folder: Path | None,
-) -> dict[str, list[float]]:
-    """The values of quantities in columns of a CSV file; ``units`` are those of the columns."""
-    rows = _rows(path, where, folder)
-    found = {}
-    for name, column in columns.items():
-        row, unit = quantities[name], units.get(column, "")
-        if not unit and not dimension(row.unit).is_plain:
-            raise UnitError(
-                f"{where}: the column {column!r} bears no unit, and {name} is in {row.unit}: give "
-                f"one, as in unit = {row.unit!r}"
-            )
-        texts = _column(rows, column, path, where)
-        found[name] = [in_unit(f"{t} {unit}".strip(), row, where, text=False) for t in texts]
-    return found
-
-
-def weights_of(path: Any, column: Any, where: str, folder: Path | None) -> list[str] | None:
-    """The weights of the rows of a CSV file, where a column has them."""
-    if column is None:
-        return None
-    return [text.strip() for text in _column(_rows(path, where, folder), column, path, where)]
 
 
 def _foreign(value: Any, where: str) -> Law | None:
