@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from dse.growth import add
     from dse.kernels import kernel
     from dse.library import model, models
-    from dse.validation import validate
     from dse.uncertain.laws import beta, discrete, lognormal, normal, triangular, uniform
+    from dse.validation import validate
     from dse.verbs.backwards import borders, meets, ranges
     from dse.verbs.chosen import best_config, disagreement, optimum, pareto
     from dse.verbs.described import advise, explain, plan
@@ -111,9 +111,9 @@ __all__ = [
     "run",
     "sensitivity",
     "sqrt",
-    "validate",
     "triangular",
     "uniform",
+    "validate",
     "verify",
     "where",
     "workload",

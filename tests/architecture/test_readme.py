@@ -29,6 +29,7 @@ GUIDE = ROOT / "docs" / "guide.md"
 QUESTIONS = ROOT / "docs" / "questions.md"
 SPACES = ROOT / "docs" / "large-spaces.md"
 BUILT = ROOT / "docs" / "architecture.md"
+UNSURE = ROOT / "docs" / "uncertainty.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -51,7 +52,9 @@ def read_blocks(page: Path) -> list[Block]:
     return found
 
 
-BLOCKS = {page: read_blocks(page) for page in (README, TOUR, GUIDE, QUESTIONS, SPACES, BUILT)}
+BLOCKS = {
+    page: read_blocks(page) for page in (README, TOUR, GUIDE, QUESTIONS, SPACES, BUILT, UNSURE)
+}
 FILES = [block for blocks in BLOCKS.values() for block in blocks if block.file]
 each_page = pytest.mark.parametrize("page", BLOCKS, ids=lambda page: page.name)
 
@@ -154,7 +157,7 @@ def test_snippets_print_what_is_shown(page: Path, room: Path) -> None:
         elif block.language == "console":
             commands += run_commands(block, page, room)
     assert runner.summarize(verbose=False).attempted > 10
-    assert commands >= (1 if page in (SPACES, BUILT) else 4)
+    assert commands >= (1 if page in (SPACES, BUILT, UNSURE) else 4)
 
 
 def run_commands(block: Block, page: Path, room: Path) -> int:
@@ -189,7 +192,7 @@ def test_the_two_commands_are_single_lines_with_pip_alone() -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
-    assert page in (SPACES, BUILT) or any(target.endswith(".png") for target in targets)
+    assert page in (SPACES, BUILT, UNSURE) or any(target.endswith(".png") for target in targets)
     kept = [target for target in targets if not target.startswith("generated/")]  # Sphinx looks
     assert [target for target in kept if not (page.parent / target).is_file()] == []
 
