@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from dse.cautions import free_clock, odd_numbers
+
 if TYPE_CHECKING:
     from dse.study.data import StudyData
-    from sweeps.grid.grid import Grid
 
 __all__ = ["Plan", "PlannedOutput", "bytes_text", "make_plan"]
 
@@ -83,36 +84,6 @@ def bytes_text(size: float) -> str:
     raise AssertionError
 
 
-_FREE_CLOCK = (
-    "core_clock is swept, and neither a memory latency nor a power follows it, so that a faster "
-    "clock costs nothing: give mem_latency_nominal and nominal_clock in place of mem_latency_dram, "
-    "or join a model of power with a clock_power_exponent above 0"
-)
-
-
-def _clock_is_free(grid: Grid) -> Callable[[tuple[str, ...]], bool]:
-    """Under some switches: whether the outputs depend on a clock that costs nothing."""
-
-    def free(key: tuple[str, ...]) -> bool:
-        graph, leaves = grid.graphs[key], grid.leaves[key]
-        behind = graph.ancestors(["core_clock"]) if "core_clock" in graph.definitions else set()
-        axes = {axis for name in behind & leaves.keys() for axis in leaves[name].axes}
-        if not axes - {"machine"}:  # each machine has its own clock
-            return False
-        following = {
-            name
-            for name in graph.ancestors(graph.outputs)
-            if "core_clock" in graph.ancestors([name])
-        }
-        if not following or following & {"mem_latency", "mem_latency_dram"}:
-            return False
-        exponent = leaves.get("clock_power_exponent")
-        flat = exponent is not None and not exponent.array.any()
-        return flat or all(grid.model.quantities[name].unit != "W" for name in following)
-
-    return free
-
-
 def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
     """See :func:`dse.plan`."""
     from json import loads
@@ -142,5 +113,5 @@ def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
         idle_axes=tuple(axis for axis in grid.axes if axis not in moved and not expand),
         defaults=loads(attributes["defaults"]),
         assumptions=tuple(loads(attributes["assumptions"])),
-        warnings=(_FREE_CLOCK,) if any(map(_clock_is_free(grid), grid.graphs)) else (),
+        warnings=(*odd_numbers(study), *free_clock(grid)),
     )

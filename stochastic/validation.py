@@ -286,7 +286,7 @@ def describe() -> dict[str, Any]:
 def _device() -> ModuleType:
     """The kernels, where they can be run."""
     if importlib.util.find_spec("numba_cuda") is None:
-        raise LawError("numba-cuda is not installed: pip install 'simt-dse[gpu]'")
+        raise LawError("numba-cuda is not installed: pip install numba-cuda")
     from stochastic.kernels import device
 
     if not device.available():

@@ -97,8 +97,12 @@ def _fit(source: Source, term: Term, row: Quantity, expected: Dimension) -> None
         unit = unit_of(source.text) if term.is_literal else ""
         given = shown(source.text.strip())
         stored = f" [{row.unit}]" if row.unit else ""
+        why = misfit(given, term.kind, expected, unit)
+        if row.unit == "cycle" and term.kind == dimension("s"):
+            clocked = source.text.strip() + " * core_clock"
+            why += f", in cycles, or as a time at the clock, {shown(clocked)}"
         source.fail(
-            f"{row.name}{stored}: {misfit(given, term.kind, expected, unit)}",
+            f"{row.name}{stored}: {why}",
             term.start,
             ExpressionUnitError,
         )

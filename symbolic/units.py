@@ -176,10 +176,17 @@ def nearest_unit(name: str) -> str:
 
     >>> nearest_unit("ghz")
     "; did you mean 'GHz'?"
+    >>> nearest_unit("KB"), nearest_unit("GBps")
+    ("; did you mean 'KiB' (1024 B) or 'kB' (1000 B)?", "; did you mean 'GB/s'?")
     """
+    if name.casefold() in ("kb", "kbs", "kbytes"):
+        return "; did you mean 'KiB' (1024 B) or 'kB' (1000 B)?"
     folded = {known.casefold(): known for known in sorted(_NAMES)}
     if name.casefold() in folded:
         return f"; did you mean {folded[name.casefold()]!r}?"
+    above = folded.get(re.sub("ps$|psec$|persec$", "", name.casefold()), "")
+    if above.endswith(("B", "flop")):
+        return f"; did you mean '{above}/s'?"
     return nearest(name[:MAX_LENGTH], sorted(_NAMES))
 
 

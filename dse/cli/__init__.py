@@ -16,6 +16,7 @@ from dse.cli.best import optimum, pareto
 from dse.cli.checking import verify
 from dse.cli.compare import disagreement
 from dse.cli.described import axis_of, changed, setting
+from dse.cli.doctor import doctor
 from dse.cli.effects import sensitivity
 from dse.cli.ends import Commands, handed_back, reading
 from dse.cli.figures import plot
@@ -35,6 +36,7 @@ from dse.cli.frame import (
     put,
     read_study,
     telling,
+    warned,
 )
 from dse.cli.growing import add
 from dse.cli.inverse import borders, meets, ranges
@@ -147,6 +149,7 @@ def run(
     from dse.runner import run_study
 
     read = read_study(study)
+    filed = read
     if axis or given:
         axes = {name: axis_of(text) for name, text in pairs(axis, "axis").items()}
         with reading():
@@ -158,6 +161,7 @@ def run(
                     axes,
                 ),
             )
+        warned(read, filed)
     best = checked(read, asked(**options))
     began = time.monotonic()
     with nullcontext() if store is None else compiling_beside(_BEST, _NAMED):
@@ -247,6 +251,7 @@ for command in (
         borders,
         count,
         disagreement,
+        doctor,
         evaluate,
         explain,
         fit,

@@ -19,6 +19,7 @@ from dse.cli.frame import (
     picture,
     put,
     read_source,
+    where,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _TOLD = 20
 )
 @from_study_or_store
 @click.option("--output", multiple=True, metavar="Q,...", help="Quantities or formulas. [all]")
-@click.option("--where", multiple=True, metavar="CONDITION", help="Constraint; may be repeated.")
+@where("Constraint; may be repeated.")
 @click.option("--at", multiple=True, metavar="AXIS=VALUE", help="Where elasticities are told.")
 @click.option("--plot", metavar="OUT.png|.svg|.pdf", type=click.Path(), help="A tornado figure.")
 @in_json

@@ -22,6 +22,7 @@ from dse.cli.frame import (
     picture,
     put,
     read_source,
+    where,
 )
 from dse.cli.papers import paper
 
@@ -112,7 +113,7 @@ class _Plot(click.Command):
 @click.option("--machine", metavar="NAME", help="Gives values that are not set.")
 @click.option("--workload", metavar="NAME", help="Gives values that are not set.")
 @setting
-@click.option("--where", multiple=True, metavar="CONDITION", help="A constraint; repeatable.")
+@where("A constraint; repeatable.")
 @click.option("--quantity", multiple=True, metavar="Q", help="What is drawn.")
 @click.option("--over", metavar="AXIS", help="The axis across.")
 @click.option("--by", metavar="AXIS", help="The axis upwards, of a map.")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json, listed, pairs, put
+from dse.cli.frame import example, in_json, listed, pairs, put, where
 
 __all__ = ["columns_of", "fit"]
 
@@ -30,7 +30,7 @@ __all__ = ["columns_of", "fit"]
 @click.option("--set", "given", multiple=True, metavar="Q=VALUE", help="A value; may be repeated.")
 @click.option("--machine", metavar="NAME", help="Gives values that are not set.")
 @click.option("--workload", metavar="NAME", help="Gives values that are not set.")
-@click.option("--where", multiple=True, metavar="CONDITION", help="Rows to fit; may be repeated.")
+@where("Rows to fit; may be repeated.")
 @click.option("--columns", multiple=True, metavar="Q[=HEADER],...", help="To read. [all]")
 @click.option("--weights", metavar="COLUMN", help="Weights of the squared residuals.")
 @click.option("--relative", is_flag=True, help="Residuals as shares of what was measured.")

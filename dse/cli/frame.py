@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dse.cli import completing
 from dse.cli.ends import Misused, reading
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ __all__ = [
     "read_source",
     "read_study",
     "telling",
+    "warned",
+    "where",
 ]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -84,7 +87,34 @@ def read_study(path: str) -> StudyData:
             f"{path} compares several models: ask dse disagreement, dse optimum or dse pareto "
             "(dse disagreement --store OUT.zarr keeps the dataset), or name one model"
         )
+    return warned(study)
+
+
+def warned(study: StudyData, known: StudyData | None = None) -> StudyData:
+    """The study; numbers in it that look like those of another unit are told, unless known."""
+    from dse.cautions import odd_numbers
+
+    told = odd_numbers(known) if known is not None else ()
+    for text in odd_numbers(study):
+        if text in told:
+            continue
+        click.echo(f"warning: {text}", err=True)
     return study
+
+
+def where(text: str) -> Callable[[_F], _F]:
+    """The option --where; limits without a unit are told with theirs."""
+
+    def told(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[str]) -> Any:
+        if texts:
+            from dse.cautions import bare_limits
+            from symbolic.quantities import TABLE
+
+            for limit in bare_limits(texts, TABLE):
+                click.echo(f"warning: {limit}", err=True)
+        return texts
+
+    return click.option("--where", multiple=True, metavar="CONDITION", callback=told, help=text)
 
 
 def read_source(path: str) -> StudyData | xr.Dataset:
@@ -207,9 +237,15 @@ def goals(several: bool) -> Callable[[_F], _F]:
         what = what if several else "Quantity or formula, or several, the most important first"
         for name in ("maximize", "minimize"):
             text = f"{what}, to make as {'small' if name == 'minimize' else 'large'} as can be."
-            function = click.option(f"--{name}", multiple=True, metavar="Q", help=text)(function)
-        text = 'Constraint, such as "time <= 10 ms"; may be repeated.'
-        return click.option("--where", multiple=True, metavar="CONDITION", help=text)(function)
+            option = click.option(
+                f"--{name}",
+                multiple=True,
+                metavar="Q",
+                shell_complete=completing.quantities,
+                help=text,
+            )
+            function = option(function)
+        return where('Constraint, such as "time <= 10 ms"; may be repeated.')(function)
 
     return add
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import handed_back
-from dse.cli.frame import example, from_study, in_json, listed, pairs, put, read_study
+from dse.cli.frame import example, from_study, in_json, listed, pairs, put, read_study, where
 from dse.signals import left
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["borders", "meets", "ranges"]
 #: Rows of a table for people; JSON has them all.
 ROWS = 60
 _BESIDES = "A constraint besides; may be repeated."
-_where = click.option("--where", multiple=True, metavar="CONDITION", help=_BESIDES)
+_where = where(_BESIDES)
 
 
 @click.command(
@@ -154,7 +154,7 @@ def _borders_text(data: Mapping[str, Any]) -> str:
     )
 )
 @from_study
-@click.option("--where", multiple=True, metavar="CONDITION", help="A target; may be repeated.")
+@where("A target; may be repeated.")
 @click.option("--boxes", type=click.IntRange(min=1), default=10_000, help="At most. [10000]")
 @click.option("--time-limit", type=click.FloatRange(min=0), metavar="S", help="Seconds, at most.")
 @in_json

@@ -63,7 +63,7 @@ def kernel(
 ) -> None:
     """Count the instructions of a kernel, as a workload file; no GPU is needed.
 
-    Source is compiled and disassembled (the extra simt-dse[kernels]), and each instruction counted
+    Source is compiled and disassembled (the extra kernels), and each instruction counted
     as often as its loops and branches let it run. What depends on the data of the kernel is asked
     for by name. Of a PTX file, which nvcc -ptx writes, loops are told by their labels.
     """

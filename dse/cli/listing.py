@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from dse.cli import completing
 from dse.cli.frame import example, in_json, put
 
 __all__ = ["machines", "models", "quantities", "workloads"]
 
 
 @click.command(epilog=example("dse models", "dse models mwp_cwp", "dse models transit --latex"))
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.models)
 @click.option("--latex", is_flag=True, help="The equations in LaTeX, one a line.")
 @in_json
 def models(name: str | None, latex: bool, as_json: bool) -> None:
@@ -41,7 +42,7 @@ def models(name: str | None, latex: bool, as_json: bool) -> None:
 
 
 @click.command(epilog=example("dse machines", "dse machines a100_80", "dse machines cc8.0 --json"))
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.machines)
 @in_json
 def machines(name: str | None, as_json: bool) -> None:
     """The machines, or one of them.
@@ -55,7 +56,7 @@ def machines(name: str | None, as_json: bool) -> None:
 
 
 @click.command(epilog=example("dse workloads", "dse workloads svm"))
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.workloads)
 @in_json
 def workloads(name: str | None, as_json: bool) -> None:
     """The workloads, or one of them.

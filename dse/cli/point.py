@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dse.cli import completing
 from dse.cli.described import axis_of, changed
 from dse.cli.ends import Misused, reading
-from dse.cli.frame import example, in_json, listed, put, read_study
+from dse.cli.frame import example, in_json, listed, put, read_study, warned
 
 if TYPE_CHECKING:
     from dse.cli.text import Answer
@@ -20,7 +21,9 @@ __all__ = ["advise", "evaluate", "explain"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _of = click.argument("source", metavar="STUDY_OR_MODEL")
-_at_point = click.argument("point", metavar="[NAME=VALUE]...", nargs=-1)
+_at_point = click.argument(
+    "point", metavar="[NAME=VALUE]...", nargs=-1, shell_complete=completing.point
+)
 _POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
 
@@ -41,7 +44,9 @@ def _entries(function: _F) -> _F:
     """The options --machine and --workload."""
     for name in ("workload", "machine"):
         text = f"A {name}, or the path of its file: its values are used where none is given."
-        function = click.option(f"--{name}", metavar="NAME", help=text)(function)
+        complete = getattr(completing, f"{name}s")
+        option = click.option(f"--{name}", metavar="NAME", shell_complete=complete, help=text)
+        function = option(function)
     return function
 
 
@@ -76,7 +81,7 @@ def _described(model: str, at: dict[str, str], outputs: Sequence[str] | None = N
         "dse evaluate ipp workload=svm machine=gtx280,8800gt threads_per_block=64:512:64",
     )
 )
-@click.argument("model")
+@click.argument("model", shell_complete=completing.models)
 @_at_point
 @_entries
 @click.option("--outputs", metavar="Q,...", help="The quantities wanted. [the model's outputs]")
@@ -103,7 +108,7 @@ def evaluate(
         study = _described(model, at, listed([outputs]))
     else:
         study, lacking = _what_can_be(model, at)
-    found = answer(run(study, expand=True), order_of(study))
+    found = answer(run(warned(study), expand=True), order_of(study))
     more = [f"\n{name}: not told: {text}" for name, text in lacking.items()]
     put(as_json, {**found.data(), "lacking": lacking}, lambda: _text(found) + "".join(more))
 
@@ -213,6 +218,6 @@ def explain(
     told = (
         dse.explain(read_study(source), **at)
         if _is_study(source)
-        else dse.explain(_described(source, at))
+        else dse.explain(warned(_described(source, at)))
     )
     put(as_json, told.to_dict(), lambda: str(told))

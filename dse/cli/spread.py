@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dse.cli.frame import example, from_study_or_store, in_json, listed, put, read_source
+from dse.cli.frame import example, from_study_or_store, in_json, listed, put, read_source, where
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,12 +19,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 #: Widest bar of a histogram for people.
 _BAR = 40
 
-_where = click.option(
-    "--where",
-    multiple=True,
-    metavar="CONDITION",
-    help='Constraint, such as "time <= 10 ms"; may be repeated.',
-)
+_where = where('Constraint, such as "time <= 10 ms"; may be repeated.')
 _per = click.option("--per", metavar="AXIS,...", help="For each value of some axes.")
 _output = click.option("--output", required=True, metavar="Q", help="Quantity or formula.")
 

@@ -14,9 +14,7 @@ from symbolic.errors import DseError
 
 __all__ = ["HINT", "architectures", "compiled", "includes", "installed"]
 
-HINT = (
-    "pip install 'simt-dse[kernels]' (or the packages nvidia-cuda-nvrtc and nvidia-cuda-nvdisasm)"
-)
+HINT = "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm (in a clone: '.[kernels]')"
 #: Headers of hosts and of the runtime, which hold nothing that NVRTC lacks: given as empty.
 _EMPTY = (
     "assert.h", "cassert", "cfloat", "chrono", "climits", "cmath", "cstdint", "cstdio", "cstdlib",

@@ -40,7 +40,7 @@ def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise DseError(
-            "a figure needs matplotlib, which is not installed: pip install 'simt-dse[plot]'"
+            "a figure needs matplotlib, which is not installed: pip install matplotlib"
         ) from error
     return Figure(figsize=(width, height), layout="constrained")
 

@@ -66,8 +66,7 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Workers |
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise DseError(
-            "a cluster needs dask.distributed, which is not installed: "
-            'pip install "simt-dse[cluster]"'
+            "a cluster needs dask.distributed, which is not installed: pip install distributed"
         ) from error
     if workers is not None:
         from sweeps.cluster.delivery import Unmoved

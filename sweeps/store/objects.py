@@ -30,7 +30,7 @@ class Objects:
             fs, root = url_to_fs(self._name, use_listings_cache=False)
         except ImportError as error:
             kind = url.partition("://")[0]
-            way = f'; pip install "simt-dse[{kind}]"' if kind == "s3" else ""
+            way = "; pip install s3fs" if kind == "s3" else ""
             raise DseError(f"{url!r} cannot be reached: {error}{way}") from error
         except ValueError as error:
             raise DseError(f"{url!r} cannot be reached: {error}") from error

@@ -283,7 +283,7 @@ TEN = (
 )
 
 
-@pytest.mark.filterwarnings("ignore:core_clock is swept")
+@pytest.mark.filterwarnings("ignore:core_clock")
 @pytest.mark.parametrize("size", [32, 1000])
 def test_ten_axes(size: int) -> None:
     """The second has more points than 64-bit indices hold: it can be planned, and not run."""

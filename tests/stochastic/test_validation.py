@@ -143,7 +143,7 @@ def test_what_does_not_fit_is_named(exponents: Any, options: dict[str, Any], mes
 
 def test_without_numba_cuda_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(LawError, match=re.escape("pip install 'simt-dse[gpu]'")):
+    with pytest.raises(LawError, match=re.escape("pip install numba-cuda")):
         next(time_powers([[1, 2]], synchronised=True))
 
 

@@ -419,6 +419,7 @@ SET_REFUSED = [
     ("mem_bandwidth", "2 GB", "mem_bandwidth"),
     ("a", "10 ms", "a: '10 ms' is a time .*without a unit"),
     ("latency", "10 ms", r"latency \[cycle\]: '10 ms' is a time .*without a unit"),
+    ("latency", "340 ns", r", in cycles, or as a time at the clock, '340 ns \* core_clock'"),
     ("latency", "400e-9 * core_clock", "is a frequency"),
     ("time", "a + 1", "a plain number or count, expected a time"),
     ("odd", "3", "the declared unit of odd cannot be read"),

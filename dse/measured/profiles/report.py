@@ -35,7 +35,7 @@ def from_report(path: Path) -> Records:
     except ImportError:
         raise DseError(
             f"{str(path)!r} is a report of Nsight Compute: reading it takes NVIDIA's package "
-            "ncu-report, pip install 'simt-dse[ncu]'; or print it, ncu --import FILE --page raw "
+            "ncu-report, pip install ncu-report; or print it, ncu --import FILE --page raw "
             "--csv, and import that"
         ) from None
     if not _is_whole(path.read_bytes()):

@@ -1,0 +1,145 @@
+"""The command line helps: doubts of bare numbers, narrow terminals, completion, the doctor."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dse
+from dse.cautions import odd_numbers
+from dse.cli.text import table
+
+BARE = [
+    ("core_clock", 1410, "is '1410 MHz' meant?"),
+    ("core_clock", 1.5, "is '1.5 GHz' meant?"),
+    ("core_clock", "1410 Hz", None),
+    ("core_clock", 1.41e9, None),
+    ("mem_bandwidth", 80, "is '80 GB/s' meant?"),
+    ("mem_latency_dram", 4, None),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "doubt"), BARE)
+def test_a_bare_number_far_from_what_is_usual(name, value, doubt):
+    study = dse.Study(
+        model="mwp_cwp", machine="gtx280", workload="hong2009_example", set={name: value}
+    )
+    found = odd_numbers(study)
+    assert bool(found) == bool(doubt)
+    assert doubt is None or (found[0].startswith(f"{name} = {value:g} is ") and doubt in found[0])
+    assert study.plan is not None
+
+
+def test_a_swept_bare_number_and_a_bare_limit():
+    study = dse.Study(
+        model="mwp_cwp",
+        machine="gtx280",
+        workload="hong2009_example",
+        axes={"core_clock": {"start": 600, "stop": 1400, "step": 100}},
+        where=["time <= 400"],
+    )
+    clock, most, limit = odd_numbers(study)
+    assert "is '600 MHz' meant?" in clock
+    assert "is '1400 MHz' meant?" in most
+    assert limit.startswith("time <= 400 is a limit of 400 s")
+
+
+@pytest.mark.filterwarnings("ignore:core_clock")
+def test_the_doubt_is_told_by_every_command(run):
+    for command in (
+        "run study.toml --set core_clock=1410 --progress none",
+        "evaluate mwp_cwp --machine gtx280 --workload hong2009_example core_clock=1410",
+    ):
+        told = run(*command.split())
+        assert told.stderr.count("is '1410 MHz' meant?") == 1
+        assert "meant" not in told.stdout
+    told = run("optimum", "study.toml", "--minimize", "time", "--where", "time <= 400")
+    assert told.stderr.count("a limit of 400 s") == 1
+
+
+def test_tables_of_a_narrow_terminal():
+    words = "what the quantity is, in more words than a narrow terminal has room for"
+    told = table(["quantity", "value", "meaning"], [["time", "1.5 ms", words]], width=50)
+    assert max(map(len, told.splitlines())) <= 50
+    assert " ".join(told.split()).endswith(words)
+    header, row = ["name", *"abcdef"], ["one", *(str(number) * 9 for number in range(6))]
+    told = table(header, [row], width=40)
+    assert max(map(len, told.splitlines())) <= 40
+    assert told.count("name") == told.count("one") == 2
+    assert all(cell in told for cell in row)
+    assert table(header, [row], width=400) == table(header, [row])
+
+
+def test_the_width_is_that_of_the_terminal():
+    here, there = pty.openpty()
+    command = [sys.executable, "-m", "dse", "machines", "gtx280"]
+    environment = {**os.environ, "COLUMNS": "60"}
+    subprocess.run(command, stdout=there, stderr=subprocess.DEVNULL, env=environment, check=True)
+    os.close(there)
+    told = b""
+    while True:
+        try:
+            piece = os.read(here, 65536)
+        except OSError:  # so Linux tells that nobody writes any more
+            break
+        if not piece:
+            break
+        told += piece
+    os.close(here)
+    lines = told.decode().splitlines()
+    assert len(lines) > 20
+    assert max(map(len, lines[2:])) <= 60
+
+
+def completed(*words: str) -> list[str]:
+    environment = {
+        **os.environ,
+        "_DSE_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(["dse", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    script = "import sys; from dse.cli import main; main(prog_name='dse')"
+    told = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    return [line.partition(",")[2] for line in told.stdout.splitlines()]
+
+
+def test_names_are_completed():
+    assert "gtx280" in completed("machines", "gtx2")
+    assert completed("models", "mwp_c") == ["mwp_cwp"]
+    assert completed("evaluate", "mwp_cwp", "mem_latency_d") == ["mem_latency_dram="]
+    assert "machine=gtx280" in completed("evaluate", "mwp_cwp", "machine=gtx28")
+    assert "occupancy+mwp_cwp" in completed("evaluate", "occupancy+mwp")
+
+
+def test_the_doctor(run, monkeypatch, tmp_path: Path):
+    found = json.loads(run("doctor", "--json").stdout)["findings"]
+    states = {one["what"]: one["state"] for one in found}
+    assert states["python"] == states["numpy"] == states["simt-dse"] == "ok"
+    assert "wrong" not in states.values()
+    monkeypatch.setenv("DSE_CACHE", "")
+    found = json.loads(run("doctor", "--json").stdout)["findings"]
+    assert {one["what"]: one["state"] for one in found}["compiled code"] == "absent"
+
+
+def test_the_doctor_names_what_is_wrong(run, monkeypatch):
+    import importlib.metadata
+
+    had = importlib.metadata.version
+    monkeypatch.setattr(
+        importlib.metadata, "version", lambda name: "0.1" if name == "scipy" else had(name)
+    )
+    from click.testing import CliRunner
+
+    from dse.cli import main
+
+    told = CliRunner().invoke(main, ["doctor"])
+    assert told.exit_code == 1
+    assert "scipy is 0.1, >=1.12 is needed" in " ".join(told.stdout.split())
