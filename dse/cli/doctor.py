@@ -169,16 +169,12 @@ def _writing(folder: Path) -> Finding:
 
 def _gpu() -> Finding:
     """The GPU that numba-cuda sees; nothing but measuring needs one."""
-    try:
-        from numba import cuda
+    from stochastic.validation import describe
 
-        if not cuda.is_available():
-            return Finding(
-                what="gpu", state="absent", told="none is seen; only measuring needs one"
-            )
-        device = cuda.get_current_device()
-        name = device.name.decode() if isinstance(device.name, bytes) else device.name
-        capability = ".".join(map(str, device.compute_capability))
-        return Finding(what="gpu", state="ok", told=f"{name}, compute capability {capability}")
+    try:
+        facts = describe()
     except Exception as error:  # whatever a driver does wrong is told, and nothing else fails
-        return Finding(what="gpu", state="absent", told=f"cannot be asked: {error}")
+        told = f"{error}; only measuring needs one"
+        return Finding(what="gpu", state="absent", told=told)
+    told = ", ".join(f"{key} {value}" for key, value in facts.items() if key != "date")
+    return Finding(what="gpu", state="ok", told=told)
