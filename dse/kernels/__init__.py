@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from symbolic.errors import DseError
@@ -19,7 +21,7 @@ __all__ = ["kernel"]
 
 
 def kernel(
-    path: str | PathLike[str],
+    path: Any,
     times: Mapping[str, float] | None = None,
     entry: str = "",
     *,
@@ -34,9 +36,11 @@ def kernel(
 
     Parameters
     ----------
-    path : path
+    path : path, bytes or object
         CUDA source (``.cu``), a ``.cubin``, or PTX text (``.ptx``, whose loops ``times`` tells by
-        their labels; it knows neither registers nor addresses).
+        their labels; it knows neither registers nor addresses); known by what is in the file. Also
+        the bytes of a cubin, and what a compiler at run time returns with its machine code in
+        ``asm["cubin"]``, as Triton does.
     times : mapping, optional
         What depends on data, by the names that are asked for: passes of loops
         (``trips_line_24``), chances of branches (``chance_line_31``).
@@ -72,8 +76,23 @@ def kernel(
     >>> counted["coalesced_insts"]
     201.0
     """
+    if not isinstance(path, (str, PathLike)):
+        with TemporaryDirectory() as folder:
+            file = Path(folder, f"{_name(path)}.cubin")
+            file.write_bytes(_machine_code(path))
+            return kernel(
+                file,
+                times,
+                entry,
+                arch=arch,
+                define=define,
+                options=options,
+                block=block,
+                grid=grid,
+                set=set,
+            )
     file = Path(fspath(path))
-    if file.suffix == ".ptx":
+    if file.suffix == ".ptx" or (file.is_file() and _is_ptx(file.read_bytes()[:65536])):
         from dse.kernels.ptx import kernel as of_ptx
 
         return of_ptx(path, times or {}, entry)
@@ -101,6 +120,27 @@ def kernel(
         given=dict(set or {}),
         asked=dict(times or {}),
     )
+
+
+def _is_ptx(data: bytes) -> bool:
+    return re.search(rb"^\s*\.version\s", data, re.M) is not None and b".target" in data
+
+
+def _machine_code(given: object) -> bytes:
+    """The cubin that an object is or holds."""
+    asm = getattr(given, "asm", None)
+    found = asm.get("cubin") if isinstance(asm, Mapping) else given
+    if isinstance(found, (bytes, bytearray)):
+        return bytes(found)
+    raise DseError(
+        f"a {type(given).__name__} is no kernel: expected a path, the bytes of a cubin, or a "
+        "compiled kernel with its machine code in asm['cubin']"
+    )
+
+
+def _name(given: object) -> str:
+    told = getattr(given, "name", "")
+    return told if isinstance(told, str) and told.isidentifier() else "kernel"
 
 
 def _numbers(sizes: Sequence[int | str], name: str) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from symbolic.errors import DseError
 
 __all__ = ["Function", "functions"]
 
+_CUDA = 190  # the machine of an ELF file
 _REGISTERS, _ARGUMENT, _BANK, _FRAME = 0x2F, 0x17, 0x0A, 0x11
 
 
@@ -32,23 +33,26 @@ class Function:
 
 
 def _sections(data: bytes) -> dict[str, tuple[tuple[int, ...], bytes]]:
-    if data[:4] != b"\x7fELF" or len(data) < 64 or data[4] != 2:
+    if data[:4] != b"\x7fELF" or data[4:5] != b"\2":
         raise DseError(_kind(data))
+    machine = struct.unpack_from("<H", data, 0x12)[0]
+    if machine != _CUDA:
+        raise DseError(
+            f"this is a program or library of another machine (ELF machine {machine}): take a "
+            "cubin out of it (cuobjdump -xelf all)"
+        )
     start = struct.unpack_from("<Q", data, 0x28)[0]
     size, many, names = struct.unpack_from("<HHH", data, 0x3A)
-    try:
-        heads = [struct.unpack_from("<IIQQQQIIQQ", data, start + at * size) for at in range(many)]
-        texts = heads[names][4]
-        found = {}
-        for head in heads:
-            begin = texts + head[0]
-            name = data[begin : data.index(b"\0", begin)].decode()
-            body = b"" if head[1] == 8 else data[head[4] : head[4] + head[5]]
-            if head[1] != 8 and len(body) != head[5]:
-                raise ValueError
-            found[name] = (head, body)
-    except (struct.error, ValueError, IndexError, UnicodeDecodeError):
-        raise DseError("the machine code is cut short or damaged: compile it again") from None
+    heads = [struct.unpack_from("<IIQQQQIIQQ", data, start + at * size) for at in range(many)]
+    texts = heads[names][4]
+    found = {}
+    for head in heads:
+        begin = texts + head[0]
+        name = data[begin : data.index(b"\0", begin)].decode()
+        body = b"" if head[1] == 8 else data[head[4] : head[4] + head[5]]
+        if head[1] != 8 and len(body) != head[5]:
+            raise ValueError
+        found[name] = (head, body)
     return found
 
 
@@ -81,6 +85,15 @@ def functions(data: bytes) -> dict[str, Function]:
     DseError
         No such file, or one that is damaged.
     """
+    try:
+        return _functions(data)
+    except DseError:
+        raise
+    except (struct.error, ValueError, IndexError, KeyError, UnicodeDecodeError):
+        raise DseError("the machine code is cut short or damaged: compile it again") from None
+
+
+def _functions(data: bytes) -> dict[str, Function]:
     sections = _sections(data)
     flags = struct.unpack_from("<I", data, 0x30)[0]
     arch = flags >> 8 & 0xFF if data[7] == 0x41 else flags & 0xFF

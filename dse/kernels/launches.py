@@ -49,13 +49,13 @@ def code_of(
 ) -> Code:
     """The machine code of a kernel of a file."""
     data = file.read_bytes()
-    if data[:4] == b"\x7fELF" or file.suffix == ".cubin":
+    if data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin":
         function = _chosen(functions(data), entry, str(file))
         return Code(
             function=function,
             cubin=data,
             arguments=_named(function, None),
-            origin=f"{file}, sm_{function.arch}",
+            origin=f"{file.name}, sm_{function.arch}",
         )
     try:
         source = data.decode("utf-8-sig")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
+import struct
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import dse
-from dse.kernels.compiling import architectures
+from dse.kernels.compiling import architectures, compiled
+from dse.kernels.cubin import functions
 from dse.kernels.linear import atom, constant, floordiv, remainder
 from dse.kernels.source import device_part, signatures
 from symbolic.errors import DseError
@@ -224,7 +228,7 @@ def test_what_a_kernel_lacks_is_named(source: Path, tmp_path: Path) -> None:
     empty.write_text("int main() { return 0; }")
     broken.write_text("__global__ void k(float *x) { x[0] = nothing; }")
     cubin = tmp_path / "short.cubin"
-    cubin.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(60))
+    cubin.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(11) + b"\xbe" + bytes(48))
     refused: list[tuple[Callable[[], Any], str]] = [
         (lambda: dse.kernel(empty), "has no kernel"),
         (lambda: dse.kernel(source), "has 4 kernels: reduce, rows, strided, scale; name one"),
@@ -422,3 +426,66 @@ def test_functions_that_are_called_are_said_not_to_be_counted(tmp_path: Path) ->
         found.assumed["comp_insts"] == "what functions do that it calls is not counted: inline them"
     )
     assert 'assumed = "what functions do' in found.toml()
+
+
+@pytest.fixture(scope="module")
+def cubin(source: Path) -> bytes:
+    """Machine code of one kernel."""
+    text = SOURCE[SOURCE.index("__global__ void strided") : SOURCE.index("template")]
+    return compiled(text, 80)[0]
+
+
+@compiling
+def test_machine_code_is_counted_as_its_source_is(
+    cubin: bytes, source: Path, tmp_path: Path
+) -> None:
+    """Of a file of any name, as bytes, and in an object as Triton's (a stand-in: its wheel is not
+    among what tests need)."""
+    given: dict[str, Any] = {"block": [128], "grid": [100]}
+    named = dse.kernel(source, entry="strided", set={"n": 12800, "s": 2}, **given)
+    path = tmp_path / "strided.bin"
+    path.write_bytes(cubin)
+
+    class Compiled:
+        name = "strided"
+        asm: ClassVar = {"cubin": cubin, "ptx": ""}
+
+    for each in (path, cubin, Compiled()):
+        found = dse.kernel(each, set={"arg2": 12800, "arg3": 2}, **given)
+        assert dict(found) == dict(named)
+    assert found.origin == "strided.cubin, sm_80"
+
+
+@compiling
+def test_what_is_no_kernel_is_named_for_what_it_is(tmp_path: Path) -> None:
+    ptx = EXAMPLE.with_name("strided-sum.ptx").read_text()
+    path = tmp_path / "named.cu"
+    path.write_text(ptx)
+    assert dse.kernel(path, {"WALK": 100})["coalesced_insts"] == 201
+    host = b"\x7fELF\2\1\1" + bytes(11) + b"\x3e\0" + bytes(60)
+    refused = [
+        (host, "of another machine .ELF machine 62."),
+        (b"\x50\xed\x55\xba" + bytes(99), "fat binary"),
+        (ptx.encode(), "has the loops WALK"),  # PTX it is, and counted as such
+        (b"PAR1", "no machine code of a GPU"),
+    ]
+    for data, words in refused:
+        with pytest.raises(DseError, match=words):
+            dse.kernel(data)
+    with pytest.raises(DseError, match="a dict is no kernel"):
+        dse.kernel({"cubin": b""})
+
+
+@compiling
+def test_damaged_machine_code_is_refused_or_read_and_breaks_nothing(cubin: bytes) -> None:
+    rng = random.Random(16)
+    end = struct.unpack_from("<Q", cubin, 0x20)[0]  # behind it only what loaders ask
+    for at in range(0, end, 61):
+        with pytest.raises(DseError):
+            functions(cubin[:at])
+    for _ in range(400):
+        spoilt = bytearray(cubin)
+        for _ in range(rng.randint(1, 8)):
+            spoilt[rng.randrange(len(spoilt))] = rng.randrange(256)
+        with suppress(DseError):
+            assert all(isinstance(one.registers, int) for one in functions(bytes(spoilt)).values())
