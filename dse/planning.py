@@ -41,6 +41,7 @@ class Plan:
     defaults: Mapping[str, float | str]
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data."""
@@ -67,6 +68,7 @@ class Plan:
             shown = ", ".join(f"{name} = {value}" for name, value in self.defaults.items())
             lines.append(f"defaults: {shown}")
         lines += [f"assumed: {text}" for text in self.assumptions]
+        lines += [f"note: {text}" for text in self.notes]
         lines += [f"warning: {text}" for text in self.warnings]
         return "\n".join(lines)
 
@@ -114,4 +116,5 @@ def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
         defaults=loads(attributes["defaults"]),
         assumptions=tuple(loads(attributes["assumptions"])),
         warnings=(*odd_numbers(study), *free_clock(grid)),
+        notes=tuple(loads(attributes.get("validity", "[]"))),
     )

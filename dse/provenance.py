@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.syntax import syntax
+from dse.validity import beyond_validity
 from sweeps.grid.grid import Leaf
 from symbolic.equation import Equation
 from symbolic.errors import DseError
@@ -154,6 +155,7 @@ def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
     rules = [condition.text for condition in grid.conditions]
     said = "\n".join([version(), text, *digests, *map(_canonical, [*values, defaults]), *rules])
     identity = hashlib.sha256(said.encode()).hexdigest()
+    beyond = beyond_validity(parts)
     return {
         "Conventions": "CF-1.11",
         "title": f"simt-dse sweep of {model}",
@@ -166,6 +168,7 @@ def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
         "assumptions": json.dumps(assumptions),
         "simt_dse_version": version(),
         "identity": identity,
+        **({"validity": json.dumps(beyond)} if beyond else {}),
         **({"model_files": json.dumps(files)} if files else {}),
     }
 

@@ -10,7 +10,7 @@ from symbolic.errors import UnknownNameError, nearest
 from symbolic.quantity import Quantity
 from symbolic.statistic import StatisticName
 
-__all__ = ["EquationSet", "Family", "Guide"]
+__all__ = ["EquationSet", "Family", "Guide", "Validity"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +100,25 @@ class Guide:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Validity:
+    """Up to where a model holds; a model file declares it, or a tuple of several, as ``VALIDITY``.
+
+    Parameters
+    ----------
+    of : str
+        A quantity that a machine's file tells, such as its levels of cache.
+    most : float
+        The largest value for which the model is meant.
+    says : str
+        What a study is told whose machine is beyond it.
+    """
+
+    of: str
+    most: float
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EquationSet:
     """What a model is made of: graphs are joined of it, and :class:`symbolic.model.Model` asks.
 
@@ -114,6 +133,7 @@ class EquationSet:
     outputs: tuple[str, ...] = ()
     families: tuple[Family, ...] = ()
     guides: tuple[Guide, ...] = ()
+    validity: tuple[Validity, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     summary: str = ""
 

@@ -8,14 +8,17 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 from symbolic.equation import Equation
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
 from symbolic.files import SHIPPED, model_paths, path_of, run_file
-from symbolic.model import Family, Guide, Model
+from symbolic.model import Family, Guide, Model, Validity
 from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE
 from symbolic.quantity import Domain, Quantity
+
+_D = TypeVar("_D")
 
 __all__ = ["available_models", "iterate_models", "load_model"]
 
@@ -84,15 +87,17 @@ def _from_module(module: ModuleType, name: str) -> Model:
         rules=RULES + tuple(getattr(module, "RULES", ())),
         outputs=outputs,
         families=tuple(getattr(module, "FAMILIES", ())),
-        guides=_guides_of(module),
+        guides=_declared_of(module, "ADVICE", Guide),
+        validity=_declared_of(module, "VALIDITY", Validity),
         summary=doc[0] if doc else "",
     )
 
 
-def _guides_of(module: ModuleType) -> tuple[Guide, ...]:
-    told = getattr(module, "ADVICE", ())
+def _declared_of(module: ModuleType, name: str, kind: type[_D]) -> tuple[_D, ...]:
+    """What a model file declares under a name: one, or a tuple of several."""
+    told = getattr(module, name, ())
     several = told if isinstance(told, tuple) else (told,)
-    return tuple(guide for guide in several if isinstance(guide, Guide))
+    return tuple(each for each in several if isinstance(each, kind))
 
 
 def _described(row: Quantity) -> str:
@@ -147,6 +152,7 @@ def _union(models: list[Model], prefer: str | None) -> Model:
         outputs=tuple(dict.fromkeys(name for model in models for name in model.outputs)),
         families=tuple(families),
         guides=tuple(guide for model in models for guide in model.guides),
+        validity=tuple(dict.fromkeys(row for model in models for row in model.validity)),
         files=tuple(file for model in models for file in model.files),
         summary=" + ".join(model.summary for model in models),
     )

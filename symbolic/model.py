@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from symbolic.equation import label_text
-from symbolic.equation_set import EquationSet, Family, Guide
+from symbolic.equation_set import EquationSet, Family, Guide, Validity
 from symbolic.errors import DseError, nearest
 from symbolic.ops import references
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from symbolic.graph import Graph
     from symbolic.regimes import Regime
 
-__all__ = ["Family", "Guide", "Model"]
+__all__ = ["Family", "Guide", "Model", "Validity"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,6 +100,7 @@ def evaluate(
     workloads too. dse explain tells every quantity on the way.
     """
     from dse.cli.text import answer, order_of
+    from dse.validity import beyond_validity
     from dse.verbs.running import run
 
     at = _given(point, machine, workload)
@@ -109,8 +110,11 @@ def evaluate(
     else:
         study, lacking = _what_can_be(model, at)
     found = answer(run(warned(study), expand=True), order_of(study))
+    notes = beyond_validity(study._parts)
     more = [f"\n{name}: not told: {text}" for name, text in lacking.items()]
-    put(as_json, {**found.data(), "lacking": lacking}, lambda: _text(found) + "".join(more))
+    more += [f"\nnote: {text}" for text in notes]
+    data = {**found.data(), "lacking": lacking, "notes": notes}
+    put(as_json, data, lambda: _text(found) + "".join(more))
 
 
 def _what_can_be(model: str, at: dict[str, str]) -> tuple[StudyData, dict[str, str]]:

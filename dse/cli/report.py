@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.cli.text import Answer, answer, order_of, table
+from dse.validity import beyond_validity
 from dse.wording import failures_text, value_text
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def run_data(
         "kept_aside": done.kept,
         "values_barred": done.barred,
         "failed": [asdict(failure) for failure in done.failed],
+        "notes": beyond_validity(study._parts),
         "best": answer(best, order_of(study)).data() if best is not None else None,
     }
 
@@ -114,6 +116,7 @@ def run_text(data: dict[str, Any]) -> str:
         many = f"{data['values_barred']:,}"
         lines.append(f"not computed: {many} values, in tiles where no point keeps the rules")
     lines += failures_text([Failure(**failure) for failure in data["failed"]])
+    lines += [f"note: {text}" for text in data["notes"]]
     if data["best"] is not None:
         best = data["best"]
         apart = [name for name in best["over"] if name != "rank"]

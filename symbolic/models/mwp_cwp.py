@@ -11,11 +11,18 @@ limits MWP but N, and case 3 holds, computation alone. MWP − 1 is 0 where MWP 
 from __future__ import annotations
 
 from symbolic.equation import equation
-from symbolic.model import Family, Guide
+from symbolic.model import Family, Guide, Validity
 from symbolic.models import _memory_warps, _residency, _shared
 from symbolic.ops import both, ceil, divide, either, equal, maximum, minimum, where
 
 OUTPUTS = ("time", "total_cycles", "cpi", "mwp", "cwp", "case")
+
+VALIDITY = Validity(
+    of="cache_levels",
+    most=0,
+    says="mwp_cwp has no caches: every access goes to DRAM, so that only kernels which read their "
+    "data once are meant; hold its times against measured ones first",
+)
 
 FAMILIES = (
     Family(

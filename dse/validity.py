@@ -1,0 +1,40 @@
+"""Where the machine of a study and what its model is meant for do not meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dse.inputs import Parts
+
+__all__ = ["beyond_validity"]
+
+
+def beyond_validity(parts: Parts) -> list[str]:
+    """What the model says of machines beyond what it is meant for; nothing where all are within.
+
+    Nothing is said of a machine that does not tell the quantity in question.
+    """
+    found = []
+    for row in parts.model.validity:
+        beyond = [name for name, value in _values(parts, row.of) if value > row.most]
+        if beyond:
+            found.append(f"{', '.join(dict.fromkeys(beyond))}: {row.says}")
+    return found
+
+
+def _values(parts: Parts, name: str) -> Iterator[tuple[str, float]]:
+    """The numbers that a quantity takes, each with whose it is."""
+    value = parts.values.get(name)
+    if isinstance(value, (int, float)):
+        yield parts.entries.get("machine", "set"), float(value)
+    for axis in parts.axes:
+        if axis.name == name:
+            yield "axis", float(np.max(axis.values))
+        column = parts.tables.get(axis.name, {}).get(name, ())
+        for label, each in zip(axis.labels or (), column, strict=False):
+            if isinstance(each, (int, float)):
+                yield label, float(each)
