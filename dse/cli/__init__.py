@@ -43,6 +43,7 @@ from dse.cli.inverse import borders, meets, ranges
 from dse.cli.kernels import kernel
 from dse.cli.law import imbalance
 from dse.cli.listing import machines, models, quantities, workloads
+from dse.cli.measure import measure
 from dse.cli.measured import import_measured
 from dse.cli.point import advise, evaluate, explain
 from dse.cli.spread import count, histogram, quantiles
@@ -263,6 +264,7 @@ for command in (
         import_measured,
         kernel,
         machines,
+        measure,
         meets,
         models,
         new,

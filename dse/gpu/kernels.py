@@ -8,9 +8,24 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import cuda
+from numba import cuda, types
+from numba.cuda.extending import intrinsic
 
-__all__ = ["ROUND", "copied", "seconds", "sent", "squaring", "thinking", "waiting"]
+from stochastic.kernels.device import SIMULATED, clock
+
+__all__ = [
+    "ROUND",
+    "chasing",
+    "copied",
+    "instant",
+    "place",
+    "seconds",
+    "sent",
+    "squaring",
+    "standing",
+    "thinking",
+    "waiting",
+]
 
 #: Operations of a round of :func:`thinking`, one after the other without a jump.
 ROUND = 64
@@ -121,3 +136,91 @@ def seconds(run: Callable[[], None]) -> float:
     run()
     cuda.synchronize()
     return time.perf_counter() - start
+
+
+if SIMULATED:
+
+    def place() -> int:
+        """The multiprocessor, of which the simulator has one."""
+        return 0
+
+    def instant() -> int:
+        """A clock of this machine, in place of the GPU's. [ns]"""
+        return time.perf_counter_ns()
+
+else:
+
+    @intrinsic
+    def place(typing_context: Any) -> Any:
+        """The multiprocessor on which a block runs, as hardware numbers it."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return _read(builder, 32, "mov.u32 $0, %smid;", "=r,~{memory}")
+
+        return types.int32(), generate
+
+    @intrinsic
+    def instant(typing_context: Any) -> Any:
+        """The clock that all multiprocessors share, read where it stands. [ns]"""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return _read(builder, 64, "mov.u64 $0, %globaltimer;", "=l,~{memory}")
+
+        return types.int64(), generate
+
+
+def _read(builder: Any, bits: int, text: str, constraint: str) -> Any:
+    """A special register, read where it stands: neither moved nor left out."""
+    from llvmlite import ir
+
+    return builder.asm(ir.FunctionType(ir.IntType(bits), []), text, constraint, [], True)
+
+
+@cache
+def standing() -> Any:
+    """Each block computes for a while, and tells where it ran, from when and until when.
+
+    Its arguments: ``values`` float32 (threads), which is overwritten; ``factor`` and ``term`` (1);
+    ``rounds`` int32 (blocks) of :data:`ROUND` operations; ``stamps`` int64 (3, blocks):
+    multiprocessor, start and end.
+    """
+
+    @cuda.jit
+    def stand(values: Any, factor: Any, term: Any, rounds: Any, stamps: Any) -> None:
+        block, thread = cuda.blockIdx.x, cuda.grid(1)
+        if cuda.threadIdx.x == 0:
+            stamps[0, block] = place()
+            stamps[1, block] = instant()
+        cuda.syncthreads()
+        value, times, plus = values[thread], factor[0], term[0]
+        for _ in range(rounds[block]):
+            for _ in range(ROUND):
+                value = value * times + plus
+        values[thread] = value
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0:
+            stamps[2, block] = instant()
+
+    return stand
+
+
+@cache
+def chasing() -> Any:
+    """One thread follows a ring twice, and times the second time by its multiprocessor's clock.
+
+    Its arguments: ``ring`` int32 (size), the place after each place; how many requests; ``found``
+    int64 (2): where it came to, and the cycles of the second time.
+    """
+
+    @cuda.jit
+    def chase(ring: Any, requests: Any, found: Any) -> None:
+        place_now = 0
+        for _ in range(requests):
+            place_now = ring[place_now]
+        start = clock()
+        for _ in range(requests):
+            place_now = ring[place_now]
+        found[0] = place_now
+        found[1] = clock() - start
+
+    return chase

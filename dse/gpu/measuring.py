@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stochastic.validation import describe
 from symbolic.errors import DseError
 
-__all__ = ["demand", "paths", "shortest_paths", "supply"]
+__all__ = ["checked", "demand", "device", "paths", "shortest_paths", "supply"]
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ def supply(threads: Sequence[int], *, requests: int = 4096, size: int = 2**26) -
     DseError
         For threads that cannot stand on a multiprocessor, or a thread that went astray.
     """
-    kernels, multiprocessors = _device()
+    kernels, multiprocessors = device()
     rates = []
     for count in threads:
         grid, block = _shape(count, multiprocessors)
@@ -60,7 +60,7 @@ def supply(threads: Sequence[int], *, requests: int = 4096, size: int = 2**26) -
 
         taken = _least(kernels, run)
         expected = (places[:total] + total * requests) % size
-        _check(np.array_equal(kernels.copied(ends), expected))
+        checked(np.array_equal(kernels.copied(ends), expected))
         rates.append(4.0 * count * requests / taken)
     return {"threads_in_ms": np.array(threads, float), "attained_bandwidth": np.array(rates)}
 
@@ -91,7 +91,7 @@ def demand(
     LawError, DseError
         As :func:`supply`.
     """
-    kernels, multiprocessors = _device()
+    kernels, multiprocessors = device()
     kind = np.float64 if double else np.float32
     half, one = (kernels.sent(np.array([number], kind)) for number in (0.5, 1.0))
     rates = []
@@ -103,7 +103,7 @@ def demand(
             kernels.thinking()[shape](given, half, one, rounds)
 
         taken = _least(kernels, run)
-        _check(bool(np.all(kernels.copied(values) == 2)))  # the limit of v/2 + 1
+        checked(bool(np.all(kernels.copied(values) == 2)))  # the limit of v/2 + 1
         rates.append(kernels.ROUND * count * rounds / taken)
     return {"threads_in_cs": np.array(threads, float), "attained_flops": np.array(rates)}
 
@@ -147,7 +147,7 @@ def shortest_paths(
     ):
         if not 1 <= value <= most:
             raise DseError(f"{name} = {value}: expected 1 to {most}")
-    kernels, _ = _device()
+    kernels, _ = device()
     np.fill_diagonal(matrix, 0)
     blocks = -(-len(matrix) // tile_dim)
     shape = (blocks, blocks), threads, 0, padding
@@ -202,7 +202,7 @@ def paths(
     return {name: np.array(column, float) for name, column in zip(names, columns, strict=True)}
 
 
-def _device() -> tuple[Any, int]:
+def device() -> tuple[Any, int]:
     """The kernels and the multiprocessors of what runs them; the simulator counts as one."""
     facts = describe()
     from dse.gpu import kernels
@@ -228,7 +228,7 @@ def _least(kernels: Any, run: Any) -> float:
     return taken
 
 
-def _check(right: bool) -> None:
+def checked(right: bool) -> None:
     """The time of work that was not done is worth nothing."""
     if not right:
         raise DseError(

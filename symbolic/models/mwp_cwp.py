@@ -3,26 +3,19 @@
 The switch ``printed`` restores the equations as printed. Corrected by default: (a) computation
 longer than memory is case 3; (b) independent requests raise MWP above N (Eq. 28). ``rounding``
 rounds MWP and CWP up, ``waves`` the repetitions. Case 2 is Eq. 22, MWP − 1 where Eq. 1 has MWP.
-
-Without memory instructions latency, departure delay and bandwidth of a warp are 0, so that nothing
-limits MWP but N, and case 3 holds, computation alone. MWP − 1 is 0 where MWP falls below 1.
+Without memory instructions latency, departure delay and bandwidth of a warp are 0: nothing but N
+limits MWP, and case 3 holds. MWP − 1 is 0 where MWP falls below 1.
 """
 
 from __future__ import annotations
 
 from symbolic.equation import equation
-from symbolic.model import Family, Guide, Validity
+from symbolic.model import Family, Guide
 from symbolic.models import _memory_warps, _residency, _shared
 from symbolic.ops import both, ceil, divide, either, equal, maximum, minimum, where
 
 OUTPUTS = ("time", "total_cycles", "cpi", "mwp", "cwp", "case")
-
-VALIDITY = Validity(
-    of="cache_levels",
-    most=0,
-    says="mwp_cwp has no caches: every access goes to DRAM, so that only kernels which read their "
-    "data once are meant; hold its times against measured ones first",
-)
+VALIDITY = _shared.NO_CACHES
 
 FAMILIES = (
     Family(

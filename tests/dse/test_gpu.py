@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import dse
-from dse.gpu import measuring
+from dse.gpu import launched, measuring
 from stochastic.errors import LawError
 
 ROOT = Path(__file__).parents[2]
@@ -49,15 +49,25 @@ for what in ("supply", "demand"):
     runpy.run_path(EXAMPLE, run_name="__main__")
     found[what] = open(f"{what}.csv").read().splitlines()
 
+found["blocks"] = {k: v.tolist() for k, v in gpu.blocks([3, 1, 2], threads=2).items()}
+found["latency"] = {k: v.tolist() for k, v in gpu.latency([256, 1024], requests=5).items()}
+from dse.cli import main
+for what, options in (("blocks", ["--blocks", "2", "--steps", "1", "--threads", "2"]),
+                      ("latency", ["--ring", "512", "--steps", "3"])):
+    main(["measure", what, f"own-{what}.csv", *options], standalone_mode=False)
+    found[f"own {what}"] = open(f"own-{what}.csv").read().splitlines()
+    found[f"told {what}"] = json.load(open(f"own-{what}.json"))
+
 from dse.gpu import kernels
 class Idle:
     def __getitem__(self, shape):
         return lambda *given: None
-kernels.waiting = kernels.thinking = Idle
+kernels.waiting = kernels.thinking = kernels.standing = kernels.chasing = Idle
 said = []
-for measure, options in ((gpu.supply, {"size": 16}), (gpu.demand, {})):
+for measure, options in ((gpu.supply, {"size": 16}), (gpu.demand, {}), (gpu.blocks, {}),
+                         (gpu.latency, {})):
     try:
-        measure([2], **options)
+        measure([256 if measure is gpu.latency else 2], **options)
     except DseError as error:
         said.append(str(error))
 found["idle"] = said
@@ -74,12 +84,15 @@ from dse.gpu import kernels
 
 whole, real = types.Array(types.int32, 1, "C"), types.Array(types.float32, 1, "C")
 matrix = types.Array(types.float32, 2, "C")
+long, stamps = types.Array(types.int64, 1, "C"), types.Array(types.int64, 2, "C")
 found = {}
 try:
     for name, kernel, given in (
         ("waiting", kernels.waiting(), (whole, whole, types.int64)),
         ("thinking", kernels.thinking(), (real, real, real, types.int64)),
         ("squaring", kernels.squaring(32), (matrix, matrix)),
+        ("standing", kernels.standing(), (real, real, real, whole, stamps)),
+        ("chasing", kernels.chasing(), (whole, types.int64, long)),
     ):
         found[name] = cuda.compile_ptx(kernel.py_func, given, cc=(8, 0))[0]
 except Exception as error:
@@ -162,8 +175,39 @@ def test_the_example_writes_rows_that_are_fitted(
 
 
 @needs_numba_cuda
+def test_each_block_tells_where_and_when_it_ran(simulated: dict[str, Any]) -> None:
+    rows = simulated["blocks"]
+    assert (rows["block"], rows["block_rounds"], rows["sm"]) == ([0, 1, 2], [3, 1, 2], [0, 0, 0])
+    assert min(rows["block_start"]) == 0
+    for start, end in zip(rows["block_start"], rows["block_end"], strict=True):
+        assert end > start
+    # the simulator has one multiprocessor, which runs them one after the other
+    assert rows["block_start"][1:] >= rows["block_end"][:-1]
+
+
+@needs_numba_cuda
+def test_the_command_keeps_rows_and_what_they_were_measured_on(
+    simulated: dict[str, Any], tmp_path: Path
+) -> None:
+    assert simulated["latency"]["ring_bytes"] == [256, 1024]
+    assert min(simulated["latency"]["load_cycles"]) > 0
+    lines = simulated["own blocks"]
+    assert lines[0] == "block,block_rounds,sm,block_start [s],block_end [s]"
+    assert len(lines) == 3
+    assert simulated["own latency"][0] == "ring_bytes [B],load_cycles"
+    for what in ("blocks", "latency"):
+        told_of = simulated[f"told {what}"]
+        assert told_of["measured"] == what
+        assert {"device", "date", "numba_cuda"} <= set(told_of)
+    (tmp_path / "own.csv").write_text("\n".join(lines))
+    ds = dse.open(tmp_path / "own.csv")
+    assert ds.block_end.attrs["units"] == "s"
+    assert ds.block_start.min() == 0
+
+
+@needs_numba_cuda
 def test_work_that_was_not_done_is_found(simulated: dict[str, Any]) -> None:
-    assert [text[:33] for text in simulated["idle"]] == ["the threads did not do their work"] * 2
+    assert [text[:33] for text in simulated["idle"]] == ["the threads did not do their work"] * 4
 
 
 def test_pi_is_fitted_to_measured_rates() -> None:
@@ -188,6 +232,10 @@ def test_threads_stand_on_every_multiprocessor(threads: int, shape: tuple[int, i
     [
         (lambda: measuring._shape(0, 1), "threads = 0: expected a number of 1 or more"),
         (lambda: measuring._shape(1031, 1), "threads = 1031: .* at most 1024"),
+        (lambda: launched.blocks([]), "rounds: expected a number of 1 or more for each block"),
+        (lambda: launched.blocks([1, 0]), "rounds: expected a number of 1 or more"),
+        (lambda: launched.blocks([1], threads=1025), "threads = 1025: expected 1 to 1024"),
+        (lambda: launched.latency([4096, 128]), "sizes: 128: expected 256 bytes or more"),
         (lambda: measuring.shortest_paths([[0, 1]]), r"shape \(1, 2\): expected \(vertices"),
         (lambda: measuring.shortest_paths([[0, -1], [1, 0]]), "numbers of 0 or more"),
         (lambda: measuring.shortest_paths([[0]], tile_dim=65), "tile_dim = 65: expected 1 to 64"),
@@ -216,6 +264,16 @@ def test_compiled_each_operation_waits_for_the_one_before(tmp_path: Path) -> Non
     for (result, _), (_, operands) in pairwise(chain):
         assert result in operands.split(", ")
     assert "ld.global" in found["waiting"]
+    standing = found["standing"]
+    assert standing.count("%smid") == 1
+    assert standing.count("%globaltimer") == 2
+    assert standing.count("bar.sync") == 2
+    first, last = standing.index("%globaltimer"), standing.rindex("%globaltimer")
+    work = [place.start() for place in re.finditer(r"fma\.rn\.f32", standing)]
+    assert len(work) == 64
+    assert first < work[0] < work[-1] < last
+    chasing = found["chasing"]
+    assert chasing.count("%clock64") == 2
     # three sub-blocks in shared memory, and a barrier before and after they are used
     assert found["squaring"].count("bar.sync") == 2
     assert len(re.findall(r"\.shared \.align \d+ \.b8 \S+\[4096\]", found["squaring"])) == 3
