@@ -54,6 +54,7 @@ def run_study(
         from dse.storing import run_into
         from sweeps.cluster.opened import opened
 
+        _check_names(study)
         with opened(client, workers) as crew:
             return run_into(
                 _ending(store),
@@ -67,6 +68,16 @@ def run_study(
     finally:
         if meter is not None:
             meter.close()
+
+
+def _check_names(study: StudyData) -> None:
+    """Refuse to store what cannot be the name of a folder."""
+    for name in study.grid().outputs:
+        if "/" in name:
+            raise DseError(
+                f"{name} cannot be stored, for '/' parts folders: ask it of the study "
+                "(optimum, pareto, count), or run it without a store"
+            )
 
 
 def _compressible(compression: str | None, store: str | Path | None) -> None:

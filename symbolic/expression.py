@@ -51,6 +51,8 @@ def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:
     >>> parse("core_clock * 2 ms + 1", TABLE)
     add(mul(core_clock, 0.002), 1)
     """
+    if isinstance(text, str) and text.strip() in quantities and not text.strip().isidentifier():
+        return ops.reference(text.strip())  # a statistic that is held under its text
     parser = Parser(text, quantities)
     return numeric(parser.source, parser.term()).node
 

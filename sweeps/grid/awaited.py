@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,17 @@ from numpy.typing import NDArray
 
 from sweeps.grid.at import part_of
 from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.named_axes import named_axes, not_twice
 from sweeps.grid.space import Axis
-from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.graph import Graph
 from symbolic.ops import Node, both, constant, references, substitute, where
-from symbolic.statistic import DESIGN, DRAW, RUN, Statistic, StatisticName, statistics_of
+from symbolic.statistic import DRAW, Statistic, StatisticName, statistics_of
 
 __all__ = ["Awaited", "Fold", "Folding", "add_statistics"]
 
 Floats = NDArray[np.float64]
+#: The axis of points that are looked at by themselves.
+_POINT = "point"
 #: What computes the statistics of a formula: an array over the other axes for each.
 Fold = Callable[["Folding"], Mapping[str, Floats]]
 
@@ -95,6 +97,23 @@ class Folding:
                 )
             return kept[key]
 
+    def at(self, places: Mapping[str, NDArray[np.int64]]) -> Folding:
+        """The same at some points, given by indices along the other axes."""
+        here = {axis: np.atleast_1d(places[axis]) for axis in self.rest}
+        index = np.arange(len(next(iter(here.values()))))
+        axis = Axis(name=_POINT, kind="index", coordinate=index, values=index.astype(np.float64))
+        leaves = {}
+        for name, leaf in self.grid.leaves[()].items():
+            inner = tuple(one for one in leaf.axes if one in self.along)
+            if len(inner) == len(leaf.axes):
+                leaves[name] = leaf
+            else:
+                found = leaf.pick({**here, **dict.fromkeys(inner, slice(None))})
+                leaves[name] = Leaf(axes=(_POINT, *inner), array=found)
+        axes = {_POINT: axis, **{one: self.grid.axes[one] for one in self.along}}
+        grid = replace(self.grid, axes=axes, leaves={(): leaves}, _dims={}, kept={})
+        return replace(self, grid=grid, rest=(_POINT,), _found={}, _lock=threading.RLock())
+
 
 class Awaited(Leaf):
     """A statistic as a leaf, computed when its values are first read."""
@@ -131,6 +150,12 @@ class Awaited(Leaf):
         if self.folding.known and not set(used) - set(self.axes):
             return _plain(self.axes, self.array, self.switched).cut(parts)
         return Awaited(self.folding.cut(used), self.name, self.axes, self.switched)
+
+    def pick(self, places: Mapping[str, Any]) -> NDArray[Any]:
+        """See :class:`sweeps.grid.grid.Leaf`; of few points no others are computed."""
+        if self.folding.known or not self.axes:
+            return super().pick(places)
+        return self.folding.at(places).array(self.name)
 
     @property
     def along(self) -> tuple[str, ...]:
@@ -198,11 +223,11 @@ def _leaf(
     if about.kind == "error":
         inner = leaves[node.args[0]]
         assert isinstance(inner, Awaited)
-        inner.folding.statistics[name] = about
-        return Awaited(inner.folding, name, inner.axes, inner.switched)
-    named = _named(name, axes, switches)
+        own = replace(inner.folding, statistics={name: about}, _found={}, _lock=threading.RLock())
+        return Awaited(own, name, inner.axes, inner.switched)
+    named = named_axes(name, axes, switches)
     depends = over(node)
-    _not_twice(name, node, named, depends)
+    not_twice(name, node, named, depends)
     inside = [c for c in conditions if over(c) & named]
     reach = depends.union(*(over(c) for c in inside))
     along = sorted(named & reach, key=lambda axis: (axis != DRAW, list(axes).index(axis)))
@@ -241,47 +266,3 @@ def _valued(node: Node, leaves: Mapping[str, Leaf]) -> list[Node]:
     from symbolic.ops import reference
 
     return [constant(reference(n) >= -math.inf) for n in references(node) if leaves[n].failed]
-
-
-def _named(name: StatisticName, axes: Mapping[str, Axis], switches: set[str]) -> set[str]:
-    """The axes along which a statistic goes, as its text names them."""
-    about, found = name.statistic, set[str]()
-    for axis in about.axes:
-        if axis == DESIGN:
-            found |= {a for a in axes if a not in (DRAW, RUN, *about.around)}
-            if not found:
-                raise DseError(
-                    f"{name}: design means all axes but {DRAW}, {RUN} and those of the statistics "
-                    "around it, and none is left: name other axes"
-                )
-        elif axis in axes:
-            found.add(axis)
-        elif axis == DRAW:
-            raise DseError(
-                f"{name} goes over what is random, and nothing is: give quantities laws "
-                f"([random], random=), or name axes, as in {about.kind}"
-                f"({about.text}{', ' + about.said if about.said else ''}, "
-                f"{next(iter(axes), 'workload')})"
-            )
-        else:
-            raise UnknownNameError(
-                f"{name}: {axis!r} is no axis of the study{nearest(axis, axes)}; its axes are: "
-                f"{', '.join(axes) or 'none'}"
-            )
-    if wrong := [axis for axis in axes if axis in found & switches]:
-        raise DseError(
-            f"{name}: {wrong[0]} chooses among equations, and a statistic goes over values: name "
-            "other axes"
-        )
-    return found
-
-
-def _not_twice(name: StatisticName, node: Node, named: set[str], depends: set[str]) -> None:
-    """Refuse a statistic along an axis that statistics within it have left nothing of."""
-    for inner in statistics_of([node]):
-        twice = [axis for axis in inner.statistic.axes if axis in named - depends]
-        if twice:
-            raise DseError(
-                f"{name}: {inner} goes over {twice[0]} already, so that nothing of it is left: "
-                "take one of the two, or name another axis"
-            )

@@ -68,6 +68,10 @@ class Leaf:
             failed = {k: self.failed[n] for k, n in enumerate(numbers.tolist()) if n in self.failed}
         return replace(self, array=array, failed=failed)
 
+    def pick(self, places: Mapping[str, Any]) -> NDArray[Any]:
+        """Its values at points, given by indices along each axis."""
+        return np.asarray(self.array[tuple(places[axis] for axis in self.axes)])
+
     def ordered(self, axes: Sequence[str]) -> Leaf:
         """Its values in another order of axes."""
         own = tuple(axis for axis in axes if axis in self.axes)
@@ -261,12 +265,10 @@ class Grid:
                 self.axes[a].labels[i] for a, i in zip(self.switch_axes, combo, strict=True)
             )
             roots = [self.output_node(name, key, tuple(self.axes)) for name in names]
-            leaves = self.leaves[key]
+            leaves, at = self.leaves[key], {axis: index[chosen] for axis, index in places.items()}
             values = {
                 # never a bare number: floats have other exp and log than arrays
-                name: np.atleast_1d(
-                    leaves[name].array[tuple(places[a][chosen] for a in leaves[name].axes)]
-                )
+                name: np.atleast_1d(leaves[name].pick(at))
                 for name in references(*roots)
             }
             with np.errstate(all="ignore"):

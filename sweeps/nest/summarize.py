@@ -15,8 +15,9 @@ from sweeps.nest.compile import compiled
 from sweeps.nest.emit import row_axes
 from sweeps.nest.run import prepare
 from sweeps.nest.summing import MOMENTS, extreme, moments, tails, weighted_tails
+from sweeps.runtime.memory import check_memory
 from sweeps.runtime.stopping import halt
-from sweeps.runtime.threads import in_threads
+from sweeps.runtime.threads import in_threads, workers
 from symbolic.statistic import Statistic
 
 __all__ = ["summarized", "summary"]
@@ -35,6 +36,11 @@ def summarized(folding: Folding) -> Mapping[str, Floats]:
     grid, rest = folding.grid, folding.rest
     shape, count = grid.shape(rest), math.prod(grid.shape(folding.along))
     points = math.prod(shape)
+    check_memory(
+        8 * (points * len(folding.statistics) + 2 * workers() * max(count, BLOCK)),
+        f"{', '.join(folding.statistics)} over {points:.4g} points",
+        "shorten axes, or leave some out of the study",
+    )
     found = {name: np.empty(points) for name in folding.statistics}
     weights = folding.weights
 

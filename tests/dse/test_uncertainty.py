@@ -210,6 +210,24 @@ def test_worst_and_best_follow_from_what_is_asked():
         suite(outputs=["worst(time, workload)"])
 
 
+def test_statistics_are_stored_and_asked_of_a_store(tmp_path):
+    store = tmp_path / "out.zarr"
+    ds = transit().run(store=store)
+    assert ds.identical(transit().run(store=store))
+    assert np.array_equal(ds["mean(cs_throughput)"], transit().run()["mean(cs_throughput)"])
+    assert dse.optimum(store, maximize="mean(cs_throughput)").threads.item() == 1024
+    with pytest.raises(DseError, match="'/' parts folders"):
+        transit(outputs=["mean(cs_throughput / 2)"]).run(store=tmp_path / "other.zarr")
+
+
+def test_errors_are_computed_of_few_points_as_of_all():
+    study = transit(axes={"threads": range(1, 1001)}, random={**LATENCY, "draws": 64})
+    name = "error(mean(cs_throughput))"
+    whole = study.run()[name]
+    best = study.optimum(minimize="absolute(mean(cs_throughput) - 5)")
+    assert best[name].item() == whole.sel(threads=best.threads).item()
+
+
 def test_what_is_random_is_asked_by_a_statistic():
     with pytest.raises(DseError, match=r"another value in each draw.*mean\(cs_throughput\)"):
         transit().optimum(maximize="cs_throughput")
