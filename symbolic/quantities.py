@@ -14,6 +14,7 @@ from symbolic.models import (
     _device_rows,
     _energy_roofline_rows,
     _energy_speedup_rows,
+    _latency_roofline_rows,
     _lockstep_rows,
     _machine_rows,
     _mwp_cwp_rows,
@@ -33,7 +34,7 @@ __all__ = ["RULES", "TABLE", "Domain", "Quantity", "label_of", "place_of", "quan
 _FILES = (
     *(_machine_rows, _workload_rows, _occupancy_rows, _transit_rows, _tmm_rows, _mwp_cwp_rows),
     *(_lockstep_rows, _power_rows, _temperature_rows, _placement_rows, _energy_speedup_rows),
-    *(_throughput_rows, _energy_roofline_rows, _device_rows),
+    *(_throughput_rows, _energy_roofline_rows, _device_rows, _latency_roofline_rows),
 )
 
 #: What a machine is, and its programmer finds (Hong 2012, Table 1: from machine resources and
@@ -47,7 +48,8 @@ _MACHINES = """
     temperature_per_watt temperature_offset temperature_per_intensity heating_time_constant
     cooling_time_constant leakage_per_degree low_core_power high_core_power reduced_share
     system_power peak_flops constant_power energy_per_byte energy_per_flop dynamic_power
-    voltage_knee_clock voltage_slope
+    voltage_knee_clock voltage_slope bandwidth_share special_units_per_sm int_units_per_sm
+    issue_interval memory_parallelism start_up_time
 """
 _DEVICES = ("cores", "throughput", "clock", "nominal_clock", "core_power")
 _DESIGNED = {

@@ -1,0 +1,188 @@
+"""The table of cases of ``docs/validation.md``: measured rows, what is asked of them, what is due.
+
+A case is the keywords of :func:`dse.validate` beside a function that reads its rows. ``due`` holds
+the largest value (of ``rank`` the smallest) that a measure may have; a test holds each to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import dse
+
+MODEL = "occupancy + latency_roofline"
+PATH = "l1tex__t_sectors_pipe_lsu_mem"
+SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One case; ``due`` may be of the whole, or of a label, ``"label: measure"``."""
+
+    title: str
+    rows: Callable[[Path], pd.DataFrame]
+    model: str = MODEL
+    note: str = ""
+    ask: Mapping[str, Any] = field(default_factory=dict)
+    due: Mapping[str, float] = field(default_factory=dict)
+
+
+def opened(path: Path, **given: Any) -> pd.DataFrame:
+    """The rows of a profile that were measured."""
+    frame = dse.open(path, shape="rows", **given).to_dataframe().reset_index()
+    return frame[frame.feasible.astype(bool)].reset_index(drop=True)
+
+
+def tuned(path: Path, program: str) -> pd.DataFrame:
+    """Counters of KTT's, which holds shares of the peak of units: their ratios give counts.
+
+    Its floating-point pipe also multiplies integers. The clock is the median of that of all rows,
+    from cycles, which the rate of issue tells.
+    """
+    frame = opened(path)
+    names = (
+        "blocks threads_per_block registers_per_thread shared_mem_per_block total_insts int_insts"
+    )
+    rows = frame[["time", "dram_bytes", *names.split()]].astype(float)
+    warps = rows.blocks * np.ceil(rows.threads_per_block / 32)
+    issue = frame.smsp__issue_active_avg_pct_of_peak_sustained_active
+    fma = frame.smsp__pipe_fma_cycles_active_avg_pct_of_peak_sustained_active
+    special = frame.smsp__inst_executed_pipe_xu_avg_pct_of_peak_sustained_active
+    rows["fp_insts"] = fma / issue * rows.total_insts * 64 / 128
+    rows["sfu_insts"] = special / issue * rows.total_insts * 16 / 128
+    sectors = frame.lts__t_sectors_op_read_sum + frame.lts__t_sectors_op_write_sum
+    rows["l2_bytes"] = 32 * sectors
+    local = [frame[f"{PATH}_local_op_{kind}_sum"] for kind in ("ld", "st")]
+    requests = frame.l1tex__t_requests_pipe_lsu_mem_global_op_ld_sum
+    rows["l1_bytes"] = 128 * requests + 32 * (local[0] + local[1])
+    rows["load_requests"] = (requests + local[0] / 4) / warps
+    rows["shared_wavefronts"] = (frame[f"{SHARED}_ld_sum"] + frame[f"{SHARED}_st_sum"]) / warps
+    active = frame.smsp__cycles_active_avg_pct_of_peak_sustained_elapsed
+    cycles = frame.smsp__inst_executed_sum / (68 * 4 * issue / 100) / (active / 100)
+    return rows.assign(core_clock=float((cycles / rows.time).median()), program=program)
+
+
+def both_tuned(folder: Path) -> pd.DataFrame:
+    """Two tuning spaces of one GPU, at two clocks."""
+    profiles = folder / "profiles"
+    names = {
+        "coulomb": "coulomb/coulomb_2080_full_search_space.json.gz",
+        "convolution": "convolution/KTConvolutionOutput_2080Ti.json.gz",
+    }
+    return pd.concat([tuned(profiles / at, name) for name, at in names.items()], ignore_index=True)
+
+
+def rajaperf(folder: Path) -> pd.DataFrame:
+    """Counters of RAJAPerf; a grid of a thread an element, which holds for most kernels."""
+    given = {"threads_per_block": 256, "blocks": 32768}
+    frame = opened(folder / "profiles" / "rajaperf_v100" / "ncu_counters.csv", given=given)
+    rows = frame[["time", "dram_bytes", "total_insts", "blocks", "threads_per_block"]].astype(float)
+    warps = rows.blocks * 8
+    ops = ("read", "write", "atom", "red")
+    rows["l2_bytes"] = 32 * sum(frame[f"lts__t_sectors_op_{op}_sum"] for op in ops)
+    paths = [f"{PATH}_{of}_sum" for of in ("global_op_ld", "global_op_st", "local_op_ld")]
+    rows["l1_bytes"] = 32 * sum(frame[name] for name in paths)
+    rows["load_requests"] = frame.global_loads.astype(float)
+    wavefronts = frame[f"{SHARED}_ld_sum"] + frame[f"{SHARED}_st_sum"]
+    rows["shared_wavefronts"] = wavefronts / warps
+    return rows.assign(kernel=frame.kernel.str.split("/run").str[0])
+
+
+def hecbench(folder: Path) -> pd.DataFrame:
+    """Operations and DRAM bytes of HeCBench's kernels; Nsight Compute locked the clock to base."""
+    frame = opened(folder / "profiles" / "hecbench_rtx3080" / "profiling.csv.gz")
+    names = ["time", "dram_bytes", "blocks", "threads_per_block", "int_insts"]
+    rows = frame[names].astype(float)
+    threads = rows.blocks * rows.threads_per_block
+    rows["fp_insts"] = frame.work_flops.astype(float) / 2 / threads
+    warps = rows.blocks * np.ceil(rows.threads_per_block / 32)
+    rows["load_requests"] = rows.dram_bytes / 128 / warps
+    operations = rows.fp_insts + rows.int_insts
+    return rows.assign(total_insts=2 * operations + 20, program=frame.program)
+
+
+BYTES = {"DRAM bytes over printed bandwidth": "dram_bytes / mem_bandwidth"}
+THREADS = "blocks * threads_per_block"
+ROOFLINE = (
+    "maximum(2 us, maximum(dram_bytes / (0.85 * mem_bandwidth), "
+    f"{THREADS} * (2 * fp_insts / (0.6 * fp32_flops) + 2 * int_insts / (0.6 * fp32_flops))))"
+)
+
+CASES = (
+    Case(
+        title="Coulomb sum and convolution, RTX 2080 Ti, each calibrated on the other",
+        rows=both_tuned,
+        note="Two values are fitted. A choice is among 200 random subspaces of 100. The bandwidth "
+        "of the second cache (1500 GB/s) and the latency of DRAM (536 cycles) are assumed.",
+        ask={
+            "machine": "rtx2080ti",
+            "set": {"l2_bandwidth": "1500 GB/s", "mem_latency_nominal": 536},
+            "free": ["issue_interval", "memory_parallelism"],
+            "leave_out": "program",
+            "within": "program",
+            "draws": (200, 100),
+            "baselines": BYTES,
+        },
+        due={
+            "coulomb: median": 0.15,
+            "coulomb: slowdown_p90": 1.2,
+            "convolution: median": 0.15,
+            "convolution: slowdown_p90": 1.2,
+        },
+    ),
+    Case(
+        title="RAJAPerf, V100",
+        rows=rajaperf,
+        note="Nothing is fitted. Rows of kernels launched several times hold sums; the grid of "
+        "some (ADI, MVT) is not told and is far smaller than assumed; atomics are not modelled.",
+        ask={
+            "machine": "v100_sxm2",
+            "set": {
+                "registers_per_thread": 32,
+                "shared_mem_per_block": 0,
+                "fp_insts": 0,
+                "bandwidth_share": "triad_bandwidth / mem_bandwidth",
+                "issue_interval": "inst_latency",
+                "start_up_time": "2 us",
+            },
+            "leave_out": "kernel",
+            "baselines": {"DRAM bytes over 870 GB/s": "dram_bytes / 870e9"},
+        },
+        due={"median": 0.11},
+    ),
+    Case(
+        title="HeCBench, RTX 3080, programs left out",
+        rows=hecbench,
+        note="Instructions besides the counted operations are not known: two for each operation "
+        "and 20 a thread are taken. Latencies are those measured on an A40.",
+        ask={
+            "machine": "rtx3080",
+            "set": {
+                "registers_per_thread": 32,
+                "shared_mem_per_block": 0,
+                "l2_bandwidth": "20 * 68 * 1.44e9 B/s",
+                "l1_latency": 33,
+                "l2_latency": 250,
+                "mem_latency_nominal": 556,
+                "core_clock": "base_clock",
+                "int_units_per_sm": 64,
+                "start_up_time": "2 us",
+            },
+            "free": ["issue_interval", "memory_parallelism"],
+            "leave_out": "program",
+            "baselines": {**BYTES, "a roofline with guessed shares": ROOFLINE},
+        },
+        due={"median": 0.35},
+    ),
+)
+
+
+def validated(case: Case, folder: Path) -> Any:
+    """A case, run."""
+    return dse.validate(case.model, case.rows(folder), to="time", **case.ask)

@@ -1,0 +1,204 @@
+"""Run time on a GPU with caches: a roofline of units and memory levels, and latency not hidden.
+
+Each unit takes the time of what a launch asks of it: schedulers, floating-point, integer and
+special-function units, the first cache with shared memory, the second, DRAM. The slowest of them
+bounds the time from below (the hierarchical roofline). So does latency: a warp alone takes the
+cycles between its instructions, and those of its requests, whose latency is mixed by the level that
+serves them; a multiprocessor goes through its warps in waves. Where both bounds are close, neither
+hides the other wholly: they are joined as the two sides of a right angle. Their sum was tried, and
+predicts a kernel that is left out worse.
+
+Bytes and instructions are of a profile or of ``dse.kernel``. What a profile does not tell defaults
+so that it costs nothing more: bytes of a cache are those of the level below it. Not modelled:
+tensor and double-precision units, atomics at one address, uneven work, the rest of a last wave.
+Join with ``occupancy``.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import equation
+from symbolic.model import Family
+from symbolic.models._residency import (
+    blocks_per_busy_sm,
+    busy_sms,
+    repetitions,
+    repetitions_whole,
+    resident_blocks,
+)
+from symbolic.models._shared import mem_latency_dram, warps_per_block
+from symbolic.ops import divide, maximum, minimum, sqrt
+
+OUTPUTS = ("time", "throughput_time", "latency_time")
+
+UNITS = {
+    "issue": "issue_time",
+    "floating_point": "fp_time",
+    "integer": "int_time",
+    "special": "special_time",
+    "l1": "l1_time",
+    "l2": "l2_time",
+    "dram": "dram_time",
+}
+
+FAMILIES = (Family(of="throughput_time", terms=UNITS),)
+
+SHARED = (
+    *(busy_sms, blocks_per_busy_sm, resident_blocks, repetitions, repetitions_whole),
+    *(mem_latency_dram, warps_per_block),
+)
+
+
+@equation(source="by definition")
+def launch_warps(blocks, warps_per_block):
+    r"""Warps of the launch. [warps]
+
+    >>> launch_warps(100.0, 8.0)
+    800.0
+    """
+    return blocks * warps_per_block
+
+
+@equation(source="each scheduler issues one instruction of a warp a cycle (Jia 2018)")
+def issue_time(launch_warps, total_insts, schedulers_per_sm, busy_sms, core_clock):
+    r"""Time of issuing all instructions. [s]
+
+    >>> issue_time(800.0, 1e4, 4.0, 80.0, 1e9)
+    2.5e-05
+    """
+    return launch_warps * total_insts / (schedulers_per_sm * busy_sms * core_clock)
+
+
+@equation(source="CUDA programming guide, arithmetic throughput")
+def fp_time(launch_warps, warp_size, fp_insts, cores_per_sm, busy_sms, core_clock):
+    r"""Time of floating-point units. [s]
+
+    >>> fp_time(800.0, 32.0, 1e4, 64.0, 80.0, 1e9)
+    5e-05
+    """
+    return launch_warps * warp_size * fp_insts / (cores_per_sm * busy_sms * core_clock)
+
+
+@equation(source="CUDA programming guide, arithmetic throughput")
+def int_time(launch_warps, warp_size, int_insts, int_units_per_sm, busy_sms, core_clock):
+    r"""Time of integer units. [s]
+
+    >>> int_time(800.0, 32.0, 1e4, 64.0, 80.0, 1e9)
+    5e-05
+    """
+    return launch_warps * warp_size * int_insts / (int_units_per_sm * busy_sms * core_clock)
+
+
+@equation(source="CUDA programming guide, arithmetic throughput")
+def special_time(launch_warps, warp_size, sfu_insts, special_units_per_sm, busy_sms, core_clock):
+    r"""Time of special-function units. [s]
+
+    >>> special_time(800.0, 32.0, 1e4, 16.0, 80.0, 1e9)
+    0.0002
+    """
+    return launch_warps * warp_size * sfu_insts / (special_units_per_sm * busy_sms * core_clock)
+
+
+@equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
+def l1_time(launch_warps, shared_wavefronts, l1_bytes, l1_bytes_per_cycle, busy_sms, core_clock):
+    r"""Time of the first cache and shared memory; a wavefront is of 128 bytes. [s]
+
+    >>> l1_time(800.0, 1e4, 0.0, 128.0, 80.0, 1e9)
+    0.0001
+    """
+    moved = 128 * launch_warps * shared_wavefronts + l1_bytes
+    return moved / (l1_bytes_per_cycle * busy_sms * core_clock)
+
+
+@equation(source="Williams 2009, of the second cache")
+def l2_time(l2_bytes, l2_bandwidth):
+    r"""Time of the second cache. [s]
+
+    >>> l2_time(1e9, 2e12)
+    0.0005
+    """
+    return l2_bytes / l2_bandwidth
+
+
+@equation(source="Williams 2009, of the bandwidth that is attained")
+def dram_time(dram_bytes, bandwidth_share, mem_bandwidth):
+    r"""Time of DRAM. [s]
+
+    >>> dram_time(1e9, 0.5, 1e12)
+    0.002
+    """
+    return dram_bytes / (bandwidth_share * mem_bandwidth)
+
+
+@equation(source="Williams 2009, over all units")
+def throughput_time(issue_time, fp_time, int_time, special_time, l1_time, l2_time, dram_time):
+    r"""Time of the unit that takes longest. [s]
+
+    >>> throughput_time(1.0, 2.0, 1.0, 0.5, 3.0, 0.1, 0.2)
+    3.0
+    """
+    cores = maximum(maximum(issue_time, fp_time), maximum(int_time, special_time))
+    return maximum(cores, maximum(l1_time, maximum(l2_time, dram_time)))
+
+
+@equation(source="bytes below over bytes asked")
+def l1_miss_share(l2_bytes, l1_bytes):
+    r"""Share of bytes that the first cache does not have. [ratio]
+
+    >>> l1_miss_share(1.0, 4.0)
+    0.25
+    """
+    return minimum(1, divide(l2_bytes, l1_bytes, at_zero=1.0))
+
+
+@equation(source="bytes below over bytes asked")
+def l2_miss_share(dram_bytes, l2_bytes):
+    r"""Share of bytes that the second cache does not have. [ratio]
+
+    >>> l2_miss_share(1.0, 4.0)
+    0.25
+    """
+    return minimum(1, divide(dram_bytes, l2_bytes, at_zero=1.0))
+
+
+@equation(source="mean access time of a hierarchy (Hennessy and Patterson)")
+def mixed_latency(l1_latency, l2_latency, mem_latency_dram, l1_miss_share, l2_miss_share):
+    r"""Mean latency of a request, by where it is served. [cycles]
+
+    >>> mixed_latency(30.0, 230.0, 430.0, 0.5, 0.5)
+    180.0
+    """
+    missing = (1 - l2_miss_share) * l2_latency + l2_miss_share * mem_latency_dram
+    return (1 - l1_miss_share) * l1_latency + l1_miss_share * missing
+
+
+@equation(source="Volkov 2016, latency of a warp; issue_interval holds dependent instructions")
+def warp_cycles(issue_interval, total_insts, load_requests, mixed_latency, memory_parallelism):
+    r"""Cycles of a warp that is alone. [cycles]
+
+    >>> warp_cycles(4.0, 100.0, 10.0, 300.0, 3.0)
+    1400.0
+    """
+    return issue_interval * total_insts + load_requests * mixed_latency / memory_parallelism
+
+
+@equation(source="Volkov 2016, Little's law: warps resident over the cycles of one")
+def latency_time(repetitions, warp_cycles, core_clock):
+    r"""Time were warps bound by their own latencies. [s]
+
+    >>> latency_time(2.0, 1400.0, 1e9)
+    2.8e-06
+    """
+    return repetitions * warp_cycles / core_clock
+
+
+@equation(source="joined as right angles are; a sum errs more on kernels left out")
+def time(start_up_time, throughput_time, latency_time):
+    r"""Run time. [s]
+
+    .. math:: t_0 + \sqrt{T_{throughput}^2 + T_{latency}^2}
+
+    >>> time(1.0, 3.0, 4.0)
+    6.0
+    """
+    both = throughput_time * throughput_time + latency_time * latency_time
+    return start_up_time + sqrt(both)
