@@ -36,6 +36,11 @@ ROWS = (
     row(
         "dependency_distance", "", RATIO, "instructions until one needs the result (DEP)", (1, 8), 1
     ),
+    row(
+        "bytes_in_flight_per_sm", "B", NONNEG, "bytes an SM can have asked for at once", (1e3, 1e5)
+    ),
+    row("bytes_in_flight", "B", NONNEG, "bytes a machine can have asked for at once", (1e4, 1e7)),
+    row("bytes_in_flight_needed", "B", NONNEG, "those that the bandwidth needs", (1e4, 1e7)),
     row("bytes_per_thread", "B", POS, "bytes of one request of a thread", (1, 16), 4),
     row(
         "thread_distance_bytes",

@@ -1,0 +1,42 @@
+r"""Bytes in flight, and how many a bandwidth needs (Little 1961; Volkov 2016).
+
+What is on its way is what arrives in a time multiplied by how long it takes. A memory runs at its
+bandwidth only while bandwidth times latency bytes are asked for and have not come; what a kernel
+has in flight is its resident warps times the requests that each sends before it waits.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import equation
+
+OUTPUTS = ("bytes_in_flight_per_sm", "bytes_in_flight", "bytes_in_flight_needed")
+
+
+@equation(source="Volkov 2016: warps times the requests of each")
+def bytes_in_flight_per_sm(warps_per_sm, mem_strength, warp_size, bytes_per_thread):
+    r"""Bytes that the warps of one SM can have asked for at once. [B]
+
+    >>> bytes_in_flight_per_sm(48.0, 2.0, 32.0, 4.0)
+    12288.0
+    """
+    return warps_per_sm * mem_strength * warp_size * bytes_per_thread
+
+
+@equation(source="Volkov 2016: over the SMs in use")
+def bytes_in_flight(bytes_in_flight_per_sm, active_sms):
+    r"""Bytes that the machine can have asked for at once. [B]
+
+    >>> bytes_in_flight(12288.0, 30.0)
+    368640.0
+    """
+    return bytes_in_flight_per_sm * active_sms
+
+
+@equation(source="Little 1961, L = λ W")
+def bytes_in_flight_needed(mem_latency_dram, core_clock, mem_bandwidth):
+    r"""Bytes that must be in flight for the whole bandwidth. [B]
+
+    >>> bytes_in_flight_needed(400.0, 1e9, 1e11)
+    40000.0
+    """
+    return mem_latency_dram / core_clock * mem_bandwidth
