@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+import dse
 from dse.cli.ends import Misused, reading
 from dse.cli.frame import example, in_json, put
+from symbolic.errors import UnknownNameError, nearest
 
 if TYPE_CHECKING:
     from dse.catalog import Entry
@@ -51,6 +53,7 @@ minimize = "time"
 @click.command(
     epilog=example(
         "dse new study study.toml",
+        "dse new study study.toml --from energy-gtx280",
         "dse new machine mine.toml --from cc8.9",
         "dse new workload mine.toml --from svm",
     )
@@ -61,7 +64,7 @@ minimize = "time"
     "--from",
     "base",
     metavar="NAME",
-    help="The machine or workload to start from. [gtx280 or svm]",
+    help="The machine, workload or example study to start from. [gtx280, svm; a study: none]",
 )
 @in_json
 def new(kind: str, out: str, base: str | None, as_json: bool) -> None:
@@ -75,12 +78,10 @@ def new(kind: str, out: str, base: str | None, as_json: bool) -> None:
     path = Path(out)
     if path.suffix != ".toml" or not path.parent.is_dir():
         raise Misused(f"{out}: expected a name that ends in .toml, in a folder that exists")
-    if kind == "study" and base is not None:
-        raise Misused("--from is of a machine or a workload; a study names its own in its file")
     closed: dict[str, tuple[str, ...]] = {}
     with reading():
         if kind == "study":
-            text = _STUDY.format(out=out)
+            text = _STUDY.format(out=out) if base is None else _example(base)
         else:
             entry, named = _entry(kind, base or _FROM[kind])
             other = entry if kind == "workload" else _similar(entry)
@@ -94,6 +95,25 @@ def new(kind: str, out: str, base: str | None, as_json: bool) -> None:
     filling = [f"to fill in for {name}: {', '.join(names)}" for name, names in closed.items()]
     told = "\n".join([f"{path} (a {kind} to start from)", *filling])
     put(as_json, {"kind": kind, "written": path, "to_fill_in": closed}, lambda: told)
+
+
+def _example(name: str) -> str:
+    """A shipped study, as it stands."""
+    inside, beside = (
+        Path(dse.__file__).parent / "examples",
+        Path(dse.__file__).parents[1] / "examples",
+    )
+    folder = inside if inside.is_dir() else beside
+    shipped = {
+        path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.toml"))
+    }
+    known = {stem: text for stem, text in shipped.items() if ".py" not in text}
+    if name not in known:
+        raise UnknownNameError(
+            f"--from {name!r}: there is no such example study{nearest(name, known)}; there are "
+            f"{', '.join(known)}"
+        )
+    return known[name]
 
 
 def _entry(kind: str, name: str) -> tuple[Entry, str]:

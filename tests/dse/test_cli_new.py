@@ -88,9 +88,16 @@ def test_new_refuses_what_is_there_and_what_is_no_name(run: Run) -> None:
         ("study study.toml", "is there already"),
         ("study out.txt", "ends in .toml"),
         ("study nowhere/out.toml", "a folder that exists"),
-        ("study out.toml --from gtx280", "--from is of a machine or a workload"),
+        ("study out.toml --from energy-gtx28", "did you mean 'energy-gtx280'?"),
         ("machine out.toml --from gtx28", "did you mean 'gtx280'?"),
         ("workload out.toml --from gtx280", "is no workload but a machine"),
     ]:
         assert says in run("new", *command.split(), status=2).stderr
     assert not Path("out.toml").exists()
+
+
+def test_a_study_starts_from_a_shipped_example(run: Run) -> None:
+    run("new", "study", "mine.toml", "--from", "energy-gtx280")
+    shipped = Path(__file__).parents[2] / "examples" / "energy-gtx280.toml"
+    assert Path("mine.toml").read_text() == shipped.read_text()
+    assert run("plan", "mine.toml").stdout.startswith("ipp: ")
