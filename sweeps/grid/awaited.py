@@ -21,6 +21,7 @@ from sweeps.grid.at import part_of
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.named_axes import named_axes, not_twice
 from sweeps.grid.space import Axis
+from symbolic.errors import DseError
 from symbolic.graph import Graph
 from symbolic.ops import Node, both, constant, references, substitute, where
 from symbolic.statistic import DRAW, Statistic, StatisticName, statistics_of
@@ -223,6 +224,11 @@ def _leaf(
     if about.kind == "error":
         inner = leaves[node.args[0]]
         assert isinstance(inner, Awaited)
+        if DRAW not in inner.along:
+            raise DseError(
+                f"{name}: {node.args[0]} goes over {', '.join(inner.along) or 'no axis'}, and an "
+                "error is told of a statistic over draw itself: ask for that of the one within"
+            )
         own = replace(inner.folding, statistics={name: about}, _found={}, _lock=threading.RLock())
         return Awaited(own, name, inner.axes, inner.switched)
     named = named_axes(name, axes, switches)
