@@ -1,35 +1,24 @@
 """Counts from source beside those that profilers measured: ``python -m tests.dse.profiled``.
 
-``[coulomb|convolution|vectoradd|hecbench] [N SEED] [--out PAGE]``: all four without a name;
+``[coulomb|convolution|vectoradd|streams] [N SEED] [--out PAGE]``: all without a name;
 N and SEED are of the draw of convolution. Outside the suite, as compilers take their time.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import csv
 import gzip
 import json
-import multiprocessing
 import random
-import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import dse
-from dse.kernels.accesses import Accesses
-from dse.kernels.compiling import compiled
-from dse.kernels.disassembly import disassembled, source_lines
-from dse.kernels.evaluate import Launch
-from dse.kernels.launches import _complete, code_of
-from dse.kernels.linear import atom
-from dse.kernels.source import device_part
-from dse.kernels.tally import GLOBAL, read
 from symbolic.errors import DseError
+from tests.dse.hecbench import in_short
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "profiles"
 SECONDS = 20  # that the kernels of a program may take, its compiler among them
@@ -133,210 +122,57 @@ def vectoradd(_: int, __: int) -> Iterator[str]:
     yield from _shares(title, ratios, Counter())
 
 
-def entry_of(told: str) -> str:
-    """The kernel, with arguments of its template, as the profiler names it."""
-    depth, begin = 0, 0
-    for at, letter in enumerate(told):
-        depth += (letter == "<") - (letter == ">")
-        if letter == " " and not depth:
-            begin = at + 1
-        if letter == "(" and not depth:
-            return told[begin:at].rpartition("::")[2] if "<" not in told else told[begin:at]
-    return told
+STREAMS = {
+    "init": "basic/INIT_VIEW1D",
+    "copy": "stream/COPY",
+    "triad": "stream/TRIAD",
+    "daxpy": "basic/DAXPY",
+    "muladdsub": "basic/MULADDSUB",
+}
 
 
-def in_short(error: object) -> str:
-    """The first complaint of a compiler, or the first line of another error."""
-    text = str(error)
-    complaint = re.search(r"error: (.*)", text)
-    if complaint:
-        return f"compiler: {complaint[1]}"
-    names = re.findall(r"^  (\S+): (the|an) ", text, re.M)
-    if names:
-        return "not given: " + ", ".join(name for name, _ in names[:6])
-    return text.partition("\n")[0].rpartition("/")[2]
+def streams_beside() -> dict[str, dict[str, tuple[float, float]]]:
+    """Of kernels written anew and of RAJAPerf's on V100: counts of a warp, ours and measured.
 
-
-def _given(lacking: list[str], row: dict[str, str], threads: int, per_block: int) -> dict[str, int]:
-    """A single size that the launch rests on: of the program's arguments that which needs just
-    these blocks; else as many as there are threads."""
-    told = [int(each) for each in row["exeArgs"].split() if each.isdigit()]
-    fit = [each for each in told if threads - per_block < each <= threads]
-    return {lacking[0]: fit[0] if fit else threads}
-
-
-#: Operations of a thread's instruction, as the profiler's rates count them.
-_FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2}
-_DOUBLE = {"DADD": 1, "DMUL": 1, "DFMA": 2}
-
-
-def _one(file: Path, row: dict[str, str]) -> dict[str, Any]:
-    """What one kernel of HeCBench asks for, from its source."""
-    block, grid = (ast.literal_eval(row[f"{size} Size"]) for size in ("Block", "Grid"))
-    entry = entry_of(row["Kernel Name"])
-    code = code_of(file, entry=entry, arch="sm_86", define={}, options=())
-    (body,) = disassembled([code.function])
-    reading = read(code.function, body, source_lines(code.cubin, code.function.name))
-    per_block = block[0] * block[1] * block[2]
-    threads = per_block * grid[0] * grid[1] * grid[2]
-    needed = [code.arguments.get(each, f"bytes {each}") for each in reading.needed()]
-    given: dict[str, int] = {}
-    walks = {
-        one.of[0]
-        for of in reading.often.passes.values()
-        for one in of.atoms()
-        if one.kind == "argument"
-    }
-    if len(needed) == 1 and not reading.often.asked and not walks:  # one size, of a guard alone
-        given = _given(needed, row, threads, per_block)
-    _complete(code, reading, given, {})
-    offsets = {name: at for at, name in code.arguments.items()}
-    values = {offsets[name]: value for name, value in given.items()}
-    launch = Launch(grid, block, values, {}, reading.often.passes)
-    found: dict[str, float] = dict.fromkeys(("flops", "double", "integer", "bytes"), 0.0)
-    pointers = {offset for offset, size in code.function.arguments if size >= 8}
-    accesses = Accesses(reading.values, launch, pointers)
-    for number, place, one in reading.instructions():
-        double, integer = _DOUBLE.get(one.name, 0), one.kind == "integer"
-        single, asks = _FLOPS.get(one.name, 0), one.kind in GLOBAL
-        if not (single or double or integer or asks):
-            continue
-        when = reading.values.holds(number, place) if one.guard else ("true",)
-        often = reading.often.blocks[number]
-        try:
-            many = launch.per_thread(often * atom("if", when) if one.guard else often) * threads
-        except (KeyError, TypeError):  # of a guard that rests on data: as if it held
-            many = launch.per_thread(often) * threads
-        if many != many:
-            many = launch.per_thread(often) * threads
-        found["flops"] += single * many
-        found["double"] += double * many
-        found["integer"] += integer * many
-        if asks:
-            found["bytes"] += many * accesses.of(one, number, place).bytes
-    return {**found, "given": given}
-
-
-def _program(file: Path, rows: list[dict[str, str]], answer: Any) -> None:
-    """Every measured kernel of a program; what is raised is an answer too."""
-    text = file.read_text()
-    try:
-        try:
-            compiled(text, 86)
-        except DseError:
-            compiled(device_part(text), 86)
-    except DseError as error:
-        answer.put(("", {"why": in_short(error)}))
-        return
-    for row in rows:
-        try:
-            answer.put((row["Kernel Name"], _one(file, row)))
-        except DseError as error:
-            answer.put((row["Kernel Name"], {"why": in_short(error)}))
-        except Exception as error:  # the table tells of it
-            answer.put((row["Kernel Name"], {"why": f"FAULT {type(error).__name__}: {error}"}))
-
-
-def _within(file: Path, rows: list[dict[str, str]]) -> dict[str, dict[str, Any]]:
-    """The answers of a program within its time."""
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    answer = type("", (), {"put": staticmethod(theirs.send)})
-    process = context.Process(target=_program, args=(file, rows, answer))
-    process.start()
-    theirs.close()
-    found: dict[str, dict[str, Any]] = {"": {}}
-    try:
-        while ours.poll(SECONDS):
-            name, told = ours.recv()
-            found.setdefault(name, {}).update(told)
-    except EOFError:
-        pass
-    else:
-        for row in rows:
-            found.setdefault(row["Kernel Name"], {"why": f"not within {SECONDS} s"})
-    process.kill()
-    process.join()
+    The disassembler knows nothing older than sm_75, for which ours are compiled.
+    """
+    with open(DATA / "rajaperf_v100" / "ncu_counters.csv", newline="") as file:
+        told = {row["kernel"].rpartition("/")[0]: row for row in csv.DictReader(file)}
+    found, elements = {}, 8_388_608
+    file = Path(__file__).parents[2] / "examples" / "streams.cu"
+    for entry, name in STREAMS.items():
+        given: dict[str, Any] = {"grid": [elements // 256], "set": {"n": elements}}
+        ours = dse.kernel(file, entry=entry, arch="sm_75", **given).numbers
+        counters = {key: float(value) for key, value in told[name].items() if key != "kernel"}
+        warps = elements / 32
+        found[entry] = {
+            what: (ours.get(kind, 0.0), counters[counter] / warps)
+            for what, kind, counter in (
+                ("instructions", "all", EXECUTED),
+                ("loads", "global_load", "smsp__inst_executed_op_global_ld.sum"),
+                ("stores", "global_store", "smsp__inst_executed_op_global_st.sum"),
+            )
+        }
     return found
 
 
-def _beside(counted: float, measured: float) -> str:
-    if not measured:
-        return "none, none" if counted < 1 else f"{counted:.4g}, none"
-    return f"{counted:.4g}, {measured:.4g} ({counted / measured:.2f})"
-
-
-def hecbench(_: int, __: int) -> Iterator[str]:
-    """HeCBench on RTX 3080: each kernel that was measured, from its source."""
-    folder = DATA / "hecbench_rtx3080"
-    with gzip.open(folder / "kernels.json.gz", "rt") as file:
-        programs = json.load(file)
-    rows: dict[str, dict[str, dict[str, str]]] = {}
-    with gzip.open(folder / "profiling.csv.gz", "rt", newline="") as file:
-        for row in csv.DictReader(file):  # the first launch of each
-            rows.setdefault(row["targetName"], {}).setdefault(row["Kernel Name"], row)
-    met, lines, whys, of = Counter[str](), [], [], Counter[str]()
-    with tempfile.TemporaryDirectory() as place:
-        for program, files in programs.items():
-            path = Path(place) / f"{program}.cu"
-            path.write_text("\n".join(part for parts in files.values() for part in parts))
-            wanted = list(rows.get(program, {}).values())
-            found = _within(path, wanted)
-            whole = found.pop("")
-            met["programs"] += 1
-            met["compiled"] += "why" not in whole
-            met["kernels"] += len(wanted)
-            if "why" in whole:
-                whys.append(f"| {program} | all {len(wanted)} | {_cell(whole['why'])} |")
-                of["does not compile"] += len(wanted)
-                continue
-            for row in wanted:
-                name, told = entry_of(row["Kernel Name"]), found.get(row["Kernel Name"], {})
-                if "why" in told or not told:
-                    why = told.get("why", "the process ended")
-                    of[why.partition(":")[0]] += 1
-                    whys.append(f"| {program} | {name} | {_cell(why)} |")
-                    continue
-                of["counted"] += 1
-                time = float(row["xtime"]) * 1e-9
-                measured = {
-                    "flops": float(row["spPerf"]) * time,
-                    "double": float(row["dpPerf"]) * time,
-                    "integer": float(row["intops"]),
-                    "bytes": float(row["traffic"]) * time,
-                }
-                for key, value in measured.items():
-                    counted = told.get(key, 0.0)
-                    close = abs(counted - value) <= OFF * value
-                    met[f"{key} of"] += bool(value or counted)
-                    met[f"{key} within"] += close and bool(value or counted)
-                size = ", ".join(f"{one} = {many}" for one, many in told["given"].items())
-                cells = " | ".join(_beside(told.get(key, 0.0), measured[key]) for key in measured)
-                lines.append(f"| {program} | {name} | {size} | {cells} |")
-    yield "## HeCBench, RTX 3080 (sm_86)\n"
-    yield f"Of {met['programs']} programs {met['compiled']} compile from the text that"
-    yield f"is given. Of the {met['kernels']} kernels that were measured:\n"
-    yield "| of | kernels |\n|---|---|"
-    yield from (f"| {what} | {many} |" for what, many in of.most_common())
-    yield "\n| counted, where there are any | within 5 % | of |\n|---|---|---|"
-    for key in ("flops", "double", "integer", "bytes"):
-        yield f"| {key} | {met[key + ' within']} | {met[key + ' of']} |"
-    yield "\nEach: from source, measured (their ratio).\n"
-    yield "| program | kernel | given | flops | fp64 flops | integer operations | bytes |"
-    yield "|---|---|---|---|---|---|---|"
-    yield from lines
-    yield "\n| program | kernel | why not |\n|---|---|---|"
-    yield from whys
+def streams(_: int, __: int) -> Iterator[str]:
+    """Streaming kernels of examples/streams.cu beside RAJAPerf's."""
+    yield "## Streams, beside RAJAPerf's counters on V100\n"
+    yield "`examples/streams.cu`, written anew and compiled for sm_75: the disassembler refuses the"
+    yield "V100's sm_70. Loads and stores are RAJAPerf's; its instructions are more, which are not"
+    yield "told apart here: another source, compiler and instruction set.\n"
+    yield "Each of a warp: from source, measured.\n"
+    yield "| kernel | RAJAPerf | instructions | loads | stores |\n|---|---|---|---|---|"
+    for entry, each in streams_beside().items():
+        cells = " | ".join(f"{ours:g}, {truth:g}" for ours, truth in each.values())
+        yield f"| {entry} | {STREAMS[entry]} | {cells} |"
     yield ""
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")[:160]
 
 
 def main() -> None:
     """The tables that are asked for."""
-    every = {each.__name__: each for each in (coulomb, convolution, vectoradd, hecbench)}
+    every = {each.__name__: each for each in (coulomb, convolution, vectoradd, streams)}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(every)}, then N SEED")
     parser.add_argument("--out", type=Path, help="a page that is written")
@@ -359,16 +195,8 @@ counted by `dse.kernel`, beside what profilers counted on real ones. Nothing is 
 What is off, and why:
 
 * Convolution: its loops are unrolled wholly, so that registers change with the compiler's version.
-* HeCBench's texts lack what their headers say: most programs do not compile for want of a type, a
-  macro or the head of a template. None was added by hand.
-* DRAM moves what caches let through: the bytes that threads ask for (left) exceed what it moved
-  where data is used again, and fall short where a sector is used in part. They are no prediction.
-* The profiler's integer operations are those of its own list of instructions, ours those of a class
-  of names, address arithmetic among them.
-* A single size that guards each thread was taken from the program's arguments where one fits the
-  launch, else as the number of threads, which the last block may exceed. Where a loop, several
-  arguments or data decide, nothing was guessed: the kernel is listed with what it asks for.
-* Of a kernel that was launched several times the first launch was taken.
+
+Kernels of HeCBench, of many kinds: [HeCBench from source](hecbench.md).
 """
 
 if __name__ == "__main__":

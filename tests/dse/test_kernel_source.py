@@ -20,7 +20,7 @@ from dse.kernels.cubin import functions
 from dse.kernels.linear import atom, constant, floordiv, remainder
 from dse.kernels.source import device_part, signatures
 from symbolic.errors import DseError
-from tests.dse.profiled import entry_of, in_short
+from tests.dse.hecbench import entry_of, in_short
 
 COULOMB = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "coulomb"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vector-add.cu"

@@ -1,0 +1,293 @@
+"""HeCBench's kernels counted from the text that is given, beside a profile (RTX 3080).
+
+The texts are of single kernels: without heads of templates, types and constants of their headers,
+and with macros that may be another program's. ``hecbench.toml`` gives these by name, and the
+arguments on which loops and guards rest, each with its place in the program that it is read off
+(HeCBench as of gpuFLOPBench 4738733); none is fitted to what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import gzip
+import json
+import math
+import multiprocessing
+import re
+import statistics
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dse.kernels.accesses import Accesses
+from dse.kernels.disassembly import disassembled, source_lines
+from dse.kernels.evaluate import Launch
+from dse.kernels.launches import _complete, code_of
+from dse.kernels.linear import atom
+from dse.kernels.source import signatures
+from dse.kernels.tally import GLOBAL, read
+from symbolic.errors import DseError
+
+__all__ = ["counted", "entry_of", "hecbench", "in_short", "measured", "rows", "table", "texts"]
+
+DATA = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "hecbench_rtx3080"
+TABLE = Path(__file__).with_name("hecbench.toml")
+SECONDS = 30  # that a kernel may take, its compiler among them
+WHAT = ("flops", "double", "integer", "bytes")
+
+
+def entry_of(told: str) -> str:
+    """The kernel, with arguments of its template, as the profiler names it."""
+    depth, begin = 0, 0
+    for at, letter in enumerate(told):
+        depth += (letter == "<") - (letter == ">")
+        if letter == " " and not depth:
+            begin = at + 1
+        if letter == "(" and not depth:
+            return told[begin:at].rpartition("::")[2] if "<" not in told else told[begin:at]
+    return told
+
+
+def in_short(error: object) -> str:
+    """The first complaint of a compiler, or the first line of another error."""
+    text = str(error)
+    complaint = re.search(r"error: (.*)", text)
+    if complaint:
+        return f"compiler: {complaint[1]}"
+    names = re.findall(r"^  (\S+): (the|an) ", text, re.M)
+    if names:
+        return "not given: " + ", ".join(name for name, _ in names[:6])
+    return text.partition("\n")[0].rpartition("/")[2]
+
+
+#: Operations of a thread's instruction, as the profiler's rates count them.
+_FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2}
+_DOUBLE = {"DADD": 1, "DMUL": 1, "DFMA": 2}
+
+
+@cache
+def texts() -> dict[str, list[str]]:
+    """The texts of each program, one a kernel."""
+    with gzip.open(DATA / "kernels.json.gz", "rt") as file:
+        programs = json.load(file)
+    return {name: [text for each in of.values() for text in each] for name, of in programs.items()}
+
+
+@cache
+def rows() -> dict[tuple[str, str], dict[str, str]]:
+    """The first launch of each kernel that was measured and has a program, by their names."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    with gzip.open(DATA / "profiling.csv.gz", "rt", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["targetName"] in texts():
+                found.setdefault((row["targetName"], row["Kernel Name"]), row)
+    return found
+
+
+@cache
+def table() -> dict[tuple[str, str], dict[str, Any]]:
+    """What is given by name."""
+    told = tomllib.loads(TABLE.read_text())["kernel"]
+    return {(each["program"], each["kernel"]): each for each in told}
+
+
+def measured(row: Mapping[str, str]) -> dict[str, float]:
+    """Operations and bytes of a launch, from the rates of the profile."""
+    time = float(row["xtime"]) * 1e-9
+    rates = {"flops": "spPerf", "double": "dpPerf", "bytes": "traffic"}
+    return {key: float(row[name]) * time for key, name in rates.items()} | {
+        "integer": float(row["intops"])
+    }
+
+
+def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
+    """What a kernel asks for, from its text and from what is given by name."""
+    row, told = rows()[key], table().get(key, {})
+    name = entry_of(key[1])
+    plain = name.partition("<")[0].rpartition("::")[2]
+    own = [text for text in texts()[key[0]] if plain in signatures(text)]
+    if not own:
+        raise DseError("the text of this kernel is not given")
+    template = signatures(own[0])[plain].template
+    place.mkdir(exist_ok=True)
+    path = place / f"{key[0]}.cu"
+    path.write_text(own[0])
+    entry = name if template else plain
+    define = told.get("define", {})
+    code = code_of(path, entry=entry, arch="sm_86", define=define, options=())
+    (body,) = disassembled([code.function])
+    reading = read(code.function, body, source_lines(code.cubin, code.function.name))
+    block, grid = (ast.literal_eval(row[f"{size} Size"]) for size in ("Block", "Grid"))
+    threads = math.prod(block) * math.prod(grid)
+    given: dict[str, int] = told.get("set", {})
+    _complete(code, reading, given, {})
+    offsets = {name: at for at, name in code.arguments.items()}
+    values = {offsets[name]: value for name, value in given.items() if name in offsets}
+    launch = Launch(grid, block, values, {}, reading.often.passes)
+    found = dict.fromkeys(WHAT, 0.0)
+    pointers = {offset for offset, size in code.function.arguments if size >= 8}
+    accesses = Accesses(reading.values, launch, pointers)
+    for number, place_, one in reading.instructions():
+        double, integer = _DOUBLE.get(one.name, 0), one.kind == "integer"
+        single, asks = _FLOPS.get(one.name, 0), one.kind in GLOBAL
+        if not (single or double or integer or asks):
+            continue
+        when = reading.values.holds(number, place_) if one.guard else ("true",)
+        often = reading.often.blocks[number]
+        try:
+            many = launch.per_thread(often * atom("if", when) if one.guard else often) * threads
+        except (KeyError, TypeError):  # of a guard that rests on data: as if it held
+            many = launch.per_thread(often) * threads
+        if many != many:
+            many = launch.per_thread(often) * threads
+        found["flops"] += single * many
+        found["double"] += double * many
+        found["integer"] += integer * many
+        if asks:
+            found["bytes"] += many * accesses.of(one, number, place_).bytes
+    return found
+
+
+def _answer(place: Path, key: tuple[str, str]) -> dict[str, Any]:
+    try:
+        return dict(counted(place, key))
+    except DseError as error:
+        return {"why": in_short(error)}
+    except Exception as error:  # the table tells of it
+        return {"why": f"FAULT {type(error).__name__}: {error}"}
+
+
+def _within(place: Path, key: tuple[str, str]) -> dict[str, Any]:
+    """The answer of a kernel within its time."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: theirs.send(_answer(place, key)))
+    process.start()
+    theirs.close()
+    try:
+        found = ours.recv() if ours.poll(SECONDS) else {"why": f"not within {SECONDS} s"}
+    except EOFError:
+        found = {"why": "the process ended"}
+    process.kill()
+    process.join()
+    return found
+
+
+_KINDS = (
+    ("not given", "rests on data or on arguments that are not given"),
+    ("compiler", "does not compile from its text and what is given by name"),
+    ("the text of", "its text is not in the data"),
+)
+
+
+def _kind(why: str) -> str:
+    return next((kind for begin, kind in _KINDS if why.startswith(begin)), "other")
+
+
+def _summary(found: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    """Shares within 5, 20 and 100 % of each quantity, beside one factor for all kernels."""
+    yield "| counted, where there are any | kernels | median ratio | within 5 % | 20 % | 100 % |"
+    yield "|---|---|---|---|---|---|"
+    for what in WHAT:
+        pairs = [(each[what], measured(rows()[key])[what]) for key, each in found.items()]
+        ratios = [count / truth for count, truth in pairs if truth]
+        if not ratios:
+            continue
+        shares = (str(sum(abs(each - 1) <= off for each in ratios)) for off in (0.05, 0.2, 1))
+        yield f"| {what} | {len(ratios)} | {statistics.median(ratios):.2f} | {' | '.join(shares)} |"
+        truths = [truth for _, truth in pairs if truth]
+        sizes = [_threads(key) for key in found if measured(rows()[key])[what]]
+        factor = statistics.median(t / n for t, n in zip(truths, sizes, strict=True))
+        plain = [factor * n / t for t, n in zip(truths, sizes, strict=True)]
+        shares = (str(sum(abs(each - 1) <= off for each in plain)) for off in (0.05, 0.2, 1))
+        label = f"baseline: {factor:.3g} a thread"
+        yield f"| {label} | {len(plain)} | {statistics.median(plain):.2f} | {' | '.join(shares)} |"
+        extra = sum(count >= 1 and not truth for count, truth in pairs)
+        if extra:
+            yield f"| {what} counted where none was measured | {extra} | | | | |"
+
+
+def _threads(key: tuple[str, str]) -> int:
+    row = rows()[key]
+    return math.prod(ast.literal_eval(row["Block Size"])) * math.prod(
+        ast.literal_eval(row["Grid Size"])
+    )
+
+
+def hecbench() -> Iterator[str]:
+    """Each kernel that was measured: failures first, each with its reason."""
+    with tempfile.TemporaryDirectory() as place:
+        folders = [Path(place) / str(number) for number in range(len(rows()))]
+        with ThreadPoolExecutor(2) as pool:
+            answers = dict(zip(rows(), pool.map(_within, folders, rows()), strict=True))
+    failed = {key: each["why"] for key, each in answers.items() if "why" in each}
+    found = {key: each for key, each in answers.items() if "why" not in each}
+    programs = len({program for program, _ in answers})
+    yield f"Of {len(answers)} kernels of {programs} programs that were measured:\n"
+    yield "| of | kernels |\n|---|---|"
+    of = Counter(_kind(why) for why in failed.values())
+    yield from (f"| {what} | {many} |" for what, many in of.most_common())
+    yield f"| counted | {len(found)} |\n"
+    yield from _summary(found)
+    yield "\n## Not counted, and why\n\n| program | kernel | why not |\n|---|---|---|"
+    yield from (f"| {p} | {_cell(entry_of(n))} | {_cell(w)} |" for (p, n), w in failed.items())
+    yield "\n## Counted\n\nEach: from source, measured (their ratio).\n"
+    yield "| program | kernel | given | flops | fp64 flops | integer operations | bytes |"
+    yield "|---|---|---|---|---|---|---|"
+    for (program, name), each in found.items():
+        told = table().get((program, name), {})
+        given = ", ".join(f"{one} = {value}" for one, value in told.get("set", {}).items())
+        truth = measured(rows()[program, name])
+        cells = " | ".join(_beside(each[what], truth[what]) for what in WHAT)
+        yield f"| {program} | {_cell(entry_of(name))} | {_cell(given)} | {cells} |"
+    yield ""
+
+
+def _beside(counted: float, measured: float) -> str:
+    if not measured:
+        return "none, none" if counted < 1 else f"{counted:.4g}, none"
+    return f"{counted:.4g}, {measured:.4g} ({counted / measured:.2f})"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")[:160]
+
+
+def main() -> None:
+    """The page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, help="a page that is written")
+    given = parser.parse_args()
+    text = "\n".join([HEAD, *hecbench()])
+    print(text)
+    if given.out:
+        given.out.write_text(text)
+
+
+HEAD = """# HeCBench from source beside a profile
+
+Written by `python -m tests.dse.hecbench --out docs/hecbench.md`: kernels on an RTX 3080 (sm_86),
+from texts that lack what their headers say. `tests/dse/hecbench.toml` gives macros, types,
+parameters of templates and arguments by name, each with the place that it was read off; nothing is
+fitted.
+
+What is off, and why:
+
+* Of a kernel that was launched several times the first launch stands here.
+* Bytes are what threads ask for, which caches may serve: no prediction of DRAM's traffic, which
+  was measured. A program's own options of the compiler (`-use_fast_math`) were not given.
+* Integer operations are those of a class of names, address arithmetic among them; the profiler's
+  list is its own. Operations in a called function are not counted.
+* A branch or loop that rests on data is not guessed: the kernel is listed with what it asks for.
+  One instruction whose guard rests on data counts as if it held (simpleSpmv: 6 times the flops).
+"""
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Kernels of HeCBench and of streams beside profiles: a few of ``python -m tests.dse.hecbench``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from symbolic.errors import DseError
+from tests.dse.hecbench import DATA, counted, entry_of, measured, rows, table
+from tests.dse.profiled import streams_beside
+from tests.dse.test_kernel_source import compiling
+
+beside = pytest.mark.skipif(not DATA.is_dir(), reason="../shared/data is not beside the project")
+
+
+@beside
+def test_everything_that_is_given_is_of_a_kernel_that_was_measured_and_says_where_from() -> None:
+    assert table().keys() <= rows().keys()
+    assert all(each["from"] and all(map(str.strip, each["from"])) for each in table().values())
+    for each in table().values():
+        for name in (*each.get("define", {}), *each.get("set", {})):
+            assert any(name in told for told in each["from"]), (each["kernel"], name)
+
+
+@compiling
+@beside
+@pytest.mark.parametrize(
+    ("program", "entry", "what"),
+    [
+        ("heat-cuda", "solve", "double"),  # an argument that the command of the program gives
+        ("streamOrderedAllocation-cuda", "vectorAddGPU", "integer"),
+        ("streamOrderedAllocation-cuda", "vectorAddGPU", "flops"),
+        ("triad-cuda", "triad", "flops"),
+    ],
+)
+def test_operations_from_the_text_are_those_of_the_profile(
+    tmp_path: Path, program: str, entry: str, what: str
+) -> None:
+    (key,) = (key for key in rows() if key[0] == program and entry_of(key[1]) == entry)
+    assert counted(tmp_path, key)[what] == pytest.approx(measured(rows()[key])[what], rel=2e-3)
+
+
+@compiling
+@beside
+def test_what_rests_on_data_is_not_guessed(tmp_path: Path) -> None:
+    (key,) = (key for key in rows() if key[0] == "haccmk-cuda")
+    with pytest.raises(DseError, match="trips_line_47: the passes of the loop"):
+        counted(tmp_path, key)
+
+
+@compiling
+@beside
+def test_streams_written_anew_load_and_store_as_those_that_were_measured() -> None:
+    for each in streams_beside().values():
+        assert each["loads"][0] == each["loads"][1]
+        assert each["stores"][0] == each["stores"][1]
+        assert each["instructions"][0] < each["instructions"][1] < 2 * each["instructions"][0]
