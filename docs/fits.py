@@ -208,14 +208,23 @@ class Design:
         where there are fewer than four clocks, or the rows do not determine the knee: two values
         of each kernel show at two clocks below the knee, knee and slope at two above.
         """
-        if self.table["coreF"][self.used].nunique() < 4:
+        if self.why:
             return "cube"
+        return min(("knee", "cube"), key=lambda curve: without(self.power(curve)))
+
+    @cached_property
+    def why(self) -> str:
+        """Why the rule takes the cube without comparing; empty where it compares."""
+        clocks = self.table["coreF"][self.used].nunique()
+        if clocks < 4:
+            return f"{clocks} clocks do not tell a knee"
         try:
-            return min(("knee", "cube"), key=lambda curve: without(self.power(curve)))
+            self.power("knee")
         except dse.DseError as error:
             if "do not determine voltage_knee_clock" not in str(error):
                 raise
-            return "cube"
+            return str(error)
+        return ""
 
     def judged(self, curve: str) -> Clocks:
         """Of the clocks within those measured, that of the least predicted energy is chosen."""

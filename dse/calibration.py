@@ -1,14 +1,19 @@
-"""Calibrating the TMM model: the line where latency shows, the level where computation bounds."""
+"""Calibrating a machine or a model: free quantities from measured rows, with groups left out.
+
+Without free quantities named it is the TMM model: the line where latency shows, the level where
+computation bounds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.fitted import SavedFit, joined
 from dse.fitting import Fit, fit
 from dse.fitting.columns import numbers, read_table
 from sweeps.grid.goals import texts_of
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.fitting.columns import Floats, Named
+    from dse.fitting.coordinates import Start
     from symbolic.model import Model
 
 __all__ = ["Calibration", "calibrate"]
@@ -40,15 +46,24 @@ REGIMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """The coefficients of ``tmm_calibrated`` from measured run times; its text tells all of it.
+    """Quantities from measured rows, and errors of what was left out; its text tells all of it.
 
     Attributes
     ----------
     fits : mapping of str to Fit
-        ``"memory"`` and ``"computation"``, those of them that have rows; or ``"together"``.
+        ``"together"``; of TMM ``"memory"`` and ``"computation"``, those of them that have rows.
+    by : str or None
+        The column whose labels were left out, one at a time.
+    groups : mapping of str to array
+        Of each label, (predicted - measured) / measured of its rows by a fit to all others.
+    tried : tuple of mapping
+        Alternatives: ``set``, ``error`` left out or ``reason``, ``chosen``.
     """
 
     fits: Mapping[str, Fit]
+    by: str | None = None
+    groups: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    tried: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def set(self) -> dict[str, float]:
@@ -69,7 +84,46 @@ class Calibration:
         """The coefficient of determination of each fit."""
         return {regime: found.r2 for regime, found in self.fits.items()}
 
+    @property
+    def saved(self) -> SavedFit:
+        """What a file of it holds, and a study takes."""
+        one = joined([found.saved for found in self.fits.values()])
+        groups = {
+            label: {
+                "rows": off.size,
+                "mean": float(np.abs(off).mean()),
+                "median": float(np.median(np.abs(off))),
+                "largest": float(np.abs(off).max()),
+            }
+            for label, off in self.groups.items()
+        }
+        more = {"by": self.by, "groups": groups} if groups else {}
+        return replace(one, left_out={**one.left_out, **more}, tried=self.tried)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the file ``NAME.fit.json``, which studies take as it stands (``fit=``)."""
+        return self.saved.save(path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tree of the file."""
+        return self.saved.to_dict()
+
+    def _groups_text(self) -> list[str]:
+        lines = []
+        for one in self.tried:
+            own = ", ".join(f"{name} = {label}" for name, label in one["set"].items())
+            told = one.get("reason") or f"{one['error']:.2%} left out"
+            lines.append(f"  {own}: {told}{' (chosen)' if one['chosen'] else ''}")
+        saved = self.saved.left_out.get("groups", {})
+        if saved:
+            mean = float(np.mean([each["mean"] for each in saved.values()]))
+            lines.append(f"  error of each {self.by} left out, mean {mean:.2%}:")
+            lines += [f"    {label}: {each['mean']:.2%}" for label, each in saved.items()]
+        return lines
+
     def __str__(self) -> str:
+        if self.by or self.tried:
+            return "\n".join([str(self.fits["together"]), *self._groups_text()])
         parts = [f"{regime}: {found}" for regime, found in self.fits.items()]
         missing = [regime for regime in REGIMES if not {regime, "together"} & {*self.fits}]
         return "\n".join([*parts, *(f"{regime}: no row is of this regime" for regime in missing)])
@@ -86,9 +140,19 @@ def calibrate(
     regimes: str = "apart",
     columns: Named = None,
     weights: str | Sequence[float] | Floats | None = None,
-    residuals: str = "absolute",
+    residuals: str | None = None,
+    free: Sequence[str] = (),
+    per: Mapping[str, Sequence[str]] | None = None,
+    to: str = "time",
+    leave_out: str | None = None,
+    choose: Mapping[str, Sequence[str]] | None = None,
+    start: Start | None = None,
+    bounds: Mapping[str, Sequence[Any]] | None = None,
 ) -> Calibration:
-    r"""Fit the three coefficients of ``tmm_calibrated`` to measured run times.
+    r"""Free quantities of a machine or a model from measured rows, with groups left out.
+
+    With ``free`` (or ``per``) named, they are fitted to ``to`` as :func:`dse.fit` does, from the
+    columns that the model takes; others of a profile are not read. Without, it is TMM:
 
     .. math:: Time = \max\left(a_1 \frac{\sqrt{B_r}}{\mathcal{T}} + a_0, t_{computation}\right)
 
@@ -110,6 +174,17 @@ def calibrate(
         As for :func:`dse.fit`.
     set : mapping, optional
         As for :func:`dse.fit`. A coefficient that is set is not fitted.
+    free, per, start, bounds :
+        As for :func:`dse.fit`.
+    to : str
+        What was measured.
+    residuals : str, optional
+        As for :func:`dse.fit`; ``"relative"`` by default, for TMM ``"absolute"``.
+    leave_out : str, optional
+        A column: the rows of each of its labels are predicted by a fit to all others.
+    choose : mapping, optional
+        Of switches, the labels to try: ``{"clock_overlap": ["none", "full"]}``. Taken is what errs
+        least on rows left out; what the rows do not determine is told, and never taken.
 
     >>> import dse
     >>> times = {"tile_dim": [32, 32, 32, 32, 32, 32], "threads_per_core": [2, 4, 8, 16, 24, 32],
@@ -118,6 +193,13 @@ def calibrate(
     >>> {name: round(value, 6) for name, value in found.set.items()}
     {'memory_time_slope': 1.0, 'memory_time_offset': 54.0, 'compute_bound_time': 70.0}
     """
+    if free or per or choose or leave_out:
+        asked: dict[str, Any] = {"machine": machine, "workload": workload, "where": where}
+        asked["set"] = dict(set or {})
+        asked |= {"free": free, "per": per, "weights": weights, "start": start, "bounds": bounds}
+        asked |= {"columns": columns, "residuals": residuals or "relative"}
+        return _general(data, model, to, leave_out, choose or {}, asked)
+    residuals = residuals or "absolute"
     if regimes not in ("apart", "together"):
         raise DseError(f"regimes = {regimes!r}: expected 'apart' or 'together'")
     given = dict(set or {})
@@ -151,6 +233,31 @@ def calibrate(
     if not fits:
         raise DseError("all coefficients are set: leave out of set= those that are to be fitted")
     return Calibration(fits=fits)
+
+
+def _general(
+    data: Any,
+    model: str | Model,
+    to: str,
+    by: str | None,
+    choose: Mapping[str, Sequence[str]],
+    asked: dict[str, Any],
+) -> Calibration:
+    """One fit to all rows, of the alternative that errs least on rows left out."""
+    from dse.fitting.groups import best_of, columns_read
+    from symbolic.library import load_model
+
+    table, per = read_table(data), asked["per"] or {}
+    if by in per:
+        raise DseError(f"{by} has values of its own (per): nothing is known of one left out")
+    if by is not None and isinstance(asked["columns"], Mapping):
+        raise DseError("leave_out reads columns by their names: give columns= as a list")
+    if asked["columns"] is None:
+        own = [name for names in per.values() for name in names]
+        apart = [*asked["free"], *own, *asked["set"], *choose]
+        asked["columns"] = columns_read(table, load_model(model), to, apart)
+    found, groups, tried = best_of(model, table, choose, by, to, asked)
+    return Calibration(fits={"together": found}, by=by, groups=groups, tried=tuple(tried))
 
 
 def _check_bounds(data: Any, columns: Named) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +20,7 @@ from dse.provenance import version
 from sweeps.files.whole import whole
 from symbolic.errors import DseError, UnknownNameError, nearest
 
-__all__ = ["SavedFit", "load_fit", "own_values", "shared_values"]
+__all__ = ["SavedFit", "joined", "load_fit", "own_values", "shared_values"]
 
 FORMAT, ENDING = "simt-dse fit 1", ".fit.json"
 
@@ -74,8 +74,6 @@ class SavedFit:
         The quantities that have a value for each label, and the labels.
     rows, errors, left_out : mapping
         Which rows were fitted, how well, and what the error of those left out is.
-    held : mapping of str to float
-        What the rows do not determine, and the value at which it was held.
     tried : tuple of mapping
         Alternatives: ``set``, ``error`` left out or ``reason``, ``chosen``.
     """
@@ -96,7 +94,6 @@ class SavedFit:
     rows: Mapping[str, Any] = field(default_factory=dict)
     errors: Mapping[str, Any] = field(default_factory=dict)
     left_out: Mapping[str, Any] = field(default_factory=dict)
-    held: Mapping[str, float] = field(default_factory=dict)
     tried: tuple[Mapping[str, Any], ...] = ()
 
     @property
@@ -132,7 +129,6 @@ class SavedFit:
             "rows": dict(self.rows),
             "errors": _plain(self.errors),
             "left_out": _plain(self.left_out),
-            "held": dict(self.held),
             "tried": [_plain(one) for one in self.tried],
             "simt_dse_version": version(),
         }
@@ -199,7 +195,6 @@ class SavedFit:
                 column=labels.get("column"),
                 per=tuple(labels.get("own", ())),
                 labels=tuple(labels.get("names", ())),
-                held=dict(tree.get("held") or {}),
                 tried=tuple(tree.get("tried", ())),
                 **{key: dict(tree.get(key) or {}) for key in ("rows", "errors", "left_out")},
             )
@@ -223,6 +218,37 @@ def _plain(tree: Any) -> Any:
     if isinstance(tree, (list, tuple)):
         return [_plain(value) for value in tree]
     return _known(tree.item() if isinstance(tree, np.generic) else tree)
+
+
+def joined(parts: Sequence[SavedFit]) -> SavedFit:
+    """Fits of different quantities, each to rows of its own, as one; their errors do not mix."""
+    if len(parts) == 1:
+        return parts[0]
+    values = {name: value for one in parts for name, value in one.values.items()}
+    sizes = [len(one.values) for one in parts]
+    matrix = np.zeros((len(values), len(values)))
+    for last, size, one in zip(np.cumsum(sizes).tolist(), sizes, parts, strict=True):
+        matrix[last - size : last, last - size : last] = one.covariance
+    given = {name: value for one in parts for name, value in one.given.items()}
+    used = [one.rows["used"] for one in parts]
+    mean = [one.errors["mean"] for one in parts]
+    places = [span for one in parts for span in one.rows["places"]]
+    return replace(
+        parts[0],
+        given={name: value for name, value in given.items() if name not in values},
+        values=values,
+        units={name: unit for one in parts for name, unit in one.units.items()},
+        standard_errors={n: error for one in parts for n, error in one.standard_errors.items()},
+        covariance=matrix,
+        at_end=tuple(name for one in parts for name in one.at_end),
+        rows={**parts[0].rows, "used": sum(used), "places": sorted(places), "where": []},
+        errors={
+            "residuals": parts[0].errors["residuals"],
+            "mean": float(np.average(mean, weights=used)),
+            "largest": max(one.errors["largest"] for one in parts),
+        },
+        left_out={},
+    )
 
 
 def load_fit(path: str | Path) -> SavedFit:

@@ -13,6 +13,7 @@ import click
 
 from dse.cli.beside import compiling_beside
 from dse.cli.best import optimum, pareto
+from dse.cli.calibrating import calibrate
 from dse.cli.checking import verify
 from dse.cli.compare import disagreement
 from dse.cli.described import axis_of, changed, setting
@@ -250,6 +251,7 @@ for command in (
         add,
         advise,
         borders,
+        calibrate,
         count,
         disagreement,
         doctor,

@@ -69,15 +69,14 @@ def _at(path: str | Path, folder: Path | None) -> Path:
 
 
 def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:
-    """What was fitted, held and set, with its sources."""
+    """What was fitted and set, with its sources."""
     told = f"of the fit of {fit.model} to {', '.join(fit.to)}"
     sources = dict.fromkeys(fit.given, f"set {told}")
-    sources |= dict.fromkeys(fit.held, f"held {told}, whose rows do not determine it")
     fitted = fit.set if label is None else fit.set_of(label)
     keys = {name: f"{name}[{label}]" if name in fit.per else name for name in fitted}
     sources |= {name: _source(fit, key) for name, key in keys.items()}
     units = {name: fit.units[key] for name, key in keys.items()}
-    return FittedInputs(values={**fit.given, **fit.held, **fitted}, sources=sources, units=units)
+    return FittedInputs(values={**fit.given, **fitted}, sources=sources, units=units)
 
 
 def _source(fit: SavedFit, key: str) -> str:

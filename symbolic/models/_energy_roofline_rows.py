@@ -4,6 +4,7 @@ from symbolic.quantity import NONNEG, POS, RATIO, RESULT, row, switch
 
 ROWS = (
     switch("voltage_curve", "proportional knee", "how the voltage goes with the core clock"),
+    switch("clock_overlap", "none full", "whether cores compute while memory answers"),
     row("attained_bandwidth", "B/s", RESULT, "DRAM bandwidth that is attained", (1e9, 1e12)),
     row("arithmetic_intensity", "1/B", POS, "operations for a byte of DRAM", (0.1, 100)),
     row("peak_flops", "1/s", POS, "most operations a second", (1e11, 2e13)),

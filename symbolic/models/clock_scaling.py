@@ -6,6 +6,9 @@ asks for. ``voltage_curve`` says how that goes: proportional to the clock, so th
 cubic (as in ``power``, whose exponent holds here too), or flat up to a knee, as where the lowest
 voltage of a chip serves all lower clocks, and a straight line from there.
 
+Whether what waits for memory adds to the cycles, or goes on beside them, differs by GPU:
+``clock_overlap`` is chosen by the error of rows left out (``dse.calibrate``, ``choose=``).
+
 The numbers of a workload are fitted (``dse.fit``) to its time and power at a few clocks; knee and
 slope are the machine's, the same for all workloads. The clock of least energy is then a question.
 """
@@ -24,18 +27,38 @@ CLOCK = (clock_power_factor,)
 PROPORTIONAL, KNEE = {"voltage_curve": "proportional"}, {"voltage_curve": "knee"}
 
 
-@equation(source="cycles of the cores, and stalls that they do not pace")
-def time(stall_time, core_cycles, core_clock):
+@equation(
+    name="time",
+    source="cycles of the cores, and stalls that they do not pace",
+    when={"clock_overlap": "none"},
+)
+def time_apart(stall_time, core_cycles, core_clock):
     r"""Run time. [s]
 
     Stalls during which cores compute are part of the cycles, so that the two add.
 
     .. math:: T = t_{stall} + C / f
 
-    >>> time(0.25, 1e9, 1e9)
+    >>> time_apart(0.25, 1e9, 1e9)
     1.25
     """
     return stall_time + core_cycles / core_clock
+
+
+@equation(
+    name="time",
+    source="cycles of the cores, and memory beside them: the slower of both",
+    when={"clock_overlap": "full"},
+)
+def time_together(stall_time, core_cycles, core_clock):
+    r"""Run time where cores and memory work at once. [s]
+
+    .. math:: T = \max(t_{memory}, C / f)
+
+    >>> time_together(0.25, 1e9, 1e9)
+    1.0
+    """
+    return maximum(stall_time, core_cycles / core_clock)
 
 
 @equation(source="a lowest voltage, and a straight line from the clock it serves", when=KNEE)

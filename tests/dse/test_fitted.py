@@ -195,3 +195,40 @@ def test_the_command_saves_a_fit(run: Run, tmp_path: Path) -> None:
     assert dse.load_fit(out).rows["data"] == "runs.csv"
     assert dse.load_fit(out).rows["places"] == [[0, 5]]
     assert "exists: remove it" in run(*command, status=2).output
+
+
+def test_the_command_calibrates(run: Run, tmp_path: Path) -> None:
+    """Known values come back; columns of a profile that the model does not take are not read."""
+    lines = ["gpu,dram_bytes,mem_bandwidth,counter,time"]
+    lines += [
+        f"{gpu},{moved},{printed},7,{5e-6 + moved / (0.8 * printed)}"
+        for gpu, printed in (("a", 1e12), ("b", 5e11), ("c", 2e12))
+        for moved in (1e6, 1e7, 1e8)
+    ]
+    (tmp_path / "runs.csv").write_text("\n".join(lines))
+    command = ["calibrate", "streaming", str(tmp_path / "runs.csv")]
+    free = ["--free", "startup_time,bandwidth_share"]
+    out = str(tmp_path / "runs.fit.json")
+    result = run(*command, *free, "--leave-out", "gpu", "--save", out)
+    assert "error of each gpu left out, mean 0.00%" in result.output
+    read = dse.load_fit(out)
+    assert read.set == pytest.approx({"startup_time": 5e-6, "bandwidth_share": 0.8}, rel=1e-6)
+    assert list(read.left_out["groups"]) == ["a", "b", "c"]
+    assert "name what is to be found" in run(*command, status=2).output
+    more = "startup_time,bandwidth_share,measured_share"
+    assert "measured_share" in run(*command, "--free", more, status=2).output
+    assert "no column 'gp'" in run(*command, *free, "--leave-out", "gp", status=2).output
+
+
+def test_tmm_calibrated_is_one_file_too(tmp_path: Path) -> None:
+    times = {
+        "tile_dim": [32, 32, 32, 32, 32, 32],
+        "threads_per_core": [2, 4, 8, 16, 24, 32],
+        "time": [182.0, 118.0, 86.0, 70.5, 69.5, 70.0],
+    }
+    found = dse.calibrate(times, machine="gtx480", workload="apsp")
+    read = dse.load_fit(found.save(tmp_path / "tmm.fit.json"))
+    assert read.set == found.set
+    assert read.rows["used"] == 6
+    assert read.covariance[0, 2] == read.covariance[1, 2] == 0
+    assert not set(read.given) & set(read.values)

@@ -1,0 +1,60 @@
+"""Power from the activity that counters tell: units are linear, and the memory has its own clock.
+
+Each access costs an energy, so that its power is linear in the rate; what a multiprocessor with
+work draws besides, and pipelines that are busy, go with the core clock; the memory's clock draws
+power whatever the cores do. Energies and powers are fitted (``dse.calibrate``) to measured watts.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import equation
+
+OUTPUTS = ("power", "access_power")
+
+
+@equation(source="Kandiah 2021 (AccelWattch), Eq. 2: energies of accesses times their rates")
+def access_power(
+    energy_per_l1_access,
+    l1_rate,
+    energy_per_shared_access,
+    shared_rate,
+    energy_per_l2_access,
+    l2_rate,
+    energy_per_dram_access,
+    dram_rate,
+):
+    r"""Power of accesses to all levels of memory. [W]
+
+    .. math:: \sum_m e_m r_m
+
+    >>> access_power(1e-9, 1e9, 2e-9, 1e9, 3e-9, 1e9, 4e-9, 1e9)
+    10.0
+    """
+    near = energy_per_l1_access * l1_rate + energy_per_shared_access * shared_rate
+    return near + energy_per_l2_access * l2_rate + energy_per_dram_access * dram_rate
+
+
+@equation(source="Kandiah 2021 (AccelWattch), constant, idle SM and active SM power")
+def power(
+    constant_power,
+    idle_sm_power,
+    mean_busy_sms,
+    pipeline_power,
+    pipeline_duty,
+    core_clock,
+    nominal_clock,
+    memory_clock_power,
+    memory_clock,
+    nominal_memory_clock,
+    access_power,
+):
+    r"""Power of the run. [W]
+
+    .. math:: P_0 + (P_{SM} n_{busy} + P_{pipe} u) f / f_0 + P_{mem} f_m / f_{m0} + P_{access}
+
+    >>> power(60.0, 1.0, 40.0, 80.0, 0.5, 1e9, 1e9, 10.0, 5e8, 1e9, 15.0)
+    160.0
+    """
+    cores = (idle_sm_power * mean_busy_sms + pipeline_power * pipeline_duty) * core_clock
+    memory = memory_clock_power * (memory_clock / nominal_memory_clock)
+    return constant_power + cores / nominal_clock + memory + access_power

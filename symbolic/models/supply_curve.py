@@ -1,0 +1,34 @@
+"""The memory supply curve with a corner as sharp as the machine's: bandwidth against threads.
+
+Transit draws f(k) sharp (min) or smooth (half of the peak at δ); hardware lies between. A norm of
+the two limits, whose order is the sharpness, goes over from one to the other: 1 is Transit's smooth
+curve, infinity its sharp one. With few threads bandwidth grows somewhat slower than they do where
+latency rises with load already (``supply_rise`` below 1). Stores do not wait for an answer, so that
+a kernel that stores has a δ of its own: fit each mix of loads and stores by itself.
+"""
+
+from __future__ import annotations
+
+import math
+
+from symbolic.equation import equation
+from symbolic.ops import divide
+from symbolic.ops import power as raised
+
+OUTPUTS = ("attained_bandwidth",)
+
+
+@equation(source="Li 2015, Eq. 1, whose two limits are joined by a p-norm of order p")
+def attained_bandwidth(
+    ms_peak_bandwidth, threads_in_ms, ms_transition, supply_sharpness, supply_rise
+):
+    r"""Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
+
+    .. math:: R \left(1 + (\delta / k)^{p q}\right)^{-1/p}
+
+    >>> attained_bandwidth(8e9, 1536.0, 1536.0, 1.0, 1.0)
+    4000000000.0
+    """
+    ratio = divide(ms_transition, threads_in_ms, at_zero=math.inf)
+    slack = 1 + raised(ratio, supply_sharpness * supply_rise)
+    return ms_peak_bandwidth * raised(slack, -1 / supply_sharpness)
