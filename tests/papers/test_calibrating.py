@@ -32,8 +32,10 @@ def test_doctests_of_equations(model: Any) -> None:
 
 @needs_profiles
 def test_elementwise_operators_on_a_gpu_left_out() -> None:
-    """Beside it bytes over printed bandwidth (26 %), and that with one share (9.2, 14.0 %); every fourth row here, all
-    by `python -m tests.papers.calibrating`."""
+    """Beside it bytes over printed bandwidth (26 %), and that with one share (9.2, 14.0 %).
+
+    Every fourth row here; all of them by `python -m tests.papers.calibrating`.
+    """
     rows = {name: column[::4] for name, column in calibrating.elementwise(DATA).items()}
     found = dse.calibrate(rows, model="streaming", free=STREAMING, leave_out="gpu")
     errors = {gpu: np.abs(off).mean() for gpu, off in found.groups.items()}
