@@ -436,7 +436,7 @@ def test_a_report_without_the_package_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ncu_report", None)
-    with pytest.raises(DseError, match=r"pip install 'simt-dse\[ncu\]'"):
+    with pytest.raises(DseError, match=r"pip install ncu-report"):
         dse.open(write(tmp_path / "a.ncu-rep", "NVR\0"))
 
 
