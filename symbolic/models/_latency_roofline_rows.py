@@ -22,7 +22,7 @@ ROWS = (
     row("l2_miss_share", "", SHARE, "share of bytes that the second cache does not have"),
     row("mixed_latency", "cycle", NONNEG, "mean latency of a request, by where it is served"),
     row("warp_cycles", "cycle", NONNEG, "cycles of a warp that is alone"),
-    row("latency_time", "s", RESULT, "time were warps bound by their own latencies"),
+    row("latency_bound_time", "s", RESULT, "time were warps bound by their own latencies"),
     row("issue_time", "s", RESULT, "time of issuing all instructions"),
     row("fp_time", "s", RESULT, "time of floating-point units"),
     row("int_time", "s", RESULT, "time of integer units"),

@@ -28,7 +28,7 @@ from symbolic.models._residency import (
 from symbolic.models._shared import mem_latency_dram, warps_per_block
 from symbolic.ops import divide, maximum, minimum, sqrt
 
-OUTPUTS = ("time", "throughput_time", "latency_time")
+OUTPUTS = ("time", "throughput_time", "latency_bound_time")
 
 UNITS = {
     "issue": "issue_time",
@@ -182,17 +182,17 @@ def warp_cycles(issue_interval, total_insts, load_requests, mixed_latency, memor
 
 
 @equation(source="Volkov 2016, Little's law: warps resident over the cycles of one")
-def latency_time(repetitions, warp_cycles, core_clock):
+def latency_bound_time(repetitions, warp_cycles, core_clock):
     r"""Time were warps bound by their own latencies. [s]
 
-    >>> latency_time(2.0, 1400.0, 1e9)
+    >>> latency_bound_time(2.0, 1400.0, 1e9)
     2.8e-06
     """
     return repetitions * warp_cycles / core_clock
 
 
 @equation(source="joined as right angles are; a sum errs more on kernels left out")
-def time(start_up_time, throughput_time, latency_time):
+def time(start_up_time, throughput_time, latency_bound_time):
     r"""Run time. [s]
 
     .. math:: t_0 + \sqrt{T_{throughput}^2 + T_{latency}^2}
@@ -200,5 +200,5 @@ def time(start_up_time, throughput_time, latency_time):
     >>> time(1.0, 3.0, 4.0)
     6.0
     """
-    both = throughput_time * throughput_time + latency_time * latency_time
+    both = throughput_time * throughput_time + latency_bound_time * latency_bound_time
     return start_up_time + sqrt(both)

@@ -76,6 +76,6 @@ def test_both_bounds_join_at_a_right_angle() -> None:
     assert found["dram_time"].item() == pytest.approx(800 * 6 * 128 / (0.9 * 900e9))
     assert found["throughput_time"].item() == pytest.approx(800 * 1000 / (4 * 80 * 1e9))
     assert found["mixed_latency"].item() == pytest.approx(434)
-    assert found["latency_time"].item() == pytest.approx((4 * 1000 + 6 * 434 / 3) / 1e9)
-    both = math.hypot(found["throughput_time"].item(), found["latency_time"].item())
+    assert found["latency_bound_time"].item() == pytest.approx((4 * 1000 + 6 * 434 / 3) / 1e9)
+    both = math.hypot(found["throughput_time"].item(), found["latency_bound_time"].item())
     assert found["time"].item() == pytest.approx(both)

@@ -27,3 +27,10 @@ def test_all_are_known_before_any_model_is_loaded() -> None:
     loaded = [n for n in done.stdout.split() if n.startswith("symbolic.models.")]
     assert loaded
     assert all(name.endswith("_rows") for name in loaded)
+
+
+def test_no_name_stands_in_two_files_of_rows():
+    from symbolic import quantities
+
+    names = [row.name for file in quantities._FILES for row in file.ROWS]
+    assert len(names) == len(set(names)), sorted({n for n in names if names.count(n) > 1})
