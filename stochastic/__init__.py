@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from stochastic.remedies.cooperation import granularity
     from stochastic.remedies.splitting import split
     from stochastic.remedies.traces import measured
+    from stochastic.scheduling.launch import launch
+    from stochastic.scheduling.launched import Launch
     from stochastic.trials.simulation import simulate
     from stochastic.work.fitting import fit
     from stochastic.work.pmf import Pmf
 
 __all__ = [
+    "Launch",
     "Law",
     "LawError",
     "Pmf",
@@ -32,6 +35,7 @@ __all__ = [
     "fit",
     "granularity",
     "imbalance",
+    "launch",
     "measured",
     "partition",
     "simulate",
@@ -39,6 +43,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Launch": "scheduling.launched",
     "Law": "loss.law",
     "LawError": "errors",
     "Pmf": "work.pmf",
@@ -47,6 +52,7 @@ _HOMES = {
     "fit": "work.fitting",
     "granularity": "remedies.cooperation",
     "imbalance": "loss.law",
+    "launch": "scheduling.launch",
     "measured": "remedies.traces",
     "partition": "remedies.binning",
     "simulate": "trials.simulation",

@@ -10,7 +10,15 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Parts", "joint_array", "labelled", "named", "pmf_array"]
+__all__ = [
+    "Parts",
+    "joint_array",
+    "labelled",
+    "named",
+    "pmf_array",
+    "times_array",
+    "totals_array",
+]
 
 #: Variables, coordinates and attributes of a Dataset: what :func:`labelled` takes.
 Parts = tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, Any]]
@@ -59,3 +67,20 @@ def pmf_array(
     }
     attrs = {"long_name": "probability", "units": "1", **told, "source": _SOURCE}
     return labelled({"probability": ("loss", chances, attrs)}, coords, {})["probability"]
+
+
+def times_array(values: Any, chances: Any) -> xr.DataArray:
+    """The law of a time along ``time``."""
+    coords = {"time": ("time", values, {"long_name": "time", "units": "steps of the work"})}
+    attrs = {"long_name": "probability", "units": "1"}
+    return labelled({"probability": ("time", chances, attrs)}, coords, {})["probability"]
+
+
+def totals_array(times: Any, totals: Any, chances: Any) -> xr.DataArray:
+    """The joint law of the time and the total work of a launch, along ``time`` and ``total``."""
+    coords = {
+        "time": ("time", times, {"long_name": "time", "units": "steps of the work"}),
+        "total": ("total", totals, {"long_name": "work of all blocks", "units": "steps"}),
+    }
+    attrs = {"long_name": "probability", "units": "1"}
+    return labelled({"probability": (("time", "total"), chances, attrs)}, coords, {})["probability"]

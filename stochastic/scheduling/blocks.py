@@ -1,0 +1,63 @@
+"""From the law of an item to that of a block, and what is computed with."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stochastic.errors import LawError
+from stochastic.scheduling.setting import Kind, Setting
+from stochastic.work.pmf import Pmf
+
+__all__ = ["Weights", "setting_of", "tabled", "whole_weights"]
+
+#: P(D = 0), P(D = 1), ... of a block, on each kind of slots.
+Weights = list[npt.NDArray[Any]]
+
+
+def tabled(work: Pmf, items: int, beyond: float) -> tuple[Pmf, npt.NDArray[np.float64]]:
+    """The law of the longest of so many items, and its probabilities from 0 on."""
+    block = work.max_of(items).cut(beyond)
+    return block, np.concatenate([np.zeros(block.low), block.weights])
+
+
+def setting_of(weights: Weights, slots: list[int], blocks: int) -> Setting | None:
+    """What is computed with, in the largest steps that fit; None where no block has any work.
+
+    Raises
+    ------
+    LawError
+        Where the probability of no work depends on the slot.
+    """
+    idle = {float(one[0]) for one in weights}
+    if max(idle) - min(idle) > 1e-15:
+        raise LawError(
+            f"a block has no work with probability {min(idle):.6g} or {max(idle):.6g}, by the slot "
+            "it runs on: expected laws of work that have none with the same probability"
+        )
+    values = np.unique(np.concatenate([np.flatnonzero(one) for one in weights]))
+    values = values[values > 0]
+    if not len(values):
+        return None
+    span = int(np.gcd.reduce(values))
+    longest = int(values[-1]) // span
+    kinds = []
+    for one, count in zip(weights, slots, strict=True):
+        law = np.zeros(longest + 1)
+        held = one[span::span].astype(np.float64)
+        law[1 : len(held) + 1] = held / held.sum()
+        kinds.append(Kind(slots=count, law=law))
+    return Setting(kinds=tuple(kinds), blocks=blocks, idle=idle.pop(), span=span)
+
+
+def whole_weights(laws: list[tuple[Fraction, ...]]) -> tuple[tuple[int, ...], ...]:
+    """Fractions from 0 on, without the first, in whole numbers of one sum and length."""
+    size = max(map(len, laws))
+    parts = [[*law[1:], *[Fraction(0)] * (size - len(law))] for law in laws]
+    shares = [[one / sum(part) for one in part] for part in parts]
+    common = math.lcm(*(one.denominator for part in shares for one in part))
+    return tuple((0, *(int(one * common) for one in part)) for part in shares)

@@ -1,0 +1,101 @@
+"""What a launch is, in plain numbers: blocks, the slots that run them, how long a block takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["Kind", "Setting"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kind:
+    """Slots that are alike, and how long a block with work takes on them.
+
+    Attributes
+    ----------
+    slots : int
+        How many there are.
+    law : array, shape (K + 1,)
+        P(D = k), k = 0..K; none is 0.
+    """
+
+    slots: int
+    law: npt.NDArray[np.float64]
+
+    @cached_property
+    def chances(self) -> npt.NDArray[np.float64]:
+        """P(D <= k), k = 0..K, each rounded once where numbers longer than doubles exist."""
+        found = np.minimum(np.cumsum(self.law, dtype=np.longdouble), 1.0).astype(np.float64)
+        found[-1] = 1.0
+        return found
+
+    @cached_property
+    def mean(self) -> float:
+        """E[D]."""
+        return float(np.arange(len(self.law)) @ self.law)
+
+    @cached_property
+    def var(self) -> float:
+        """Variance of D."""
+        return float((np.arange(len(self.law)) - self.mean) ** 2 @ self.law)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Setting:
+    """Blocks go to the first slot that is free; of kinds free at once, to the first named.
+
+    Attributes
+    ----------
+    kinds : tuple of Kind
+        The slots; all laws are of one length.
+    blocks : int
+        How many blocks there are.
+    idle : float
+        Probability that a block has no work.
+    span : int
+        How much time a step of the laws is.
+    """
+
+    kinds: tuple[Kind, ...]
+    blocks: int
+    idle: float
+    span: int = 1
+
+    @property
+    def slots(self) -> int:
+        """All of them."""
+        return sum(kind.slots for kind in self.kinds)
+
+    @property
+    def longest(self) -> int:
+        """The most steps that a block takes."""
+        return len(self.kinds[0].law) - 1
+
+    @property
+    def busy(self) -> float:
+        """Blocks with work, on average."""
+        return self.blocks * (1.0 - self.idle)
+
+    @property
+    def spread(self) -> float:
+        """About the standard deviation of how many blocks have begun when the last one does."""
+        rate = sum(kind.slots / kind.mean for kind in self.kinds)
+        found = self.blocks * self.idle * (1.0 - self.idle)
+        for kind in self.kinds:
+            each = self.busy / rate / kind.mean
+            found += kind.slots * (each * kind.var / kind.mean**2 + 0.1)
+        return math.sqrt(found)
+
+    def log_weight(self, tilt: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """log E[exp(-tilt · blocks with work)]."""
+        if self.idle == 0.0:
+            return -tilt * self.blocks
+        return np.asarray(self.blocks * np.log(self.idle + (1.0 - self.idle) * np.exp(-tilt)))

@@ -1,0 +1,215 @@
+"""The law of a launch: published values, enumeration, simulation, what is refused."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from stochastic import LawError, Pmf, launch
+from stochastic.scheduling.inversion import Inversion
+from stochastic.scheduling.renewals import renewals
+from stochastic.scheduling.setting import Kind, Setting
+from tests.oracles.launches import enumerated
+
+DICE = Pmf.from_weights([Fraction(1, 6)] * 6, low=1)
+
+
+@pytest.mark.parametrize(
+    ("slots", "blocks", "mean"),
+    [
+        (2, 3, Fraction(343, 54)),
+        (2, 5, Fraction(19117, 1944)),
+        (2, 10, Fraction(280915775, 15116544)),
+        (3, 7, Fraction(113675, 11664)),
+        (4, 9, Fraction(12320899, 1259712)),
+    ],
+)
+def test_means_of_dice(slots: int, blocks: int, mean: Fraction) -> None:
+    assert launch(DICE, slots=slots, blocks=blocks, method="exact").mean() == mean
+    assert launch(DICE, slots=slots, blocks=blocks, method="inversion").mean() == pytest.approx(
+        float(mean), abs=1e-11
+    )
+
+
+def test_two_values_in_fractions() -> None:
+    law = launch(Pmf.from_weights([Fraction(1, 2), Fraction(1, 2)], low=1), slots=2, blocks=4)
+    assert law.method.startswith("exact")
+    assert law.cdf([1, 2, 3, 4]).tolist() == [0, Fraction(1, 16), Fraction(9, 16), 1]
+    assert law.quantile(Fraction(9, 16)) == 3
+    assert law.cvar(Fraction(9, 16)) == 4
+
+
+def _drawn(rng: random.Random) -> tuple[list[Pmf], list[int], int]:
+    kinds, most = rng.choice([1, 1, 2]), rng.randint(1, 4)
+    idle = Fraction(rng.choice([0, 0, 1, 2]), 6)
+    laws = []
+    for _ in range(kinds):
+        weights = [rng.randint(0, 3) for _ in range(most - 1)] + [rng.randint(1, 3)]
+        laws.append(
+            Pmf.from_weights([idle, *((1 - idle) * Fraction(w, sum(weights)) for w in weights)])
+        )
+    slots = [rng.randint(1, 4 // kinds) for _ in laws]
+    return laws, slots, rng.randint(1, 8 if most <= 2 else 5)
+
+
+def check_enumeration(seed: int, cases: int) -> float:
+    """The worst error of a probability; fractions are equal, doubles within their bound."""
+    rng, worst = random.Random(seed), 0.0
+    for _ in range(cases):
+        laws, slots, blocks = _drawn(rng)
+        work, where = (laws, slots) if len(laws) > 1 else (laws[0], slots[0])
+        exact = launch(work, slots=where, blocks=blocks, method="exact")
+        doubles = launch(work, slots=where, blocks=blocks, method="inversion")
+        table = enumerated([(Fraction(0),) * law.low + law.exact for law in laws], slots, blocks)
+        for t in range(-1, max(key[0] for key in table) + 2):
+            chance = sum((p for key, p in table.items() if key[0] <= t), Fraction(0))
+            begun = sum((p for key, p in table.items() if key[1] <= t), Fraction(0))
+            assert exact.cdf(t) == chance
+            assert exact.start_of_last().cdf(t) == begun
+            assert doubles.start_of_last().cdf(t) == pytest.approx(float(begun), abs=1e-12)
+            error = float(abs(Fraction(doubles.cdf(t)) - chance))
+            assert error <= doubles.error < 1e-12
+            worst = max(worst, error)
+        joint: dict[tuple[int, int], Fraction] = {}
+        for (time, _, total), p in table.items():
+            joint[time, total] = joint.get((time, total), Fraction(0)) + p
+        for law, tol in ((exact, 0), (doubles, 1e-12)):
+            found = law.joint()
+            for i, time in enumerate(found.time.values.tolist()):
+                for j, total in enumerate(found.total.values.tolist()):
+                    assert abs(found.values[i, j] - joint.pop((time, total), 0)) <= tol
+            assert not joint or law is doubles
+            joint = {}
+            for (time, _, total), p in table.items():
+                joint[time, total] = joint.get((time, total), Fraction(0)) + p
+        if len(laws) == 1:
+            spent = doubles.energy(2.0, 3.0, 0.5)
+            each = {(c, w): 2 * w + 3 * c + (slots[0] * c - w) / 2 for c, w in joint}
+            mean = sum(float(p) * each[key] for key, p in joint.items())
+            var = sum(float(p) * (each[key] - mean) ** 2 for key, p in joint.items())
+            assert spent.mean == pytest.approx(mean, abs=1e-9)
+            assert spent.std == pytest.approx(math.sqrt(var), abs=1e-4)
+    return worst
+
+
+def test_every_way_blocks_can_go() -> None:
+    assert check_enumeration(seed=5, cases=15) < 1e-13
+
+
+def test_the_large_example() -> None:
+    law = launch(Pmf.uniform(1, 1000), blocks=4096, slots=864)
+    assert law.cdf(3042) == pytest.approx(0.9016, abs=5e-5)
+    assert law.quantile(0.99) == 3068
+    assert law.idle().slot_share == pytest.approx(0.211, abs=5e-4)
+    assert law.error < 1e-11
+    few = law.cdf(np.array([2990, 3042, 3068]))
+    law.times()
+    assert law.cdf(np.array([2990, 3042, 3068])) == pytest.approx(few, abs=1e-13)
+
+
+def check_simulation(seed: int, cases: int, size: int = 1000) -> float:
+    """The largest distance from simulated launches, over what DKW allows at 1 - 1e-4."""
+    rng, worst = random.Random(seed), 0.0
+    for case in range(cases):
+        slots = rng.randint(2, 400)
+        law = launch(
+            rng.choice([Pmf.geometric(0.05), Pmf.uniform(20, 90), Pmf.poisson(30)]),
+            lanes=rng.choice([1, 32]),
+            warps=rng.randint(1, 8),
+            blocks=slots * rng.randint(1, 8) + rng.randint(0, slots),
+            slots=slots,
+        )
+        drawn = np.sort(law.sample(size, seed=case))
+        seen = np.arange(1, size + 1) / size
+        last = np.append(drawn[1:] > drawn[:-1], True)
+        above = np.abs(law.cdf(drawn[last]) - seen[last]).max()
+        below = np.abs(law.cdf(drawn[last] - 1) - np.append(0.0, seen[last][:-1])).max()
+        worst = max(worst, max(above, below) / math.sqrt(math.log(2 / 1e-4) / (2 * size)))
+    return worst
+
+
+def test_simulated_launches() -> None:
+    assert check_simulation(seed=3, cases=4, size=400) < 1.0
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 399), (21, 21), (50, 60), (390, 399)])
+def test_far_places_are_reached_from_half_of_them(low: int, high: int) -> None:
+    law, z = np.array([0, 0.2, 0.3, 0, 0.1, 0.4]), np.exp([0.3j, 2j])
+    direct = np.zeros((2, 400), dtype=complex)
+    direct[:, 0] = 1
+    for u in range(1, 400):
+        direct[:, u] = z * sum(law[k] * direct[:, u - k] for k in range(1, min(u, 5) + 1))
+    found = renewals(z, law[None], low, high)
+    assert found == pytest.approx(direct[:, low : high + 1], abs=1e-14)
+
+
+def test_hundreds_of_blocks_on_each_slot() -> None:
+    law = launch(Pmf.uniform(1, 20), blocks=200_000, slots=500)
+    drawn = law.sample(300, seed=2)
+    assert abs(law.mean() - drawn.mean()) < 5 * law.std() / math.sqrt(300)
+
+
+@pytest.mark.parametrize(("slots", "blocks"), [(864, 4096), (400, 9000)])
+def test_other_nodes_give_the_same_within_the_bound(slots: int, blocks: int) -> None:
+    law = launch(Pmf.uniform(1, 200), blocks=blocks, slots=slots)
+    setting = Setting(
+        kinds=(Kind(slots=slots, law=np.append(0.0, np.full(200, 1 / 200))),),
+        blocks=blocks,
+        idle=0.0,
+    )
+    other = Inversion(setting=setting, phase=1e-200)  # turned, and all of the circle
+    object.__setattr__(other, "_chances", Inversion(setting=setting)._chances + 0j)
+    times = np.linspace(other.reach.first + 1, other.reach.last + 199, 60).astype(np.int64)
+    assert np.abs(law.cdf(times) - other.transform(times).real).max() < law.error
+
+
+def test_blocks_that_all_start_at_once_take_as_long_as_the_longest() -> None:
+    law = launch(Pmf.uniform(1, 50), blocks=7, slots=9)
+    assert law.cdf(np.arange(51)) == pytest.approx((np.arange(51) / 50) ** 7, abs=1e-12)
+
+
+def test_exponential_work_is_enclosed_by_rounding() -> None:
+    # rate 1, 8 slots, 40 blocks, P(C <= 7) in [0.604, 0.669] in steps of 0.05 (issue's values)
+    found = []
+    for moved in (1, 0):
+        tail = np.exp(-0.05 * np.arange(900))
+        work = Pmf.from_weights(-np.diff(tail), low=moved, normalise=True)
+        found.append(launch(work, blocks=40, slots=8).cdf(140))
+    assert found == pytest.approx([0.604, 0.669], abs=1e-3)
+
+
+def test_nothing_to_do_takes_no_time() -> None:
+    law = launch(Pmf.from_weights([Fraction(1)]), blocks=5, slots=2)
+    assert (law.mean(), law.cdf(0), law.energy(1, 1, 1).mean) == (0, 1, 0)
+    assert law.sample(3).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"blocks": 0, "slots": 2}, "blocks = 0"),
+        ({"blocks": 3, "slots": 1.5}, "slots = 1.5"),
+        ({"blocks": 3, "slots": [1, 2]}, "as many laws as numbers"),
+        ({"blocks": 3, "slots": 2, "alike": 0.3}, "alike = 0.3"),
+        ({"blocks": 3, "slots": 2, "sharing": 4}, "sharing = 4"),
+        ({"blocks": 9000, "slots": 200, "method": "exact"}, "leave out method='exact'"),
+    ],
+)
+def test_what_does_not_fit(given: dict[str, object], told: str) -> None:
+    with pytest.raises(LawError, match=told):
+        launch(DICE, **given)  # type: ignore[arg-type]
+
+
+def test_a_law_too_large_names_what_works() -> None:
+    law = launch(Pmf.uniform(1, 100_000), blocks=100_000, slots=3)
+    with pytest.raises(LawError, match=r"rounded up and rounded down.*sample"):
+        law.cdf(1)
+
+
+if __name__ == "__main__":
+    print("worst error of a probability", check_enumeration(seed=1, cases=500))
+    print("largest distance over that of DKW", check_simulation(seed=1, cases=50))
