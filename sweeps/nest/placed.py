@@ -19,7 +19,7 @@ def plain(name: str) -> str:
     """A name that may stand in a program, whatever the quantity is called: a statistic is a text.
 
     >>> plain("time"), plain("mean(time)")
-    ('time', 'of_636c98e5')
+    ('time', 'of_a3f09511')
     """
     return name if name.isidentifier() else f"of_{sha256(name.encode()).hexdigest()[:8]}"
 

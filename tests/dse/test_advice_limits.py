@@ -132,7 +132,7 @@ def test_moves_together_are_the_designers_where_one_is() -> None:
 def test_what_machine_files_give_is_the_designers() -> None:
     """But how many SMs are used, and what a kernel asks of memory, which a machine may say, too."""
     own = {"active_sms", "warps_per_sm", "request_bytes", "transactions_per_uncoalesced"}
-    own |= {"slow_work", "fast_work", "work_units"}
+    own |= {"slow_work", "fast_work", "work_units", "load_bytes_per_warp"}
     names = {name for entry in dse.machines().values() for name in entry.values}
     rows = [TABLE[name] for name in names - own if not TABLE[name].is_switch]
     assert [row.name for row in rows if row.lever != "designer" and not row.is_label] == []

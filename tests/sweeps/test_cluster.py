@@ -383,5 +383,5 @@ def test_a_worker_that_writes_elsewhere(
 
 def test_without_distributed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    with pytest.raises(DseError, match=r'pip install "simt-dse\[cluster\]"'):
+    with pytest.raises(DseError, match=r"pip install distributed"):
         Study(**STUDY).run(store=tmp_path / "a.zarr", workers=2)

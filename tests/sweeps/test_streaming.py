@@ -319,6 +319,7 @@ def test_enclosures_of_a_primitive_that_has_none_are_not_asked() -> None:
 # --- parts
 
 
+@settings(deadline=None)  # the first call compiles
 @given(
     values=st.lists(st.floats(), max_size=30),
     allowed=st.lists(st.booleans(), min_size=30, max_size=30),
@@ -342,6 +343,7 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
     assert parts[0].rest.tolist() == parts[1].rest.tolist()
 
 
+@settings(deadline=None)  # the first call compiles
 @given(
     values=st.lists(st.one_of(st.floats(), st.sampled_from([0.0, -0.0, 1.0])), max_size=30),
     shift=st.sampled_from([48, 32, 16, 0]),
