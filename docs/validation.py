@@ -29,9 +29,9 @@ beside what one would say without a model. No row is left out: what cannot be pr
 Rows that are predicted were not used to fit what predicts them. What loses to a baseline comes
 first. An interval is learnt from other labels and should hold 90 %.
 
-Supply curves, elementwise operators and the V100's power stand in [calibration](calibration.md), clocks
-in [fits](fits.md). Not here yet: launches chosen by MWP-CWP, and predictions from source alone. Units of
-double precision and tensor units are not modelled."""
+Supply curves, elementwise operators and the V100's power stand in [calibration](calibration.md),
+clocks in [fits](fits.md). Not here yet: launches chosen by MWP-CWP, and predictions from source
+alone. Units of double precision and tensor units are not modelled."""
 
 
 def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
