@@ -25,7 +25,7 @@ _MEANT = ("MHz", "GHz", "GB/s", "TB/s", "MB/s", "ms", "us", "KiB", "mW", "kW", "
 #: Of these nobody thinks in the stored unit, so that a limit without one is told with it.
 _SPELT = ("s", "Hz", "B/s")
 _LIMIT = re.compile(
-    r"(?P<name>[a-z]\w*)\s*(?:[<>]=?|==)\s*(?P<number>[-+]?[\d.]+(?:[eE][-+]?\d+)?)"
+    r"(?P<name>[a-z]\w*)\s*(?:[<>]=?|==)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
 )
 
 
@@ -35,6 +35,8 @@ def bare_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> tupl
     >>> from symbolic.quantities import TABLE
     >>> bare_limits(["time <= 400 and power <= 150", "time <= 4 ms"], TABLE)
     ("time <= 400 is a limit of 400 s: write it with its unit, such as '400 s' or '400 ms'",)
+    >>> bare_limits(["time <= 1.2.3"], TABLE)  # no number, as who reads it will say
+    ()
     """
     found = []
     for text in conditions:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json, listed, pairs, put
+from dse.cli.frame import example, in_json, listed, pairs, put, where
 
 __all__ = ["calibrate"]
 
@@ -29,7 +29,7 @@ __all__ = ["calibrate"]
 @click.option("--set", "given", multiple=True, metavar="Q=VALUE", help="A value; may be repeated.")
 @click.option("--machine", metavar="NAME", help="Gives values that are not set.")
 @click.option("--workload", metavar="NAME", help="Gives values that are not set.")
-@click.option("--where", multiple=True, metavar="CONDITION", help="Rows to fit; may be repeated.")
+@where("Rows to fit; may be repeated.")
 @click.option("--absolute", is_flag=True, help="Residuals, not shares of what was measured.")
 @click.option("--save", metavar="NAME.fit.json", type=click.Path(), help="A file for studies.")
 @in_json

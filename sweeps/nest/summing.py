@@ -113,6 +113,16 @@ def _select(work: Any, rank: Any) -> Any:
 
 
 @compiled
+def _signed(row: Any, sign: Any, work: Any) -> Any:
+    """The values of a row times ``sign``, into ``work``; how many of them are NaN."""
+    holes = 0
+    for j in range(row.size):
+        work[j] = row[j] * sign
+        holes += 1 if row[j] != row[j] else 0
+    return holes
+
+
+@compiled
 def tails(values: Any, sign: Any, rank: Any, share: Any, rest: Any, out: Any) -> None:
     """Of each row, times ``sign``, the value of a rank; or the mean from there on.
 
@@ -121,12 +131,7 @@ def tails(values: Any, sign: Any, rank: Any, share: Any, rest: Any, out: Any) ->
     """
     work = np.empty(values.shape[1])
     for i in range(values.shape[0]):
-        row = values[i]
-        holes = 0
-        for j in range(row.size):
-            work[j] = row[j] * sign
-            holes += 1 if row[j] != row[j] else 0
-        if holes:
+        if _signed(values[i], sign, work):
             out[i] = np.nan
             continue
         _select(work, rank)
@@ -141,23 +146,18 @@ def weighted_tails(values: Any, weights: Any, sign: Any, level: Any, tail: Any, 
     """As :func:`tails`, of weighted rows: the first value up to which the weights reach a level."""
     work = np.empty(values.shape[1])
     for i in range(values.shape[0]):
-        row = values[i]
-        holes = 0
-        for j in range(row.size):
-            work[j] = row[j] * sign
-            holes += 1 if row[j] != row[j] else 0
-        if holes:
+        if _signed(values[i], sign, work):
             out[i] = np.nan
             continue
         order = np.argsort(work)
         below, place = weights[order[0]], 0
-        while below < level - 1e-12 and place < row.size - 1:
+        while below < level - 1e-12 and place < work.size - 1:
             place += 1
             below += weights[order[place]]
         found = work[order[place]]
         if tail:
             found *= max(below - level, 0.0)
-            for j in range(place + 1, row.size):
+            for j in range(place + 1, work.size):
                 found += weights[order[j]] * work[order[j]]
             found /= 1 - level
         out[i] = found * sign
