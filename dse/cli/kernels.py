@@ -23,7 +23,7 @@ __all__ = ["kernel"]
     )
 )
 @click.argument(
-    "path", metavar="KERNEL.cu|.cubin|.ptx", type=click.Path(exists=True, dir_okay=False)
+    "path", metavar="KERNEL.cu|.cubin|.sass|.ptx", type=click.Path(exists=True, dir_okay=False)
 )
 @click.option("--arch", default="sm_80", metavar="sm_NN", help="Compiled for. [sm_80]")
 @click.option("--entry", "--kernel", default="", metavar="NAME", help="The kernel, of several.")
@@ -65,7 +65,8 @@ def kernel(
 
     Source is compiled and disassembled (the extra kernels), and each instruction counted
     as often as its loops and branches let it run. What depends on the data of the kernel is asked
-    for by name. Of a PTX file, which nvcc -ptx writes, loops are told by their labels.
+    for by name. Machine code may be a cubin, or its listing (cuobjdump -res-usage -sass). Of a
+    PTX file, which nvcc -ptx writes, loops are told by their labels.
     """
     from dse.kernels import kernel as counted
 

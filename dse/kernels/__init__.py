@@ -1,6 +1,7 @@
 """From a CUDA kernel to its numbers, without a GPU: compiled, disassembled, counted.
 
 ``compiling`` and ``cubin`` give machine code, ``disassembly`` and ``assembly`` its instructions,
+``sass`` those of a listing,
 ``flow`` its blocks and loops, ``values`` what registers hold, ``counts`` how often blocks run,
 ``evaluate`` and ``formula`` that as numbers and as text, ``accesses`` what memory is asked for, and
 ``counted`` the quantities of models. ``ptx`` counts in PTX text, without the extra ``kernels``.
@@ -37,8 +38,9 @@ def kernel(
     Parameters
     ----------
     path : path, bytes or object
-        CUDA source (``.cu``), a ``.cubin``, or PTX text (``.ptx``, whose loops ``times`` tells by
-        their labels; it knows neither registers nor addresses); known by what is in the file. Also
+        CUDA source (``.cu``), a ``.cubin``, its listing (of ``cuobjdump -sass`` or ``nvdisasm
+        -c``), or PTX text (``.ptx``, whose loops ``times`` tells by their labels; it knows neither
+        registers nor addresses); known by what is in the file. Also
         the bytes of a cubin, and what a compiler at run time returns with its machine code in
         ``asm["cubin"]``, as Triton does.
     times : mapping, optional

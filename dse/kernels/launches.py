@@ -16,6 +16,7 @@ from dse.kernels.disassembly import disassembled, source_lines
 from dse.kernels.evaluate import Launch
 from dse.kernels.hosted import built
 from dse.kernels.linear import Atom
+from dse.kernels.sass import Listed, is_sass, listed
 from dse.kernels.source import Signature, signatures
 from dse.kernels.tally import Reading, read
 from symbolic.errors import DseError, nearest
@@ -34,7 +35,7 @@ _ASKED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
-    """A kernel's machine code, and the names of its arguments."""
+    """A kernel's machine code, and the names of its arguments; of a listing its instructions."""
 
     function: Function
     cubin: bytes
@@ -42,6 +43,7 @@ class Code:
     origin: str
     source: Sequence[str] = ()
     left_out: Sequence[str] = ()
+    listing: Listed | None = None
 
 
 def code_of(
@@ -50,6 +52,7 @@ def code_of(
     """The machine code of a kernel of a file."""
     data = file.read_bytes()
     if data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin":
+        _no_source(file, define, options)
         function = _chosen(functions(data), entry, str(file))
         return Code(
             function=function,
@@ -64,6 +67,9 @@ def code_of(
             f"{file} is neither text nor machine code: expected CUDA source (.cu), a .cubin "
             "or PTX (.ptx)"
         ) from None
+    if is_sass(source):
+        _no_source(file, define, options)
+        return _of_listing(listed(source, str(file)), entry, arch, file)
     number = re.fullmatch(r"(?:sm_|cc)?(\d+)\.?(\d)?[af]?", arch)
     if number is None:
         raise DseError(f"arch = {arch!r}: expected such as sm_80")
@@ -84,6 +90,32 @@ def code_of(
         origin=f"{file.name} ({wanted}), compiled for sm_{function.arch}",
         source=source.splitlines(),
         left_out=code.left_out,
+    )
+
+
+def _no_source(file: Path, define: Mapping[str, object], options: Sequence[str]) -> None:
+    if define or options:
+        raise DseError(
+            f"{file} is machine code, compiled already: macros and options of a compiler "
+            "(--define, --option) are of source"
+        )
+
+
+def _of_listing(found: Sequence[Listed], entry: str, arch: str, file: Path) -> Code:
+    """The kernel of a listing, in which functions of one name may be of several architectures."""
+    archs = sorted({each.function.arch for each in found})
+    of_arch = [each for each in found if len(archs) == 1 or f"sm_{each.function.arch}" == arch]
+    if not of_arch:
+        several = ", ".join(f"sm_{each}" for each in archs)
+        raise DseError(f"{file} lists code for {several}, not for {arch}: name one by arch")
+    names = {each.function.name: each for each in of_arch}
+    function = _chosen({name: each.function for name, each in names.items()}, entry, str(file))
+    return Code(
+        function=function,
+        cubin=b"",
+        arguments=_named(function, None),
+        origin=f"{file.name}, sm_{function.arch}",
+        listing=names[function.name],
     )
 
 
@@ -152,13 +184,15 @@ def counted(
 ) -> Counted:
     """The quantities of a kernel of a file (see :func:`dse.kernel`)."""
     code = code_of(file, entry=entry, arch=arch, define=define, options=options)
-    (body,) = disassembled([code.function])
+    (body,) = [code.listing.body] if code.listing else disassembled([code.function])
     lines = lines_wanted(code, body)
     return counts_of(code, read(code.function, body, lines), block, grid, given, asked, lines)
 
 
 def lines_wanted(code: Code, body: Sequence[Instruction]) -> dict[int, int]:
     """The lines of the source, where there is a loop or branch that they name."""
+    if code.listing is not None:
+        return dict(code.listing.lines)
     if not code.source or not any(one.name == "BRA" and one.guards for one in body):
         return {}
     return source_lines(code.cubin, code.function.name)
@@ -214,6 +248,7 @@ def counts_of(
         quantities=quantities,
         formulas=formulas,
         declared={**about, **found.declared},
+        assumed={**(code.listing.assumed if code.listing else {}), **found.assumed},
         left_out=code.left_out,
     )
 
@@ -236,7 +271,8 @@ def _complete(
         told_line = re.search(r"_line_(\d+)", name)
         line = int(told_line[1]) if told_line else 0
         text = code.source[line - 1].strip() if 0 < line <= len(code.source) else ""
-        where = f"line {line}: {text}" if text else f"instruction {at * 16:#x}"
+        place = f"instruction {at * 16:#x}"
+        where = f"line {line}: {text}" if text else f"line {line}, {place}" if line else place
         word = name.partition("_")[0]
         lacking.append(f"  {name}: the {_ASKED[word]} at {where}")
     wanted = [code.arguments.get(offset, f"bytes {offset}") for offset in reading.needed()]

@@ -17,6 +17,7 @@ from dse.kernels.flow import Flow, Loop
 from dse.kernels.linear import MOST, ZERO, Atom, Whole, atom, lost
 from dse.kernels.operands import Constants
 from dse.kernels.operations import PREDICATES, READ, logic
+from dse.kernels.spills import slots
 
 __all__ = ["Followed"]
 
@@ -32,11 +33,12 @@ class Followed:
     def __init__(self, flow: Flow, constants: Constants) -> None:
         self.flow = flow
         self.constants = constants
+        self._slots = slots([one for block in flow.blocks for one in block.body])
         self._writes: list[dict[str, list[int]]] = []
         for block in flow.blocks:
             writes: dict[str, list[int]] = {}
             for place, one in enumerate(block.body):
-                for register in one.results:
+                for register in one.results or self._slots.get(one.at, ()):
                     writes.setdefault(register, []).append(place)
             self._writes.append(writes)
         self._known: dict[Any, Any] = {}
@@ -219,6 +221,10 @@ class Followed:
     def _result(self, one: Instruction, register: str, block: int, place: int) -> Any:
         results = one.results
         predicate = register.lstrip("U")[0] == "P"
+        if not predicate and (kept := self._slots.get(one.at)):
+            if one.kind == "local_load":
+                return self.at(kept[results.index(register)], block, place, one.guard)
+            return self._stored(one, kept.index(register), block, place)
         if not predicate and one.kind in _LOADS:
             return atom("loaded", (register, block, place))
         read = READ.get(one.name)
@@ -240,6 +246,13 @@ class Followed:
         if not predicate and one.name == "LOP3":
             read = logic
         return read(self, one, results.index(register) if predicate else 0, block, place)
+
+    def _stored(self, one: Instruction, word: int, block: int, place: int) -> Whole:
+        """A word that a store puts on the stack."""
+        told = one.operands[-1]
+        if word and told.startswith("R") and told[1:].isdigit():
+            told = f"R{int(told[1:]) + word}"
+        return self.operand(told, block, place)
 
     def _half(self, one: Instruction, block: int, place: int) -> Whole:
         """The high half of a pair of constants: the argument that lies behind the first."""
