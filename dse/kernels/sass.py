@@ -15,7 +15,9 @@ __all__ = ["Listed", "is_sass", "listed"]
 
 _SIZE = 16  # bytes an instruction, from compute capability 7.0 on
 _FIRST = re.compile(r"^\s*/\*0{4,}\*/\s", re.M)
-_CODE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s*(?:\{\s*)?(@!?U?P\w+\s+)?([A-Z][\w.]*)\s*([^;]*?)\s*;")
+_CODE = re.compile(
+    r"^\s*/\*([0-9a-f]{4,})\*/\s*(?:\{\s*)?(@!?U?P\w+\s+)?([A-Z][\w.]*)\s*([^;]*?)\s*;"
+)
 _NAMED = re.compile(r"^\s*Function\s*:\s*(\S+)|^\.text\.(\S+):")
 _LABEL = re.compile(r"^(\.L_x_\d+|\$\S+):|^\s*\.type\s+(\$\S+),@function")
 _ARCH = re.compile(r"\bcode for sm_(\d+)|EF_CUDA_SM(\d+)|^\s*\.target\s+sm_(\d+)|^arch = sm_(\d+)")

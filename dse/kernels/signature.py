@@ -44,9 +44,7 @@ def _type(text: str, known: list[int]) -> tuple[int, str]:
         known.append(size)
         return size, rest
     if text[:1] in ("P", "R"):
-        inside, rest = _type(text[1:], known)
-        if rest is text:
-            return 0, text
+        _, rest = _type(text[1:], known)
         known.append(8)
         return 8, rest
     if (again := re.match(r"S([0-9A-Z]*)_", text)) is not None:

@@ -1,4 +1,4 @@
-"""Machine code as text (SASS): counted as the cubin is, and by hand where a compiler is not asked."""
+"""Machine code as text (SASS): counted as the cubin is, and by hand without a compiler."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_listing_that_says_too_little_is_refused(tmp_path: Path) -> None:
         (_listing(good, "\tcode for sm_80\n"), {}, "line 2: an instruction of no function"),
         (_listing(good, HEAD.replace("80", "61")), {}, "sm_61: expected that of sm_70 or later"),
         (_listing(good).replace("/*0050*/", "/*0058*/"), {}, "line 13: instruction 0058 of _Z1kPf"),
-        (several, {"arch": "sm_75"}, "lists code for sm_80, sm_86, not for sm_75: name one by arch"),
+        (several, {"arch": "sm_75"}, "lists code for sm_80, sm_86, not for sm_75: name one"),
         (_listing(good), {"define": {"N": 3}}, "is machine code, compiled already"),
         (_listing(good), {"entry": "j"}, "has the kernels k: name one of them"),
     ]
