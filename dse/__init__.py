@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dse.verbs.folding import fold
     from dse.verbs.running import run
     from dse.verbs.statistics import count, histogram, quantiles, sensitivity
+    from dse.verbs.uncertain import chances
     from symbolic.equation import equation
     from symbolic.equation_set import Family, Guide
     from symbolic.errors import DseError
@@ -70,6 +71,7 @@ __all__ = [
     "both",
     "calibrate",
     "ceil",
+    "chances",
     "count",
     "derive",
     "disagreement",
@@ -134,6 +136,7 @@ _HOMES = {
     "both": "symbolic.ops",
     "calibrate": "dse.calibration",
     "ceil": "symbolic.ops",
+    "chances": "dse.verbs.uncertain",
     "count": "dse.verbs.statistics",
     "derive": "dse.derived",
     "disagreement": "dse.verbs.chosen",

@@ -14,6 +14,7 @@ from dse.verbs.described import advise, explain, plan
 from dse.verbs.folding import fold
 from dse.verbs.running import run
 from dse.verbs.statistics import count, histogram, quantiles, sensitivity
+from dse.verbs.uncertain import chances
 
 __all__ = ["Comparison", "Study"]
 
@@ -97,6 +98,7 @@ class Study(StudyData):
 
     advise = advise
     borders = borders
+    chances = chances
     count = count
     explain = explain
     fold = fold
@@ -123,6 +125,7 @@ class Comparison(ComparisonData):
 
     advise = advise
     borders = borders
+    chances = chances
     count = count
     disagreement = disagreement
     explain = explain

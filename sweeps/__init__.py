@@ -4,7 +4,7 @@ __all__ = ["FACE"]
 
 #: What others may use: of each room the modules.
 FACE = {
-    "ask": "ask differences fold labels matrix spread",
+    "ask": "ask chances differences draws fold labels matrix spread",
     "bounds": "check",
     "cluster": "opened order shares",
     "files": "derived export whole written",

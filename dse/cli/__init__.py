@@ -49,6 +49,7 @@ from dse.cli.measured import import_measured
 from dse.cli.point import advise, evaluate, explain
 from dse.cli.spread import count, histogram, quantiles
 from dse.cli.starting import new
+from dse.cli.uncertain import chances
 from dse.cli.validating import validate
 
 __all__ = ["main"]
@@ -252,6 +253,7 @@ for command in (
         advise,
         borders,
         calibrate,
+        chances,
         count,
         disagreement,
         doctor,

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 from sweeps.bounds.check import check
 from sweeps.grid.grid import Grid
+from sweeps.grid.space import Axis
 from symbolic.errors import DseError
 from symbolic.expression import parse_output
 from symbolic.ops import Node, references
 from symbolic.quantities import Quantity
 from symbolic.statistic import DRAW, StatisticName, statistics_of
 
-__all__ = ["check_settled", "folded_axes", "told_of", "without"]
+__all__ = ["check_settled", "folded_axes", "redrawn", "told_of", "without"]
+
+_Study = TypeVar("_Study", bound=Any)
 
 
 def told_of(name: str, quantities: Mapping[str, Quantity]) -> tuple[str, ...]:
@@ -93,3 +97,15 @@ def without(grid: Grid, axes: set[str]) -> Grid:
         _dims={},
         kept={"formulas": True},
     )
+
+
+def redrawn(study: _Study, axis: Axis) -> _Study:
+    """A study with other draws."""
+    parts = study._parts
+    axes = tuple(axis if one.name == DRAW else one for one in parts.axes)
+    other: _Study = object.__new__(type(study))
+    for each in fields(study):
+        object.__setattr__(other, each.name, getattr(study, each.name))
+    kept = {"uncertain": study.uncertain, "parts": replace(parts, axes=axes)}
+    object.__setattr__(other, "_kept", kept)
+    return other

@@ -36,6 +36,8 @@ _RESERVED = ("correlation", "draws", "seed")
 DRAWS, SEED, REPLICATES = 4096, 1, 16
 #: Most draws; a coordinate of a point stays so far from 0 and 1.
 _MOST, _EDGE = 1 << 26, 2.0**-40
+#: How far the seed of fresh draws is off.
+_FRESH = 1 << 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,10 @@ class Uncertain:
         ]
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return _axis(columns, None, REPLICATES)
+
+    def fresh(self) -> Axis:
+        """The axis with points that are independent of those of the study."""
+        return self.axis(self.seed + _FRESH)
 
     def _atoms(self) -> Axis:
         lists: list[list[tuple[dict[str, float], Fraction]]] = [

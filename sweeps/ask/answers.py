@@ -16,7 +16,7 @@ from symbolic.ops import interpret_arrays, references
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Answering"]
+__all__ = ["Answering", "winners"]
 
 
 class Answering:
@@ -50,7 +50,7 @@ class Answering:
             arrays = {name: array.astype(np.float64) for name, array in known.items()}
             told = np.broadcast_to(interpret_arrays((node,), arrays)[0], shape)
             found[objective_name(goals, number, self.variables)] = (told, {"long_name": goal.text})
-        return _winners(coordinates, found, chosen, goals, ranked)
+        return winners(coordinates, found, chosen, goals, ranked)
 
     def given(
         self,
@@ -84,7 +84,7 @@ class Answering:
         return answered(variables, coords, {"question": question})
 
 
-def _winners(
+def winners(
     coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
     found: Mapping[str, tuple[NDArray[Any], dict[str, Any]]],
     chosen: Chosen,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sweeps.grid.grid import Grid
+from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.space import Axis
 from symbolic.ops import Node, both, constant, equal, reference
 from symbolic.quantities import place_of
 
-__all__ = ["At", "labels", "part_of", "sizes_at"]
+__all__ = ["POINT", "At", "labels", "part_of", "points_of", "sizes_at"]
+
+#: The axis of points that are looked at by themselves.
+POINT = "point"
 
 #: Indices or slices by axis.
 At = Mapping[str, int | slice]
@@ -61,4 +65,40 @@ def _held(axis: Axis, cut: slice) -> Axis:
         labels=axis.labels[cut],
         columns={name: column[cut] for name, column in axis.columns.items()},
         weights=None if axis.weights is None else axis.weights[cut],
+    )
+
+
+def points_of(
+    grid: Grid, key: tuple[str, ...], places: Mapping[str, NDArray[np.int64]], whole: Sequence[str]
+) -> Grid:
+    """Some points of a grid along one axis, and the axes that stay ``whole``, which come last.
+
+    Parameters
+    ----------
+    grid : Grid
+        In the leaves of which the axes that stay come after the others.
+    key : tuple of str
+        The labels of its switch axes; of the grid that is made it is ().
+    places : mapping of str to array of int
+        An index along each of the other axes, for each point.
+    """
+    here = {axis: np.atleast_1d(index) for axis, index in places.items()}
+    index = np.arange(len(next(iter(here.values()))) if here else 1)
+    axis = Axis(name=POINT, kind="index", coordinate=index, values=index.astype(np.float64))
+    leaves = {}
+    for name, leaf in grid.leaves[key].items():
+        inner = tuple(one for one in leaf.axes if one in whole)
+        if len(inner) == len(leaf.axes):
+            leaves[name] = leaf
+        else:
+            found = leaf.pick({**here, **dict.fromkeys(inner, slice(None))})
+            leaves[name] = Leaf(axes=(POINT, *inner), array=found)
+    return replace(
+        grid,
+        axes={POINT: axis, **{one: grid.axes[one] for one in whole}},
+        switch_axes=(),
+        graphs={(): grid.graphs[key]},
+        leaves={(): leaves},
+        _dims={},
+        kept={},
     )

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.at import part_of
+from sweeps.grid.at import POINT, part_of, points_of
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.named_axes import named_axes, not_twice
 from sweeps.grid.space import Axis
@@ -29,8 +29,6 @@ from symbolic.statistic import DRAW, Statistic, StatisticName, statistics_of
 __all__ = ["Awaited", "Fold", "Folding", "add_statistics"]
 
 Floats = NDArray[np.float64]
-#: The axis of points that are looked at by themselves.
-_POINT = "point"
 #: What computes the statistics of a formula: an array over the other axes for each.
 Fold = Callable[["Folding"], Mapping[str, Floats]]
 
@@ -98,22 +96,12 @@ class Folding:
                 )
             return kept[key]
 
-    def at(self, places: Mapping[str, NDArray[np.int64]]) -> Folding:
-        """The same at some points, given by indices along the other axes."""
-        here = {axis: np.atleast_1d(places[axis]) for axis in self.rest}
-        index = np.arange(len(next(iter(here.values()))))
-        axis = Axis(name=_POINT, kind="index", coordinate=index, values=index.astype(np.float64))
-        leaves = {}
-        for name, leaf in self.grid.leaves[()].items():
-            inner = tuple(one for one in leaf.axes if one in self.along)
-            if len(inner) == len(leaf.axes):
-                leaves[name] = leaf
-            else:
-                found = leaf.pick({**here, **dict.fromkeys(inner, slice(None))})
-                leaves[name] = Leaf(axes=(_POINT, *inner), array=found)
-        axes = {_POINT: axis, **{one: self.grid.axes[one] for one in self.along}}
-        grid = replace(self.grid, axes=axes, leaves={(): leaves}, _dims={}, kept={})
-        return replace(self, grid=grid, rest=(_POINT,), _found={}, _lock=threading.RLock())
+    def at(self, places: Mapping[str, Any]) -> Folding:
+        """The same at some points, given by indices along the other axes; slices stay whole."""
+        whole = tuple(axis for axis in self.rest if isinstance(places[axis], slice))
+        here = {axis: places[axis] for axis in self.rest if axis not in whole}
+        grid = points_of(self.grid, (), here, (*whole, *self.along))
+        return replace(self, grid=grid, rest=(POINT, *whole), _found={}, _lock=threading.RLock())
 
 
 class Awaited(Leaf):
@@ -224,7 +212,7 @@ def _leaf(
     if about.kind == "error":
         inner = leaves[node.args[0]]
         assert isinstance(inner, Awaited)
-        if DRAW not in inner.along:
+        if DRAW not in about.axes:
             raise DseError(
                 f"{name}: {node.args[0]} goes over {', '.join(inner.along) or 'no axis'}, and an "
                 "error is told of a statistic over draw itself: ask for that of the one within"

@@ -1,0 +1,147 @@
+"""What is asked where inputs are random: who can be best, and what it would be worth to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from dse.progress import Shown, shown
+from dse.study.comparison import ComparisonData, joined_answers
+from dse.study.data import StudyData
+from dse.study.uncertain import redrawn
+from dse.verbs.reading import asked_of, identified
+from dse.verbs.refusals import with_reasons
+from dse.verbs.sources import Askable, Table, with_file_read
+from sweeps.runtime.stopping import handing_back
+from symbolic.errors import DseError
+from symbolic.statistic import DRAW, RUN
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.uncertain.draws import Uncertain
+    from sweeps.ask.draws import Draws
+    from sweeps.grid.goals import Goal
+
+__all__ = ["chances"]
+
+
+@with_reasons
+def chances(
+    source: Askable,
+    *,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    where: str | Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
+    top: int | None = None,
+    progress: Shown = False,
+) -> xr.Dataset:
+    """How likely each configuration is the best one, and what it costs where it is not.
+
+    In each draw one configuration is best; those that tie share the draw in equal parts. Which can
+    be best is found on the draws of the study; how likely, on fresh ones, so that luck among many
+    is not told as merit. Where all laws are enumerated, everything is exact. Axes along which the
+    objective is the same are left out.
+
+    Parameters
+    ----------
+    source : Study, Comparison, Dataset or path
+        A study with random inputs; or values along ``draw``, or along ``run``, the number of a
+        repeated measurement, of which errors are told by 16 parts of them that follow each other.
+    minimize, maximize : str
+        A quantity or formula that has a value in each draw.
+    where : str or list of str
+        Constraints besides those of the study: a configuration competes in the draws in which
+        it meets them.
+    per : str or list of str, optional
+        Axes for each value of which others compete.
+    top : int, optional
+        How many are told, the likeliest first; all that can be best where None.
+    progress : bool
+        Tell on standard error, after a second, for how long the work goes on.
+
+    Returns
+    -------
+    xarray.Dataset
+        Along ``rank``, the likeliest first: ``chance``, and ``regret``, by how much a configuration
+        is expected to miss the best of each draw, in the unit of the objective (infinite where it
+        may not be feasible). ``left``: the chance that none of these is the best; ``none``: that
+        nothing is feasible. With ``chance_error``, ``regret_error`` and ``left_error``, half the
+        widths of 95 % intervals. The attribute ``configurations`` tells how many can be best.
+
+    >>> from dse import Study
+    >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
+    ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
+    ...               random={"mem_latency": "discrete: 300: 1, 600: 1, 1200: 2"})
+    >>> found = study.chances(maximize="cs_throughput - threads / 128")
+    >>> found.threads.values.tolist(), found.chance.values.tolist()
+    ([1024, 512, 256], [0.5, 0.25, 0.25])
+    """
+    from sweeps.ask.chances import chances as chances_of
+    from sweeps.grid.goals import one_goal, texts_of
+
+    goal = one_goal(minimize, maximize)
+    texts, axes = texts_of(where, "where"), texts_of(per, "per")
+    with shown(progress, "looking at every draw"):
+        return _asked(
+            source, goal, texts, axes, lambda draws: chances_of(draws, goal, per=axes, top=top)
+        )
+
+
+@handing_back
+def _asked(
+    source: Askable,
+    goal: Goal,
+    where: Sequence[str],
+    per: Sequence[str],
+    ask: Callable[[Draws], xr.Dataset],
+) -> xr.Dataset:
+    """What is asked of what is random: of each model compared, of a study, of a Dataset."""
+    of = with_file_read(source)
+    if isinstance(of, ComparisonData):
+        each = {m: _asked(study, goal, where, per, ask) for m, study in of.each.items()}
+        return joined_answers(each)
+    told = of if isinstance(of, StudyData) else _random(asked_of(of, zones=False))
+    if isinstance(told, StudyData):
+        return identified(ask(_drawn(told, goal, where)), told)
+    from sweeps.ask.draws import TableDraws
+    from sweeps.scan.arrays import Table as Arrays
+
+    return identified(ask(TableDraws(table=Arrays(told.ds, where))), told)
+
+
+def _random(of: StudyData | Table) -> StudyData | Table:
+    """A Dataset with draws or runs as it is; else the study of which it tells."""
+    from dse.derived import study_of
+
+    if isinstance(of, Table) and not {DRAW, RUN} & set(of.ds.dims) and "study" in of.ds.attrs:
+        return study_of(of.ds)
+    return of
+
+
+def uncertain_of(study: StudyData) -> Uncertain:
+    """What a study knows of its random inputs.
+
+    Raises
+    ------
+    DseError
+        Nothing is random.
+    """
+    if study.uncertain is None:
+        raise DseError(
+            "nothing is random: give quantities laws, as in [random] mem_latency = "
+            '"normal: 600 cycles, 10 %" (random= in Python)'
+        )
+    return study.uncertain
+
+
+def _drawn(study: StudyData, goal: Goal, where: Sequence[str]) -> Draws:
+    from sweeps.ask.draws import GridDraws
+
+    about = uncertain_of(study)
+    grid = study._question([goal], where, per=[DRAW])
+    if about.exact:
+        return GridDraws(grid=grid, fresh=None)
+    fresh = redrawn(study, about.fresh())
+    return GridDraws(grid=grid, fresh=fresh._question([goal], where, per=[DRAW]))

@@ -1,0 +1,274 @@
+"""An objective over configurations and draws: which configurations can be best, and how often.
+
+Nothing is kept of the values but the least in each draw. Who is as good as the least so far is
+looked at again when the least is known: nobody else can be best, whatever the order.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.check import check
+from sweeps.grid.at import POINT, points_of
+from sweeps.grid.goals import Goal, dims_of, objective_node
+from sweeps.grid.grid import Grid
+from sweeps.nest.contests import leading, shared, tallied, winning
+from sweeps.nest.rows import over_rows
+from sweeps.scan.fused import to_rest
+from symbolic.ops import references
+from symbolic.statistic import DRAW
+
+__all__ = ["Contest", "GridContest", "Judged", "TableContest", "can_win", "judged", "leaders"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+#: Told of the values of some configurations in all draws, and of their flat indices or numbers.
+Tell = Callable[[Floats, Indices], None]
+Keep = Callable[[Floats], NDArray[np.bool_]]
+
+#: Configurations looked at first, so that little is as good as the least so far.
+_FIRST = 256
+#: Equal up to rounding, as a share.
+_CLOSE = 1e-12
+
+
+class Contest(Protocol):
+    """The signed objective over configurations and draws, infinite where a point does not count.
+
+    ``weights`` of the draws sum to 1; of ``replicates`` equal parts each is a sample by itself.
+    """
+
+    @property
+    def count(self) -> int:
+        """How many configurations there are."""
+
+    @property
+    def weights(self) -> Floats:
+        """How much each draw counts."""
+
+    @property
+    def replicates(self) -> int:
+        """How many samples there are."""
+
+    def all(self, tell: Tell, keep: Keep) -> None:
+        """Tell of every configuration, by its flat index; from several threads.
+
+        Some are left out of which ``keep`` is not true, told a number that none of their values is
+        below.
+        """
+
+    def some(self, flat: Indices, tell: Tell) -> None:
+        """Tell of some configurations, by their numbers among those that are given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridContest:
+    """See :class:`Contest`; of a grid. ``rest`` are the axes but the draws on which it depends."""
+
+    grid: Grid
+    goal: Goal
+    rest: tuple[str, ...]
+
+    @classmethod
+    def of(cls, grid: Grid, goal: Goal) -> GridContest:
+        """That of an objective; axes along which nothing varies are left out."""
+        check(grid)
+        dims = dims_of(grid, [goal]) - {DRAW}
+        return cls(grid=grid, goal=goal, rest=grid.ordered(dims))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the configurations."""
+        return self.grid.shape(self.rest)
+
+    @property
+    def count(self) -> int:
+        """See :class:`Contest`."""
+        return math.prod(self.shape)
+
+    @property
+    def weights(self) -> Floats:
+        """See :class:`Contest`."""
+        axis = self.grid.axes[DRAW]
+        return np.full(axis.size, 1 / axis.size) if axis.weights is None else axis.weights
+
+    @property
+    def replicates(self) -> int:
+        """See :class:`Contest`."""
+        return self.grid.axes[DRAW].replicates
+
+    def all(self, tell: Tell, keep: Keep) -> None:
+        """See :class:`Contest`."""
+        grid, rest = self.grid, self.rest
+        switched = [axis for axis in rest if axis in grid.switch_axes]
+        plain = [axis for axis in rest if axis not in grid.switch_axes]
+        for index, key in grid.keys(rest):
+            at = dict(zip(switched, index, strict=True))
+
+            def told(values: Floats, first: int, at: dict[str, int] = at) -> None:
+                flat = np.arange(first, first + len(values))
+                tell(values, to_rest(flat, plain, at, rest, grid))
+
+            over_rows(grid, key, objective_node(grid, key, self.goal), plain, (DRAW,), told, keep)
+
+    def some(self, flat: Indices, tell: Tell) -> None:
+        """See :class:`Contest`."""
+        grid, rest = self.grid, self.rest
+        split = np.unravel_index(flat, self.shape) if rest else ()
+        places = dict(zip(rest, split, strict=True))
+        for index, key in grid.keys(rest):
+            within = [axis for axis in grid.switch_axes if axis in rest]
+            here = np.ones(flat.size, dtype=bool)
+            for axis, place in zip(within, index, strict=True):
+                here &= places[axis] == place
+            numbers = np.flatnonzero(here)
+            if not numbers.size:
+                continue
+            node = objective_node(grid, key, self.goal)
+            used = {name: grid.leaves[key][name] for name in references(node)}
+            own = {axis: i[numbers] for axis, i in places.items() if axis not in within}
+            part = points_of(replace(grid, leaves={key: used}), key, own, (DRAW,))
+            copies = 1 if own else numbers.size  # nothing but switches: a point each
+
+            def told(
+                values: Floats, first: int, numbers: Indices = numbers, c: int = copies
+            ) -> None:
+                tell(np.repeat(values, c, axis=0), numbers[first : first + c * len(values)])
+
+            over_rows(part, (), node, (POINT,), (DRAW,), told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableContest:
+    """See :class:`Contest`; of values in memory, of shape (configurations, draws)."""
+
+    values: Floats
+    weights: Floats
+    replicates: int
+
+    @property
+    def count(self) -> int:
+        """See :class:`Contest`."""
+        return len(self.values)
+
+    def all(self, tell: Tell, keep: Keep) -> None:
+        """See :class:`Contest`."""
+        tell(self.values, np.arange(len(self.values)))
+
+    def some(self, flat: Indices, tell: Tell) -> None:
+        """See :class:`Contest`."""
+        tell(np.ascontiguousarray(self.values[flat]), np.arange(flat.size))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """How often some configurations are best, ties in equal shares, and what they miss on average.
+
+    ``chances`` and ``regrets``, of shape (configurations, replicates), are the same of each
+    replicate. ``none`` is the weight of draws in which nothing counts; regrets are of the others.
+    """
+
+    chance: Floats
+    regret: Floats
+    chances: Floats
+    regrets: Floats
+    none: float
+
+
+def can_win(contest: Contest, known: Indices | None = None) -> Indices:
+    """The configurations that are best, or as good, in some draw, and maybe others; ascending.
+
+    ``known`` are some that are likely to be good.
+    """
+
+    def told(values: Floats, kept: Indices) -> int:
+        return int(winning(values, best, kept))
+
+    best = np.full(contest.weights.size, np.inf)
+    contest.some(_first(contest, known), lambda values, _: _least(values, best))
+    return _kept(contest, told, lambda low: np.asarray(low <= best.max()))
+
+
+def leaders(contest: Contest, cells: NDArray[np.int64]) -> Indices:
+    """The configurations with the least mean in some cell of draws, and maybe others; ascending.
+
+    ``cells`` of shape (partitions, draws), as of :func:`sweeps.nest.contests.leading`.
+    """
+    best = np.full(int(cells.max()) + 1, np.inf)
+    weights = contest.weights
+
+    def told(values: Floats, kept: Indices) -> int:
+        return int(leading(values, weights, cells, best, np.empty(best.size), kept))
+
+    starts: list[int] = []
+    contest.some(
+        _first(contest, None), lambda values, flat: starts.append(told(values, flat.copy()))
+    )
+    best += _CLOSE * np.abs(best)  # what is found elsewhere may be a last bit off
+    each = np.bincount(cells.reshape(-1), np.tile(weights, len(cells)))
+
+    def keep(low: Floats) -> NDArray[np.bool_]:
+        return np.asarray(low <= (best[each > 0] / each[each > 0]).max())
+
+    return _kept(contest, told, keep)
+
+
+def _least(values: Floats, best: Floats) -> None:
+    least = values.min(axis=0)  # what is found elsewhere may be a last bit off
+    np.minimum(best, least + _CLOSE * np.abs(least), out=best)
+
+
+def _first(contest: Contest, known: Indices | None) -> Indices:
+    """Some configurations all over."""
+    some = np.linspace(0, contest.count - 1, min(_FIRST, contest.count)).astype(np.int64)
+    return np.unique(some if known is None else np.concatenate([some, known]))
+
+
+def _kept(contest: Contest, told: Callable[[Floats, Indices], int], keep: Keep) -> Indices:
+    found: list[Indices] = [np.empty(0, dtype=np.int64)]
+
+    def tell(values: Floats, flat: Indices) -> None:
+        kept = np.empty(len(values), dtype=np.int64)
+        if count := told(values, kept):  # threads may undo each other's least: more is kept then
+            found.append(flat[kept[:count]])
+
+    contest.all(tell, keep)
+    return np.sort(np.concatenate(found))
+
+
+def judged(contest: Contest, flat: Indices) -> Judged:
+    """What some configurations win among each other; ties share a draw in equal parts."""
+    weights, parts = contest.weights, contest.replicates
+    best, ties = np.full(weights.size, np.inf), np.zeros(weights.size, dtype=np.int64)
+    lock = threading.Lock()
+
+    def tell(values: Floats, _: Any) -> None:
+        with lock:
+            tallied(values, best, ties)
+
+    contest.some(flat, tell)
+    won, lost = np.empty((flat.size, parts)), np.empty((flat.size, parts))
+
+    def share(values: Floats, numbers: Indices) -> None:
+        gain, loss = np.empty((2, len(values), parts))
+        shared(values, best, ties, weights, gain, loss)
+        won[numbers], lost[numbers] = gain, loss
+
+    contest.some(flat, share)
+    each = weights.reshape(parts, -1).sum(axis=1)
+    some = np.where(best < np.inf, weights, 0.0).reshape(parts, -1).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return Judged(
+            chance=won.sum(axis=1),
+            regret=lost.sum(axis=1) / some.sum(),
+            chances=won / each,
+            regrets=lost / some,
+            none=float(1 - some.sum()),
+        )

@@ -1,0 +1,170 @@
+"""Which configurations can be best, how likely, and what they cost where they are not."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dse
+from dse.study.uncertain import redrawn
+from symbolic.errors import DseError, InfeasibleError
+
+GIVEN = {"lanes_width": 32, "mem_latency": 512}
+GOAL = "cs_throughput - threads / 128"
+
+
+def transit(**more):
+    given = {"model": "transit", "axes": {"threads": [256, 512, 1024]}, "outputs": []}
+    given |= {"set": {"intensity": 10, "lanes_width": 32, "ms_peak": 1}, "outputs": ["bound"]}
+    return dse.Study(**{**given, **more})
+
+
+def slowly(values, weights):
+    """Chances and regrets, draw by draw, in fractions: ``values`` of (configurations, draws)."""
+    chances, regrets = [Fraction(0)] * len(values), [Fraction(0)] * len(values)
+    for draw, weight in enumerate(weights):
+        column = [Fraction(row[draw]) for row in values]
+        winners = [k for k, value in enumerate(column) if value == min(column)]
+        for k, value in enumerate(column):
+            chances[k] += Fraction(weight) / len(winners) if k in winners else 0
+            regrets[k] += Fraction(weight) * (value - min(column))
+    return chances, regrets
+
+
+def test_enumerated_laws_give_exact_chances():
+    laws = {"intensity": dse.discrete([1, 2, 8], [1, 1, 2]), "ms_peak": dse.discrete([1, 2])}
+    goal = "intensity * threads / 512 - ms_peak * (threads / 256) * (threads / 256)"
+    study = transit(set=GIVEN, random=laws)
+    atoms = [(z, p) for z in (1, 2, 8) for p in (1, 2)]
+    weights = [Fraction(w, 8) for w in (1, 1, 1, 1, 2, 2)]
+    values = [
+        [-(Fraction(z * n, 512) - p * Fraction(n, 256) ** 2) for z, p in atoms]
+        for n in (256, 512, 1024)
+    ]
+    chances, regrets = slowly(values, weights)
+    found = study.chances(maximize=goal)
+    order = [[256, 512, 1024].index(n) for n in found.threads.values.tolist()]
+    assert [Fraction(c) for c in found.chance.values.tolist()] == [chances[k] for k in order]
+    assert [Fraction(r) for r in found.regret.values.tolist()] == [regrets[k] for k in order]
+    assert not found.chance_error.any()
+    assert found.left.item() == found.none.item() == 0
+    assert sum(chances) == 1
+    assert found.sizes["rank"] == sum(c > 0 for c in chances)
+
+
+def test_those_that_tie_share_a_draw_in_equal_parts():
+    laws = {"mem_latency": dse.discrete([100, 1e6])}
+    found = transit(random=laws).chances(maximize="cs_throughput")  # at 100 all are bound
+    assert found.threads.values.tolist() == [1024, 512, 256]
+    np.testing.assert_allclose(found.chance, [1 / 2 + 1 / 6, 1 / 6, 1 / 6], rtol=1e-15)
+
+
+def test_chances_are_judged_on_fresh_draws():
+    laws = {"mem_latency": "normal: 600, 20 %", "draws": 64}
+    axes = {"threads": range(32, 2048, 32), "ms_peak": [0.9, 1]}
+    study = transit(axes=axes, random=laws, set={"intensity": 10, "lanes_width": 32})
+    found = study.chances(maximize=GOAL)
+    whole = redrawn(study, study.uncertain.fresh()).space([], draws=True)
+    draws = whole.axes["draw"].columns["mem_latency"]
+    each = transit(
+        axes={**axes, "l": {"zip": {"mem_latency": draws}}},
+        outputs=["cs_throughput"],
+        set={"intensity": 10, "lanes_width": 32},
+    ).run()
+    values = (each.cs_throughput - each.threads / 128).transpose("threads", "ms_peak", "l").values
+    best = values.reshape(-1, 64).max(axis=0)
+    for k in range(found.sizes["rank"]):
+        place = list(axes["threads"]).index(found.threads[k]), [0.9, 1].index(found.ms_peak[k])
+        assert found.chance[k].item() == np.mean(values[place] == best)
+        assert found.regret[k].item() == pytest.approx(np.mean(best - values[place]), rel=1e-12)
+    assert found.left.item() == pytest.approx(1 - found.chance.sum().item(), abs=1e-15)
+    assert found.left > 0
+    assert study.chances(maximize=GOAL, top=1).left > 0.5
+    assert (found.chance_error[:3] > 0).all()
+
+
+def test_labels_and_switches_compete():
+    study = dse.Study(
+        model="ipp",
+        machine="gtx280",
+        random={"mem_bandwidth": "uniform: 113 GB/s, 141.7 GB/s", "draws": 64},
+        axes={
+            "workload": ["sepia", "svm"],
+            "threads_per_block": [64, 128, 256],
+            "active_sms": [10, 20, 30],
+        },
+        outputs=["time"],
+    )
+    by_draw = study.optimum(minimize="time", per=["workload", "draw"])
+    found = study.chances(minimize="time", per="workload", top=1)
+    assert found.active_sms.values.reshape(-1).tolist() == [30, 30]
+    most = xr.apply_ufunc(
+        np.median, by_draw.threads_per_block, input_core_dims=[["draw"]], kwargs={"axis": -1}
+    )
+    assert found.threads_per_block.values.reshape(-1).tolist() == most.values.tolist()
+    assert study.chances(minimize="mean(time, workload)").chance.sum() == pytest.approx(1)
+
+
+def test_a_configuration_competes_where_it_is_feasible():
+    laws = {"mem_latency": dse.discrete([128, 512, 4096], [2, 1, 1])}
+    study = transit(axes={"threads": [256, 512]}, random=laws)
+    found = study.chances(minimize="threads", where="cs_throughput >= 6")
+    assert dict(zip(found.threads.values.tolist(), found.chance.values.tolist(), strict=True)) == {
+        256: 0.5,
+        512: 0.25,
+    }
+    assert found.none.item() == 0.25
+    assert found.regret.values.tolist() == [np.inf, 256 * 0.5 / 0.75]
+    with pytest.raises(InfeasibleError, match="relax the constraints"):
+        study.chances(minimize="threads", where="cs_throughput >= 1000")
+
+
+@pytest.mark.parametrize("dimension", ["draw", "run"])
+def test_a_dataset_is_asked_along_draws_or_runs(dimension):
+    rng = np.random.default_rng(3)
+    values = rng.normal([[1.0], [1.1], [5.0]], 0.2, (3, 101))
+    ds = xr.Dataset(
+        {"time": (("block", dimension), values, {"units": "s"})}, {"block": [32, 64, 128]}
+    )
+    found = dse.chances(ds, minimize="time")
+    shares = [np.mean(values.argmin(axis=0) == k) for k in range(2)]
+    np.testing.assert_allclose(found.chance, sorted(shares, reverse=True), rtol=1e-12)
+    assert found.block.values.tolist() == [32, 64]
+    assert found.left.item() == 0
+    assert ((found.chance_error > 0.01) & (found.chance_error < 0.3)).all()
+    assert found.regret.attrs["units"] == "s"
+    with pytest.raises(DseError, match="neither of the dimensions"):
+        dse.chances(ds.rename({dimension: "again"}), minimize="time")
+
+
+def test_models_compared_are_each_asked():
+    both = dse.Study(
+        model=["transit", "transit + transit_warps"],
+        axes={"threads": [64, 512, 2048]},
+        set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
+        outputs=["ms_throughput"],
+        random={"mem_latency": dse.discrete([100, 5000])},
+    )
+    assert both.chances(maximize="ms_throughput", top=1).sizes == {"model": 2, "rank": 1}
+
+
+@pytest.mark.parametrize(
+    ("more", "asked", "message"),
+    [
+        (
+            {"random": {}, "set": {**GIVEN, "intensity": 10, "ms_peak": 1}},
+            {"maximize": GOAL},
+            "nothing is random",
+        ),
+        ({}, {}, "nothing to optimise"),
+        ({}, {"maximize": GOAL, "top": 0}, "top = 0"),
+        ({}, {"maximize": GOAL, "per": "workload"}, "is no axis"),
+        ({}, {"maximize": ["threads", "ms_peak"]}, "one objective"),
+        ({}, {"maximize": "chance(threads)"}, "a condition is expected"),
+    ],
+)
+def test_bad_questions_are_refused(more, asked, message):
+    given = {"random": {"mem_latency": "normal: 600, 20 %"}, **more}
+    with pytest.raises(DseError, match=message):
+        transit(**given).chances(**asked)
