@@ -49,7 +49,7 @@ def setting_of(weights: Weights, slots: list[int], blocks: int) -> Setting | Non
     for one, count in zip(weights, slots, strict=True):
         law = np.zeros(longest + 1)
         held = one[span::span].astype(np.float64)
-        law[1 : len(held) + 1] = held / held.sum()
+        law[1 : len(held) + 1] = held / math.fsum(held)
         kinds.append(Kind(slots=count, law=law))
     return Setting(kinds=tuple(kinds), blocks=blocks, idle=idle.pop(), span=span)
 

@@ -21,8 +21,6 @@ a sum of phases, and the formula stays.
 from __future__ import annotations
 
 import math
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -32,6 +30,7 @@ import numpy as np
 from stochastic.errors import LawError
 from stochastic.scheduling.reach import NOTHING, Reach, reach
 from stochastic.scheduling.renewals import renewals
+from stochastic.scheduling.threads import shared_out
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -216,22 +215,10 @@ class Inversion:
         """The sum over nodes and starts, times shared out to threads."""
         from stochastic.kernels.circle import chances
 
-        room = tables[-1]
-        found = np.zeros(len(times))
-        times = np.ascontiguousarray(times, dtype=np.int64)
-        count = min(_threads(), max(len(times) // 8, 1))
+        def part(some: npt.NDArray[np.int64], into: npt.NDArray[np.float64]) -> None:
+            chances(some, *tables[:-1], np.zeros(tables[-1]), into)
 
-        def part(i: int) -> None:
-            into = np.zeros(len(times[i::count]))
-            chances(times[i::count].copy(), *tables[:-1], np.zeros(room), into)
-            found[i::count] = into
-
-        if count == 1:
-            part(0)
-        else:
-            with ThreadPoolExecutor(count) as pool:
-                list(pool.map(part, range(count)))
-        return found
+        return shared_out(times, part)
 
 
 def _power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
@@ -243,9 +230,3 @@ def _power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.co
         exponent >>= 1
         base = base * base
     return found
-
-
-def _threads() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -8,8 +8,10 @@ and so for l < 0 the other way.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
 
     from stochastic.scheduling.setting import Kind, Setting
 
-__all__ = ["NOTHING", "Reach", "reach"]
+__all__ = ["NOTHING", "Reach", "reach", "within"]
+
+#: log E[exp(tilt·N(s))] of a kind of slots, a row for each tilt, s = low - 1..high.
+Moments = Callable[[Any], Any]
 
 #: The logarithm of a probability that is left out.
 NOTHING = -37.0
@@ -59,7 +64,9 @@ def reach(setting: Setting) -> Reach:
     ahead = max(kind.mean + kind.var / kind.mean for kind in setting.kinds)
     for _ in range(_ROUNDS):
         low, high = max(int(middle - slack - ahead), 0), math.ceil(middle + slack)
-        found = _within(setting, low, high)
+        found = within(
+            setting, low, high, [partial(_moments, kind, low, high) for kind in setting.kinds]
+        )
         if found is not None:
             return found
         slack, ahead = 2.0 * slack, 2.0 * ahead
@@ -69,14 +76,14 @@ def reach(setting: Setting) -> Reach:
     )
 
 
-def _within(setting: Setting, low: int, high: int) -> Reach | None:
+def within(setting: Setting, low: int, high: int, moments: Sequence[Moments]) -> Reach | None:
     """The same, if the last block begins within low..high."""
     far = _TILTS / setting.spread
     bound = np.zeros((2 * len(far), high - low + 2))
     scatter = []
-    for kind in setting.kinds:
+    for kind, of in zip(setting.kinds, moments, strict=True):
         near = 1.0 / math.sqrt(kind.var / kind.mean**2 * (high / kind.mean) + 0.1)
-        logs = _moments(kind, np.concatenate([far, -far, [near, -near]]), low, high)
+        logs = of(np.concatenate([far, -far, [near, -near]]))
         bound += kind.slots * logs[:-2]
         scatter.append((2.0 * _TURN / near, logs[-2:].sum(axis=0) / 2.0))
     up, down = bound[: len(far)], bound[len(far) :]
@@ -103,7 +110,7 @@ def _within(setting: Setting, low: int, high: int) -> Reach | None:
 
 
 def _moments(
-    kind: Kind, tilts: npt.NDArray[np.float64], low: int, high: int
+    kind: Kind, low: int, high: int, tilts: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """log E[exp(tilt·N(s))] of one slot, a row for each tilt, s = low - 1, ..., high.
 

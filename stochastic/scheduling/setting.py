@@ -38,6 +38,12 @@ class Kind:
         return found
 
     @cached_property
+    def tails(self) -> npt.NDArray[np.float64]:
+        """P(D > k), k = 0..K, as precise relative to itself."""
+        found = np.cumsum(self.law[:0:-1], dtype=np.longdouble)[::-1]
+        return np.append(found, 0.0).astype(np.float64)
+
+    @cached_property
     def mean(self) -> float:
         """E[D]."""
         return float(np.arange(len(self.law)) @ self.law)

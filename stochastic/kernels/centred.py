@@ -1,0 +1,190 @@
+"""How many blocks have begun, at some nodes, in powers of what is near 1: see circle for the rest.
+
+A slot's A_s·z**-c is 1 - D, c about the mean of its count, and D small where it matters: D as it
+would be without an end, which is given, and what the end takes away, which is followed from start
+to start. (1 - D)**M is 1 - E; each squaring makes D(2 - D) of D, so that what is lost is relative
+to D and not to 1. No sum has more than TILE terms one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stochastic.kept import compiled
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["TILE", "chances"]
+
+#: Starts that are looked at together.
+TILE = 64
+
+
+@compiled(fastmath={"contract"}, _nrt=False, inline="always")
+def _power(
+    a: npt.NDArray[np.float64],
+    b: npt.NDArray[np.float64],
+    into: npt.NDArray[np.float64],
+    across: npt.NDArray[np.float64],
+    exponent: int,
+) -> None:
+    """``into`` becomes 1 - (1 - a)**exponent of a tile of complex numbers, which are used up."""
+    for k in range(TILE):
+        into[k] = across[k] = 0.0
+    while exponent:
+        if exponent & 1:
+            for k in range(TILE):
+                x, y = into[k], across[k]
+                into[k] = x + (a[k] * (1.0 - x) + b[k] * y)
+                across[k] = y + (b[k] * (1.0 - x) - a[k] * y)
+        exponent >>= 1
+        if exponent:
+            for k in range(TILE):
+                x, y = a[k], b[k]
+                a[k], b[k] = x * (2.0 - x) + y * y, 2.0 * (y * (1.0 - x))
+
+
+@compiled(fastmath={"contract"}, _nrt=False, inline="always")
+def _total(lanes: npt.NDArray[np.float64]) -> float:
+    """The sum of a tile, halved again and again."""
+    size = TILE // 2
+    while size:
+        for k in range(size):
+            lanes[k] += lanes[k + size]
+        size //= 2
+    return float(lanes[0])
+
+
+@compiled(fastmath={"contract"}, _nrt=False)
+def chances(
+    times: npt.NDArray[np.int64],
+    first: int,
+    last: int,
+    slots: npt.NDArray[np.int64],
+    counted: npt.NDArray[np.float64],
+    tails: npt.NDArray[np.float64],
+    turns: npt.NDArray[np.float64],
+    starts: npt.NDArray[np.float64],
+    endless: npt.NDArray[np.float64],
+    ratio: npt.NDArray[np.float64],
+    weights: npt.NDArray[np.float64],
+    room: npt.NDArray[np.float64],
+    ends: npt.NDArray[np.float64],
+    found: npt.NDArray[np.float64],
+) -> None:
+    """P(all blocks end by t, the last begins in first..last) of each of ``times``.
+
+    A leading axis of 2 holds real and imaginary parts; K is the longest duration. ``counted`` is
+    P(S_{n-1} = u) (kinds, counts, K), u = first - K..first - 1; ``tails`` P(D > k), k = K..0
+    (kinds, K + 1); ``turns`` z**(n - c) (2, kinds, nodes, counts); ``starts`` the sum of both over
+    counts, u = first..last; ``endless`` D without an end, s = first - 1..last, of s = -1 E itself;
+    ``ratio`` x / (x - 1) of durations 0..K (2, kinds, nodes, K + 1); ``weights`` (2, nodes).
+    ``room`` is of (6 + 4·kinds, TILE), ``ends`` (kinds, counts).
+    """
+    kinds, nodes, most = turns.shape[1], turns.shape[2], tails.shape[1] - 1
+    for i in range(len(times)):
+        t, chance, lost = times[i], 0.0, 0.0
+        if t < first:
+            found[i] = 0.0
+            continue
+        begin = max(first, min(t - most + 1, last + 1))
+        for g in range(kinds):
+            for m in range(counted.shape[1]):
+                for k in range(TILE):
+                    room[0, k] = 0.0
+                for k in range(max(t - first + 1, 0), most, TILE):
+                    size = min(TILE, most - k)
+                    one = counted[g, m, k : k + size]
+                    two = tails[g, k - (t - first) : k - (t - first) + size]
+                    for j in range(size):
+                        room[0, j] += one[j] * two[j]
+                ends[g, m] = _total(room[0])
+        for n in range(nodes):
+            for k in range(TILE):
+                room[4, k] = room[5, k] = 0.0
+            # rows of a kind: what the end takes from D, and E before; E of first - 1; E in the tile
+            real = imag = 0.0
+            for g in range(kinds):
+                a = b = 0.0
+                if begin == first:
+                    for m in range(counted.shape[1]):
+                        a += turns[0, g, n, m] * ends[g, m]
+                        b += turns[1, g, n, m] * ends[g, m]
+                for k in range(TILE):
+                    room[0, k] = room[1, k] = 0.0
+                room[0, 0], room[1, 0] = endless[0, g, n, 0] + a, endless[1, g, n, 0] + b
+                room[0, 1] = endless[0, g, n, begin - first]
+                room[1, 1] = endless[1, g, n, begin - first]
+                _power(room[0], room[1], room[2], room[3], slots[g])
+                if first == 0:
+                    room[2, 0], room[3, 0] = endless[0, g, n, 0], endless[1, g, n, 0]
+                at = 0 if begin == first else 1
+                early, late = room[6 + 4 * g], room[7 + 4 * g]
+                early[0], early[1], early[2], early[3] = a, b, room[2, at], room[3, at]
+                late[0], late[1] = room[2, 0], room[3, 0]
+            if begin > first:
+                x, y, p, q = 1.0, 0.0, 1.0, 0.0
+                for g in range(kinds):
+                    a, b = 1.0 - room[6 + 4 * g, 2], -room[6 + 4 * g, 3]
+                    x, y = x * a - y * b, x * b + y * a
+                    a, b = 1.0 - room[7 + 4 * g, 0], -room[7 + 4 * g, 1]
+                    p, q = p * a - q * b, p * b + q * a
+                x, y = x - p, y - q
+                a, b = ratio[0, 0, n, most], ratio[1, 0, n, most]
+                real, imag = a * x - b * y, a * y + b * x
+            s, stop = begin, min(last, t - 1) + 1
+            while s < stop:
+                count = min(TILE, stop - s)
+                for g in range(kinds):
+                    held = room[6 + 4 * g]
+                    x = y = 0.0
+                    for k in range(TILE):
+                        if k < count:
+                            tail = tails[g, max(most - (t - s - k), 0)]
+                            x += tail * starts[0, g, n, s + k - first]
+                            y += tail * starts[1, g, n, s + k - first]
+                            room[0, k] = endless[0, g, n, s + k - first + 1] + (held[0] + x)
+                            room[1, k] = endless[1, g, n, s + k - first + 1] + (held[1] + y)
+                        else:
+                            room[0, k] = room[1, k] = 0.0
+                    held[0] += x
+                    held[1] += y
+                    _power(room[0], room[1], room[8 + 4 * g], room[9 + 4 * g], slots[g])
+                for g in range(kinds):
+                    held, own, other = room[6 + 4 * g], room[8 + 4 * g], room[9 + 4 * g]
+                    for k in range(count):
+                        a = (own[k - 1] if k else held[2]) - own[k]
+                        b = (other[k - 1] if k else held[3]) - other[k]
+                        j = min(t - s - k, most)
+                        p, q = ratio[0, g, n, j], ratio[1, g, n, j]
+                        room[2, k], room[3, k] = a * p - b * q, a * q + b * p
+                    for h in range(kinds):
+                        if h == g:
+                            continue
+                        for k in range(count):
+                            if h < g:  # served before: it has got its block
+                                a, b = room[8 + 4 * h, k], room[9 + 4 * h, k]
+                            elif k:
+                                a, b = room[8 + 4 * h, k - 1], room[9 + 4 * h, k - 1]
+                            else:
+                                a, b = room[6 + 4 * h, 2], room[6 + 4 * h, 3]
+                            x, y = room[2, k], room[3, k]
+                            room[2, k] = x - (x * a - y * b)
+                            room[3, k] = y - (x * b + y * a)
+                    for k in range(count):
+                        room[4, k] += room[2, k]
+                        room[5, k] += room[3, k]
+                for g in range(kinds):
+                    held = room[6 + 4 * g]
+                    held[2], held[3] = room[8 + 4 * g, count - 1], room[9 + 4 * g, count - 1]
+                s += count
+            real += _total(room[4])
+            imag += _total(room[5])
+            term = real * weights[0, n] - imag * weights[1, n]
+            both = chance + term
+            part = both - chance
+            lost += (chance - (both - part)) + (term - part)
+            chance = both
+        found[i] = chance + lost

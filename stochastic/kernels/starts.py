@@ -1,0 +1,62 @@
+"""Sums of independent durations, by products alone: nothing is lost by cancelling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stochastic.kept import compiled
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["AT_ONCE", "TILE", "convolved"]
+
+#: Places that are looked at together, and weights.
+TILE = 64
+AT_ONCE = 8
+
+
+@compiled(fastmath={"contract"}, _nrt=False)
+def convolved(
+    weights: npt.NDArray[np.float64],
+    row: npt.NDArray[np.float64],
+    begin: int,
+    first: int,
+    last: int,
+    room: npt.NDArray[np.float64],
+    into: npt.NDArray[np.float64],
+) -> None:
+    """``into[u - first]`` = Σ_k weights[k]·row[u - k] for u = first..last.
+
+    ``row[u]`` is that of place u - (weights' length), 0 before place ``begin``, and a tile longer
+    than last; ``into`` a tile longer. ``weights`` are a multiple of ``AT_ONCE``, ``room`` is of
+    (2, TILE). Where nothing is negative, no sum is off by more than six roundings: eight products
+    are added as a tree, and what is lost when such trees are added is added up beside.
+    """
+    pad = len(weights)
+    main, lost = room[0], room[1]
+    for start in range(first, last + 1, TILE):
+        for k in range(TILE):
+            main[k] = lost[k] = 0.0
+        for c in range(0, pad, AT_ONCE):
+            if start + TILE - 1 - c < begin:
+                break
+            a, b, d, e = weights[c], weights[c + 1], weights[c + 2], weights[c + 3]
+            f, g, h, i = weights[c + 4], weights[c + 5], weights[c + 6], weights[c + 7]
+            if a + b + d + e + f + g + h + i == 0.0:
+                continue
+            near = row[pad + start - c - 7 : pad + start - c + TILE]
+            for k in range(TILE):
+                x = a * near[k + 7] + b * near[k + 6]
+                x += d * near[k + 5] + e * near[k + 4]
+                y = f * near[k + 3] + g * near[k + 2]
+                y += h * near[k + 1] + i * near[k]
+                x += y
+                held = main[k]
+                both = held + x
+                part = both - held
+                lost[k] += (held - (both - part)) + (x - part)
+                main[k] = both
+        for k in range(TILE):
+            into[start - first + k] = main[k] + lost[k]

@@ -1,0 +1,42 @@
+"""Times shared out to threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["shared_out"]
+
+_EACH = 8  # times that are worth a thread
+
+
+def shared_out(
+    times: npt.NDArray[np.int64],
+    part: Callable[[npt.NDArray[np.int64], npt.NDArray[np.float64]], None],
+) -> npt.NDArray[np.float64]:
+    """What ``part`` writes for each of the times, some of them on each thread."""
+    times = np.ascontiguousarray(times, dtype=np.int64)
+    found = np.zeros(len(times))
+    count = min(_threads(), max(len(times) // _EACH, 1))
+
+    def one(i: int) -> None:
+        into = np.zeros(len(times[i::count]))
+        part(times[i::count].copy(), into)
+        found[i::count] = into
+
+    if count == 1:
+        one(0)
+    else:
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(one, range(count)))
+    return found
+
+
+def _threads() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
