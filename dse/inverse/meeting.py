@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeps.ask.matrix import refuse_statistic
 from sweeps.bounds.check import check, enclosed
+from sweeps.bounds.expanding import expanded, waiting
 from sweeps.grid.at import part_of
 from sweeps.grid.dataset import assemble, axis_coordinates
 from sweeps.grid.goals import per_axes
@@ -42,7 +44,10 @@ def met(
     grid = study.grid((), (*targets, *where))
     if not (targets or where or study.where):
         raise DseError("no target is given: name one, such as 'time <= 2 ms'")
-    enclosed(grid, {key: grid.feasible_node(key) for key in grid.graphs})
+    grid = expanded(grid)
+    roots = {key: grid.feasible_node(key) for key in grid.graphs}
+    refuse_statistic(waiting(grid, roots), "many")
+    enclosed(grid, roots)
     check(study.grid(), counted=False)
     labels = per_axes(per, tuple(grid.axes))
     return _labelled(study, grid, targets, _met(grid, labels, most, deadline), labels)

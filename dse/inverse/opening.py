@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.study.uncertain import without
+from sweeps.ask.matrix import refuse_statistic
+from sweeps.bounds.expanding import expanded
 from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Grid, Leaf
+from sweeps.nest.summarize import summarized
 from symbolic.errors import DseError
 from symbolic.expression import parse_value
+from symbolic.statistic import DRAW
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
@@ -49,8 +54,8 @@ def opened(
         tables = {a: {n: c for n, c in t.items() if n != name} for a, t in tables.items()}
         pinned = True
     if not pinned:
-        return grid
-    return build_grid(
+        return _movable(grid, names)
+    found = build_grid(
         parts.model,
         axes=parts.axes,
         values=values,
@@ -59,7 +64,24 @@ def opened(
         tables=tables,
         outputs=[name for name in dict.fromkeys([*grid.outputs, *outputs]) if name not in names],
         constraints=tuple(dict.fromkeys([*study.where, *where])),
+        fold=summarized,
     )
+    return _movable(without(found, {DRAW}), names)
+
+
+def _movable(grid: Grid, names: Sequence[str]) -> Grid:
+    """A grid in which statistics follow quantities that are moved."""
+    whole = expanded(grid, moved=True)
+    for graph, leaves in zip(whole.graphs.values(), whole.leaves.values(), strict=True):
+        for stat in (n for n, d in graph.definitions.items() if d.kind == "statistic"):
+            refuse_statistic(stat if graph.ancestors([stat]) & set(names) else "", "moved")
+        for name in names:
+            if apart := [n for n in leaves if n.startswith(f"{name} at ")]:
+                raise DseError(
+                    f"{name} differs along axes over which a statistic goes ({apart[0]}), so that "
+                    "it cannot be moved as one: take the statistic out, or these axes"
+                )
+    return whole
 
 
 def _value_of(grid: Grid, name: str) -> Leaf:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from symbolic.errors import DseError
 
-__all__ = ["MODIFIERS", "SOURCES", "VERBS", "reason", "refuse", "table"]
+__all__ = ["MODIFIERS", "SOURCES", "VERBS", "reason", "refuse", "refuse_statistic", "table"]
 
 VERBS = (
     "optimum",
@@ -58,6 +58,29 @@ _NO_GOAL = "it asks for no best: give minimize or maximize to optimum or pareto"
 _ONE_GOAL = "which configurations can be best is told for one objective"
 _EVERY = "it answers at every configuration already: choose of its answer (found.sel)"
 _BOXES = "its boxes are found by bounds alone: there is no other method"
+
+#: Statistics that bounds over boxes tell of only where they were computed before.
+UNPROVEN = {
+    "moved": "what it goes over is more than 64 points, and moving a quantity would need them all",
+    "many": "bounds carry one copy of the equations for each point of a statistic, of at most 64, "
+    "and computing it first would take too many values",
+}
+_WAYS = {
+    "moved": "take fewer points",
+    "many": "ask method='scan', or take fewer points (fewer draws, values or discrete laws)",
+}
+
+
+def refuse_statistic(name: str, why: str) -> None:
+    """Refuse a statistic of which nothing can be proven; nothing where it has no name.
+
+    Raises
+    ------
+    DseError
+        With one of the reasons :data:`UNPROVEN`.
+    """
+    if name:
+        raise DseError(f"{name} cannot be bounded: {UNPROVEN[why]}; {_WAYS[why]}")
 
 
 def reason(verb: str, source: str, modifier: str = "") -> str:
@@ -136,4 +159,6 @@ def table() -> str:
             rows.setdefault(" | ".join(cells), []).append(source)
         lines += [f"| `{verb}` | {', '.join(of)} | {cells} |" for cells, of in rows.items()]
     lines += ["", *(f"{number}. {why}." for why, number in reasons.items())]
+    lines += ["", "A statistic over axes is refused where bounds are asked for and"]
+    lines += ["", *(f"* {why}." for why in UNPROVEN.values())]
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sweeps.grid.awaited import Folding
 from sweeps.nest.rows import BLOCK, over_rows
-from sweeps.nest.summing import MOMENTS, extreme, moments, tails, weighted_tails
+from sweeps.nest.summing import MEAN, MOMENTS, extreme, moments, tails, weighted_tails
 from sweeps.runtime.memory import check_memory
 from sweeps.runtime.threads import workers
 from symbolic.statistic import Statistic
@@ -51,7 +51,11 @@ def summarized(folding: Folding) -> Mapping[str, Floats]:
 def summary(about: Statistic, values: Floats, weights: Floats | None, out: Floats) -> None:
     """A statistic of each row of values."""
     kind, own = about.kind, _NONE if weights is None else weights
-    if kind in MOMENTS:
+    if kind == "geomean":
+        with np.errstate(all="ignore"):
+            moments(np.log(values), own, MEAN, out)
+            np.exp(out, out=out)
+    elif kind in MOMENTS:
         moments(values, own, MOMENTS[kind], out)
     elif kind.startswith(("worst", "best")):
         extreme(values, 1.0 if kind.endswith("high") else -1.0, kind.startswith("best"), out)

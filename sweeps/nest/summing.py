@@ -11,9 +11,11 @@ from stochastic.kept import compiled
 
 __all__ = ["MEAN", "MOMENTS", "extreme", "moments", "tails", "weighted_tails"]
 
-#: What :func:`moments` gives: the mean, the standard deviation, the geometric mean.
-MEAN, STD, GEOMEAN = 0, 1, 2
-MOMENTS = {"mean": MEAN, "chance": MEAN, "std": STD, "geomean": GEOMEAN}
+#: What :func:`moments` gives: the mean, the standard deviation.
+MEAN, STD = 0, 1
+#: Rows of at most so many values may be proven of, term by term (``sweeps.bounds.joining``).
+SHORT = 64
+MOMENTS = {"mean": MEAN, "chance": MEAN, "std": STD}
 
 
 @compiled
@@ -57,11 +59,6 @@ def moments(values: Any, weights: Any, kind: Any, out: Any) -> None:
     work = np.empty(values.shape[1])
     for i in range(values.shape[0]):
         row = values[i]
-        if kind == 2:
-            for j in range(row.size):
-                work[j] = math.log(row[j]) if row[j] > 0 else (-np.inf if row[j] == 0 else np.nan)
-            out[i] = math.exp(_mean(work, weights))
-            continue
         mean = _mean(row, weights)
         if kind == 1:
             for j in range(row.size):
@@ -123,11 +120,19 @@ def _signed(row: Any, sign: Any, work: Any) -> Any:
 
 
 @compiled
+def _excess(work: Any, found: Any) -> Any:
+    """By how much each value exceeds another."""
+    for j in range(work.size):
+        work[j] = max(work[j] - found, 0.0)
+    return work
+
+
+@compiled
 def tails(values: Any, sign: Any, rank: Any, share: Any, rest: Any, out: Any) -> None:
     """Of each row, times ``sign``, the value of a rank; or the mean from there on.
 
     With ``rest`` above 0 it is the mean of so many values, of which that of the rank counts as
-    ``share`` of one.
+    ``share`` of one; of short rows they are added in order.
     """
     work = np.empty(values.shape[1])
     for i in range(values.shape[0]):
@@ -137,13 +142,19 @@ def tails(values: Any, sign: Any, rank: Any, share: Any, rest: Any, out: Any) ->
         _select(work, rank)
         found = work[rank]
         if rest > 0:
+            if work.size <= SHORT:
+                work.sort()
             found = (found * share + _total(work[rank + 1 :])) / rest
         out[i] = found * sign
 
 
 @compiled
 def weighted_tails(values: Any, weights: Any, sign: Any, level: Any, tail: Any, out: Any) -> None:
-    """As :func:`tails`, of weighted rows: the first value up to which the weights reach a level."""
+    """As :func:`tails`, of weighted rows: the first value up to which the weights reach a level.
+
+    The mean beyond it is that value and the mean excess over it (Rockafellar and Uryasev 2000,
+    Optimization of conditional value-at-risk, Journal of Risk 2, equation 4).
+    """
     work = np.empty(values.shape[1])
     for i in range(values.shape[0]):
         if _signed(values[i], sign, work):
@@ -155,9 +166,6 @@ def weighted_tails(values: Any, weights: Any, sign: Any, level: Any, tail: Any, 
             place += 1
             below += weights[order[place]]
         found = work[order[place]]
-        if tail:
-            found *= max(below - level, 0.0)
-            for j in range(place + 1, work.size):
-                found += weights[order[j]] * work[order[j]]
-            found /= 1 - level
+        if tail and abs(found) < np.inf:
+            found += _mean(_excess(work, found), weights) / (1 - level)
         out[i] = found * sign

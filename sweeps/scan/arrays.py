@@ -12,6 +12,7 @@ from sweeps.grid.at import At
 from sweeps.grid.dataset import placed, quantities_of
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE
+from symbolic.errors import UnknownNameError
 from symbolic.expression import parse_condition
 from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import label_of
@@ -48,7 +49,13 @@ class Table:
 
     def dims(self, nodes: Sequence[Node]) -> tuple[str, ...]:
         """The axes on which formulas, and feasibility, depend."""
-        used = {str(d) for name in references(*nodes) for d in self.ds[name].dims}
+        names = references(*nodes)
+        if missing := [name for name in names if name not in self.ds.variables]:
+            raise UnknownNameError(
+                f"{missing[0]} is not in the Dataset, which tells no statistics of its own: make "
+                "it an output of the study, or ask the study"
+            )
+        used = {str(d) for name in names for d in self.ds[name].dims}
         if FEASIBLE in self.ds:
             used |= {str(d) for d in self.ds[FEASIBLE].dims}
         return tuple(axis for axis in self.axes if axis in used)

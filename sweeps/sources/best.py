@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sweeps.ask.ask import Ask
 from sweeps.ask.front import pareto
 from sweeps.ask.optimum import optimum
-from sweeps.grid.goals import dims_of
+from sweeps.bounds.expanding import expanded, waiting
+from sweeps.grid.goals import dims_of, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.runtime.stopping import stopped
 from sweeps.sources.grids import GridScan
@@ -43,6 +44,8 @@ def grid_optimum(grid: Grid, ask: Ask) -> xr.Dataset:
     if ask.method == "certified" or (ask.method == "auto" and ask.limited):
         return optimum(proof_of(grid, ask), ask)
     points = math.prod(grid.shape({*dims_of(grid, ask.goals), *ask.per}))
+    if ask.method == "auto" and points > SCANNED and _waiting(grid, ask):
+        return optimum(GridScan(grid=grid), ask)
     if ask.method == "auto" and points > SCANNABLE:
         return optimum(proof_of(grid, ask), ask)
     if ask.method == "auto" and ask.top == 1 and points > SCANNED:
@@ -57,6 +60,13 @@ def grid_optimum(grid: Grid, ask: Ask) -> xr.Dataset:
         if stopped() or (not any(gaps) and found.attrs["settled"]):
             return found
     return optimum(GridScan(grid=grid), ask)
+
+
+def _waiting(grid: Grid, ask: Ask) -> bool:
+    """Whether a statistic stands in the way of a proof."""
+    whole = expanded(grid)
+    each = ({k: objective_node(whole, k, goal) for k in whole.graphs} for goal in ask.goals)
+    return any(waiting(whole, roots) for roots in each)
 
 
 def grid_pareto(grid: Grid, ask: Ask) -> xr.Dataset:

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from sweeps.ask.ask import Ask
 from sweeps.ask.front import Front
+from sweeps.ask.matrix import refuse_statistic
 from sweeps.ask.optimum import Choice, Stage
 from sweeps.ask.places import as_good, check_listed, everywhere, limit_of, placed_in, restored
 from sweeps.bounds.boxes import Boxes
 from sweeps.bounds.check import check, enclosed
+from sweeps.bounds.expanding import expanded, waiting
 from sweeps.bounds.search import Tally, ready
 from sweeps.grid.at import part_of
 from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
@@ -70,17 +72,24 @@ def proof_of(grid: Grid, ask: Ask) -> GridProof:
     DseError
         Something has no enclosure, or no value at some points.
     """
+    grid = expanded(grid)
     search = _search(grid, ask, len(ask.goals))
     tally = search.tally
     ready(search.end)
     for goal in ask.goals:
-        enclosed(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
+        roots = {key: objective_node(grid, key, goal) for key in grid.graphs}
+        refuse_statistic(waiting(grid, roots), "many")
+        enclosed(grid, roots)
     check(grid, counted=False, tally=tally)
     return GridProof(grid=grid, search=search)
 
 
 def front_proof(grid: Grid, ask: Ask) -> GridProof:
     """A grid of which the front is to be proven."""
+    grid = expanded(grid)
+    for goal in ask.goals:
+        roots = {key: objective_node(grid, key, goal) for key in grid.graphs}
+        refuse_statistic(waiting(grid, roots), "many")
     return GridProof(grid=grid, search=_search(grid, ask, 1))
 
 

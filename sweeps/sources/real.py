@@ -11,6 +11,7 @@ import numpy as np
 
 from sweeps.ask.ask import check_method
 from sweeps.bounds.check import check, enclosed
+from sweeps.bounds.expanding import expanded
 from sweeps.bounds.search import Tally
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import Grid
@@ -81,6 +82,7 @@ def real_optimum(
     tally = Tally()
     if time_limit is not None:
         tally.deadline = time.monotonic() + time_limit
+    grid = expanded(grid, moved=True)
     parts = parts_of(grid, [goal], ())
     enclosed(grid, {part.key: part.root for part in parts})
     check(grid, counted=False, possible=False)

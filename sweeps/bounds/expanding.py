@@ -1,0 +1,146 @@
+"""Statistics as part of the equations, so that bounds over boxes tell of them as of anything else.
+
+A statistic over few points is one copy of its formula for each of them, joined in the order and
+with the rounding of :mod:`sweeps.nest.summing`: what is proven of it is what a scan finds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sweeps.bounds.joining import joined
+from sweeps.bounds.problem import Problem
+from sweeps.grid.awaited import Awaited
+from sweeps.grid.grid import Grid, Leaf
+from symbolic.graph import Definition, Graph
+from symbolic.monotone import trends
+from symbolic.ops import Node, constant, reference, references, substitute, walk
+
+__all__ = ["CHEAP", "POINTS", "expanded", "waiting"]
+
+#: Most points over which a statistic becomes part of the equations; values up to which it is
+#: computed at once, wherever it is known; values, and numbers of its own, up to which it may be
+#: computed before a proof.
+POINTS, CHEAP, MOST, HELD = 64, 1 << 20, 1 << 31, 1 << 24
+_LEAVES = ("constant", "reference")
+
+
+def expanded(grid: Grid, *, moved: bool = False) -> Grid:
+    """A grid in which statistics over few points are formulas.
+
+    Others stay leaves, whose values are computed when they are first read; so do those that take
+    little, unless quantities on which they depend are to be ``moved``.
+    """
+    cheap = -1 if moved else CHEAP
+    if (known := grid.kept.get(("expanded", cheap))) is not None:
+        return known  # type: ignore[no-any-return]
+    found = {key: _graph(grid, key, cheap) for key in grid.graphs}
+    whole = grid
+    if any(graph is not grid.graphs[key] for key, (graph, _) in found.items()):
+        whole = replace(
+            grid,
+            graphs={key: graph for key, (graph, _) in found.items()},
+            leaves={key: leaves for key, (_, leaves) in found.items()},
+            _dims={},
+            kept={name: grid.kept[name] for name in ("formulas",) if name in grid.kept},
+        )
+    grid.kept["expanded", cheap] = whole
+    return whole
+
+
+def waiting(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> str:
+    """A statistic below some roots that is to be computed and takes too much; empty where none."""
+    for key, root in roots.items():
+        for name in references(root):
+            leaf = grid.leaves[key][name]
+            if isinstance(leaf, Awaited) and not leaf.folding.known:
+                shape = leaf.folding.grid.shape
+                own, each = math.prod(shape(leaf.folding.rest)), math.prod(shape(leaf.along))
+                if own > HELD or own * each > MOST:
+                    return name
+    return ""
+
+
+def _graph(grid: Grid, key: tuple[str, ...], cheap: int) -> tuple[Graph, Mapping[str, Leaf]]:
+    graph, leaves = grid.graphs[key], dict(grid.leaves[key])
+    expansion = _Expansion(grid, leaves, cheap)
+    known = set(leaves)
+    definitions: dict[str, Definition] = {}
+    for name, definition in graph.definitions.items():
+        definitions[name] = definition
+        if definition.kind == "statistic" and not _kept(leaves[name], cheap):
+            node = expansion.node(name, leaves[name], {})
+            needs = tuple(dict.fromkeys((*definition.needs, *references(node))))
+            definitions[name] = replace(definition, kind="expanded", node=node, needs=needs)
+    if all(definition is graph.definitions[name] for name, definition in definitions.items()):
+        return graph, leaves
+    points = {
+        name: Definition(name=name, kind="given", node=reference(name), needs=())
+        for name in leaves
+        if name not in known
+    }
+    given = {name: one for name, one in definitions.items() if one.is_leaf}  # some read later ones
+    return replace(graph, definitions={**points, **given, **definitions}, _flat={}), leaves
+
+
+def _kept(leaf: Leaf, cheap: int) -> bool:
+    """Whether a leaf stays one: no statistic, one of many points, or one that takes little."""
+    if not isinstance(leaf, Awaited):
+        return True
+    folding = leaf.folding
+    about = folding.statistics[leaf.name]
+    count = math.prod(folding.grid.shape(folding.along))
+    return (
+        about.kind == "error"
+        or count > POINTS
+        or (folding.known and cheap >= 0)
+        or count * math.prod(folding.grid.shape(folding.rest)) <= cheap
+    )
+
+
+class _Expansion:
+    """Statistics as formulas; what these are made of is entered among the leaves."""
+
+    def __init__(self, grid: Grid, leaves: dict[str, Leaf], cheap: int) -> None:
+        self.leaves, self.cheap = leaves, cheap
+        self.sizes = {n: a.size for n, a in grid.axes.items() if n not in grid.switch_axes}
+
+    def node(self, name: str, leaf: Leaf, fixed: Mapping[str, int]) -> Node:
+        """A leaf at indices along some axes."""
+        if _kept(leaf, self.cheap):
+            own = {axis: index for axis, index in fixed.items() if axis in leaf.axes}
+            if not own:
+                return reference(name)
+            told = f"{name} at {', '.join(f'{axis} {index}' for axis, index in own.items())}"
+            if told not in self.leaves:
+                self.leaves[told] = _at(leaf, own)
+            return reference(told)
+        assert isinstance(leaf, Awaited)
+        folding, values = leaf.folding, []
+        inner: Mapping[str, Leaf] = folding.grid.leaves[()]
+        for index in np.ndindex(*folding.grid.shape(folding.along)):
+            here = {**fixed, **dict(zip(folding.along, index, strict=True))}
+            used = {n: self.node(n, inner[n], here) for n in references(folding.root)}
+            values.append(constant(substitute(folding.root, used)))
+        about = folding.statistics[leaf.name]
+        return joined(about, values, folding.weights, self._sure(values))
+
+    def _sure(self, values: Sequence[Node]) -> bool:
+        """Whether bounds over all points tell that no value is ever NaN."""
+        if any(node.op not in trends() for node in walk(values) if node.op not in _LEAVES):
+            return False
+        problem = Problem(values[0], self.leaves, self.sizes, values[1:])
+        with np.errstate(all="ignore"):
+            found = problem.trends(problem.whole)
+        return not any(np.any(found[id(value)].range.undefined) for value in values)
+
+
+def _at(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
+    """A leaf at one index of some axes, without these; where it has no value it is NaN."""
+    cut = leaf.cut({axis: slice(index, index + 1) for axis, index in fixed.items()})
+    left = tuple(axis for axis in leaf.axes if axis not in fixed)
+    return Leaf(axes=left, array=np.asarray(cut.over(left)), switched=leaf.switched)

@@ -1,0 +1,84 @@
+"""Statistics over axes with a proof: as a scan has them, and refused where nothing is proven."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dse
+import sweeps.bounds.expanding
+from dse import Study
+from symbolic.errors import DseError
+from tests.sweeps import proving_statistics
+
+WORKLOADS = {"values": ["sepia", "svm", "blackscholes"], "weights": [2, 1, 1]}
+MEAN = "mean(time, workload)"
+GIVEN = {"intensity": 10, "lanes_width": 32, "ms_peak": 1}
+
+
+def suite(**axes: Any) -> Study:
+    """Three workloads beside some axes."""
+    axes = {"threads_per_block": [64, 128, 256], "active_sms": [10, 20, 30], **axes}
+    return Study(model="ipp", machine="gtx280", axes={**axes, "workload": WORKLOADS})
+
+
+@pytest.mark.parametrize("seed", [9, 12, 13, 17, 24, 26])
+def test_random_studies_are_as_a_scan_has_them(seed: int) -> None:
+    assert proving_statistics.compared(seed, most=500) is not None
+
+
+def test_many_configurations_are_proven() -> None:
+    wide = suite(mem_bandwidth={"linspace": ["50 GB/s", "300 GB/s", 400_000]})
+    best = wide.optimum(minimize=MEAN, method="certified")
+    assert (best.attrs["gap"], best.attrs["settled"]) == (0, 1)
+    place = {name: best[name].item() for name in ("threads_per_block", "active_sms")}
+    near = suite(mem_bandwidth=[best.mem_bandwidth.item()])
+    assert near.optimum(minimize=MEAN)[MEAN] == best[MEAN]
+    assert place == {"threads_per_block": 128, "active_sms": 30}
+    held = wide.optimum(
+        minimize="worst(time, workload)",
+        where="chance(time <= 40 ms, workload) >= 0.75",
+        method="certified",
+    )
+    assert held.attrs["gap"] == 0
+
+
+def test_ranges_and_borders_follow_through_statistics() -> None:
+    found = suite().ranges({"mem_bandwidth": "60 %"}, outputs=["time", MEAN])
+    each = found.time.transpose("end", "threads_per_block", "active_sms", "workload").values
+    np.testing.assert_allclose(found[MEAN].values, each @ [0.5, 0.25, 0.25], rtol=1e-4)
+    border = suite().borders(f"{MEAN} <= 40 ms", along="active_sms").border
+    assert np.isfinite(border).any()
+
+
+def test_reals_are_proven_of_statistics() -> None:
+    real = suite(mem_bandwidth={"between": ["50 GB/s", "300 GB/s"]})
+    found = real.optimum(minimize=MEAN)
+    some = suite(mem_bandwidth={"linspace": ["50 GB/s", "300 GB/s", 101]})
+    known = some.optimum(minimize=MEAN)[MEAN].item()
+    assert found.attrs["bound"] <= known
+    assert found[MEAN] <= known * (1 + 1e-6)
+    with pytest.raises(DseError, match="lies between two numbers, and a statistic"):
+        real.optimum(minimize="mean(time, mem_bandwidth)")
+
+
+def test_what_cannot_be_proven_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = {"mem_latency": "normal: 600 cycles, 20 %", "draws": 128}
+    study = dse.Study(model="transit", axes={"threads": range(1, 99)}, set=GIVEN, random=random)
+    text = "mean(cs_throughput)"
+    with pytest.raises(DseError, match="more than 64 points"):
+        study.ranges({"ms_peak": "10 %"}, outputs=[text])
+    known = study.optimum(maximize=text, method="certified")
+    assert known.drop_attrs().identical(study.optimum(maximize=text).drop_attrs())
+    monkeypatch.setattr(sweeps.bounds.expanding, "CHEAP", 0)
+    monkeypatch.setattr(sweeps.bounds.expanding, "HELD", 10)
+    other = dse.Study(model="transit", axes={"threads": range(1, 98)}, set=GIVEN, random=random)
+    with pytest.raises(DseError, match=r"at most 64.*method='scan'"):
+        other.optimum(maximize=text, method="certified")
+
+
+def test_a_dataset_answers_statistics_by_its_study() -> None:
+    ds = suite().run()
+    assert dse.optimum(ds, minimize=MEAN)[MEAN] == suite().optimum(minimize=MEAN)[MEAN]
