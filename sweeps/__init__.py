@@ -5,7 +5,7 @@ __all__ = ["FACE"]
 #: What others may use: of each room the modules.
 FACE = {
     "ask": "ask chances differences draws fold labels matrix spread",
-    "bounds": "check",
+    "bounds": "check expanding",
     "cluster": "opened order shares",
     "files": "derived export whole written",
     "grid": "at build dataset failing goals grid laws plain space",
