@@ -85,7 +85,7 @@ def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
         shown: float | str = value.item() if hasattr(value, "item") else value
         if name != label_of(name):
             name, shown = grid.told(name, value)
-        row = quantities[name]
+        row = grid.model.quantity(name)
         flags = grid.flags(name)
         if flags:
             shown = f"{int(float(shown))} ({flags.get(int(float(shown)), '?')})"

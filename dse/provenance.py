@@ -212,7 +212,7 @@ def _body(equation: Equation) -> str:
     """What an equation computes, as text; a table equation by its source, where there is one."""
     if not equation.table:
         return repr(equation.node)
-    return syntax(equation.function) or equation.doc
+    return (syntax(equation.function) or equation.doc) + equation.formula
 
 
 def _canonical(values: Mapping[str, Any]) -> str:

@@ -36,6 +36,8 @@ class Equation:
         Whether it is evaluated once per distinct input, before the grid; its inputs may be labels.
     unit, meaning, domain : str
         Of the quantity, where the table of quantities does not hold it.
+    formula : str
+        What the function computes besides its own text, where it was made of a formula.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Equation:
     unit: str = ""
     meaning: str = ""
     domain: str = "[-inf, inf]"
+    formula: str = ""
 
     def of(self, name: str, *inputs: str, **changes: Any) -> Equation:
         """The same formula of other quantities: another name, inputs, source or symbol."""

@@ -199,9 +199,9 @@ class Parser(Words):
         self.source.fail(f"{shown(token.text)} {what}{hint}", token.position, ExpressionNameError)
 
     def _quantity(self, row: Quantity, token: Token) -> Term:
-        if row.is_label and self.labels:
+        if row.is_label and self.labels and not row.law:
             return Term(0, None, token.position, token.end, row)
-        if row.is_label:
+        if row.is_label and not row.law:
             labels = ", ".join(row.labels or row.places) or "any label"
             self.source.fail(
                 f"{row.name} takes labels ({labels}), not numbers, and cannot stand in a formula: "

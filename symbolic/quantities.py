@@ -15,6 +15,7 @@ from symbolic.models import (
     _energy_roofline_rows,
     _energy_speedup_rows,
     _latency_roofline_rows,
+    _launch_rows,
     _lockstep_rows,
     _machine_rows,
     _mwp_cwp_rows,
@@ -36,7 +37,7 @@ _FILES = (
     *(_machine_rows, _workload_rows, _occupancy_rows, _transit_rows, _tmm_rows, _mwp_cwp_rows),
     *(_lockstep_rows, _power_rows, _temperature_rows, _placement_rows, _energy_speedup_rows),
     *(_throughput_rows, _energy_roofline_rows, _device_rows, _latency_roofline_rows),
-    *(_streaming_rows,),
+    *(_streaming_rows, _launch_rows),
 )
 
 #: What a machine is, and its programmer finds (Hong 2012, Table 1: from machine resources and

@@ -101,7 +101,8 @@ class Quantity:
     among equations while the graph is built; an empty tuple admits any label (such quantities feed
     table equations only). ``default`` is a number, a label, or the name of another quantity.
     ``places`` are the labels that it takes where a condition is asked, in order. ``lever`` says who
-    can move it, the ``programmer`` or the ``designer`` of the machine.
+    can move it, the ``programmer`` or the ``designer`` of the machine. Labels of which ``law`` says
+    so are laws of a number: what formulas make of them has statistics, but no value.
 
     A switch may have ``auto`` as its first label: it stands for the last one where the quantities
     ``settled_by`` are given, and for the one before where they are not, along a categorical axis
@@ -118,6 +119,7 @@ class Quantity:
     settled_by: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     lever: str = "programmer"
+    law: bool = False
 
     @property
     def is_switch(self) -> bool:

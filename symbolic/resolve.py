@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from symbolic.equation import Equation
 from symbolic.equation_set import EquationSet
-from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
+from symbolic.errors import GraphError, UnknownNameError, nearest
 from symbolic.expression import parse_condition
 from symbolic.graph import Condition, Definition, Graph
+from symbolic.lawful import by_law, check_labels
 from symbolic.ops import Node, both, constant, reference, references, substitute, where
 from symbolic.statistic import StatisticName
 
@@ -106,7 +107,7 @@ class _Resolver:
     def definition(self, name: str) -> Definition | None:
         """How a quantity gets its value, or None where nothing says."""
         if isinstance(name, StatisticName):
-            return Definition.of_statistic(name)
+            return by_law(name, self.model, self.definition) or Definition.of_statistic(name)
         if name not in self.given:
             return self.own(name)
         formula = self.given[name]
@@ -290,11 +291,5 @@ def resolve(
         conditions=(*rules, *conditions),
         switches=chosen,
     )
-    for definition in graph.definitions.values():
-        for need in definition.needs:
-            if model.quantity(need).is_label and definition.kind != "table":
-                raise DseError(
-                    f"{definition.name} cannot use {need}, whose values are labels: only a table "
-                    "equation can"
-                )
+    check_labels(graph)
     return graph

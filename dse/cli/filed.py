@@ -42,10 +42,13 @@ def watched(best: Best, study: StudyData) -> Watch | None:
 
 def looked_for(best: Best, study: StudyData) -> tuple[str, str] | None:
     """The name and unit of the objective where it is an output, whose best a run can tell."""
+    from symbolic.expression import parse_output
+
     watch = watched(best, study)
     if watch is None:
         return None
-    return watch.output, study.grid().model.quantities[watch.output].unit
+    model = study.grid().model
+    return watch.output, model.quantity(parse_output(watch.output, model.quantities)).unit
 
 
 def looked_up(best: Best, study: StudyData, run: xr.Dataset | Written) -> xr.Dataset:

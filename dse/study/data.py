@@ -209,8 +209,9 @@ class StudyData:
 
     def _settled(self, grid: Grid, more: Sequence[str]) -> Grid:
         """A grid without its draws: of what is random its mean is told, and what is asked of it."""
-        conditions = [(c.text, references(c.node)) for c in grid.conditions if not c.is_rule]
-        check_settled(grid, conditions)
+        asked = [(c.text, references(c.node)) for c in grid.conditions if not c.is_rule]
+        asked += [(name, (name,)) for name in self._outputs() if not name.isidentifier()]
+        check_settled(grid, asked)
         told: list[str] = []
         for name in self._outputs():
             if name.isidentifier() and DRAW not in grid.dims(name):

@@ -55,11 +55,12 @@ def check_settled(grid: Grid, texts: Iterable[tuple[str, Iterable[str]]]) -> Non
 
     ``texts`` are formulas and conditions as they are written, with the quantities in them.
     """
-    for text, names in texts:
+    for text, known in texts:
+        names = tuple(known)
         random = [name for name in names if DRAW in grid.dims(name)]
         if random:
             kind = grid.model.quantity(random[0])
-            condition = any(sign in text for sign in ("<", ">", "="))
+            condition = text not in names and any(sign in text for sign in ("<", ">", "="))
             way = (
                 f"chance({text}) >= 0.99" if condition else f"mean({text}), quantile({text}, 0.95)"
             )

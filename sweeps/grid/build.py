@@ -16,6 +16,7 @@ from sweeps.grid.tables import run_tables
 from symbolic.errors import DseError
 from symbolic.expression import parse_output
 from symbolic.graph import Graph
+from symbolic.lawful import refuse_laws
 from symbolic.model import Model
 from symbolic.ops import (
     Node,
@@ -116,6 +117,7 @@ def build_grid(
             outputs=wanted,
             where=constraints,
         )
+        refuse_laws(graph)
         graphs[key] = graph
         at = {a: axis_of[a].labels.index(k) for a, k in zip(switch_axes, key, strict=True)}
         here = {name: _at_switches(leaf, at) for name, leaf in leaves.items()}

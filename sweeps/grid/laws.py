@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeps.grid.launches import LaunchLaw, Shape
 from symbolic.equation import label_text
 from symbolic.errors import DseError
 
@@ -65,6 +66,25 @@ class WorkLaw(str):
         """Bins that are enough, and the slowdown of the items sorted into them."""
         return _binned(self.pmf, int(lanes), int(bins))
 
+    def longest(self, items: float) -> float:
+        """The mean of the longest of some items."""
+        return float(_longest(self.pmf, int(items)))
+
+    def pieces(self, length: float, overhead: float) -> tuple[WorkLaw, float]:
+        """The law of a piece of an item, and how many there are on average; 0 leaves it whole."""
+        if length == 0:
+            return self, 1.0
+        pmf, count = _pieces(self.pmf, int(length), int(overhead))
+        text = f"{self}, in pieces of {length:.0f}" + (f" + {overhead:.0f}" if overhead else "")
+        return WorkLaw(text, pmf, _content(pmf)), count
+
+    def launched(
+        self, dispatch: str, blocks: float, slots: float, lanes: float, warps: float
+    ) -> LaunchLaw:
+        """The law of a launch whose items have this law."""
+        shape = Shape(int(blocks), int(slots), int(lanes), int(warps), dispatch)
+        return LaunchLaw(f"{self} {self.content}".strip(), self.pmf, shape)
+
     def cut(self, lanes: float, overhead: float) -> tuple[float, float]:
         """The best length of a piece, and what lockstep costs then."""
         return _cut(self.pmf, int(lanes), int(overhead))
@@ -97,6 +117,20 @@ def _shared(pmf: Pmf, lanes: int, overhead: float) -> tuple[float, float]:
 
     found = granularity(pmf, lanes, overhead, objective="slowdown")
     return float(found["best_lanes"]), float(found["best_cost"])
+
+
+@lru_cache(maxsize=64)
+def _longest(pmf: Pmf, items: int) -> float:
+    longest = pmf.max_of(items)
+    return float(longest.mean())
+
+
+@lru_cache(maxsize=64)
+def _pieces(pmf: Pmf, length: int, overhead: int) -> tuple[Pmf, float]:
+    from stochastic import split
+
+    found = split(pmf, [length], overhead=overhead, lanes=1)
+    return found.law(length), float(found["pieces"][0])
 
 
 @lru_cache(maxsize=64)

@@ -43,7 +43,7 @@ PAPER = "Swatman 2022"
 FAMILIES_OF = f"{PAPER}, §IV-A"
 
 
-def _read(distribution):
+def law_behind(distribution):
     """The law behind the text."""
     if not hasattr(distribution, "imbalance"):
         raise DseError(
@@ -116,25 +116,25 @@ def uniform(lowest_work, highest_work):
 @equation(source=f"{PAPER}, §III", symbol=r"\mathrm{E}[W]", table=True)
 def work_mean(distribution):
     """Mean work of an item. [iterations]"""
-    return float(_read(distribution).pmf.mean())
+    return float(law_behind(distribution).pmf.mean())
 
 
 @equation(source=f"{PAPER}, §III", symbol=r"\sigma_W", table=True)
 def work_std(distribution):
     """Standard deviation of the work of an item. [iterations]"""
-    return math.sqrt(_read(distribution).pmf.var())
+    return math.sqrt(law_behind(distribution).pmf.var())
 
 
 @equation(source=f"{PAPER}, §III", symbol=r"\min W", table=True)
 def work_min(distribution):
     """Work of the shortest item. [iterations]"""
-    return float(_read(distribution).pmf.low)
+    return float(law_behind(distribution).pmf.low)
 
 
 @equation(source=f"{PAPER}, §III", symbol="S", table=True)
 def work_max(distribution):
     """Work of the longest item; infinite where the law has no end. [iterations]"""
-    return float(_read(distribution).pmf.high)
+    return float(law_behind(distribution).pmf.high)
 
 
 # --- a group in lockstep
@@ -146,13 +146,13 @@ def expected_max(distribution, lanes):
 
     .. math:: \sum_{a \ge 0} (1 - F_W(a)^n)
     """
-    return _read(distribution).order_statistics(lanes).mean_max
+    return law_behind(distribution).order_statistics(lanes).mean_max
 
 
 @equation(source=f"{PAPER}, Eqs. 7 and 8", symbol=r"\mathrm{Cov}[W_{(n:n)}, \Sigma W]", table=True)
 def max_sum_covariance(distribution, lanes):
     """Covariance of the longest item with the sum of all. [iterations²]"""
-    return _read(distribution).order_statistics(lanes).cov_max_sum
+    return law_behind(distribution).order_statistics(lanes).cov_max_sum
 
 
 @equation(source=f"{PAPER}, Eqs. 4-11", symbol=r"\mathrm{E}[X_W(n)]", table=True)
@@ -165,13 +165,13 @@ def imbalance_loss(distribution, lanes):
     >>> round(imbalance_loss(read_law("geometric:0.05"), 32), 6)
     3.978775
     """
-    return float(_read(distribution).imbalance(lanes).mean())
+    return float(law_behind(distribution).imbalance(lanes).mean())
 
 
 @equation(source=f"{PAPER}, Eqs. 4-11", symbol=r"\sigma_X", table=True)
 def imbalance_loss_std(distribution, lanes):
     """Standard deviation of the loss from group to group. [ratio]"""
-    return float(_read(distribution).imbalance(lanes).std())
+    return float(law_behind(distribution).imbalance(lanes).std())
 
 
 @equation(source=f"{PAPER}, Eqs. 2 and 3, of many groups", symbol=r"\rho")
@@ -195,13 +195,13 @@ def imbalance_slowdown(expected_max, work_mean):
 @equation(source="second moments of the sum for each maximum", table=True)
 def imbalance_lower(distribution, lanes):
     """Rigorous lower bound on the mean loss. [ratio]"""
-    return _read(distribution).bounds(lanes).lower
+    return law_behind(distribution).bounds(lanes).lower
 
 
 @equation(source="second moments of the sum for each maximum, Bernstein", table=True)
 def imbalance_upper(distribution, lanes):
     """Rigorous upper bound on the mean loss. [ratio]"""
-    return _read(distribution).bounds(lanes).upper
+    return law_behind(distribution).bounds(lanes).upper
 
 
 @equation(source=f"{PAPER}, Eq. 4, its largest value")

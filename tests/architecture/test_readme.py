@@ -30,6 +30,7 @@ QUESTIONS = ROOT / "docs" / "questions.md"
 SPACES = ROOT / "docs" / "large-spaces.md"
 BUILT = ROOT / "docs" / "architecture.md"
 UNSURE = ROOT / "docs" / "uncertainty.md"
+LAUNCH = ROOT / "docs" / "launch-law.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -52,9 +53,8 @@ def read_blocks(page: Path) -> list[Block]:
     return found
 
 
-BLOCKS = {
-    page: read_blocks(page) for page in (README, TOUR, GUIDE, QUESTIONS, SPACES, BUILT, UNSURE)
-}
+PAGES = (README, TOUR, GUIDE, QUESTIONS, SPACES, BUILT, UNSURE, LAUNCH)
+BLOCKS = {page: read_blocks(page) for page in PAGES}
 FILES = [block for blocks in BLOCKS.values() for block in blocks if block.file]
 each_page = pytest.mark.parametrize("page", BLOCKS, ids=lambda page: page.name)
 

@@ -1,0 +1,82 @@
+"""The law of a launch by who deals out its work: the hardware, a loop in each block, a queue."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stochastic.checks import choice
+from stochastic.scheduling.launch import launch
+from stochastic.scheduling.spent import Idle
+from stochastic.scheduling.times import Times
+from stochastic.work.pmf import Pmf
+
+__all__ = ["DISPATCH", "launched"]
+
+DISPATCH = ("hardware", "loop", "queue")
+_BEYOND = 1e-14  # probabilities that are left out at either end
+
+
+def launched(
+    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, dispatch: str = "hardware"
+) -> tuple[Times, Idle]:
+    """The law of the time of a launch, and where the time goes.
+
+    Parameters
+    ----------
+    work : Pmf
+        The law of the work of an item.
+    blocks, slots, lanes, warps : int
+        Work for so many blocks, of which so many run at once; items of a warp, warps of a block.
+    dispatch : {"hardware", "loop", "queue"}
+        ``hardware``: each block goes to the first free slot (:func:`stochastic.launch`). ``loop``:
+        as many blocks as slots persist, each with its own share of the work, of which its warps do
+        one piece after the other without waiting for each other. ``queue``: they persist, and
+        each warp takes the next piece of work, that of one warp, when it is free.
+
+    >>> [round(launched(Pmf.geometric(0.05), 1000, 160, 32, 4, one)[0].mean(), 1)
+    ...  for one in DISPATCH]
+    [781.4, 758.1, 557.9]
+    """
+    choice("dispatch", dispatch, DISPATCH)
+    if dispatch == "loop":
+        return _looped(work, blocks, slots, lanes, warps)
+    if dispatch == "queue":
+        blocks, slots, warps = blocks * warps, slots * warps, 1
+    found = launch(work, blocks=blocks, slots=slots, lanes=lanes, warps=warps)
+    return found.times(), found.idle()
+
+
+def _looped(work: Pmf, blocks: int, slots: int, lanes: int, warps: int) -> tuple[Times, Idle]:
+    """Each slot has its share: the longest of sums of equally many warps, give or take one."""
+    runs = min(blocks, slots)
+    rounds, more = divmod(blocks, runs)
+    warp = work.max_of(lanes).cut(_BEYOND / (blocks * warps))
+    few = warp.sum_of(rounds)
+    many = few + warp if more else few
+    values = np.arange(few.low, int(many.high) + 1)
+    below = _chances(few, values) ** (warps * (runs - more))
+    if more:
+        below = below * _chances(many, values) ** (warps * more)
+    first, last = np.searchsorted(below, [_BEYOND, 1.0 - _BEYOND])
+    kept = np.maximum.accumulate(below[first : last + 1])
+    kept[-1] = 1.0
+    times = Times(first=int(values[first]), below=kept)
+    idle = Idle.of(
+        slots=slots * warps,
+        time=float(times.mean()),
+        total=blocks * warps * float(warp.mean()),
+        blocks=blocks * warps,
+        item=float(work.mean()),
+        warp=float(warp.mean()),
+    )
+    return times, idle
+
+
+def _chances(law: Pmf, values: np.ndarray) -> np.ndarray:
+    """P(W <= k) of each value."""
+    found = np.zeros(len(values))
+    start = law.low - int(values[0])
+    table = np.minimum(np.cumsum(law.weights), 1.0)
+    found[start : start + len(table)] = table
+    found[start + len(table) :] = 1.0
+    return found

@@ -1,0 +1,191 @@
+"""Statistics of what has a law of its own: answered by that law, without draws.
+
+Some table equations yield laws (:attr:`symbolic.quantity.Quantity.law`): ``launch_steps`` is one. A
+formula of such a quantity, as ``launch_time`` is, has no value, but its statistics do. Each becomes
+a table equation over the law and whatever else stands in the formula, so that it is computed once
+for each distinct combination of these.
+
+A law is text with ``values``, ascending, and ``below``, the probability that none is exceeded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symbolic.equation import Equation
+from symbolic.errors import DseError
+from symbolic.graph import Definition, Graph
+from symbolic.node import Node, reference, references, substitute
+from symbolic.ops import interpret_arrays
+from symbolic.statistic import DRAW, Statistic, StatisticName, check_sense
+
+if TYPE_CHECKING:
+    from symbolic.equation_set import EquationSet
+
+__all__ = ["by_law", "check_labels", "refuse_laws"]
+
+#: What has no meaning of a law whose rarest values are cut.
+_ENDS = ("worst", "best")
+
+
+def by_law(
+    name: StatisticName, model: EquationSet, known: Callable[[str], Definition | None]
+) -> Definition | None:
+    """The definition of a statistic of what has a law; None where nothing in it has.
+
+    Parameters
+    ----------
+    known : callable
+        The definition of a quantity, None where nothing says.
+
+    Raises
+    ------
+    DseError
+        A statistic along an axis, an end of the law, or two laws in one formula.
+    """
+    about = name.statistic
+    if about.kind == "error":
+        inner = about.argument.args[0]
+        found = by_law(inner, model, known)
+        if found is not None:  # there are no draws of which it could be one
+            found = _definition(name, found.needs, lambda *_: 0.0, "error 0")
+        return found
+    formula = _flat(about.argument, model, known)
+    names = references(formula)
+    laws = [need for need in names if model.quantity(need).law]
+    if not laws:
+        return None
+    if len(laws) > 1:
+        raise DseError(
+            f"{name} needs {' and '.join(laws)}, each of which has a law of its own: ask for "
+            "statistics of one of them at a time"
+        )
+    if about.axes != (DRAW,):
+        raise DseError(
+            f"{name}: {about.text} has a law, not one value, and a statistic of it goes along no "
+            f"axis: take one of its statistics first, as in {about.kind}(mean({about.text}), "
+            f"{', '.join(about.axes)})"
+        )
+    if about.kind == "cvar" and about.argument.op != "reference":
+        check_sense(name)
+    if about.kind.startswith(_ENDS):
+        raise DseError(
+            f"{name}: the rarest values of a law are not told; ask quantile({about.text}, 0.999999)"
+        )
+    needs = (*laws, *(need for need in names if need not in laws))
+    return _definition(name, needs, _answering(about, formula, needs), repr(formula))
+
+
+def _definition(
+    name: StatisticName, needs: tuple[str, ...], function: Callable[..., float], formula: str
+) -> Definition:
+    eq = Equation(
+        name=name,
+        function=function,
+        inputs=needs,
+        source=f"the law of {needs[0]}",
+        when={},
+        flags={},
+        table=True,
+        formula=formula,
+    )
+    return Definition(name=name, kind="table", node=reference(name), needs=needs, equation=eq)
+
+
+def _flat(node: Node, model: EquationSet, known: Callable[[str], Definition | None]) -> Node:
+    """A formula in which whatever has a law is in terms of that law."""
+    held: dict[str, Node | None] = {}  # None where a quantity has no law, or is just looked at
+
+    def one(name: str) -> Node | None:
+        if name not in held:
+            held[name] = None
+            about = None if isinstance(name, StatisticName) else known(name)
+            if about is not None and about.kind in ("equation", "formula"):
+                flat = within(about.node)
+                lawful = any(model.quantity(need).law for need in references(flat))
+                held[name] = flat if lawful else None
+        return held[name]
+
+    def within(node: Node) -> Node:
+        done = {name: flat for name in references(node) if (flat := one(name)) is not None}
+        return substitute(node, done) if done else node
+
+    return within(node)
+
+
+def check_labels(graph: Graph) -> None:
+    """Raise where a formula uses labels as numbers."""
+    for definition in graph.definitions.values():
+        for need in definition.needs:
+            row = graph.model.quantity(need)
+            if row.is_label and not row.law and definition.kind != "table":
+                raise DseError(
+                    f"{definition.name} cannot use {need}, whose values are labels: only a table "
+                    "equation can"
+                )
+
+
+def refuse_laws(graph: Graph) -> None:
+    """Raise where what is wanted as a value has a law."""
+    asked = [(name, reference(name)) for name in graph.outputs]
+    asked += [(condition.text, condition.node) for condition in graph.conditions]
+    for text, node in asked:
+        leaves = references(*(graph.flat(name) for name in references(node)))
+        if any(graph.model.quantity(name).law for name in leaves):
+            way = f"chance({text}) >= 0.99" if node.op != "reference" else f"mean({text})"
+            raise DseError(
+                f"{text} has a law, not one value: ask a statistic of it, such as {way}"
+                + (f" or quantile({text}, 0.99)" if node.op == "reference" else "")
+            )
+
+
+# --- statistics of a law
+
+
+def _answering(about: Statistic, formula: Node, needs: Sequence[str]) -> Callable[..., float]:
+    """A statistic of a formula, given a law and the values of what else stands in it."""
+
+    def answer(law: Any, *others: float) -> float:
+        values = np.asarray(law.values, dtype=np.float64)
+        given = {name: np.array([value]) for name, value in zip(needs[1:], others, strict=True)}
+        found = interpret_arrays([formula], {needs[0]: values, **given})[0]
+        return _statistic(about, np.broadcast_to(found, values.shape), np.asarray(law.below))
+
+    return answer
+
+
+def _statistic(about: Statistic, values: Any, below: Any) -> float:
+    """A statistic of values, where ``below`` is the probability up to each."""
+    kind, level = about.kind, float(about.level or 0)
+    chances = np.diff(below, prepend=0.0)
+    if kind == "chance":
+        return min(math.fsum(chances[values]), 1.0)
+    if np.isnan(values).any():
+        return math.nan
+    if kind in ("quantile", "cvar", "cvar_high", "cvar_low"):
+        sign = -1.0 if kind == "cvar_low" else 1.0
+        return sign * _tail(sign * values, chances, below, level, kind != "quantile")
+    if kind == "geomean":
+        return math.exp(math.fsum(chances * np.log(values)))
+    mean = math.fsum(chances * values)
+    if kind == "mean":
+        return mean
+    return math.sqrt(math.fsum(chances * (values - mean) ** 2))
+
+
+def _tail(values: Any, chances: Any, below: Any, level: float, mean: bool) -> float:
+    """The first value that is reached with the probability ``level``, or the mean beyond it."""
+    if np.any(np.diff(values) < 0):
+        order = np.argsort(values, kind="stable")
+        values, chances = values[order], chances[order]
+        below = np.cumsum(chances)
+    at = int(np.searchsorted(below, level, side="left"))
+    at = min(at, len(values) - 1)
+    if not mean:
+        return float(values[at])
+    beyond = values[at] * max(below[at] - level, 0.0)
+    return float((beyond + math.fsum(chances[at + 1 :] * values[at + 1 :])) / (1 - level))

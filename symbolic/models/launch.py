@@ -1,0 +1,283 @@
+"""A launch: the law of its time, where the work of a block is random and slots take it in turn.
+
+Blocks go to whichever slot is free first; a block takes as long as its longest warp, a warp as long
+as its longest lane. ``launch_time`` has a law: ask ``mean``, ``std``, ``quantile``, ``cvar`` or
+``chance`` of it, which are answered exactly, without draws. ``distribution`` is the law of the work
+of one item, in steps. One step takes ``step_cycles``, of a model of the kernel where one is joined.
+
+Slots do not slow each other down: the time of a step is that of a full machine to the end. The laws
+themselves are computed outside, as those of ``imbalance`` are.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import equation
+from symbolic.models import _shared
+from symbolic.models.imbalance import law_behind, work_mean
+from symbolic.ops import ceil, divide, floor
+
+OUTPUTS = (
+    "launch_time_mean",
+    "launch_time_std",
+    "tail_idle_share",
+    "lane_idle_share",
+    "warp_idle_share",
+    "waves_time",
+)
+
+EXACT = "the law of the B-th start of independent renewal processes"
+WALD = "Wald: mean steps of all slots"
+SHARED = (_shared.blocks, _shared.warps_per_block, work_mean)
+
+HARDWARE, LOOP, QUEUE = ({"dispatch": name} for name in ("hardware", "loop", "queue"))
+
+
+# --- what is launched
+
+
+@equation(source="items cut into equal pieces and a rest", table=True)
+def piece_law(distribution, piece_length, piece_overhead):
+    """The law of the work of a piece of an item; of the item itself where it is not cut."""
+    return law_behind(distribution).pieces(piece_length, piece_overhead)[0]
+
+
+@equation(source="items cut into equal pieces and a rest", table=True)
+def pieces_per_item(distribution, piece_length, piece_overhead):
+    """Pieces that an item is cut into, on average. [ratio]"""
+    return law_behind(distribution).pieces(piece_length, piece_overhead)[1]
+
+
+@equation(source="Swatman 2022, §II-B")
+def lockstep_items(lanes, lanes_per_item):
+    r"""Items that a warp works on side by side. [items]
+
+    .. math:: \lfloor lanes / lanes\_per\_item \rfloor
+
+    >>> lockstep_items(32.0, 4.0)
+    8.0
+    """
+    return floor(lanes / lanes_per_item)
+
+
+@equation(source="as many items in each block as it has lanes for")
+def launch_blocks(blocks, pieces_per_item, lanes, lockstep_items):
+    r"""Blocks of the launch; ``blocks`` would do for items uncut, a lane for each. [blocks]
+
+    .. math:: \lceil blocks \times pieces \times lanes / items \rceil
+
+    >>> launch_blocks(100.0, 1.5, 32.0, 8.0)
+    600.0
+    """
+    return ceil(divide(blocks * pieces_per_item * lanes, lockstep_items, at_zero=1.0) - 1e-9)
+
+
+@equation(source="Gilman 2020: blocks are placed wherever there is room")
+def slots(active_blocks_per_sm, active_sms):
+    """Blocks that the machine runs at once. [blocks]
+
+    >>> slots(5.0, 16.0)
+    80.0
+    """
+    return active_blocks_per_sm * active_sms
+
+
+# --- the time of a step
+
+
+@equation(source="Hong 2012, Eqs. 21-27: a repetition is one block on each slot")
+def step_cycles(total_cycles, repetitions, work_mean, imbalance_loss):
+    """Cycles that a step of an item takes while the slots are full. [cycles]
+
+    The model's cycles are those of blocks alike in work, of ``work_mean`` steps; the lanes' waiting
+    is counted by the law, so that a loss that the cycles count already is taken out.
+
+    >>> step_cycles(40000.0, 2.0, 20.0, 1.0)
+    1000.0
+    """
+    return divide(total_cycles, repetitions * work_mean * imbalance_loss, at_zero=0.0)
+
+
+@equation(source="cycles at the clock")
+def item_step_time(step_cycles, core_clock):
+    """Time that a step of an item takes one lane. [s]
+
+    >>> item_step_time(1000.0, 1e9)
+    1e-06
+    """
+    return step_cycles / core_clock
+
+
+@equation(source="Swatman 2022, §II-B")
+def step_time(item_step_time, lanes_per_item, lane_overhead):
+    r"""Time that a step takes where lanes share an item and each further one adds work. [s]
+
+    .. math:: t (1 + (lanes - 1) \times overhead) / lanes
+
+    >>> step_time(1e-6, 4.0, 0.2)
+    4.000000000000001e-07
+    """
+    return item_step_time * (1 + (lanes_per_item - 1) * lane_overhead) / lanes_per_item
+
+
+# --- the law
+
+
+def _law(dispatch, piece_law, blocks, slots, items, warps):
+    return law_behind(piece_law).launched(dispatch, blocks, slots, items, warps)
+
+
+@equation(name="launch_steps", source=EXACT, table=True, when=HARDWARE)
+def by_hardware(piece_law, launch_blocks, slots, lockstep_items, warps_per_block):
+    """The law of the steps of a launch whose blocks go to the first free slot."""
+    return _law("hardware", piece_law, launch_blocks, slots, lockstep_items, warps_per_block)
+
+
+@equation(name="launch_steps", source="the longest of sums of equally many", table=True, when=LOOP)
+def by_loop(piece_law, launch_blocks, slots, lockstep_items, warps_per_block):
+    """The law of the steps where each slot has one block, which loops over its share."""
+    return _law("loop", piece_law, launch_blocks, slots, lockstep_items, warps_per_block)
+
+
+@equation(name="launch_steps", source=EXACT, table=True, when=QUEUE)
+def by_queue(piece_law, launch_blocks, slots, lockstep_items, warps_per_block):
+    """The law of the steps where warps persist and take the work of one warp at a time."""
+    return _law("queue", piece_law, launch_blocks, slots, lockstep_items, warps_per_block)
+
+
+@equation(source=EXACT, table=True)
+def launch_steps_mean(launch_steps):
+    """Mean steps of a launch. [steps]"""
+    return launch_steps.mean
+
+
+@equation(source=EXACT, table=True)
+def launch_steps_std(launch_steps):
+    """Standard deviation of the steps of a launch. [steps]"""
+    return launch_steps.std
+
+
+@equation(source=WALD, table=True)
+def tail_idle_share(launch_steps):
+    """Share of all slot time that slots wait for the end of the launch. [ratio]"""
+    return launch_steps.idle.slot_share
+
+
+@equation(source=WALD, table=True)
+def lane_idle_share(launch_steps):
+    """Share of all slot time that lanes wait for the longest of their warp. [ratio]"""
+    return launch_steps.idle.lane_share
+
+
+@equation(source=WALD, table=True)
+def warp_idle_share(launch_steps):
+    """Share of all slot time that warps wait for the longest of their block. [ratio]"""
+    return launch_steps.idle.warp_share
+
+
+@equation(source=WALD, table=True)
+def working_share(launch_steps):
+    """Share of all slot time that lanes work. [ratio]"""
+    return launch_steps.idle.working_share
+
+
+@equation(source="order statistics", table=True)
+def block_steps_mean(piece_law, lockstep_items, warps_per_block):
+    """Mean steps of a block, its longest item. [steps]"""
+    return law_behind(piece_law).longest(lockstep_items * warps_per_block)
+
+
+# --- in seconds
+
+
+@equation(source="steps, each of the same time")
+def launch_time(launch_steps, step_time):
+    """Time of a launch, which has a law: statistics of it are exact. [s]"""
+    return launch_steps * step_time
+
+
+@equation(source="steps, each of the same time")
+def launch_time_mean(launch_steps_mean, step_time):
+    """Mean time of a launch. [s]
+
+    >>> launch_time_mean(1000.0, 1e-6)
+    0.001
+    """
+    return launch_steps_mean * step_time
+
+
+@equation(source="steps, each of the same time")
+def launch_time_std(launch_steps_std, step_time):
+    """Standard deviation of the time of a launch. [s]
+
+    >>> launch_time_std(50.0, 1e-6)
+    5e-05
+    """
+    return launch_steps_std * step_time
+
+
+@equation(source="wave quantisation")
+def launch_waves(launch_blocks, slots):
+    r"""Times that the slots are filled, the last time in part. [waves]
+
+    .. math:: \lceil blocks / slots \rceil
+
+    >>> launch_waves(161.0, 160.0)
+    2.0
+    """
+    return ceil(divide(launch_blocks, slots, at_zero=0.0))
+
+
+@equation(source="wave quantisation")
+def waves_time(launch_waves, block_steps_mean, step_time):
+    """Waves times the mean time of a block: exact where work is constant, else no law. [s]
+
+    >>> waves_time(2.0, 100.0, 1e-6)
+    0.0002
+    """
+    return launch_waves * block_steps_mean * step_time
+
+
+@equation(source="no slot ever waits")
+def work_bound_time(launch_time_mean, tail_idle_share):
+    """Time in which slots that never wait do all blocks; no mean is shorter. [s]
+
+    >>> work_bound_time(0.01, 0.25)
+    0.0075
+    """
+    return launch_time_mean * (1 - tail_idle_share)
+
+
+# --- what it costs
+
+
+@equation(source=WALD)
+def idle_slot_time(slots, launch_time_mean, tail_idle_share):
+    """Time that all slots wait for the end of the launch, in sum. [s]
+
+    >>> idle_slot_time(160.0, 0.001, 0.25)
+    0.04
+    """
+    return slots * launch_time_mean * tail_idle_share
+
+
+@equation(source="power times time")
+def idle_energy(idle_slot_time, idle_power, slots, idle_slot_power):
+    """Energy drawn for slots that wait: their share of the idle power, and what they draw. [J]
+
+    >>> idle_energy(0.5, 80.0, 160.0, 0.5)
+    0.5
+    """
+    return idle_slot_time * (divide(idle_power, slots, at_zero=0.0) + idle_slot_power)
+
+
+@equation(source="power times time; what is beyond idle is in proportion to the slots at work")
+def launch_energy_mean(
+    idle_power, runtime_power, launch_time_mean, tail_idle_share, idle_slot_time, idle_slot_power
+):
+    """Mean energy of a launch. [J]
+
+    >>> launch_energy_mean(50.0, 100.0, 0.01, 0.2, 0.3, 0.0)
+    1.3
+    """
+    working = runtime_power * (1 - tail_idle_share) * launch_time_mean
+    return working + idle_power * launch_time_mean + idle_slot_power * idle_slot_time

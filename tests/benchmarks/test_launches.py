@@ -1,0 +1,42 @@
+"""Laws of launches in a sweep.
+
+    python -m pytest tests/benchmarks/test_launches.py -m benchmark -s
+"""
+
+import time
+
+import pytest
+
+import dse
+from stochastic import Pmf, launch
+
+pytestmark = pytest.mark.benchmark
+
+#: Seconds on two cores.
+BUDGET = 60
+
+
+def test_a_thousand_launches():
+    """Blocks and work over 1,000 distinct launches: means, tails and idle shares of each."""
+    study = dse.Study(
+        model="launch + imbalance",
+        axes={
+            "success_probability": [0.02, 0.03, 0.05, 0.1, 0.2],
+            "warps_per_block": [1, 2, 4, 8],
+            "blocks": {"start": 40, "stop": 2000, "step": 40},
+        },
+        set={
+            "work_law": "geometric",
+            **{"lanes": 32, "slots": 160, "step_cycles": 100, "core_clock": "1.4 GHz"},
+        },
+        outputs=["launch_time_mean", "quantile(launch_time, 0.99)", "tail_idle_share"],
+    )
+    began = time.monotonic()
+    ds = study.run()
+    spent = time.monotonic() - began
+    at = ds.isel(success_probability=2, warps_per_block=2, blocks=-1)
+    own = launch(Pmf.geometric(0.05), blocks=2000, slots=160, lanes=32, warps=4)
+    step = 100 / 1.4e9
+    assert at.launch_time_mean.item() == pytest.approx(own.mean() * step, rel=1e-12)
+    print(f"\n{ds.launch_time_mean.size:,} launches: {spent:.1f} s")
+    assert spent < BUDGET
