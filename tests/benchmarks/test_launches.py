@@ -1,6 +1,6 @@
 """Laws of launches in a sweep.
 
-    python -m pytest tests/benchmarks/test_launches.py -m benchmark -s
+python -m pytest tests/benchmarks/test_launches.py -m benchmark -s
 """
 
 import time
@@ -27,7 +27,10 @@ def test_a_thousand_launches():
         },
         set={
             "work_law": "geometric",
-            **{"lanes": 32, "slots": 160, "step_cycles": 100, "core_clock": "1.4 GHz"},
+            "lanes": 32,
+            "slots": 160,
+            "step_cycles": 100,
+            "core_clock": "1.4 GHz",
         },
         outputs=["launch_time_mean", "quantile(launch_time, 0.99)", "tail_idle_share"],
     )
