@@ -121,7 +121,7 @@ def test_constant_work_comes_in_waves():
     np.testing.assert_array_equal(
         *np.broadcast_arrays(ds.launch_time_mean, ds.waves_time.values[:, None])
     )
-    assert not ds.launch_time_std.values.any()
+    assert ds.launch_time_std.values.max() < 1e-6  # the root of a rounding
 
 
 def test_a_loop_takes_the_longest_of_sums():
