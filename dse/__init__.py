@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dse.growth import add
     from dse.kernels import kernel
     from dse.library import model, models
+    from dse.page.explore import explore
     from dse.uncertain.laws import beta, discrete, lognormal, normal, triangular, uniform
     from dse.validation import validate
     from dse.verbs.backwards import borders, meets, ranges
@@ -83,6 +84,7 @@ __all__ = [
     "evaluate",
     "exp",
     "explain",
+    "explore",
     "export",
     "fit",
     "floor",
@@ -148,6 +150,7 @@ _HOMES = {
     "evaluate": "dse.evaluation",
     "exp": "symbolic.ops",
     "explain": "dse.verbs.described",
+    "explore": "dse.page.explore",
     "export": "dse.files",
     "fit": "dse.fitting",
     "floor": "symbolic.ops",

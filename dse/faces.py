@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dse.page.explore import explore
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.backwards import borders, meets, ranges
@@ -101,6 +102,7 @@ class Study(StudyData):
     chances = chances
     count = count
     explain = explain
+    explore = explore
     fold = fold
     histogram = histogram
     meets = meets

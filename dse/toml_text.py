@@ -1,11 +1,17 @@
-"""TOML text as a tree: what the parser itself does not refuse is refused here in its own words."""
+"""TOML text as a tree, and values as TOML text.
+
+What the parser itself does not refuse is refused here in its own words.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import tomllib
+from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["read_toml"]
+__all__ = ["read_toml", "toml_key", "toml_value"]
 
 _DEPTH = 20
 
@@ -40,3 +46,25 @@ def read_toml(text: str) -> dict[str, Any]:
         if not level:
             return tree
     raise tomllib.TOMLDecodeError(f"values nested deeper than {_DEPTH} levels")
+
+
+def toml_value(value: Any) -> str:
+    """A value as TOML has it, on one line.
+
+    >>> toml_value({"zip": {"core clock": ["1 GHz", 2e9, math.inf]}})
+    '{ zip = { "core clock" = ["1 GHz", 2000000000.0, inf] } }'
+    """
+    if isinstance(value, Mapping):
+        told = (f"{toml_key(name)} = {toml_value(one)}" for name, one in value.items())
+        return f"{{ {', '.join(told)} }}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def toml_key(name: str) -> str:
+    """A name as the key of a table."""
+    bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if bare else toml_value(name)

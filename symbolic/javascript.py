@@ -1,6 +1,7 @@
 """Equations as JavaScript: the sixth world, in which a page in a browser computes.
 
-The text is plain: a line a step, a constant a quantity, named ``$`` and its name. Numbers are the
+The text is plain: a line a step, a constant a quantity, named ``$`` and its name (statistics, which
+are no words, by their place). Numbers are the
 same doubles as everywhere; only ``Math.exp``, ``Math.log`` and ``Math.pow`` may differ by an ulp or
 two from those of another library.
 """
@@ -95,12 +96,14 @@ def program(
             body.read(name)
         elif len(nodes) == 1:
             body.define(name, body.text(nodes[0]))
-            body.known.setdefault(id(nodes[0]), f"${name}")
+            body.known.setdefault(id(nodes[0]), body.name(name))
         else:
             place = len(choices)
             choices[name] = which
             texts = [
-                body.read(name, f"$given_{name}") if node is reference(name) else body.text(node)
+                body.read(name, f"given{body.name(name)}")
+                if node is reference(name)
+                else body.text(node)
                 for node in nodes
             ]
             tests = "".join(f"c[{place}] === {k} ? {t} : " for k, t in enumerate(texts[:-1]))
@@ -108,7 +111,8 @@ def program(
     wanted = (*outputs, *conditions)
     for place, name in enumerate(wanted):
         inside = held.get(name) if place >= len(outputs) else name
-        text = f"${inside}" if inside in variants else "NaN" if place < len(outputs) else "true"
+        missing = "NaN" if place < len(outputs) else "true"
+        text = body.name(inside) if inside in variants else missing
         body.lines.append(f"y[{place}] = {text};")
     lines = "".join(f"  {line}\n" for line in body.lines)
     return Program(
@@ -127,17 +131,24 @@ class _Body:
         self.lines: list[str] = []
         self.inputs: list[str] = []
         self.known: dict[int, str] = {}
+        self._others: dict[str, str] = {}
+
+    def name(self, name: str) -> str:
+        """The constant of a quantity."""
+        if name.isidentifier():
+            return f"${name}"
+        return self._others.setdefault(name, f"other{len(self._others)}")
 
     def read(self, name: str, into: str = "") -> str:
         """An input."""
-        into = into or f"${name}"
+        into = into or self.name(name)
         self.lines.append(f"const {into} = x[{len(self.inputs)}];")
         self.inputs.append(name)
         return into
 
     def define(self, name: str, text: str) -> None:
         """A quantity."""
-        self.lines.append(f"const ${name} = {text};")
+        self.lines.append(f"const {self.name(name)} = {text};")
 
     def text(self, root: Node) -> str:
         """The expression of a node; what it is made of is computed before."""
@@ -150,7 +161,7 @@ class _Body:
         if node.op == "constant":
             return literal(node.args[0])
         if node.op == "reference":
-            return f"${node.args[0]}"
+            return self.name(node.args[0])
         return PRIMITIVES[node.op].js.format(*(self.known[id(arg)] for arg in node.args))
 
     def _operand(self, node: Node) -> str:

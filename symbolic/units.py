@@ -18,6 +18,7 @@ from symbolic.dimensions import Dimension
 from symbolic.errors import UnitError, nearest
 
 __all__ = [
+    "UNITS",
     "dimension",
     "exact",
     "is_unit",
@@ -80,6 +81,8 @@ _DEFINITIONS = {name: text for names, text in _DERIVED.items() for name in names
 _NAMES = frozenset(" ".join([*_BASES, *_DERIVED]).split()) | {
     count + plural for count in _COUNTS.split() for plural in ("", "s")
 }
+#: The names of all units; a page in a browser reads them, too.
+UNITS = _NAMES
 
 #: Units to propose where another does not fit.
 _COMMON = (

@@ -20,6 +20,7 @@ from dse.cli.described import axis_of, changed, setting
 from dse.cli.doctor import doctor
 from dse.cli.effects import sensitivity
 from dse.cli.ends import Commands, handed_back, reading
+from dse.cli.exploring import explore
 from dse.cli.figures import plot
 from dse.cli.filed import checked, looked_for, looked_up, watched
 from dse.cli.fits import fit
@@ -259,6 +260,7 @@ for command in (
         doctor,
         evaluate,
         explain,
+        explore,
         fit,
         histogram,
         imbalance,

@@ -17,11 +17,19 @@ if TYPE_CHECKING:
     from dse.cli.text import Answer
     from dse.study.data import StudyData
 
-__all__ = ["advise", "evaluate", "explain"]
+__all__ = [
+    "advise",
+    "at_point",
+    "described_study",
+    "entries",
+    "evaluate",
+    "explain",
+    "given_point",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _of = click.argument("source", metavar="STUDY_OR_MODEL")
-_at_point = click.argument(
+at_point = click.argument(
     "point", metavar="[NAME=VALUE]...", nargs=-1, shell_complete=completing.point
 )
 _POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
@@ -40,7 +48,7 @@ def _read_point(texts: Sequence[str]) -> dict[str, str]:
     return at
 
 
-def _entries(function: _F) -> _F:
+def entries(function: _F) -> _F:
     """The options --machine and --workload."""
     for name in ("workload", "machine"):
         text = f"A {name}, or the path of its file: its values are used where none is given."
@@ -50,7 +58,7 @@ def _entries(function: _F) -> _F:
     return function
 
 
-def _given(point: Sequence[str], machine: str | None, workload: str | None) -> dict[str, str]:
+def given_point(point: Sequence[str], machine: str | None, workload: str | None) -> dict[str, str]:
     """The values and entries of one configuration."""
     options = {"machine": machine, "workload": workload}
     named = [f"{name}={value}" for name, value in options.items() if value is not None]
@@ -61,7 +69,9 @@ def _is_study(source: str) -> bool:
     return Path(source).suffix == ".toml"
 
 
-def _described(model: str, at: dict[str, str], outputs: Sequence[str] | None = None) -> StudyData:
+def described_study(
+    model: str, at: dict[str, str], outputs: Sequence[str] | None = None
+) -> StudyData:
     """The study of a model at values, of which several are an axis."""
     from dse.study.data import StudyData
 
@@ -82,8 +92,8 @@ def _described(model: str, at: dict[str, str], outputs: Sequence[str] | None = N
     )
 )
 @click.argument("model", shell_complete=completing.models)
-@_at_point
-@_entries
+@at_point
+@entries
 @click.option("--outputs", metavar="Q,...", help="The quantities wanted. [the model's outputs]")
 @in_json
 def evaluate(
@@ -103,10 +113,10 @@ def evaluate(
     from dse.validity import beyond_validity
     from dse.verbs.running import run
 
-    at = _given(point, machine, workload)
+    at = given_point(point, machine, workload)
     lacking: dict[str, str] = {}
     if outputs is not None:
-        study = _described(model, at, listed([outputs]))
+        study = described_study(model, at, listed([outputs]))
     else:
         study, lacking = _what_can_be(model, at)
     found = answer(run(warned(study), expand=True), order_of(study))
@@ -123,7 +133,7 @@ def _what_can_be(model: str, at: dict[str, str]) -> tuple[StudyData, dict[str, s
     from symbolic.library import load_model
 
     try:
-        return _described(model, at), {}
+        return described_study(model, at), {}
     except Misused as error:
         if not isinstance(error.__cause__, GraphError):
             raise
@@ -131,14 +141,14 @@ def _what_can_be(model: str, at: dict[str, str]) -> tuple[StudyData, dict[str, s
     lacking = {}
     for name in load_model(model).outputs:
         try:
-            _described(model, at, [name])
+            described_study(model, at, [name])
         except Misused as error:
             said = str(error).splitlines()
             lacking[name] = "; ".join(line.strip() for line in said[1:-1] or said)
     told = [name for name in load_model(model).outputs if name not in lacking]
     if not told:
         raise whole
-    return _described(model, at, told), lacking
+    return described_study(model, at, told), lacking
 
 
 def _text(found: Answer) -> str:
@@ -163,8 +173,8 @@ def _text(found: Answer) -> str:
     )
 )
 @_of
-@_at_point
-@_entries
+@at_point
+@entries
 @click.option("--goal", metavar="Q", help="What should improve, such as energy.")
 @click.option(
     "--levers",
@@ -191,7 +201,7 @@ def advise(
     """
     import dse
 
-    at = _given(point, machine, workload)
+    at = given_point(point, machine, workload)
     of = read_study(source) if _is_study(source) else source
     with reading():
         told = dse.advise(of, goal=goal, levers=levers, **at)
@@ -205,8 +215,8 @@ def advise(
     )
 )
 @_of
-@_at_point
-@_entries
+@at_point
+@entries
 @in_json
 def explain(
     source: str, point: Sequence[str], machine: str | None, workload: str | None, as_json: bool
@@ -218,10 +228,10 @@ def explain(
     """
     import dse
 
-    at = _given(point, machine, workload)
+    at = given_point(point, machine, workload)
     told = (
         dse.explain(read_study(source), **at)
         if _is_study(source)
-        else dse.explain(warned(_described(source, at)))
+        else dse.explain(warned(described_study(source, at)))
     )
     put(as_json, told.to_dict(), lambda: str(told))

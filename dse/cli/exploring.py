@@ -1,0 +1,81 @@
+"""The command `dse explore`: a page on which a study is explored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dse.cli.ends import Misused, reading
+from dse.cli.frame import example, in_json, put, read_study, warned
+from dse.cli.point import at_point, described_study, entries, given_point
+
+if TYPE_CHECKING:
+    from dse.study.data import StudyData
+
+__all__ = ["explore"]
+
+#: How a page of this library begins, which may be replaced unasked.
+_OURS = '<meta name="generator" content="simt-dse explore">'
+
+
+@click.command(
+    epilog=example(
+        "dse explore examples/transit-tour.toml",
+        "dse explore ipp --machine gtx280 --workload svm threads_per_block=32:512:32 "
+        "active_sms=1:30 --out svm.html",
+        "dse explore merge.zarr --out merge.html",
+    )
+)
+@click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL")
+@at_point
+@entries
+@click.option(
+    "--out",
+    metavar="PAGE.html",
+    type=click.Path(dir_okay=False),
+    help="The page. [by the name of the source]",
+)
+@click.option("--title", help="Its heading. [model, workload and machine]")
+@in_json
+def explore(
+    source: str,
+    point: Sequence[str],
+    machine: str | None,
+    workload: str | None,
+    out: str | None,
+    title: str | None,
+    as_json: bool,
+) -> None:
+    """Write a page on which a study is explored in a browser, without a network.
+
+    It holds the equations, a slider or list for every axis and value, figures that follow them,
+    every step with its source, what would help, and the best configuration. Of a model several
+    values (64,128,256), or a range (START:STOP:STEP), are an axis.
+    """
+    import dse
+
+    at = given_point(point, machine, workload)
+    path = Path(out) if out is not None else Path(f"{Path(source).stem}.html")
+    if out is None and path.exists() and _OURS not in path.read_text("utf-8", "replace")[:2000]:
+        raise Misused(f"{path} is there and is none of these pages: name another with --out")
+    with reading():
+        page = dse.explore(_source(source, at), path, title=title)
+    data = {"page": page, "bytes": page.stat().st_size}
+    put(
+        as_json,
+        data,
+        lambda: f"{page} ({page.stat().st_size / 1000:,.0f} kB): open it in a browser",
+    )
+
+
+def _source(source: str, at: dict[str, str]) -> StudyData | str:
+    """The study of a file or of a model at values; a store by its name."""
+    suffix = Path(source).suffix
+    if suffix == ".toml" or Path(source).is_dir() or suffix in (".zarr", ".nc"):
+        if at:
+            raise Misused(f"{source} is a study: values are given to a model, or on the page")
+        return read_study(source) if suffix == ".toml" else source
+    return warned(described_study(source, at))

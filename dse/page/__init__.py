@@ -1,0 +1,1 @@
+"""A page on which a study is explored: its equations in JavaScript, in one file, offline."""

@@ -1,0 +1,114 @@
+"""The axes and the values of a study, as the page holds them: long axes thinned, and told so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.space import Axis
+
+__all__ = ["Kept", "axes_told", "leaves_told", "plain", "thinned"]
+
+#: Values of an axis, and of one quantity over several axes, that a page holds at most.
+_VALUES, _TABLE = 1000, 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """An axis of the study, and which of its values the page holds."""
+
+    axis: Axis
+    places: np.ndarray[Any, np.dtype[np.int64]]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the page holds all of it."""
+        return len(self.places) == self.axis.size
+
+
+def plain(value: Any) -> Any:
+    """Numbers as JSON has them: what is not finite as text, what is whole without a point.
+
+    >>> plain(np.array([1.0, 0.5, np.inf]))
+    [1, 0.5, 'Infinity']
+    """
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        listed = value.reshape(-1).tolist() if isinstance(value, np.ndarray) else value
+        return [plain(one) for one in listed]
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        whole = value.is_integer() and abs(value) < 2**53 and math.copysign(1, value) > 0
+        return int(value) if whole else value
+    return value
+
+
+def thinned(grid: Grid) -> dict[str, Kept]:
+    """The axes of a grid, with the values that are kept of each."""
+    counts = {name: min(axis.size, _VALUES) for name, axis in grid.axes.items()}
+    sets = {leaf.axes for known in grid.leaves.values() for leaf in known.values()}
+    for axes in (axes for axes in sets if set(axes) <= set(counts)):
+        while len(axes) > 1 and math.prod(counts[name] for name in axes) > _TABLE:
+            longest = max(axes, key=lambda name: counts[name])
+            counts[longest] = (counts[longest] + 1) // 2
+    return {
+        name: Kept(axis=axis, places=_even(axis.size, counts[name]))
+        for name, axis in grid.axes.items()
+    }
+
+
+def _even(size: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.linspace(0, size - 1, count).round().astype(np.int64)
+
+
+def axes_told(grid: Grid, kept: Mapping[str, Kept]) -> list[dict[str, Any]]:
+    """Each axis: its name, kind, values or labels, and how many there are in the study."""
+    found = []
+    for name, one in kept.items():
+        axis, told = one.axis, {"name": name, "kind": one.axis.kind, "size": one.axis.size}
+        if axis.labels:
+            told["labels"] = [axis.labels[place] for place in one.places]
+        elif axis.real:
+            told |= {"kind": "real", "low": plain(axis.values[0]), "high": plain(axis.values[1])}
+        else:
+            told["values"] = plain(np.asarray(axis.coordinate, dtype=float)[one.places])
+            told["columns"] = list(axis.columns)
+        found.append(told)
+    return found
+
+
+def leaves_told(grid: Grid, kept: Mapping[str, Kept]) -> dict[str, Any]:
+    """The values of each quantity that is given or computed before: over which axes, and which.
+
+    ``which`` says, where switches choose among several, the one of each of their keys.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for place, leaves in enumerate(grid.leaves.values()):
+        for name, leaf in leaves.items():
+            if leaf.array.dtype.kind == "O" or not set(leaf.axes) <= set(grid.axes):
+                continue
+            one = _told(leaf, kept)
+            known = found.setdefault(name, {"which": [0] * len(grid.leaves), "variants": []})
+            if one not in known["variants"]:
+                known["variants"].append(one)
+            known["which"][place] = known["variants"].index(one)
+    for told in found.values():
+        if len(told["variants"]) == 1:
+            del told["which"]
+    return found
+
+
+def _told(leaf: Leaf, kept: Mapping[str, Kept]) -> dict[str, Any]:
+    index = np.ix_(*(kept[name].places for name in leaf.axes)) if leaf.axes else ()
+    values = np.asarray(np.asarray(leaf.array, dtype=float)[index])
+    told = {"axes": list(leaf.axes), "values": plain(values)}
+    if leaf.switched:
+        told["switched"] = list(leaf.switched)
+    return told

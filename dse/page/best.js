@@ -1,0 +1,79 @@
+/* The best configuration: looked for among all of the axes where they are few, else as it was found
+   in Python when the page was made. */
+
+let searching = 0;
+
+const allHeld = () => data.axes.every((axis) => axis.kind !== "real" && axis.size === axis.count);
+const configured = () => data.axes.reduce((all, axis) => all * axis.count, 1);
+
+/** Look through every configuration, a slice of time at a time, so that the page stays alive. */
+async function search(goals, where, shown) {
+  const own = ++searching, all = configurations(data.searched), steps = walked(all);
+  let best = null;
+  for (let began = performance.now(), step = steps.next(); !step.done; step = steps.next()) {
+    const [point, n] = step.value;
+    const values = goals.map(({ name, maximize }) => (maximize ? -point.get(name) : point.get(name)));
+    const counts = values.every((value) => value < Infinity) && !point.broken(where).length;
+    if (counts && (!best || values.some((value, k) => value < best.values[k] && values.slice(0, k).every((one, j) => one === best.values[j])))) {
+      best = { values, at: { ...point.at }, off: { ...point.off } };
+    }
+    if (performance.now() - began > 12) {
+      shown(`looking: ${n.toLocaleString("en")} of ${all.count.toLocaleString("en")}`);
+      await new Promise((resolve) => { setTimeout(resolve); });
+      if (own !== searching) return null;
+      began = performance.now();
+    }
+  }
+  return best && { ...best, count: all.count };
+}
+
+function goalsNow() {
+  const name = byId("goal").value, asked = data.best?.goals;
+  if (name === "") return asked;
+  return [{ name, maximize: byId("sense").value === "most" }];
+}
+
+async function findBest() {
+  const goals = goalsNow(), own = goals === data.best?.goals, note = byId("best-note");
+  const words = goals.map(({ name, maximize }) => `${maximize ? "most" : "least"} ${name}`).join(", then ");
+  byId("found").replaceChildren();
+  if (own && data.best.found && !Object.keys(here.set).length) return showFound(words);
+  const found = await search(goals, own, (text) => { note.textContent = text; });
+  if (!found) {
+    note.textContent = "No configuration is feasible.";
+    return undefined;
+  }
+  const whole = data.axes.reduce((all, axis) => all * axis.size, 1);
+  const point = new Point({ ...here, at: found.at, off: found.off });
+  point.run();
+  note.textContent = found.count === whole && allHeld()
+    ? `${words}: the best of all ${whole.toLocaleString("en")} configurations, with the values given here`
+    : `${words}: the best of ${found.count.toLocaleString("en")} configurations that this page looked through, of ${whole.toLocaleString("en")}`;
+  return offer(point, goals.map(({ name }) => name));
+}
+
+/** What Python found when the page was made. */
+function showFound(words) {
+  const { found } = data.best, point = new Point(here);
+  for (const lever of data.axes.map(({ name }) => LEVERS.get(name))) {
+    const value = found[lever.name];
+    if (lever.categories) lever.move(point, lever.categories.indexOf(String(value)));
+    else if (value !== undefined) {
+      try {
+        lever.put(point, number(value));
+      } catch {
+        // the nearest that the page holds stands
+      }
+    }
+  }
+  point.run();
+  byId("best-note").textContent = `${words}: by exact search over all ${data.axes.reduce((all, axis) => all * axis.size, 1).toLocaleString("en")} configurations when this page was made, with the values of the study`;
+  return offer(point, data.best.goals.map(({ name }) => name));
+}
+
+function offer(point, names) {
+  const at = data.axes.map(({ name }) => `${name} = ${LEVERS.get(name).categories ? LEVERS.get(name).categories[point.at[name]] : valueText(LEVERS.get(name).now(point), LEVERS.get(name).unit)}`);
+  const values = names.map((name) => `${name} = ${told(name, point.get(name), 6)}`);
+  byId("found").replaceChildren(element("p", {}, [...values, ...at].join(", ")),
+    element("button", { type: "button", onclick: () => { here.at = point.at; here.off = point.off; here.fill(); changed(); } }, "go there"));
+}

@@ -1,0 +1,211 @@
+/* Scales, axes and marks of figures, as the text of an SVG. */
+
+/** The colours of Okabe and Ito, which colour-blind readers tell apart, and a dash for each. */
+const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a", "#b8a600"];
+const DASHES = ["", "7 3", "2 2.5", "9 3 2 3", "12 4", "5 2 1 2 1 2", "3 2", "1 3"];
+const darkness = matchMedia("(prefers-color-scheme: dark)");
+
+/** The colours in which a figure is drawn; exported ones are light. */
+function palette(dark = darkness.matches) {
+  return dark
+    ? { ink: "#e8e8e8", paper: "#16181d", grid: "#363a43", weak: "#a0a6b0", dark }
+    : { ink: "#1a1a1a", paper: "#ffffff", grid: "#e3e3e3", weak: "#626262", dark };
+}
+
+function lookOf(name, k, colors) {
+  const known = data.figures.looks[name];
+  if (!known) return { color: COLORS[k % COLORS.length], dash: DASHES[k % DASHES.length] };
+  return { ...known, color: known.color === "#000000" ? colors.ink : known.color };
+}
+
+/** Round numbers between two ends; decades where the scale is logarithmic. */
+function ticksOf(low, high, log, count) {
+  if (!(high > low)) return [low];
+  if (log) {
+    const decades = Math.log10(high) - Math.log10(low), found = [];
+    if (decades >= 1) {
+      const step = Math.max(1, Math.ceil(decades / count));
+      const inner = decades <= 2 ? [1, 2, 5] : [1];
+      for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k += step) {
+        for (const m of inner) {
+          const value = Number(`${m}e${k}`);
+          if (value >= low * 0.999 && value <= high * 1.001) found.push(value);
+        }
+      }
+      return found;
+    }
+  }
+  const rough = high / count - low / count, size = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((m) => m * size).find((m) => m >= rough * 0.999);
+  const found = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(Number((k * step).toPrecision(12)));
+  return found;
+}
+
+/** A side of a figure: numbers, or labels at whole places. */
+class Side {
+  constructor({ name, unit = "", low = 0, high = 1, log = false, labels = null }) {
+    if (labels) [low, high] = [-0.5, labels.length - 0.5];
+    [low, high] = [low, high].map((end) => Math.min(Math.max(end, -FAR), FAR));
+    if (!(high > low)) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) / 2, low + Math.abs(low) / 2];
+    if (!(high > low)) high = low + 1;
+    Object.assign(this, { name, unit, low, high, labels, log: log && low > 0 });
+    this.power = powerOf(Math.max(Math.abs(low), Math.abs(high)), unit);
+  }
+
+  share(value) {
+    if (this.log) return (Math.log(value) - Math.log(this.low)) / (Math.log(this.high) - Math.log(this.low));
+    return (value - this.low) / (this.high - this.low);
+  }
+
+  value(share) {
+    return this.log ? Math.exp(Math.log(this.low) + share * (Math.log(this.high) - Math.log(this.low))) : this.low + share * (this.high - this.low);
+  }
+
+  get title() {
+    const unit = this.power ? PREFIXES[this.power] + this.unit : this.unit === "1" ? "" : this.unit;
+    return this.name + (unit ? ` [${unit}]` : "");
+  }
+
+  ticks(count) {
+    if (this.labels) {
+      const step = Math.ceil(this.labels.length / (3 * count));
+      return this.labels.map((label, k) => [k, label]).filter(([k]) => k % step === 0);
+    }
+    return ticksOf(this.low, this.high, this.log, count).map((value) => [value, digits(value / 10 ** this.power, 4)]);
+  }
+}
+
+const near = (value) => Math.round(value * 100) / 100;
+/** A place that an SVG can hold, far outside where there is none. */
+const inside = (place) => near(Math.min(Math.max(Number.isNaN(place) ? -1e4 : place, -1e4), 1e4));
+const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+/** A figure with two sides: what is drawn in it is added to `marks`. */
+class Chart {
+  constructor({ x, y, width, height, colors, legend = [] }) {
+    Object.assign(this, { x, y, width, height, colors });
+    this.legend = legend;
+    const rows = this.legendRows();
+    const wide = Math.max(...y.ticks(5).map(([, text]) => shortened(text, 16).length));
+    this.left = Math.min(26 + 6.6 * wide, width / 3);
+    this.right = width - 12;
+    this.top = 24 + 17 * rows.length;
+    this.bottom = height - (this.steep ? 66 : 44);
+    this.rows = rows;
+    this.marks = [];
+  }
+
+  get steep() {
+    return this.x.labels && this.x.labels.join("").length * 7 > this.width - 120;
+  }
+
+  across(value) {
+    return inside(this.left + this.x.share(value) * (this.right - this.left));
+  }
+
+  up(value) {
+    return inside(this.bottom - this.y.share(value) * (this.bottom - this.top));
+  }
+
+  legendRows() {
+    const rows = [];
+    let used = Infinity;
+    for (const entry of this.legend) {
+      const wide = 40 + 6.4 * shortened(entry.text, 46).length;
+      if (used + wide > this.width - 10) {
+        rows.push([]);
+        used = 10;
+      }
+      rows.at(-1).push({ ...entry, at: used });
+      used += wide;
+    }
+    return rows;
+  }
+
+  /** A line through points; it breaks where there is no number. */
+  line(xs, ys, { color, dash = "", wide = 2, steps = false }) {
+    let path = "", on = false;
+    xs.forEach((value, k) => {
+      if (!Number.isFinite(ys[k]) || (this.y.log && ys[k] <= 0)) {
+        on = false;
+        return;
+      }
+      const [px, py] = [this.across(value), this.up(ys[k])];
+      path += on ? (steps ? `H${px}V${py}` : `L${px} ${py}`) : `M${px} ${py}`;
+      on = true;
+    });
+    this.marks.push(`<path d="${path}" fill="none" stroke="${color}" stroke-width="${wide}" stroke-dasharray="${dash}" stroke-linejoin="round"/>`);
+  }
+
+  dots(xs, ys, { color, size = 5 }) {
+    let path = "";
+    xs.forEach((value, k) => {
+      if (Number.isFinite(value) && Number.isFinite(ys[k])) path += `M${this.across(value)} ${this.up(ys[k])}h0`;
+    });
+    this.marks.push(`<path d="${path}" stroke="${color}" stroke-width="${size}" stroke-linecap="round" fill="none"/>`);
+  }
+
+  upright(value, { color = this.colors.weak, dash = "3 3" } = {}) {
+    const at = this.across(value);
+    this.marks.push(`<path d="M${at} ${this.top}V${this.bottom}" stroke="${color}" stroke-dasharray="${dash}"/>`);
+  }
+
+  band(low, high, color, text) {
+    const [a, b] = [low, high].map((value) => Math.min(Math.max(this.across(value), this.left), this.right));
+    this.marks.push(`<rect x="${a}" y="${this.top}" width="${near(b - a)}" height="${near(this.bottom - this.top)}" fill="${color}" opacity="0.13"/>`);
+    if (b - a > 14 && text) {
+      const turned = b - a < 7 * text.length;
+      const [tx, ty] = [(a + b) / 2, this.top + (turned ? 8 : 14)];
+      this.marks.push(`<text x="${near(tx)}" y="${ty}" text-anchor="${turned ? "start" : "middle"}" ${turned ? `transform="rotate(90 ${near(tx)} ${ty})" dy="4"` : ""} fill="${this.colors.weak}">${escaped(text)}</text>`);
+    }
+  }
+
+  ring(x, y, text = "") {
+    if (!Number.isFinite(x) || !Number.isFinite(y)) return;
+    const [px, py] = [this.across(x), this.up(y)], { ink, paper } = this.colors;
+    this.marks.push(`<circle cx="${px}" cy="${py}" r="6" fill="${paper}" stroke="${ink}" stroke-width="2.5"/>`);
+    if (text) {
+      const end = px > (this.left + this.right) / 2;
+      this.marks.push(`<text x="${px + (end ? -10 : 10)}" y="${py - 9}" text-anchor="${end ? "end" : "start"}" fill="${ink}" stroke="${paper}" stroke-width="3" paint-order="stroke">${escaped(text)}</text>`);
+    }
+  }
+
+  star(x, y) {
+    const [px, py] = [this.across(x), this.up(y)];
+    const points = Array.from({ length: 10 }, (_, k) => {
+      const [turn, far] = [(k * Math.PI) / 5, k % 2 ? 4 : 10];
+      return `${near(px + far * Math.sin(turn))},${near(py - far * Math.cos(turn))}`;
+    });
+    this.marks.push(`<polygon points="${points.join(" ")}" fill="#d55e00" stroke="${this.colors.paper}" stroke-width="1"/>`);
+  }
+
+  toString() {
+    const { left, right, top, bottom, width, height, colors } = this;
+    const parts = [];
+    for (const [value, text] of this.x.ticks(Math.max(2, Math.floor((right - left) / 90)))) {
+      const at = this.across(value);
+      if (!this.x.labels) parts.push(`<path d="M${at} ${top}V${bottom}" stroke="${colors.grid}"/>`);
+      parts.push(this.steep
+        ? `<text x="${at}" y="${bottom + 12}" text-anchor="end" transform="rotate(-28 ${at} ${bottom + 12})">${escaped(shortened(text, 18))}</text>`
+        : `<text x="${at}" y="${bottom + 16}" text-anchor="middle">${escaped(text)}</text>`);
+    }
+    for (const [value, text] of this.y.ticks(Math.max(2, Math.floor((bottom - top) / 45)))) {
+      const at = this.up(value);
+      if (!this.y.labels) parts.push(`<path d="M${left} ${at}H${right}" stroke="${colors.grid}"/>`);
+      parts.push(`<text x="${left - 6}" y="${at + 4}" text-anchor="end">${escaped(shortened(text, 16))}</text>`);
+    }
+    const names = `<text x="${(left + right) / 2}" y="${height - 8}" text-anchor="middle">${escaped(this.x.title)}</text>` +
+      `<text x="6" y="${15}" text-anchor="start">${escaped(this.y.title)}</text>`;
+    const legend = this.rows.flatMap((row, k) => row.map(({ at, text, color, dash, area }) => {
+      const y = 29 + 17 * k;
+      const mark = area ? `<rect x="${at}" y="${y - 6}" width="22" height="11" fill="${color}"/>`
+        : `<path d="M${at} ${y}h24" stroke="${color}" stroke-width="2.5" stroke-dasharray="${dash ?? ""}"/>`;
+      return `${mark}<text x="${at + 29}" y="${y + 4}">${escaped(shortened(text, 46))}</text>`;
+    }));
+    return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="12" fill="${colors.ink}">` +
+      `<rect width="${width}" height="${height}" fill="${colors.paper}"/>${parts.join("")}${names}${legend.join("")}` +
+      `<clipPath id="inside"><rect x="${left}" y="${top - 8}" width="${right - left + 8}" height="${bottom - top + 16}"/></clipPath>` +
+      `<g clip-path="url(#inside)">${this.marks.join("")}</g><rect x="${left}" y="${top}" width="${near(right - left)}" height="${near(bottom - top)}" fill="none" stroke="${colors.weak}"/></svg>`;
+  }
+}

@@ -1,0 +1,168 @@
+/* The figures of every study: lines along a lever, terms of a limit, what no other beats. */
+
+/** Points along a line, cells along the side of a map, configurations of a front. */
+const ALONG = 240, SIDE = 100, FRONT = 4000;
+
+/** What a figure shows; kept in the link to the page. */
+const view = { kind: "lines", over: "", by: "", quantity: "", other: "", family: 0, log: false };
+
+const flagsOf = (name) => data.quantities[name]?.flags;
+
+/** The side of a lever on which some samples lie. */
+function sideOf(lever, samples) {
+  const name = lever.meaning ? `${lever.name.replace("PLACE_OF_", "")}, ${lever.meaning}` : lever.name;
+  if (lever.categories) return new Side({ name, labels: samples.map((sample) => lever.categories[sample]) });
+  const values = samples.map((sample) => lever.numberOf(sample));
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const apart = values.length > 2 && low > 0 && (lever.bounds?.log ?? (values[1] - values[0]) * 4 < (values.at(-1) - values.at(-2)));
+  return new Side({ name, unit: lever.unit, low, high, log: Boolean(apart) });
+}
+
+/** The side on which values of quantities lie. */
+function rangeSide(name, unit, values, log) {
+  const finite = values.filter((value) => Number.isFinite(value) && (!log || value > 0));
+  let [low, high] = finite.length ? [Math.min(...finite), Math.max(...finite)] : [0, 1];
+  if (!log) {
+    if (low > 0 && low < high / 2) low = 0;
+    const room = (high - low) * 0.06;
+    [low, high] = [low === 0 ? 0 : low - room, high + room];
+  }
+  return new Side({ name, unit, low, high, log });
+}
+
+function quantitySide(name, values, log = false) {
+  const row = data.quantities[name] ?? {}, flags = flagsOf(name);
+  const told = row.meaning ? `${name}, ${row.meaning}` : name;
+  if (!flags) return rangeSide(shortened(told, 60), row.unit, values, log);
+  const most = Math.max(...Object.keys(flags).map(Number));
+  return new Side({ name: told, labels: Array.from({ length: most + 1 }, (_, k) => flags[k] ?? "") });
+}
+
+/** Quantities at each sample of a lever. */
+function along(lever, samples, names, from = here, all = false) {
+  const point = new Point(from), found = names.map(() => new Float64Array(samples.length));
+  samples.forEach((sample, k) => {
+    lever.move(point, sample);
+    point.run();
+    const holds = all || point.feasible;
+    names.forEach((name, n) => { found[n][k] = holds ? point.get(name) : NaN; });
+  });
+  return found;
+}
+
+const xsOf = (lever, samples) => samples.map((sample, k) => (lever.categories ? k : lever.numberOf(sample)));
+const nowOf = (lever, samples) => (lever.categories ? samples.indexOf(here.at[lever.name]) : lever.now(here));
+
+function drawLines(size, colors) {
+  const lever = LEVERS.get(view.over), samples = lever.samples(ALONG), xs = xsOf(lever, samples);
+  const other = view.by && view.by !== view.over ? LEVERS.get(view.by) : null;
+  const several = other ? other.samples(8) : [null];
+  const lines = several.map((sample, k) => {
+    const point = new Point(here);
+    if (other) other.move(point, sample);
+    const [ys] = along(lever, samples, [view.quantity], point);
+    const now = other && other.now(here) === (other.categories ? sample : other.numberOf(sample));
+    return { ys, text: other ? other.text(sample) : "", color: COLORS[k % 8], dash: DASHES[k % 8], wide: now || !other ? 3 : 1.6 };
+  });
+  const y = quantitySide(view.quantity, lines.flatMap(({ ys }) => [...ys]), view.log);
+  const chart = new Chart({ x: sideOf(lever, samples), y, ...size, colors, legend: other ? lines : [] });
+  for (const { ys, ...look } of lines) {
+    if (lever.categories) chart.dots(xs, ys, { color: look.color, size: 9 });
+    else chart.line(xs, ys, { ...look, steps: Boolean(flagsOf(view.quantity)) });
+  }
+  chart.upright(nowOf(lever, samples));
+  chart.ring(nowOf(lever, samples), here.held(view.quantity), told(view.quantity, here.held(view.quantity), 4));
+  return chart;
+}
+
+function drawLimits(size, colors) {
+  const family = data.families[view.family] ?? data.families[0];
+  const lever = LEVERS.get(view.over), samples = lever.samples(ALONG), xs = xsOf(lever, samples);
+  const names = [...Object.values(family.terms), family.of];
+  const found = along(lever, samples, names, here, true);
+  const shown = names.map((name, k) => ({ name, ys: found[k] })).filter(({ ys }) => ys.some(Number.isFinite));
+  const values = shown.flatMap(({ ys }) => [...ys]).filter(Number.isFinite);
+  const result = [...found.at(-1)].filter(Number.isFinite);
+  const y = rangeSide(`terms of ${family.of}`, data.quantities[family.of].unit, values, view.log);
+  if (!view.log && !family.largest) y.high = Math.min(y.high, Math.max(...result, 0) * 2.5 || y.high);
+  const legend = shown.map(({ name }, k) => {
+    const label = Object.keys(family.terms).find((key) => family.terms[key] === name);
+    return { text: label && label !== name ? `${label}: ${name}` : name, ...lookOf(name, k, colors) };
+  });
+  legend.at(-1).text = `${family.of}, the ${family.largest ? "largest" : "smallest"}`;
+  const chart = new Chart({ x: sideOf(lever, samples), y, ...size, colors, legend });
+  shown.forEach(({ name, ys }, k) => {
+    const whole = name === family.of;
+    if (lever.categories) chart.dots(xs, ys, { color: legend[k].color, size: whole ? 11 : 6 });
+    else chart.line(xs, ys, { ...legend[k], ...(whole ? { color: colors.ink, dash: "", wide: 3.5 } : {}) });
+  });
+  if (shown.at(-1)?.name === family.of) [legend.at(-1).color, legend.at(-1).dash] = [colors.ink, ""];
+  chart.upright(nowOf(lever, samples));
+  chart.ring(nowOf(lever, samples), here.get(family.of), told(family.of, here.get(family.of), 4));
+  return chart;
+}
+
+/** Configurations of the axes: all, or as many as a figure takes, evenly. */
+function configurations(most) {
+  const axes = data.axes.map(({ name }) => LEVERS.get(name));
+  const places = axes.map((lever) => lever.samples(lever.axis.kind === "real" ? 24 : lever.axis.count));
+  while (places.reduce((all, list) => all * list.length, 1) > most) {
+    const longest = places.reduce((best, list, k) => (list.length > places[best].length ? k : best), 0);
+    const list = places[longest], count = Math.ceil(list.length / 2);
+    places[longest] = Array.from({ length: count }, (_, k) => list[Math.round((k * (list.length - 1)) / Math.max(count - 1, 1))]);
+  }
+  return { axes, places, count: places.reduce((all, list) => all * list.length, 1) };
+}
+
+/** Every configuration in order, the last axis fastest; `visit` is given the point and its number. */
+function* walked({ axes, places, count }, from = here) {
+  const point = new Point(from), at = places.map(() => 0);
+  axes.forEach((lever, k) => lever.move(point, places[k][0]));
+  for (let n = 0; n < count; n++) {
+    point.run();
+    yield [point, n];
+    for (let k = axes.length - 1; k >= 0; k--) {
+      at[k] = (at[k] + 1) % places[k].length;
+      axes[k].move(point, places[k][at[k]]);
+      if (at[k]) break;
+    }
+  }
+}
+
+let cloud = { of: "" };
+
+/** Two quantities at every configuration; computed again where a value that is given changes. */
+function cloudOf(names) {
+  const of = JSON.stringify([names, here.set]);
+  if (cloud.of === of) return cloud;
+  const all = configurations(FRONT), xs = [], ys = [];
+  for (const [point] of walked(all)) {
+    xs.push(point.held(names[0]));
+    ys.push(point.held(names[1]));
+  }
+  cloud = { of, xs, ys, count: all.count };
+  return cloud;
+}
+
+const isMaximized = (name) => data.best?.goals.some((goal) => goal.name === name && goal.maximize) ||
+  data.guides.some((guide) => guide.goal === name && guide.maximize) || /throughput|flops|per_watt|efficiency|speedup|occupancy|bandwidth_used|insts_per_second/.test(name);
+
+function drawPareto(size, colors) {
+  const names = [view.quantity, view.other], { xs, ys, count } = cloudOf(names);
+  const signs = names.map((name) => (isMaximized(name) ? -1 : 1));
+  const order = xs.map((_, k) => k).filter((k) => Number.isFinite(xs[k]) && Number.isFinite(ys[k]))
+    .sort((a, b) => signs[0] * (xs[a] - xs[b]) || signs[1] * (ys[a] - ys[b]));
+  const front = [];
+  for (const k of order) {
+    if (!front.length || signs[1] * ys[k] < signs[1] * ys[front.at(-1)]) front.push(k);
+  }
+  const legend = [{ text: `no other has ${signs[0] < 0 ? "more" : "less"} ${names[0]} and ${signs[1] < 0 ? "more" : "less"} ${names[1]}`, color: "#d55e00" }];
+  const chart = new Chart({ x: quantitySide(names[0], xs), y: quantitySide(names[1], ys), ...size, colors, legend });
+  chart.dots(xs, ys, { color: colors.dark ? "#77808c" : "#9aa0a6", size: 3 });
+  chart.line(front.map((k) => xs[k]), front.map((k) => ys[k]), { color: "#d55e00", wide: 1.5, dash: "2 3" });
+  chart.dots(front.map((k) => xs[k]), front.map((k) => ys[k]), { color: "#d55e00", size: 7 });
+  chart.ring(here.held(names[0]), here.held(names[1]));
+  const whole = data.axes.reduce((all, axis) => all * axis.size, 1);
+  chart.note = count === whole ? `all ${count.toLocaleString("en")} configurations` : `${count.toLocaleString("en")} of ${whole.toLocaleString("en")} configurations, evenly chosen`;
+  return chart;
+}

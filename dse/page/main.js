@@ -1,0 +1,152 @@
+/* The page: what is drawn where, and what follows a change. */
+
+const KINDS = {
+  transit: { title: "Transit: supply and demand", draw: drawTransit, asks: [], here: () => "transit" in data.figures },
+  limits: { title: "What limits: the terms", draw: drawLimits, asks: ["family", "over", "log"], here: () => data.families.length && LEVERS.size },
+  lines: { title: "Lines over one lever", draw: drawLines, asks: ["quantity", "over", "by", "log"], here: () => LEVERS.size },
+  map: { title: "Map over two levers", draw: drawMap, asks: ["quantity", "over", "by"], here: () => LEVERS.size > 1 },
+  pareto: { title: "Two outputs: what no other beats", draw: drawPareto, asks: ["quantity", "other"], here: () => configured() > 1 && numbers().length > 1 },
+};
+
+const numbers = () => data.program.outputs.filter((name) => !flagsOf(name) && !LEVERS.has(name) && !name.startsWith("PLACE_OF_"));
+const drawables = () => [...new Set([...data.outputs, ...data.program.outputs.filter((name) => !LEVERS.has(name) && !name.startsWith("PLACE_OF_"))])];
+
+/** What the figure shows first: the model's own. */
+function settle() {
+  const kinds = Object.keys(KINDS).filter((kind) => KINDS[kind].here());
+  if (!kinds.includes(view.kind)) view.kind = kinds[0];
+  const plain = data.outputs.filter((name) => !flagsOf(name)), all = drawables();
+  const goal = data.best?.goals[0].name;
+  if (!all.includes(view.quantity)) view.quantity = goal ?? plain[0] ?? all[0];
+  if (!all.includes(view.other)) view.other = plain.find((name) => name !== view.quantity) ?? numbers().find((name) => name !== view.quantity) ?? "";
+  const long = [...LEVERS.values()].filter((lever) => !lever.categories).sort((a, b) => (b.axis?.count ?? 0) - (a.axis?.count ?? 0));
+  const levers = [...long, ...LEVERS.values()];
+  if (!LEVERS.has(view.over)) view.over = levers[0]?.name ?? "";
+  if (!LEVERS.has(view.by)) view.by = levers.find((lever) => lever.name !== view.over && lever.axis)?.name ?? levers.find((lever) => lever.name !== view.over)?.name ?? "";
+  if (view.kind === "map" && view.by === view.over) view.by = levers.find((lever) => lever.name !== view.over).name;
+}
+
+function drawn(size, colors = palette()) {
+  return KINDS[view.kind].draw(size, colors);
+}
+
+/** The lists beside the figure, as its kind asks for them. */
+function showChoices() {
+  const levers = [...LEVERS.keys()], asks = KINDS[view.kind].asks, all = drawables();
+  const change = (name) => (value) => { view[name] = value; settle(); showChoices(); changed(); };
+  const kinds = Object.keys(KINDS).filter((kind) => KINDS[kind].here());
+  const one = (name, label, values, labels = values) =>
+    asks.includes(name) ? element("label", {}, `${label} `, chooser(label, values, labels, view[name], change(name))) : null;
+  byId("choices").replaceChildren(...[
+    element("label", {}, "figure ", chooser("figure", kinds, kinds.map((kind) => KINDS[kind].title), view.kind, change("kind"))),
+    one("family", "of", data.families.map((_, k) => String(k)), data.families.map(({ of }) => of)),
+    one("quantity", view.kind === "pareto" ? "across" : "shown", view.kind === "pareto" ? numbers() : all),
+    one("other", "upwards", numbers()),
+    one("over", "over", levers),
+    one("by", view.kind === "map" ? "by" : "a line each", view.kind === "map" ? levers : ["", ...levers], view.kind === "map" ? levers : ["(one line)", ...levers]),
+    asks.includes("log") ? element("label", {}, element("input", { type: "checkbox", checked: view.log, onchange: (event) => { view.log = event.target.checked; changed(); } }), " logarithmic") : null,
+  ].filter(Boolean));
+}
+
+let chart = null;
+
+function redraw() {
+  const box = byId("figure"), width = Math.max(300, Math.round(box.clientWidth));
+  chart = drawn({ width, height: Math.round(Math.min(Math.max(width * 0.6, 300), 520)) });
+  box.innerHTML = String(chart);
+  const svg = box.firstChild;
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", `${KINDS[view.kind].title}: ${chart.y.title} over ${chart.x.title}${chart.note ? `; ${chart.note}` : ""}`);
+  byId("figure-note").textContent = chart.note ?? "";
+}
+
+let later = 0;
+
+/** After every change: the figure and the outputs at once, the rest when there is time. */
+function changed() {
+  here.run();
+  redraw();
+  showOutputs();
+  for (const control of controls.values()) control.show();
+  clearTimeout(later);
+  later = setTimeout(settled, 120);
+}
+
+function settled() {
+  if (byId("advice").open) showAdvice();
+  if (byId("steps").open) showTree();
+  byId("found").replaceChildren();
+  byId("best-note").textContent = "";
+  searching++;
+  const link = written();
+  if (link !== location.hash) history.replaceState(null, "", link);
+}
+
+/** Press or drag on the figure: its levers go where the finger is. */
+function pick(event) {
+  if (!(event.buttons & 1) || !chart) return;
+  const box = byId("figure").firstChild.getBoundingClientRect(), scale = chart.width / box.width;
+  const x = chart.x.value(((event.clientX - box.left) * scale - chart.left) / (chart.right - chart.left));
+  const y = chart.y.value((chart.bottom - (event.clientY - box.top) * scale) / (chart.bottom - chart.top));
+  if (x < chart.x.low || x > chart.x.high || y < chart.y.low || y > chart.y.high) return;
+  if (chart.picked) {
+    const [over, a, by, b] = chart.picked(x, y);
+    if (a === undefined || b === undefined) return;
+    over.move(here, a);
+    by.move(here, b);
+  } else if (["lines", "limits"].includes(view.kind)) {
+    const lever = LEVERS.get(view.over), samples = lever.samples(ALONG);
+    lever.move(here, samples[lever.categories ? Math.round(x) : nearest(samples.map((sample) => lever.numberOf(sample)), x)]);
+  } else return;
+  event.preventDefault();
+  changed();
+}
+
+function begin() {
+  document.title = data.title;
+  byId("title").textContent = data.title;
+  byId("about").textContent = [`model ${data.model}`, data.machine && `machine ${data.machine}`, data.workload && `workload ${data.workload}`,
+    ...data.axes.filter((axis) => axis.kind !== "real" && axis.size > axis.count).map((axis) => `${axis.count.toLocaleString("en")} of the ${axis.size.toLocaleString("en")} values of ${axis.name} are on this page`)].filter(Boolean).join(" · ");
+  byId("version").textContent = data.version;
+  makeControls();
+  view.family = Math.max(0, data.families.findIndex(({ of }) => of === data.guides[0]?.limits));
+  view.kind = Object.keys(KINDS).find((kind) => KINDS[kind].here()) ?? "lines";
+  read(location.hash);
+  settle();
+  showChoices();
+  const all = drawables();
+  const fill = (id, values, labels, chosen) => {
+    byId(id).append(...values.map((value, k) => element("option", { value }, labels[k])));
+    byId(id).value = chosen;
+  };
+  fill("explained", all, all, view.quantity);
+  fill("moved", numbers(), numbers(), flagsOf(view.quantity) ? numbers()[0] : view.quantity);
+  const goals = data.best ? ["", ...numbers()] : numbers();
+  fill("goal", goals, goals.map((name) => name || "what the study asks for"), data.best ? "" : numbers()[0]);
+  byId("explained").addEventListener("change", showTree);
+  byId("moved").addEventListener("change", showAdvice);
+  byId("steps").addEventListener("toggle", showTree);
+  byId("advice").addEventListener("toggle", showAdvice);
+  byId("find").addEventListener("click", findBest);
+  byId("save-svg").addEventListener("click", saveSvg);
+  byId("save-png").addEventListener("click", savePng);
+  byId("save-study").addEventListener("click", () => handed("study.toml", "application/toml", studyFile(false)));
+  byId("save-point").addEventListener("click", () => handed("configuration.toml", "application/toml", studyFile(true)));
+  byId("copy-link").addEventListener("click", copyLink);
+  byId("restore").addEventListener("click", () => { read("#"); changed(); });
+  for (const kind of ["pointerdown", "pointermove"]) byId("figure").addEventListener(kind, pick);
+  darkness.addEventListener("change", redraw);
+  addEventListener("resize", redraw);
+  addEventListener("hashchange", () => {
+    if (location.hash === written()) return;
+    read(location.hash);
+    settle();
+    showChoices();
+    changed();
+  });
+  changed();
+}
+
+/** For whoever drives the page from outside, as its tests do. */
+globalThis.explorer = { data, here, view, Point, LEVERS, controls, changed, drawn, parsed, valueText, written, read, studyFile, search, movers, moves, pngOf, KINDS, settle };
+begin();

@@ -1,0 +1,94 @@
+/* What is taken away: a link that keeps the state, the picture, a study file. */
+
+const OWN = ["kind", "over", "by", "quantity", "other", "family", "log"];
+
+function written() {
+  const told = new URLSearchParams();
+  for (const { name, kind, labels, values } of data.axes) {
+    if (name in here.off) told.set(name, here.off[name]);
+    else if (kind !== "real" && here.at[name] !== start.at[name]) told.set(name, labels ? labels[here.at[name]] : values[here.at[name]]);
+  }
+  for (const [name, value] of Object.entries(here.set)) told.set(name, value);
+  for (const name of OWN) told.set(`.${name}`, view[name]);
+  return `#${told}`;
+}
+
+/** Stand where a link says; what it does not know, or may not be, is left out. */
+function read(hash) {
+  const told = new URLSearchParams(hash.slice(1));
+  here.at = { ...start.at };
+  here.off = {};
+  here.set = {};
+  for (const [name, text] of told) {
+    const lever = LEVERS.get(name);
+    try {
+      if (lever?.categories) {
+        if (lever.categories.includes(text)) here.at[name] = lever.categories.indexOf(text);
+      } else if (lever) lever.put(here, checked(name, Number(text)));
+    } catch {
+      continue;
+    }
+  }
+  for (const name of OWN) {
+    if (told.has(`.${name}`)) view[name] = typeof view[name] === "number" ? Number(told.get(`.${name}`)) : typeof view[name] === "boolean" ? told.get(`.${name}`) === "true" : told.get(`.${name}`);
+  }
+  here.fill();
+}
+
+function handed(name, type, content) {
+  const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  element("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** The figure as it is taken away: light, and of one size. */
+const exported = () => String(drawn({ width: 960, height: 600 }, palette(false)));
+
+function saveSvg() {
+  handed("figure.svg", "image/svg+xml", exported());
+}
+
+async function pngOf(svg) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = element("canvas", { width: 1920, height: 1200 });
+  canvas.getContext("2d").drawImage(image, 0, 0, 1920, 1200);
+  return new Promise((resolve) => { canvas.toBlob(resolve, "image/png"); });
+}
+
+async function savePng() {
+  handed("figure.png", "image/png", await pngOf(exported()));
+}
+
+const quoted = (text) => JSON.stringify(text).replace(/\u007f/g, "\\u007f");
+const tomlNumber = (value) => (Number.isFinite(value) ? String(value) : value > 0 ? "inf" : "-inf");
+
+/** The study with the values given here: along all of its axes, or at one configuration. */
+function studyFile(one) {
+  const { study } = data, axes = {};
+  for (const { name, labels, columns } of data.axes) {
+    const value = labels ? quoted(labels[here.at[name]]) : tomlNumber(LEVERS.get(name).now(here));
+    const each = columns?.map((column) => `${column} = [${tomlNumber(here.value(column))}]`);
+    if (!one && study.axes[name]) axes[name] = study.axes[name];
+    else axes[name] = each?.length ? `{ zip = { ${each.join(", ")} } }` : `[${value}]`;
+  }
+  const given = Object.fromEntries(Object.entries(here.set).map(([name, value]) => [name, tomlNumber(value)]));
+  const tables = { axes, set: { ...study.set, ...given }, random: study.random, best: one ? {} : study.best };
+  const title = data.title.replace(/[\u0000-\u001f\u007f]/g, " ");
+  const lines = [`# ${title}: written by the page of dse explore ${data.version}`, ...study.head];
+  for (const [table, values] of Object.entries(tables)) {
+    const told = Object.entries(values).map(([name, text]) => `${/^[\w-]+$/.test(name) ? name : quoted(name)} = ${text}`);
+    if (told.length) lines.push("", `[${table}]`, ...told);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+async function copyLink() {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    byId("shared").textContent = "The link is copied.";
+  } catch {
+    byId("shared").textContent = "The address of this page is the link: copy it from the browser.";
+  }
+}

@@ -1,0 +1,232 @@
+/* The study as numbers: where each axis stands, what is given instead of the study's own values,
+   and every quantity computed of it. */
+
+const place = (names) => new Map(names.map((name, k) => [name, k]));
+const INPUTS = place(data.program.inputs);
+const OUTPUTS = place(data.program.outputs);
+const CHOICES = Object.values(data.program.choices);
+const AXES = new Map(data.axes.map((axis) => [axis.name, axis]));
+for (const axis of data.axes) {
+  axis.values = axis.values?.map(number);
+  axis.count = axis.kind === "real" ? 2 : (axis.labels ?? axis.values).length;
+}
+for (const leaf of Object.values(data.leaves)) {
+  for (const variant of leaf.variants) variant.values = Float64Array.from(variant.values, number);
+}
+/** What may be given besides the axes: values of the study, and formulas that are no equations. */
+const GIVEN = new Set(
+  data.program.inputs.filter((name) => !AXES.has(name) && data.quantities[name]?.domain &&
+    !name.startsWith("PLACE_OF_") && !onlyAlongAxes(name)),
+);
+
+/** Whether a quantity is a column of a zip, whose values its axis gives. */
+function onlyAlongAxes(name) {
+  return data.axes.some((axis) => axis.columns?.includes(name));
+}
+
+/** A configuration, by itself the middle of all axes: an index along each axis, values between those of an axis, values given. */
+class Point {
+  constructor(from) {
+    this.at = from ? { ...from.at } : Object.fromEntries(data.axes.map((axis) => [axis.name, axis.values ? axis.count >> 1 : 0]));
+    this.off = { ...from?.off };
+    this.set = { ...from?.set };
+    this.x = new Float64Array(data.program.inputs.length);
+    this.c = new Int32Array(CHOICES.length);
+    this.y = new Float64Array(data.program.outputs.length + data.conditions.length);
+    this.fill();
+  }
+
+  /** The number of the graph that the switches choose. */
+  get key() {
+    return data.switches.reduce((key, name) => key * AXES.get(name).count + this.at[name], 0);
+  }
+
+  fill() {
+    const key = this.key;
+    for (const [name, k] of INPUTS) this.x[k] = this.value(name, key);
+    Object.keys(data.program.choices).forEach((name, k) => {
+      this.c[k] = CHOICES[k][2 * key + (name in this.set ? 1 : 0)];
+    });
+  }
+
+  /** An input: given, on its axis, or the study's. */
+  value(name, key = this.key) {
+    if (name in this.set) return this.set[name];
+    if (name in this.off) return this.off[name];
+    return this.own(name, key);
+  }
+
+  /** An input as the study has it here. */
+  own(name, key = this.key) {
+    const leaf = data.leaves[name];
+    if (!leaf) return NaN;
+    const { axes, values } = leaf.variants[leaf.which ? leaf.which[key] : 0];
+    let index = 0;
+    for (const axis of axes) index = index * AXES.get(axis).count + this.at[axis];
+    return values[index];
+  }
+
+  run() {
+    compute(this.x, this.c, this.y);
+    return this.y;
+  }
+
+  get(name) {
+    return this.y[OUTPUTS.get(name)];
+  }
+
+  /** The conditions that are broken, of the model and the study; those of its best where asked. */
+  broken(best = false) {
+    return data.conditions.filter((condition, k) =>
+      (best || condition.of !== "best") && !this.y[data.program.outputs.length + k]);
+  }
+
+  get feasible() {
+    for (let k = 0; k < data.conditions.length; k++) {
+      if (data.conditions[k].of !== "best" && !this.y[data.program.outputs.length + k]) return false;
+    }
+    return true;
+  }
+
+  /** A value, where every condition holds. */
+  held(name) {
+    return this.feasible ? this.get(name) : NaN;
+  }
+}
+
+/** What can be moved along a figure: an axis or a number that is given. */
+class Lever {
+  constructor(name) {
+    this.name = name;
+    this.axis = AXES.get(name);
+    this.row = data.quantities[name] ?? { unit: "" };
+    this.unit = this.row.unit ?? "";
+    this.meaning = this.row.meaning ?? "";
+    this.categories = this.axis?.labels;
+    const leaves = Object.entries(data.leaves).filter(([, leaf]) =>
+      leaf.variants.some((variant) => variant.axes.includes(name)));
+    this.follows = data.switches.includes(name) ? null
+      : leaves.map(([leaf]) => leaf).filter((leaf) => INPUTS.has(leaf));
+    this.snaps = this.axis?.kind === "zip" || this.follows?.some((leaf) => leaf !== name);
+    this.bounds = this.axis?.values || this.categories ? null : rangeOf(this);
+  }
+
+  /** How many places of the study's axis, or of a slider without end points. */
+  samples(most) {
+    if (this.axis && this.axis.kind !== "real") {
+      const count = Math.min(this.axis.count, most);
+      return Array.from({ length: count }, (_, k) =>
+        count === 1 ? 0 : Math.round((k * (this.axis.count - 1)) / (count - 1)));
+    }
+    const found = Array.from({ length: most }, (_, k) => this.between(k / (most - 1)));
+    return [...new Set(found)];
+  }
+
+  /** The value so far along its slider. */
+  between(share) {
+    const { low, high, log } = this.bounds;
+    let value = share <= 0 ? low : share >= 1 ? high
+      : log ? Math.exp(Math.log(low) + (Math.log(high) - Math.log(low)) * share) : low + (high - low) * share;
+    if (!this.row.whole && share > 0 && share < 1) value = Number(value.toPrecision(4));
+    return this.row.whole ? Math.round(value) : value;
+  }
+
+  /** How far along its slider a value stands. */
+  share(value) {
+    const { low, high, log } = this.bounds;
+    const share = log ? (Math.log(value) - Math.log(low)) / (Math.log(high) - Math.log(low)) : (value - low) / (high - low);
+    return Math.min(Math.max(share, 0), 1) || 0;
+  }
+
+  /** The number that a sample stands for. */
+  numberOf(sample) {
+    return this.axis?.values ? this.axis.values[sample] : sample;
+  }
+
+  text(sample) {
+    return this.categories ? this.categories[sample] : valueText(this.numberOf(sample), this.unit);
+  }
+
+  /** Where a point stands, as a number. */
+  now(point) {
+    if (this.name in point.off) return point.off[this.name];
+    if (this.axis?.kind === "real") return this.bounds.low;
+    if (this.axis) return this.categories ? point.at[this.name] : this.axis.values[point.at[this.name]];
+    const own = point.value(this.name);
+    return Number.isNaN(own) ? point.get(this.name) : own;
+  }
+
+  /** Move a point to a sample. */
+  move(point, sample) {
+    if (this.axis?.kind === "real") point.off[this.name] = sample;
+    else if (this.axis) {
+      delete point.off[this.name];
+      point.at[this.name] = sample;
+    } else point.set[this.name] = sample;
+    this.refresh(point);
+  }
+
+  /** Move a point to a number, which may lie between the values of the axis. */
+  put(point, value) {
+    if (!this.axis || this.axis.kind === "real") return this.move(point, value);
+    const near = nearest(this.axis.values, value);
+    this.move(point, near);
+    if (this.axis.values[near] === value) return undefined;
+    if (this.snaps) throw new Error(`the nearest value of its axis is ${this.text(near)}`);
+    point.off[this.name] = value;
+    return this.refresh(point);
+  }
+
+  refresh(point) {
+    const k = INPUTS.get(this.name);
+    if (this.follows === null || (!this.axis && k === undefined)) return point.fill();
+    if (!this.axis) {
+      const choice = Object.keys(data.program.choices).indexOf(this.name);
+      if (choice >= 0) return point.fill();
+      point.x[k] = point.value(this.name);
+      return undefined;
+    }
+    for (const leaf of this.follows) point.x[INPUTS.get(leaf)] = point.value(leaf);
+    if (k !== undefined) point.x[k] = point.value(this.name);
+    return undefined;
+  }
+}
+
+function nearest(values, value) {
+  let best = 0;
+  values.forEach((one, k) => {
+    if (Math.abs(one - value) < Math.abs(values[best] - value)) best = k;
+  });
+  return best;
+}
+
+/** No slider goes further. */
+const FAR = 1e300;
+
+/** From where to where a slider goes: what is usual, and around the study's own value. */
+function rangeOf(lever) {
+  const { row, axis } = lever;
+  if (axis?.kind === "real") return scaleOf(number(axis.low), number(axis.high));
+  const own = here.value(lever.name), value = Number.isFinite(own) ? own : here.get(lever.name);
+  const [low, high, lowOpen, highOpen] = row.domain.map((end) => (typeof end === "boolean" ? end : number(end)));
+  let ends = row.typical ? row.typical.map(number) : !Number.isFinite(value) || value === 0 ? [0, row.whole ? 16 : 1]
+    : value > 0 ? [value / 8, value * 8] : [8 * value, -8 * value];
+  ends = ends.map((end) => Math.min(Math.max(end, -FAR), FAR));
+  if (Number.isFinite(value)) ends = [Math.min(ends[0], value), Math.max(ends[1], value)];
+  if (row.whole) ends = [Math.floor(ends[0]), Math.ceil(ends[1])];
+  if (ends[0] < low || (lowOpen && ends[0] === low)) ends[0] = lowOpen && ends[1] > low ? low + (ends[1] - low) / 1000 : low;
+  if (ends[1] > high || (highOpen && ends[1] === high)) ends[1] = highOpen ? high - (high - ends[0]) / 1000 : high;
+  if (!(ends[1] > ends[0])) ends[1] = ends[0] + 1;
+  return scaleOf(...ends);
+}
+
+function scaleOf(low, high) {
+  return { low, high, log: low > 0 && Math.log(high) - Math.log(low) >= Math.log(50) };
+}
+
+/** Where the page stands, and where the study does. */
+const here = new Point();
+here.run();
+const start = new Point(here);
+start.run();
+const LEVERS = new Map([...AXES.keys(), ...GIVEN].map((name) => [name, new Lever(name)]));

@@ -1,0 +1,93 @@
+"use strict";
+
+/** A number as the page's data hold it: what is not finite stands as text. */
+const number = (told) => Number(told);
+
+const escaped = (text) =>
+  String(text).replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+
+const PREFIXES = { "-12": "p", "-9": "n", "-6": "µ", "-3": "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T" };
+const SCALED = ["Hz", "s", "J", "W", "B/s"];
+
+/** The power of ten whose prefix suits a value of a unit; 0 where the unit takes none. */
+function powerOf(value, unit) {
+  if (!SCALED.includes(unit) || !Number.isFinite(value) || value === 0) return 0;
+  const thirds = Math.floor(Number(Math.abs(value).toExponential(3).split("e")[1]) / 3);
+  return Math.min(Math.max(3 * thirds, -12), 12);
+}
+
+/** So many digits that count, without zeros at the end; very large and small with an exponent. */
+function digits(value, count = 6) {
+  if (Number.isNaN(value)) return "–";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  const [mantissa, exponent] = value.toExponential(count - 1).split("e");
+  const plain = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+  if (Math.abs(exponent) >= Math.max(count, 5) && !(Number.isInteger(value) && Math.abs(value) < 1e9)) {
+    return `${plain(mantissa)}e${Number(exponent)}`;
+  }
+  return plain(value.toFixed(Math.max(count - 1 - exponent, 0)));
+}
+
+/** A value for people, with a prefix where its unit takes one. */
+function valueText(value, unit = "", count = 5) {
+  const power = powerOf(value, unit);
+  const name = unit === "1" || unit === "" ? "" : ` ${PREFIXES[power]}${unit}`;
+  return digits(power ? value / 10 ** power : value, count) + (unit === "cycle" && value !== 1 ? " cycles" : name);
+}
+
+/** A value of a quantity: that of a case by its meaning. */
+function told(name, value, count) {
+  const row = data.quantities[name] ?? {};
+  if (row.flags && Number.isFinite(value)) return `${value}: ${row.flags[value] ?? "?"}`;
+  return valueText(value, row.unit, count);
+}
+
+/** The exponents of base units, and the factor to them, of a text such as "GB/s". */
+function unitOf(text) {
+  const kind = {};
+  let factor = 1, power = 0, rest = text.replace(/^\s*1\s*(?=\/)/, ""), first = rest === text;
+  while (rest.trim()) {
+    const part = /^\s*([*/]?)\s*([A-Za-z_]\w*|%)(?:\s*(?:\^|\*\*)\s*(-?\d+))?/.exec(rest);
+    const known = part && data.units[part[2] === "%" ? "percent" : part[2]];
+    if (!known || (first && part[1])) return null;
+    const exponent = Number(part[3] ?? 1) * (part[1] === "/" ? -1 : 1);
+    factor *= known[0] ** exponent;
+    power += known[1] * exponent;
+    for (const [base, own] of Object.entries(known[2])) {
+      kind[base] = (kind[base] ?? 0) + own * exponent;
+      if (kind[base] === 0) delete kind[base];
+    }
+    rest = rest.slice(part[0].length);
+    first = false;
+  }
+  return { factor, power, kind: JSON.stringify(Object.entries(kind).sort()) };
+}
+
+/** What a person typed as a value of a quantity; an Error says what does not fit. */
+function parsed(name, text) {
+  const row = data.quantities[name] ?? { unit: "" };
+  const part = /^\s*([-+]?(?:\d+\.?\d*|\.\d+|inf(?:inity)?|∞))(?:e([-+]?\d+))?\s*(.*)$/i.exec(text.replace("−", "-"));
+  if (!part) throw new Error(`“${text}” is no number: expected such as ${valueText(1.5, row.unit)}`);
+  const unit = part[3].replace("µ", "u").replace(/^\//, "1/");
+  const found = unitOf(unit), own = unitOf(row.unit ?? "");
+  if (!found) throw new Error(`“${part[3]}” is no unit${row.unit ? `: expected such as ${row.unit}` : ""}`);
+  if (unit && found.kind !== own.kind) {
+    throw new Error(`“${part[3]}” does not fit: ${row.unit ? `expected such as ${row.unit}` : "give it without a unit"}`);
+  }
+  const plain = part[1].toLowerCase().replace(/inf(inity)?|∞/, "Infinity");
+  const value = plain.endsWith("Infinity")
+    ? Number(plain)
+    : Number(`${plain}e${Number(part[2] ?? 0) + found.power}`) * found.factor;
+  return checked(name, value);
+}
+
+/** The value, if the quantity may have it. */
+function checked(name, value) {
+  const row = data.quantities[name] ?? {};
+  if (!row.domain) return value;
+  const [low, high, lowOpen, highOpen] = row.domain;
+  const inside = (lowOpen ? value > number(low) : value >= number(low)) &&
+    (highOpen ? value < number(high) : value <= number(high));
+  if (inside && (!row.whole || Number.isInteger(value) || !Number.isFinite(value))) return value;
+  throw new Error(`${valueText(value, row.unit)} is outside ${row.says}`);
+}

@@ -1,0 +1,58 @@
+/* What is yielded, and every step on the way: value, formula, source. */
+
+function showOutputs() {
+  const broken = here.broken();
+  byId("outputs").replaceChildren(...data.outputs.map((name) => {
+    const row = data.quantities[name] ?? {};
+    return element("div", { class: "output" }, element("dt", { title: row.meaning ?? "" }, name),
+      element("dd", { "data-name": name }, told(name, here.get(name), 6)), element("dd", { class: "note" }, row.meaning ?? ""));
+  }));
+  byId("feasible").textContent = broken.length ? `Not feasible: ${broken.map(({ text }) => text).join("; ")}` : "";
+}
+
+/** The steps behind a quantity, as a tree that opens where one asks. */
+function branch(name, open = false) {
+  const definition = definitionOf(name), row = data.quantities[name] ?? {};
+  const shown = name.replace("PLACE_OF_", "place of ");
+  const value = OUTPUTS.has(name) ? told(name, here.get(name), 8) : "(label)";
+  const head = [element("b", {}, shown), ` = ${value}`];
+  const given = name in here.set || name in here.off;
+  const told_by = given ? "given on this page" : definition?.source ?? "";
+  const parts = [row.meaning ? element("p", {}, row.meaning) : null,
+    definition?.text && !given ? element("code", {}, `${shown} = ${definition.text}`) : null,
+    element("p", { class: "note" }, [told_by, definition?.when ? `with ${definition.when}` : "", definition?.kind === "table" ? "computed in Python" : "",
+      definition?.kind === "default" && !given ? "default" : ""].filter(Boolean).join("; "))];
+  const needs = given ? [] : definition?.needs ?? [];
+  const node = element("details", { "data-step": name, open }, element("summary", {}, ...head), ...parts);
+  const grow = () => {
+    if (node.open && needs.length && !node.querySelector(":scope > details")) node.append(...needs.map((need) => branch(need)));
+  };
+  node.addEventListener("toggle", grow);
+  if (open) node.append(...needs.map((need) => branch(need)));
+  return node;
+}
+
+function showTree() {
+  const open = new Set([...byId("tree").querySelectorAll("details[open]")].map((node) => pathOf(node)));
+  const name = byId("explained").value;
+  byId("tree").replaceChildren(branch(name, true));
+  const walk = (node) => {
+    for (const child of node.querySelectorAll(":scope > details")) {
+      if (open.has(pathOf(child))) {
+        child.open = true;
+        if (!child.querySelector(":scope > details")) {
+          const needs = definitionOf(child.dataset.step)?.needs ?? [];
+          if (!(child.dataset.step in here.set)) child.append(...needs.map((need) => branch(need)));
+        }
+        walk(child);
+      }
+    }
+  };
+  walk(byId("tree").firstChild);
+}
+
+function pathOf(node) {
+  const names = [];
+  for (let one = node; one?.dataset?.step; one = one.parentElement) names.unshift(one.dataset.step);
+  return names.join(">");
+}

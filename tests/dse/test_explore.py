@@ -1,0 +1,375 @@
+"""The page of `dse explore`, in a browser: it computes, follows its sliders, and asks nobody.
+
+``python -m tests.one_source.exploring 1000`` compares every output of every shipped model.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dse
+from dse import DseError, Study
+from dse.cli import main
+from dse.page.formula import formula_text
+from symbolic.expression import parse, parse_value
+from symbolic.quantities import TABLE
+from tests.browser import Browser, needs_chromium
+from tests.one_source.exploring import check
+from tests.one_source.javascript import subjects
+
+ROOT = Path(__file__).parents[2]
+TOUR = ROOT / "examples" / "transit-tour.toml"
+#: Labels, a switch, a zip, formulas and a constraint in one study.
+MIXED: dict[str, Any] = {
+    "model": "occupancy + mwp_cwp",
+    "workload": "svm",
+    "axes": {
+        "machine": ["gtx280", "8800gt"],
+        "waves": ["whole", "fractional"],
+        "threads_per_block": [64, 128, 768],
+        "pair": {"zip": {"core_clock": ["1 GHz", "1.2 GHz"], "active_sms": [10, 20]}},
+    },
+    "set": {"mem_bandwidth": "100 GB/s", "sync_insts": "mem_insts / 2"},
+    "where": "time <= 100 ms",
+    "outputs": ["time", "case", "occupancy"],
+    "best": {"minimize": ["time * core_clock", "threads_per_block"]},
+}
+#: As a page walks: each configuration of the axes, the last fastest.
+WALK = """(names) => {
+  const { Point, LEVERS, data } = explorer, point = new Point(), found = [];
+  const walk = (k) => {
+    if (k === data.axes.length) {
+      point.run();
+      found.push([...names.map((name) => String(point.get(name))), point.feasible]);
+      return;
+    }
+    const lever = LEVERS.get(data.axes[k].name);
+    for (const sample of lever.samples(1e6)) { lever.move(point, sample); walk(k + 1); }
+  };
+  walk(0);
+  return found;
+}"""
+
+
+@pytest.fixture
+def tour(page: Browser, tmp_path: Path) -> Iterator[Browser]:
+    """The page of the tour through Transit; whatever is done with it, it neither errs nor asks."""
+    path = Study.from_toml(TOUR).explore(tmp_path / "tour.html", title="A tour")
+    page.open(path.as_uri())
+    yield page
+    assert page.errors == []
+    assert page.requests == [path.as_uri()]
+
+
+def state(page: Browser, text: str) -> Any:
+    return page.run(f"(() => {{ const {{ here, LEVERS, view, changed }} = explorer; {text} }})()")
+
+
+@needs_chromium
+@pytest.mark.parametrize("subject", subjects(), ids=lambda one: one.model.name)
+def test_every_output_of_a_model(subject: Any, page: Browser, tmp_path: Path) -> None:
+    if subject.model.name in ("transit", "mwp_cwp", "occupancy", "imbalance", "temperature"):
+        assert check(subject, page, tmp_path, 40) > 100
+
+
+@needs_chromium
+@pytest.mark.parametrize("spec", [MIXED, ROOT / "examples" / "uneven-work.toml"], ids=str)
+def test_the_page_yields_what_a_run_does(spec: Any, page: Browser, tmp_path: Path) -> None:
+    study = Study(**spec) if isinstance(spec, dict) else Study.from_toml(spec)
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    assert page.errors == []
+    names = list(study.grid().outputs)
+    found = page.run(f"({WALK})({json.dumps(names)})")
+    ds = study.run(expand=True)
+    dims = list(study.grid().axes)
+    held = ds.feasible.transpose(*dims).values.reshape(-1)
+    assert [row[-1] for row in found] == held.tolist()
+    for place, name in enumerate(names):
+        got = np.array([float(row[place]) for row in found])
+        wanted = ds[name].transpose(*dims).values.reshape(-1)
+        np.testing.assert_allclose(got[held], wanted[held], rtol=1e-12)
+
+
+@needs_chromium
+def test_sliders_move_what_is_shown(tour: Browser) -> None:
+    def shown() -> str:
+        return str(tour.run('document.querySelector("dd[data-name=ms_throughput]").textContent'))
+
+    def figure() -> str:
+        return str(tour.run('document.getElementById("figure").innerHTML'))
+
+    before = shown(), figure()
+    for name in ("threads", "mem_latency"):
+        tour.run(f'document.getElementById("lever-{name}").focus()')
+        tour.press("ArrowLeft", 20)
+        after = shown(), figure()
+        assert after[0] != before[0]
+        assert after[1] != before[1]
+        before = after
+    assert state(tour, "return here.get('threads')") == 416
+    assert tour.run('document.getElementById("lever-threads").getAttribute("aria-valuetext")')
+
+
+@needs_chromium
+def test_a_typed_value_takes_its_unit_and_whole_ones_stay_whole(
+    page: Browser, tmp_path: Path
+) -> None:
+    Study(**MIXED).explore(tmp_path / "page.html")
+    page.open((tmp_path / "page.html").as_uri())
+    texts = {
+        "core_clock": ["1.3 GHz", "1300 MHz", "1.3e9", "1410000 kHz", "1.35e3 MHz", "1/s"],
+        "mem_bandwidth": ["141.7 GB/s", "120 GB / s", "0.1 B/ns", "64 KiB/us", "3", "GB/s"],
+        "mem_latency_nominal": ["450 cycles", "450", "4.5e2", "4 s", "-3", "1e400"],
+        "registers_per_thread": ["12", "12.5", "1e1", "12 warps", "0", "nan", "", "12 12"],
+    }
+    for name, listed in texts.items():
+        row = TABLE[name]
+        for text in listed:
+            script = f"explorer.parsed({json.dumps(name)}, {json.dumps(text)})"
+            try:
+                wanted = float(parse_value(text, row, {}))
+                row.check(wanted, "typed")
+            except (DseError, TypeError):
+                with pytest.raises(RuntimeError, match="Error"):
+                    page.run(script)
+            else:
+                assert page.run(script) == wanted, (name, text)
+    values = page.run(
+        "(() => { const one = explorer.LEVERS.get('registers_per_thread'); one.bounds = { low: 1, "
+        "high: 1e6, log: true }; return [0, 0.1, 0.5, 0.83, 1].map((at) => one.between(at)); })()"
+    )
+    assert values == [1, 4, 1000, round(1e6**0.83), 1000000]
+
+
+@needs_chromium
+@pytest.mark.parametrize("kind", ["transit", "limits", "lines", "map", "pareto"])
+@pytest.mark.parametrize("size", [(390, 800, True), (1440, 900, False)], ids=str)
+def test_each_figure_is_drawn(kind: str, size: tuple[int, int, bool], tour: Browser) -> None:
+    wide, high, dark = size
+    tour.size(wide, high, dark=dark)
+    state(tour, f"view.kind = '{kind}'; explorer.settle(); changed();")
+    svg = tour.run('document.getElementById("figure").innerHTML')
+    assert svg.count("<path") > 3 or "<image" in svg
+    assert "NaN" not in svg
+    assert tour.run("document.documentElement.scrollWidth") <= wide
+    drawn = tour.run(
+        "explorer.pngOf(String(explorer.drawn({ width: 480, height: 300 })))"
+        ".then((blob) => blob.size)"
+    )
+    assert drawn > 5_000
+
+
+@needs_chromium
+def test_a_link_keeps_the_state(tour: Browser) -> None:
+    state(
+        tour,
+        "LEVERS.get('threads').put(here, 1000); LEVERS.get('intensity').move(here, 4);"
+        "LEVERS.get('mem_latency').put(here, 433.25); view.kind = 'map'; changed();",
+    )
+    link = tour.run("explorer.written()")
+    values = tour.run("[...explorer.here.y].map(String)")
+    state(tour, "explorer.read('#'); changed();")
+    assert tour.run("[...explorer.here.y].map(String)") != values
+    tour.run(f"explorer.read({json.dumps(link)}), explorer.changed()")
+    assert tour.run("[...explorer.here.y].map(String)") == values
+    assert tour.run("explorer.view.kind") == "map"
+    tour.run("explorer.read('#threads=-4&nobody=3&mem_latency=x&.over=%3Cb%3E')")
+    state(tour, "explorer.settle(); changed();")
+    assert tour.run("[explorer.here.get('threads'), explorer.view.over]") == [1056, "threads"]
+
+
+@needs_chromium
+def test_the_study_that_is_taken_away_is_read_again(page: Browser, tmp_path: Path) -> None:
+    study = Study(**MIXED)
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    (tmp_path / "same.toml").write_text(page.run("explorer.studyFile(false)"))
+    assert Study.from_toml(tmp_path / "same.toml").text() == study.text()
+    page.run("explorer.LEVERS.get('mem_bandwidth').put(explorer.here, 90e9)")
+    page.run("explorer.LEVERS.get('threads_per_block').move(explorer.here, 1)")
+    (tmp_path / "one.toml").write_text(page.run("explorer.studyFile(true)"))
+    one = Study.from_toml(tmp_path / "one.toml")
+    shown = page.run("(explorer.here.run(), explorer.here.get('time'))")
+    assert one.grid().points == 1
+    assert one.run().time.item() == shown
+
+
+@needs_chromium
+def test_the_best_is_that_of_an_exact_search(page: Browser, tmp_path: Path) -> None:
+    study = Study(**MIXED)
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    found = page.run("explorer.search(explorer.data.best.goals, true, () => {})")
+    best = study.optimum(**study.best)
+    values = {name: axis.coordinate[found["at"][name]] for name, axis in study.grid().axes.items()}
+    assert {name: best[name].item() for name in values} == {
+        name: value.item() for name, value in values.items()
+    }
+    assert math.isclose(found["values"][0], best.objective_1.item(), rel_tol=1e-15)
+    page.run("document.getElementById('best').open = true, document.getElementById('find').click()")
+    for _ in range(50):
+        if page.run("document.getElementById('found').textContent"):
+            break
+    assert "go there" in page.run("document.getElementById('found').textContent")
+
+
+@needs_chromium
+def test_what_moves_an_output_is_its_elasticity(tour: Browser) -> None:
+    found = tour.run(
+        "explorer.movers('ms_throughput').map(({ lever, slope }) => [lever.name, slope])"
+    )
+    assert found == [["ms_peak", pytest.approx(1)]]
+    state(tour, "LEVERS.get('threads').put(here, 320); changed();")
+    found = dict(
+        tour.run("explorer.movers('ms_throughput').map(({ lever, slope }) => [lever.name, slope])")
+    )
+    point = {"intensity": 20, "threads": 320}
+    ds = Study.from_toml(TOUR).sensitivity(output="ms_throughput", at=point)
+    known = {
+        name: float(v)
+        for name, v in zip(ds.input.values, ds.elasticity.values.reshape(-1), strict=True)
+    }
+    for name, slope in found.items():
+        assert slope == pytest.approx(known[name], rel=1e-2)
+
+
+@needs_chromium
+def test_the_moves_are_those_of_the_advice(tour: Browser) -> None:
+    point = {"intensity": 10, "threads": 1024}
+    state(
+        tour,
+        "LEVERS.get('intensity').put(here, 10), LEVERS.get('threads').put(here, 1024), changed();",
+    )
+    (found,) = tour.run(
+        "[explorer.moves(explorer.data.guides[0]).filter(({ lever }) => lever.name === 'ms_peak')"
+        ".map(({ to, gain, next }) => [to, gain, next])[0]]"
+    )
+    move = Study.from_toml(TOUR).advise(**point)["ms_peak"]
+    assert found == [pytest.approx(move.until), pytest.approx(move.gain), move.next_bound]
+
+
+@needs_chromium
+def test_each_step_tells_its_equation_and_source(tour: Browser) -> None:
+    tour.run("document.getElementById('steps').open = true")
+    tour.run("new Promise((done) => setTimeout(done, 200))")
+    text = tour.run("document.getElementById('tree').textContent")
+    assert "cs_throughput = intensity * ms_throughput" in text
+    assert "Li 2015, §2.2" in text
+
+
+@needs_chromium
+def test_everything_that_is_set_has_a_name(tour: Browser) -> None:
+    bare = tour.run(
+        """[...document.querySelectorAll("input, select, button")].filter((one) =>
+        !(one.labels?.length || one.getAttribute("aria-label") || one.textContent.trim()))
+        .map((one) => one.outerHTML)"""
+    )
+    assert bare == []
+    assert tour.run("document.querySelector('#figure svg').getAttribute('aria-label')")
+    assert tour.run("document.documentElement.lang") == "en"
+
+
+@needs_chromium
+def test_hostile_texts_stay_texts(page: Browser, tmp_path: Path) -> None:
+    nasty = "</script><script>window.hit = 1</script><img src=x onerror='window.hit = 2'>{{data}}"
+    (tmp_path / "nasty.py").write_text(
+        "import dse\n\n"
+        f"q = dse.quantity('load', domain='[0, inf)', meaning={nasty!r}, default=2)\n\n"
+        f"@dse.equation(source={nasty!r}, meaning={nasty!r}, flags={{0: {nasty!r}, 1: 'no'}})\n"
+        "def verdict(load):\n    return dse.where(load > 3, 1.0, 0.0)\n"
+    )
+    study = Study(model=str(tmp_path / "nasty.py"), axes={"load": [1, 2, 4]})
+    page.open(study.explore(tmp_path / "nasty.html", title=nasty).as_uri())
+    page.run("for (const one of document.querySelectorAll('details')) one.open = true")
+    for kind in ("lines", "limits"):
+        page.run(f"explorer.view.kind = '{kind}', explorer.settle(), explorer.changed()")
+    page.run("new Promise((done) => setTimeout(done, 200))")
+    assert page.errors == []
+    assert page.run("window.hit ?? 0") == 0
+    assert page.run("document.querySelectorAll('img, script').length") == 2
+    assert page.run("document.title") == nasty
+
+
+def test_a_page_of_real_axes_and_statistics(tmp_path: Path) -> None:
+    study = Study(
+        model="transit",
+        axes={"threads": {"between": [1, 3000]}},
+        set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600},
+    )
+    assert '"real"' in study.explore(tmp_path / "real.html").read_text()
+    drawn = Study(
+        model="transit",
+        axes={"threads": [256, 512]},
+        set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
+        random={"mem_latency": "normal: 600 cycles, 5 %", "draws": 64},
+        outputs=["mean(ms_throughput)"],
+    )
+    assert "mean(ms_throughput" in drawn.explore(tmp_path / "drawn.html").read_text()
+
+
+def test_long_axes_are_thinned_and_a_page_stays_small(tmp_path: Path) -> None:
+    study = Study(
+        model="transit",
+        axes={"threads": range(1, 100_001), "intensity": range(1, 65)},
+        set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600},
+        best={"maximize": "cs_throughput"},
+    )
+    page = study.explore(tmp_path / "long.html")
+    data = json.loads(page.read_text().split('id="data">')[1].split("</script>")[0])
+    threads = data["axes"][0]
+    assert (threads["size"], len(threads["values"])) == (100_000, 1000)
+    assert (threads["values"][0], threads["values"][-1]) == (1, 100_000)
+    assert data["best"]["found"]["threads"] == study.optimum(**study.best).threads.item()
+    assert page.stat().st_size < 400_000
+
+
+def test_the_command_writes_a_page_and_replaces_no_other(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = CliRunner().invoke
+    done = run(main, ["explore", str(TOUR), "--title", "Here", "--json"])
+    assert done.exit_code == 0, done.output
+    assert Path("transit-tour.html").stat().st_size == json.loads(done.stdout)["bytes"] < 400_000
+    assert run(main, ["explore", str(TOUR)]).exit_code == 0
+    Path("transit-tour.html").write_text("mine")
+    refused = run(main, ["explore", str(TOUR)])
+    assert refused.exit_code == 2
+    assert "--out" in refused.output
+    given = ["explore", "mwp_cwp", "--machine", "gtx280", "--workload", "svm"]
+    done = run(main, [*given, "threads_per_block=64,128", "active_blocks_per_sm=2"])
+    assert done.exit_code == 0, done.output
+    assert Path("mwp_cwp.html").is_file()
+    assert run(main, ["explore", str(TOUR), "threads=4"]).exit_code == 2
+
+
+def test_what_is_no_page_or_no_study_is_refused(tmp_path: Path) -> None:
+    study = Study.from_toml(TOUR)
+    with pytest.raises(DseError, match=r"ends in \.html"):
+        study.explore(tmp_path / "page.txt")
+    with pytest.raises(DseError, match="one model"):
+        dse.explore(
+            Study(**{**MIXED, "model": [MIXED["model"], "ipp"], "best": None, "outputs": ["time"]}),
+            tmp_path / "a.html",
+        )
+    with pytest.raises(DseError):
+        dse.explore(3, tmp_path / "a.html")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "threads - (intensity - 1) - 2",
+        "threads / (intensity / 2) * 3",
+        "where(threads <= 3 and not intensity == 2, minimum(threads, 4), -threads)",
+        "power(threads, 2) / log(intensity + 1)",
+        "where(threads < 1 or intensity < 2, 0.5, 1e-7 * threads)",
+    ],
+)
+def test_a_formula_is_read_as_it_is_written(text: str) -> None:
+    node = parse(text, TABLE)
+    assert parse(formula_text(node), TABLE) is node
