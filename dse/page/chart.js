@@ -44,12 +44,12 @@ function ticksOf(low, high, log, count) {
 
 /** A side of a figure: numbers, or labels at whole places. */
 class Side {
-  constructor({ name, unit = "", low = 0, high = 1, log = false, labels = null }) {
+  constructor({ name, unit = "", low = 0, high = 1, log = false, labels = null, numeric = false }) {
     if (labels) [low, high] = [-0.5, labels.length - 0.5];
     [low, high] = [low, high].map((end) => Math.min(Math.max(end, -FAR), FAR));
     if (!(high > low)) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) / 2, low + Math.abs(low) / 2];
     if (!(high > low)) high = low + 1;
-    Object.assign(this, { name, unit, low, high, labels, log: log && low > 0 });
+    Object.assign(this, { name, unit, low, high, labels, numeric, log: log && low > 0 });
     this.power = powerOf(Math.max(Math.abs(low), Math.abs(high)), unit);
   }
 
@@ -69,7 +69,7 @@ class Side {
 
   ticks(count) {
     if (this.labels) {
-      const step = Math.ceil(this.labels.length / (3 * count));
+      const step = Math.ceil(this.labels.length / (this.numeric ? count : 3 * count));
       return this.labels.map((label, k) => [k, label]).filter(([k]) => k % step === 0);
     }
     return ticksOf(this.low, this.high, this.log, count).map((value) => [value, digits(value / 10 ** this.power, 4)]);
@@ -80,6 +80,8 @@ const near = (value) => Math.round(value * 100) / 100;
 /** A place that an SVG can hold, far outside where there is none. */
 const inside = (place) => near(Math.min(Math.max(Number.isNaN(place) ? -1e4 : place, -1e4), 1e4));
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+/** A label cut in its middle, for labels differ at their ends. */
+const cut = (text, most) => (text.length > most ? `${text.slice(0, most / 2 - 1)}…${text.slice(-most / 2)}` : text);
 
 /** A figure with two sides: what is drawn in it is added to `marks`. */
 class Chart {
@@ -87,7 +89,7 @@ class Chart {
     Object.assign(this, { x, y, width, height, colors });
     this.legend = legend;
     const rows = this.legendRows();
-    const wide = Math.max(...y.ticks(5).map(([, text]) => shortened(text, 16).length));
+    const wide = Math.max(...y.ticks(5).map(([, text]) => cut(text, 16).length));
     this.left = Math.min(26 + 6.6 * wide, width / 3);
     this.right = width - 12;
     this.top = 24 + 17 * rows.length;
@@ -97,7 +99,7 @@ class Chart {
   }
 
   get steep() {
-    return this.x.labels && this.x.labels.join("").length * 7 > this.width - 120;
+    return this.x.labels && !this.x.numeric && this.x.labels.join("").length * 7 > this.width - 120;
   }
 
   across(value) {
@@ -187,13 +189,13 @@ class Chart {
       const at = this.across(value);
       if (!this.x.labels) parts.push(`<path d="M${at} ${top}V${bottom}" stroke="${colors.grid}"/>`);
       parts.push(this.steep
-        ? `<text x="${at}" y="${bottom + 12}" text-anchor="end" transform="rotate(-28 ${at} ${bottom + 12})">${escaped(shortened(text, 18))}</text>`
+        ? `<text x="${at}" y="${bottom + 12}" text-anchor="end" transform="rotate(-28 ${at} ${bottom + 12})">${escaped(cut(text, 18))}</text>`
         : `<text x="${at}" y="${bottom + 16}" text-anchor="middle">${escaped(text)}</text>`);
     }
     for (const [value, text] of this.y.ticks(Math.max(2, Math.floor((bottom - top) / 45)))) {
       const at = this.up(value);
       if (!this.y.labels) parts.push(`<path d="M${left} ${at}H${right}" stroke="${colors.grid}"/>`);
-      parts.push(`<text x="${left - 6}" y="${at + 4}" text-anchor="end">${escaped(shortened(text, 16))}</text>`);
+      parts.push(`<text x="${left - 6}" y="${at + 4}" text-anchor="end">${escaped(cut(text, 16))}</text>`);
     }
     const names = `<text x="${(left + right) / 2}" y="${height - 8}" text-anchor="middle">${escaped(this.x.title)}</text>` +
       `<text x="6" y="${15}" text-anchor="start">${escaped(this.y.title)}</text>`;

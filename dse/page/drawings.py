@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from dse.page.axes import Kept
 from dse.plots.looks import look_of, meaning_of
+from stochastic.errors import LawError
 from sweeps.grid.grid import Grid
 from symbolic.advice import guides
 from symbolic.graph import Graph
 from symbolic.javascript import program
 from symbolic.library import load_model
 from symbolic.model import Model
+
+if TYPE_CHECKING:
+    from stochastic import Pmf
 
 __all__ = ["extra_names", "figures_told"]
 
@@ -20,6 +28,8 @@ _TRANSIT = (
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high"),
 )
+#: Laws of which a page holds the tails, places along each, and how far down they go.
+_LAWS, _PLACES, _RARE = 24, 120, 1e-9
 _TRACED = ("ms_throughput", "threads_in_ms", "threads_in_cs")
 
 
@@ -32,13 +42,15 @@ def extra_names(model: Model) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def figures_told(grid: Grid) -> tuple[dict[str, Any], dict[str, str]]:
+def figures_told(grid: Grid, kept: Mapping[str, Kept]) -> tuple[dict[str, Any], dict[str, str]]:
     """The figures of the model's own and how its terms look; the functions these call."""
     names = {name for graph in grid.graphs.values() for name in graph.definitions}
     told: dict[str, Any] = {"looks": {name: _look(name) for name in names if meaning_of(name)}}
     functions: dict[str, str] = {}
     if set(_TRANSIT) <= names:
         told["transit"], functions["traced"] = _transit(grid)
+    if {"distribution", "lanes"} <= names:
+        told |= _tails(grid, kept)
     return told, functions
 
 
@@ -61,3 +73,23 @@ def _transit(grid: Grid) -> tuple[dict[str, Any], str]:
         "supply": [labels.index(graph.switches["supply"]) for graph in grid.graphs.values()],
     }
     return told, made.source
+
+
+def _tails(grid: Grid, kept: Mapping[str, Kept]) -> dict[str, Any]:
+    """The tail of the work of one item under each law: more than so much, and how likely."""
+    leaf = next(iter(grid.leaves.values()))["distribution"]
+    index = np.ix_(*(kept[name].places for name in leaf.axes)) if leaf.axes else ()
+    laws = np.asarray(leaf.array[index], dtype=object).reshape(-1).tolist()
+    if len(laws) > _LAWS or leaf.switched or leaf.failed:
+        return {}
+    try:
+        return {"tails": {"axes": list(leaf.axes), "laws": [_tail(law.pmf) for law in laws]}}
+    except LawError:  # one without a mean
+        return {}
+
+
+def _tail(pmf: Pmf) -> dict[str, Any]:
+    end = int(pmf.cut(_RARE).high)
+    places = np.unique(np.linspace(pmf.low - 1, end, _PLACES).round().astype(np.int64))
+    rarely = np.asarray([float(pmf.sf(int(k))) for k in places])
+    return {"work": places, "tail": [float(f"{share:.9g}") for share in rarely]}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from dse.study.comparison import ComparisonData
-from dse.study.data import StudyData
-from dse.verbs.sources import Askable, each_study
+from dse.verbs.reading import asked_of
+from dse.verbs.sources import Askable, Table
 from symbolic.errors import DseError
 
-__all__ = ["explore"]
+__all__ = ["explore", "page_of"]
 
 
 def explore(source: Askable, path: str | Path, *, title: str | None = None) -> Path:
@@ -21,8 +21,9 @@ def explore(source: Askable, path: str | Path, *, title: str | None = None) -> P
 
     Parameters
     ----------
-    source : Study, Dataset or path
-        What is explored; of a Dataset or store the study that it tells.
+    source : Study, Comparison, Dataset or path
+        What is explored. Of a study the page holds the equations; of a Dataset or store, and of
+        models compared, the values, thinned along long axes.
     path : path
         The page, ``"page.html"``; what stands there is replaced.
     title : str, optional
@@ -36,7 +37,7 @@ def explore(source: Askable, path: str | Path, *, title: str | None = None) -> P
     Raises
     ------
     DseError
-        Several models at once, a name that does not end in .html, or no study.
+        A name that does not end in .html; what can be neither asked nor opened.
 
     >>> import tempfile
     >>> from dse import Study
@@ -48,21 +49,23 @@ def explore(source: Askable, path: str | Path, *, title: str | None = None) -> P
     ('transit.html', True)
     """
     from dse.page.template import page_text
-    from dse.page.told import told
 
     place = Path(path)
     if place.suffix.lower() not in (".html", ".htm"):
         raise DseError(f"{str(path)!r} is no page: expected a name that ends in .html")
-
-    def ask(study: StudyData) -> str:
-        named = " on ".join(filter(None, [study.workload, study.machine]))
-        heading = title or study.model + (f": {named}" if named else "")
-        return page_text(*told(study, heading))
-
-    if isinstance(source, ComparisonData):
-        raise DseError("a page explores one model: give one of them, such as study.each[...]")
-    found = each_study(source, ask)
-    if isinstance(found, dict):
-        raise DseError(f"a page explores one model: name one of {', '.join(found)}")
-    place.write_text(found, encoding="utf-8")
+    place.write_text(page_text(*page_of(source, title)), encoding="utf-8")
     return place
+
+
+def page_of(source: Askable, title: str | None = None) -> tuple[dict[str, Any], dict[str, str]]:
+    """What the page of a source is told, and the functions that it calls."""
+    from dse.page.stored import told_of_values
+    from dse.page.told import told
+
+    asked = asked_of(source, zones=False)
+    if isinstance(asked, Table):
+        named = Path(source).name if isinstance(source, (str, Path)) else ""
+        heading = title or named or str(asked.ds.attrs.get("title") or "a Dataset")
+        return told_of_values(asked.ds, heading)
+    named = " on ".join(filter(None, [asked.workload, asked.machine]))
+    return told(asked, title or asked.model + (f": {named}" if named else ""))

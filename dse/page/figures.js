@@ -26,7 +26,7 @@ function rangeSide(name, unit, values, log) {
     if (low > 0 && low < high / 2) low = 0;
     const room = (high - low) * 0.06;
     [low, high] = [low === 0 ? 0 : low - room, high + room];
-  }
+  } else [low, high] = [low / 1.15, high * 1.15];
   return new Side({ name, unit, low, high, log });
 }
 
@@ -129,6 +129,12 @@ function* walked({ axes, places, count }, from = here) {
   }
 }
 
+/** Whether values go over more than two decades. */
+function isWide(values) {
+  const finite = values.filter(Number.isFinite), low = finite.reduce((a, b) => Math.min(a, b), Infinity);
+  return low > 0 && finite.reduce((a, b) => Math.max(a, b), 0) > 100 * low;
+}
+
 let cloud = { of: "" };
 
 /** Two quantities at every configuration; computed again where a value that is given changes. */
@@ -157,7 +163,8 @@ function drawPareto(size, colors) {
     if (!front.length || signs[1] * ys[k] < signs[1] * ys[front.at(-1)]) front.push(k);
   }
   const legend = [{ text: `no other has ${signs[0] < 0 ? "more" : "less"} ${names[0]} and ${signs[1] < 0 ? "more" : "less"} ${names[1]}`, color: "#d55e00" }];
-  const chart = new Chart({ x: quantitySide(names[0], xs), y: quantitySide(names[1], ys), ...size, colors, legend });
+  const log = view.log || [xs, ys].every(isWide);
+  const chart = new Chart({ x: quantitySide(names[0], xs, log), y: quantitySide(names[1], ys, log), ...size, colors, legend });
   chart.dots(xs, ys, { color: colors.dark ? "#77808c" : "#9aa0a6", size: 3 });
   chart.line(front.map((k) => xs[k]), front.map((k) => ys[k]), { color: "#d55e00", wide: 1.5, dash: "2 3" });
   chart.dots(front.map((k) => xs[k]), front.map((k) => ys[k]), { color: "#d55e00", size: 7 });

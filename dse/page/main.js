@@ -2,10 +2,11 @@
 
 const KINDS = {
   transit: { title: "Transit: supply and demand", draw: drawTransit, asks: [], here: () => "transit" in data.figures },
+  tail: { title: "Work: the tail of one item and of the longest", draw: drawTail, asks: ["log"], here: () => "tails" in data.figures },
   limits: { title: "What limits: the terms", draw: drawLimits, asks: ["family", "over", "log"], here: () => data.families.length && LEVERS.size },
   lines: { title: "Lines over one lever", draw: drawLines, asks: ["quantity", "over", "by", "log"], here: () => LEVERS.size },
   map: { title: "Map over two levers", draw: drawMap, asks: ["quantity", "over", "by"], here: () => LEVERS.size > 1 },
-  pareto: { title: "Two outputs: what no other beats", draw: drawPareto, asks: ["quantity", "other"], here: () => configured() > 1 && numbers().length > 1 },
+  pareto: { title: "Two outputs: what no other beats", draw: drawPareto, asks: ["quantity", "other", "log"], here: () => configured() > 1 && numbers().length > 1 },
 };
 
 const numbers = () => data.program.outputs.filter((name) => !flagsOf(name) && !LEVERS.has(name) && !name.startsWith("PLACE_OF_"));
@@ -107,6 +108,10 @@ function begin() {
   byId("title").textContent = data.title;
   byId("about").textContent = [`model ${data.model}`, data.machine && `machine ${data.machine}`, data.workload && `workload ${data.workload}`,
     ...data.axes.filter((axis) => axis.kind !== "real" && axis.size > axis.count).map((axis) => `${axis.count.toLocaleString("en")} of the ${axis.size.toLocaleString("en")} values of ${axis.name} are on this page`)].filter(Boolean).join(" · ");
+  if (data.stored) {
+    byId("computed").textContent = "The values are those of the stored data.";
+    for (const id of ["advice", "steps", "save-study", "save-point"]) byId(id).hidden = true;
+  }
   byId("version").textContent = data.version;
   makeControls();
   view.family = Math.max(0, data.families.findIndex(({ of }) => of === data.guides[0]?.limits));

@@ -54,7 +54,7 @@ function cellsOf(over, by, names) {
 /** Sides of equal cells: the ticks say what stands there. */
 function cellSide(lever, samples) {
   const told = lever.meaning ? `${lever.name}, ${lever.meaning}` : lever.name;
-  return new Side({ name: told, labels: samples.map((sample) => lever.text(sample)) });
+  return new Side({ name: told, labels: samples.map((sample) => lever.text(sample)), numeric: !lever.categories });
 }
 
 /** Where between the samples of a lever a point stands. */

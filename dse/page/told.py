@@ -19,10 +19,28 @@ from symbolic.errors import DseError
 from symbolic.javascript import Program
 from symbolic.units import UNITS, exact
 
-__all__ = ["told"]
+__all__ = ["common", "told"]
 
 #: Configurations that the page itself looks through for the best.
 _SEARCHED = 200_000
+
+
+def common(title: str) -> dict[str, Any]:
+    """What every page is given; of a page without equations all that these would fill."""
+    return {
+        "title": title,
+        "version": version(),
+        "machine": None,
+        "workload": None,
+        "switches": [],
+        "families": [],
+        "guides": [],
+        "figures": {"looks": {}},
+        "best": None,
+        "searched": _SEARCHED,
+        "units": _units(),
+        "study": None,
+    }
 
 
 def told(study: StudyData, title: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -33,13 +51,11 @@ def told(study: StudyData, title: str) -> tuple[dict[str, Any], dict[str, str]]:
     graphs = with_goals(grid.graphs, goals, grid.model.quantities)
     made = compiled(graphs, grid, [goal.text for goal in goals])
     kept = thinned(grid)
-    figures, functions = figures_told(grid)
-    data = {
-        "title": title,
+    figures, functions = figures_told(grid, kept)
+    data = common(title) | {
         "model": study.model,
         "machine": study.machine,
         "workload": study.workload,
-        "version": version(),
         "axes": axes_told(grid, kept),
         "switches": list(grid.switch_axes),
         "leaves": leaves_told(grid, kept),
@@ -52,8 +68,6 @@ def told(study: StudyData, title: str) -> tuple[dict[str, Any], dict[str, str]]:
         "guides": _guides(grid, made),
         "figures": figures,
         "best": None if best is None else _best(study, grid, kept, best),
-        "searched": _SEARCHED,
-        "units": _units(),
         "study": _study_told(study),
     }
     return plain(data), {"compute": made.source, **functions}

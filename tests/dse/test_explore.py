@@ -348,16 +348,42 @@ def test_the_command_writes_a_page_and_replaces_no_other(tmp_path: Path, monkeyp
 
 
 def test_what_is_no_page_or_no_study_is_refused(tmp_path: Path) -> None:
-    study = Study.from_toml(TOUR)
     with pytest.raises(DseError, match=r"ends in \.html"):
-        study.explore(tmp_path / "page.txt")
-    with pytest.raises(DseError, match="one model"):
-        dse.explore(
-            Study(**{**MIXED, "model": [MIXED["model"], "ipp"], "best": None, "outputs": ["time"]}),
-            tmp_path / "a.html",
-        )
-    with pytest.raises(DseError):
+        Study.from_toml(TOUR).explore(tmp_path / "page.txt")
+    with pytest.raises(DseError, match="expected a Study"):
         dse.explore(3, tmp_path / "a.html")  # type: ignore[arg-type]
+
+
+@needs_chromium
+def test_a_page_of_stored_values_holds_them(page: Browser, tmp_path: Path) -> None:
+    ds = Study(**MIXED).run(store=tmp_path / "mixed.zarr")
+    page.open(dse.explore(tmp_path / "mixed.zarr", tmp_path / "mixed.html").as_uri())
+    names = ["time", "occupancy"]
+    found = page.run(f"({WALK})({json.dumps(names)})")
+    dims = page.run("explorer.data.axes.map(({ name }) => name)")
+    whole = ds[[*names, "feasible"]].broadcast_like(ds.time)
+    for place, name in enumerate(names):
+        wanted = whole[name].transpose(*dims).values.reshape(-1)
+        assert np.array_equal([float(row[place]) for row in found], wanted, equal_nan=True)
+    for kind in ("lines", "map", "pareto"):
+        page.run(f"explorer.view.kind = '{kind}', explorer.settle(), explorer.changed()")
+    assert page.errors == []
+
+
+def test_stored_values_are_thinned_evenly(tmp_path: Path) -> None:
+    study = Study(
+        model="transit",
+        axes={"threads": range(1, 2001), "intensity": range(1, 129)},
+        set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600},
+        outputs=["ms_throughput", "bound"],
+    )
+    page = dse.explore(study.run(), tmp_path / "long.html").read_text()
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert [(axis["size"], len(axis["values"])) for axis in data["axes"]] == [
+        (2000, 125),
+        (128, 128),
+    ]
+    assert data["quantities"]["bound"]["flags"]["1"] == "memory"
 
 
 @pytest.mark.parametrize(

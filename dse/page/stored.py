@@ -1,0 +1,133 @@
+"""All that the page of a Dataset is given: its values, as they are stored, along thinned axes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.page.axes import plain
+from dse.page.told import common
+from dse.plots.sources import flags_of
+from sweeps.grid.grid import FEASIBLE
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["told_of_values"]
+
+#: Values of an axis that a page holds, and of all quantities together.
+_LONGEST, _MOST = 1000, 60_000
+
+
+def told_of_values(
+    ds: xr.Dataset, title: str, part: Mapping[str, slice] | None = None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The data of a page, and the functions of JavaScript that it calls, by name.
+
+    ``part`` cuts axes by the indices of their values; what is left of it is thinned evenly.
+
+    Raises
+    ------
+    DseError
+        No numbers, or axes of which nothing is left.
+    """
+    names = [str(name) for name, array in ds.data_vars.items() if array.dtype.kind in "biuf"]
+    names = [name for name in names if name != FEASIBLE]
+    if not names:
+        raise DseError("the Dataset holds no numbers: there is nothing to explore")
+    held = [*names, *([FEASIBLE] if FEASIBLE in ds else [])]
+    cut = ds[held].isel({dim: one for dim, one in (part or {}).items()})
+    if any(size == 0 for size in cut.sizes.values()):
+        raise DseError(
+            f"nothing is left of {', '.join(str(d) for d, n in cut.sizes.items() if not n)}"
+        )
+    counts = _counts(cut)
+    places = {
+        dim: np.linspace(0, cut.sizes[dim] - 1, count).round().astype(np.int64)
+        for dim, count in counts.items()
+    }
+    kept = cut.isel(places).load()
+    data = common(title) | {
+        "model": str(ds.attrs.get("model", "")),
+        "axes": [_axis(ds, cut, kept, str(dim)) for dim in kept.sizes],
+        "leaves": {name: _leaf(kept[name]) for name in held},
+        "quantities": _quantities(ds, names),
+        "definitions": _definitions(ds, names),
+        "conditions": [{"text": _conditions(ds), "of": "model"}] if FEASIBLE in ds else [],
+        "outputs": names,
+        "program": {"inputs": held, "outputs": names, "choices": {}},
+        "stored": {"axes": {str(d): n for d, n in ds.sizes.items()}, "served": part is not None},
+    }
+    copied = "".join(f"  y[{k}] = x[{k}];\n" for k in range(len(held)))
+    return plain(data), {"compute": f"(x, c, y) => {{\n{copied}}}"}
+
+
+def _counts(ds: xr.Dataset) -> dict[str, int]:
+    """How many values are kept along each axis, the longest halved until the page holds all."""
+    counts = {str(dim): min(size, _LONGEST) for dim, size in ds.sizes.items()}
+
+    def size() -> int:
+        return sum(
+            int(np.prod([counts[str(dim)] for dim in array.dims], dtype=float))
+            for array in ds.data_vars.values()
+        )
+
+    while size() > _MOST:
+        longest = max(counts, key=lambda dim: counts[dim])
+        counts[longest] = (counts[longest] + 1) // 2
+    return counts
+
+
+def _axis(ds: xr.Dataset, cut: xr.Dataset, kept: xr.Dataset, dim: str) -> dict[str, Any]:
+    """One axis as the page has it; ``first`` and ``last`` are its ends in the whole Dataset."""
+    told: dict[str, Any] = {"name": dim, "kind": "zip", "columns": [], "size": cut.sizes[dim]}
+    values = kept[dim].values if dim in kept.coords else np.arange(kept.sizes[dim])
+    if values.dtype.kind in "iuf":
+        return told | {"values": values.astype(float)}
+    return told | {"labels": [str(value) for value in values.tolist()]}
+
+
+def _leaf(array: xr.DataArray) -> dict[str, Any]:
+    told = {"axes": list(map(str, array.dims)), "values": array.values.astype(float)}
+    return {"variants": [told]}
+
+
+def _quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
+    """Unit, meaning and flags, as the Dataset tells them."""
+    found = {}
+    for name in [*names, *map(str, ds.sizes)]:
+        attrs = ds[name].attrs if name in ds.variables else {}
+        unit = str(attrs.get("units", ""))
+        told: dict[str, Any] = {
+            "unit": "" if unit == "1" else unit,
+            "meaning": str(attrs.get("long_name", "")),
+        }
+        if name in names and "flag_values" in attrs and (flags := flags_of(ds[name])):
+            told["flags"] = {str(value): word for value, word in flags.items()}
+        found[name] = told
+    return found
+
+
+def _definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
+    """Where each value is from: the equation that a run tells, else the file."""
+    sources: dict[str, str] = {}
+    equations = json.loads(ds.attrs.get("equations", "[]"))
+    for row in equations if isinstance(equations, list) else ():  # those of one model
+        sources.setdefault(row["name"], row["source"])
+    return {
+        name: {
+            "which": [0],
+            "variants": [
+                {"kind": "stored", "needs": [], "source": sources.get(name) or "as stored"}
+            ],
+        }
+        for name in names
+    }
+
+
+def _conditions(ds: xr.Dataset) -> str:
+    return str(ds[FEASIBLE].attrs.get("conditions", "")) or "feasible"
