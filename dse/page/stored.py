@@ -40,7 +40,7 @@ def told_of_values(
     if not names:
         raise DseError("the Dataset holds no numbers: there is nothing to explore")
     held = [*names, *([FEASIBLE] if FEASIBLE in ds else [])]
-    cut = ds[held].isel({dim: one for dim, one in (part or {}).items()})
+    cut = ds[held].isel(dict(part or {}))
     if any(size == 0 for size in cut.sizes.values()):
         raise DseError(
             f"nothing is left of {', '.join(str(d) for d, n in cut.sizes.items() if not n)}"
