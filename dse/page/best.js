@@ -20,7 +20,7 @@ async function search(goals, where, shown) {
     if (performance.now() - began > 12) {
       shown(`looking: ${n.toLocaleString("en")} of ${all.count.toLocaleString("en")}`);
       await new Promise((resolve) => { setTimeout(resolve); });
-      if (own !== searching) return null;
+      if (own !== searching) return undefined; // something else is asked by now
       began = performance.now();
     }
   }
@@ -39,6 +39,7 @@ async function findBest() {
   byId("found").replaceChildren();
   if (own && data.best.found && !Object.keys(here.set).length) return showFound(words);
   const found = await search(goals, own, (text) => { note.textContent = text; });
+  if (found === undefined) return undefined;
   if (!found) {
     note.textContent = "No configuration is feasible.";
     return undefined;

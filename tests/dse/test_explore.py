@@ -212,11 +212,14 @@ def test_the_best_is_that_of_an_exact_search(page: Browser, tmp_path: Path) -> N
         name: value.item() for name, value in values.items()
     }
     assert math.isclose(found["values"][0], best.objective_1.item(), rel_tol=1e-15)
+    page.run("new Promise((done) => setTimeout(done, 300))")  # what the start has put off is done
     page.run("document.getElementById('best').open = true, document.getElementById('find').click()")
-    for _ in range(50):
-        if page.run("document.getElementById('found').textContent"):
-            break
-    assert "go there" in page.run("document.getElementById('found').textContent")
+    text = "document.getElementById('found').textContent"
+    page.run(
+        f"new Promise((done) => {{ const look = () => {text} ? done() : setTimeout(look, 20);"
+        "look(); })"
+    )
+    assert "go there" in page.run(text)
 
 
 @needs_chromium
