@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from symbolic.errors import DseError
 
@@ -23,6 +23,7 @@ def open(  # noqa: A001
     columns: str | Path | Mapping[str, str] | None = None,
     given: Mapping[str, float | str] | None = None,
     add: str | Sequence[str] = (),
+    runs: bool = False,
 ) -> xr.Dataset:
     """Open a store or file that this library wrote, or measurements of somebody else's.
 
@@ -52,6 +53,9 @@ def open(  # noqa: A001
         Quantities and labels of all rows that the file does not tell, ``{"blocks": 32768}``.
     add : str or list of str
         Further quantities of the model of a run, computed when they are read; see :func:`derive`.
+    runs : bool
+        Of measurements that were repeated, keep what each run gave, along ``run``: the times in a
+        tuner's file, or rows of a table that measure the same configuration (``axes``).
 
     Raises
     ------
@@ -64,13 +68,14 @@ def open(  # noqa: A001
         from dse.measured import is_measured, open_measured
 
         if Path(path).exists() and is_measured(Path(path)):
-            return open_measured(
-                Path(path), axes=axes, units=units, shape=shape, columns=columns, given=given
-            )
-    if any(value is not None for value in (axes, units, columns, given)) or shape != "auto":
+            about: dict[str, Any] = {"axes": axes, "units": units, "shape": shape}
+            about |= {"columns": columns, "given": given, "runs": runs}
+            return open_measured(Path(path), **about)
+    told = (value is not None for value in (axes, units, columns, given))
+    if any(told) or shape != "auto" or runs:
         raise DseError(
-            f"{str(path)!r} is no file of measurements: axes, units, shape, columns and given "
-            "serve only it"
+            f"{str(path)!r} is no file of measurements: axes, units, shape, columns, given and "
+            "runs serve only it"
         )
     ds = open_dataset(path)
     if not add:

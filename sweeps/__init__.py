@@ -4,7 +4,7 @@ __all__ = ["FACE"]
 
 #: What others may use: of each room the modules.
 FACE = {
-    "ask": "ask chances differences draws fold labels matrix spread",
+    "ask": "answers ask chances differences draws fold labels matrix spread",
     "bounds": "check expanding",
     "cluster": "opened order shares",
     "files": "derived export whole written",
@@ -12,7 +12,7 @@ FACE = {
     "nest": "run summarize",
     "prove": "borders targets tolerances",
     "runtime": "progress stopping watching",
-    "scan": "arrays decompose",
+    "scan": "arrays choosing decompose",
     "sources": "best grids real stores table",
     "store": "crew fill growth held layout medium reader records skeleton swap verify versions "
     "zones",

@@ -29,6 +29,7 @@ _MOST = 60
         "dse import tuner.json.gz tuned.zarr",
         "dse import runs.csv runs.zarr --axes threads_per_block,core_clock --unit time=ms",
         "dse import tuner.json tuned.nc --shape grid",
+        "dse import tuner.json runs.nc --runs",
         "dse import profile.ncu-rep kernel.toml --row 0",
         "dse import table.csv table.zarr --map Latency=time:ms --set machine=v100",
     ),
@@ -49,6 +50,7 @@ _MOST = 60
 @click.option(
     "--set", "given", multiple=True, metavar="Q=VALUE", help="What the file does not tell."
 )
+@click.option("--runs", is_flag=True, help="Keep every run of what was measured repeatedly.")
 @click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of OUT.toml: which row.")
 @in_json
 def import_measured(
@@ -59,6 +61,7 @@ def import_measured(
     shape: str,
     maps: Sequence[str],
     given: Sequence[str],
+    runs: bool,
     row: int | None,
     as_json: bool,
 ) -> None:
@@ -85,6 +88,7 @@ def import_measured(
             shape="rows" if out.endswith(".toml") else shape,
             columns=_columns(maps),
             given=_values(pairs(given, "set")),
+            runs=runs,
         )
         text = workload_text(ds, row) if out.endswith(".toml") else ""
     if text:

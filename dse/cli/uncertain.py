@@ -44,8 +44,9 @@ def chances(source: str, as_json: bool, **options: Any) -> None:
 
     Tells the likeliest first: the chance, and the regret, by how much it is expected to miss the
     best; each with the half width of its 95 % interval. Both are judged on fresh draws. The source
-    is a study with laws under [random], or values along the dimension draw or run. Where no
-    objective is given, the study's [best] is asked.
+    is a study with laws under [random], values along the dimension draw, or measurements along run
+    (dse import --runs), of which the best on average is meant. Where no objective is given, the
+    study's [best] is asked.
     """
     from dse.verbs import uncertain
 
@@ -79,6 +80,8 @@ def _chances_data(found: xr.Dataset) -> dict[str, Any]:
     data = answer(lists).data()
     for name in ("left", "left_error", "none"):
         data[name] = found[name].values.tolist()
+    said = ("verdict", "told_apart", "run_again", "drifting", "lag1", "drift")
+    data |= {name: found.attrs[name] for name in said if name in found.attrs}
     return data | {"configurations": int(found.attrs["configurations"])}
 
 
@@ -97,6 +100,13 @@ def _chances_text(found: xr.Dataset, data: Mapping[str, Any], top: int | None) -
     else:
         error = "" if not found.left.item() else f" ± {found.left_error.item():.2g}"
         lines += [f"left to others: {rest.item():.3g}{error}"]
+    if "verdict" in found.attrs:
+        about = found.attrs
+        lines += [about["verdict"], f"measure rank {about['run_again']} again first"]
+        lines += [
+            f"of all configurations: {about['drifting']:.0%} drift over their runs; correlation of "
+            f"neighbouring runs {about['lag1']:.2f} (median)"
+        ]
     if found.none.values.any():
         lines += [f"nothing is feasible: {float(found.none.max()):.3g}"]
     return "\n".join(lines)

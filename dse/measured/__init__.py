@@ -40,6 +40,7 @@ def open_measured(
     shape: str = "auto",
     columns: str | Path | Mapping[str, str] | None = None,
     given: Mapping[str, Any] | None = None,
+    runs: bool = False,
 ) -> xr.Dataset:
     """A file of measurements as a Dataset; see :func:`dse.open`."""
     from dse.measured.records import read_rows
@@ -63,7 +64,14 @@ def open_measured(
         records = replace(records, axes=axes_of(named, list(records.columns)))
     if shape == "grid" and not records.axes:
         raise DseError("a grid needs its axes: say with axes= which columns vary")
-    return shaped(records, read_rows(records, units or {}), shape, path.name)
+    if not runs:
+        return shaped(records, read_rows(records, units or {}), shape, path.name)
+    from dse.measured.repeated import apart, together
+
+    records, names = apart(records)
+    own = {n: u for n, u in (units or {}).items() if n not in names}
+    own |= {one: u for n, u in (units or {}).items() for one in names.get(n, ())}
+    return together(shaped(records, read_rows(records, own), shape, path.name), names)
 
 
 def _records(path: Path) -> Records:

@@ -36,7 +36,8 @@ class Records:
 
     ``axes`` are the columns that make a configuration; ``order`` the values of some of them, where
     the file lists these; ``status`` a reason a row, empty where the file gives none; ``sources``
-    where a column is from; ``labels`` columns of texts, whatever they look like.
+    where a column is from; ``labels`` columns of texts, whatever they look like; ``repeats`` the
+    runs of each row, by the column that holds their mean.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Records:
     attributes: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
+    repeats: Mapping[str, Sequence[Sequence[Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,9 +134,14 @@ def _gathered(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
+def _runs(times: Any) -> list[float]:
+    """The times of the runs of a configuration."""
+    return [run for run in times or () if isinstance(run, (int, float))]
+
+
 def _spread(times: Any) -> Iterator[tuple[str, float]]:
     """How many runs there were, and their standard deviation."""
-    runs = [run for run in times if isinstance(run, (int, float))]
+    runs = _runs(times)
     if runs:
         yield "runs", len(runs)
     if len(runs) > 1:
@@ -151,7 +156,7 @@ def _value(value: Any) -> Any:
 
 
 def _from_t4(tree: Mapping[str, Any]) -> Records:
-    configurations, rows, status = [], [], []
+    configurations, rows, status, repeats = [], [], [], []
     units: dict[str, str] = {}
     left_out: dict[str, None] = {}
     unit = _TIME_UNITS.get(str(dict(tree.get("metadata") or {}).get("timeunit", "")).lower(), "")
@@ -169,6 +174,7 @@ def _from_t4(tree: Mapping[str, Any]) -> Records:
         if "time" not in row and runs:
             row["time"] = float(np.mean(runs))
         row |= dict(_spread(runs))
+        repeats.append(_runs(runs))
         row |= {
             name: times[key]
             for key, name in _TIMES.items()
@@ -195,6 +201,7 @@ def _from_t4(tree: Mapping[str, Any]) -> Records:
         status=status,
         notes=tuple(notes),
         attributes={"objectives": " ".join(names)} if names else {},
+        repeats={"time": repeats} if any(repeats) else {},
     )
 
 
@@ -221,6 +228,7 @@ def _from_cache(tree: Mapping[str, Any]) -> Records:
     objective = str(tree.get("objective") or "time")
     rows, status = [], []
     left_out: dict[str, None] = {}
+    repeats = [_runs(entry.get("times")) for entry in entries]
     for entry in entries:
         row, reason = {name: entry[name] for name in axes}, ""
         for name, value in entry.items():
@@ -259,4 +267,5 @@ def _from_cache(tree: Mapping[str, Any]) -> Records:
         order=listed,
         notes=tuple(f"left out, as it holds lists: {name}" for name in left_out),
         attributes={"objectives": objective, **told},
+        repeats={"time": repeats} if any(repeats) else {},
     )

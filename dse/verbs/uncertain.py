@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
 from dse.study.comparison import ComparisonData, joined_answers
@@ -47,8 +47,9 @@ def chances(
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        A study with random inputs; or values along ``draw``, or along ``run``, the number of a
-        repeated measurement, of which errors are told by 16 parts of them that follow each other.
+        A study with random inputs; or values along ``draw``, of which errors are told by 16 parts
+        of them that follow each other; or measurements along ``run``, as ``dse.open(...,
+        runs=True)`` gives: the best on average (:func:`dse.measured.runs.chances_of_runs`).
     minimize, maximize : str
         A quantity or formula that has a value in each draw.
     where : str or list of str
@@ -84,6 +85,15 @@ def chances(
     goal = one_goal(minimize, maximize)
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
     with shown(progress, "looking at every draw"):
+        of = with_file_read(source)
+        told = of if isinstance(of, (StudyData, ComparisonData)) else asked_of(of, zones=False)
+        if isinstance(told, Table) and RUN in told.ds.dims and DRAW not in told.ds.dims:
+            if axes:
+                raise DseError("chances of runs take no per: choose of the Dataset (ds.sel)")
+            from dse.measured.runs import chances_of_runs
+
+            asked: dict[str, Any] = {"minimize": minimize, "maximize": maximize}
+            return identified(chances_of_runs(told.ds, **asked, where=texts, top=top), told)
         return _asked(
             source, goal, texts, axes, lambda draws: chances_of(draws, goal, per=axes, top=top)
         )

@@ -120,8 +120,8 @@ def test_a_configuration_competes_where_it_is_feasible():
         study.chances(minimize="threads", where="cs_throughput >= 1000")
 
 
-@pytest.mark.parametrize("dimension", ["draw", "run"])
-def test_a_dataset_is_asked_along_draws_or_runs(dimension):
+def test_a_dataset_is_asked_along_draws():
+    dimension = "draw"
     rng = np.random.default_rng(3)
     values = rng.normal([[1.0], [1.1], [5.0]], 0.2, (3, 101))
     ds = xr.Dataset(
