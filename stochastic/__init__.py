@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stochastic.errors import LawError, ToleranceWarning
+    from stochastic.loss.asked import imbalance
     from stochastic.loss.inequalities import bounds
-    from stochastic.loss.law import Law, imbalance
+    from stochastic.loss.law import Law
     from stochastic.remedies.binning import partition
     from stochastic.remedies.cooperation import granularity
     from stochastic.remedies.splitting import split
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from stochastic.scheduling.launch import launch
     from stochastic.scheduling.launched import Launch
     from stochastic.trials.simulation import simulate
+    from stochastic.work.alike import stickiness
     from stochastic.work.fitting import fit
     from stochastic.work.pmf import Pmf
 
@@ -40,6 +42,7 @@ __all__ = [
     "partition",
     "simulate",
     "split",
+    "stickiness",
 ]
 
 _HOMES = {
@@ -51,12 +54,13 @@ _HOMES = {
     "bounds": "loss.inequalities",
     "fit": "work.fitting",
     "granularity": "remedies.cooperation",
-    "imbalance": "loss.law",
+    "imbalance": "loss.asked",
     "launch": "scheduling.launch",
     "measured": "remedies.traces",
     "partition": "remedies.binning",
     "simulate": "trials.simulation",
     "split": "remedies.splitting",
+    "stickiness": "work.alike",
 }
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.loss.law import imbalance
+from stochastic.loss.asked import imbalance
 from stochastic.work.pmf import Pmf
 
 __all__ = ["Comparison", "Timing", "compare", "describe", "drawn_loss", "time_powers", "timed_loss"]

@@ -11,7 +11,7 @@ __all__ = ["best_for_loss", "best_for_slowdown", "pieces"]
 
 @compiled
 def best_for_slowdown(  # type: ignore[no-untyped-def]
-    values, weights, lanes, bins, places, best, begin
+    values, weights, lanes, shares, bins, places, room, best, begin
 ) -> None:
     """The least Σ P(bin)·E[max of the bin], and where its last bin begins.
 
@@ -19,15 +19,21 @@ def best_for_slowdown(  # type: ignore[no-untyped-def]
     to all, a bin may end. Row e and column b of ``best`` and ``begin``: the first places[e] values
     in exactly b bins; nothing is known yet but that no value costs 0 in no bin. Of the bins that
     begin at one place the longest item follows by one positive step a value:
-    E += P(the new value is the longest)·(value - E).
+    E += P(the new value is the longest)·(value - E). A group holds lanes[j] independent draws with
+    probability shares[j]; ``room`` is as long as they are.
     """
     ends = len(places)
     for first in range(ends - 1):
-        mass = longest = 0.0
+        mass = 0.0
+        for j in range(len(lanes)):
+            room[j] = 0.0
         last = first + 1
         for r in range(places[first], places[ends - 1]):
             mass += weights[r]
-            longest -= math.expm1(lanes * math.log1p(-weights[r] / mass)) * (values[r] - longest)
+            longest, log = 0.0, math.log1p(-weights[r] / mass)
+            for j in range(len(lanes)):
+                room[j] -= math.expm1(lanes[j] * log) * (values[r] - room[j])
+                longest += shares[j] * room[j]
             if r + 1 == places[last]:
                 for b in range(min(bins, first + 1)):
                     cost = best[first, b] + mass * longest

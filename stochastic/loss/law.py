@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.checks import ZERO_WORK, choice, fraction, losses, plain, probability, whole
-from stochastic.errors import LawError, ToleranceWarning
+from stochastic.checks import losses, plain, probability, whole
+from stochastic.errors import ToleranceWarning
 from stochastic.labels import joint_array, pmf_array
 from stochastic.loss.answers import ErrorBound, Slowdown, moved_by, tail_for
 from stochastic.loss.numeric import NumericLaw
-from stochastic.loss.rational import RationalLaw, in_integers
-from stochastic.work.pmf import Pmf, law_of_work
+from stochastic.loss.rational import RationalLaw
+from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from stochastic.loss.longest import OrderStatistics
 
-__all__ = ["Law", "imbalance"]
+__all__ = ["Law"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -228,70 +228,3 @@ class Law:
                 ToleranceWarning,
                 stacklevel=3,
             )
-
-
-def imbalance(
-    pmf: Pmf,
-    lanes: int,
-    *,
-    tol: float = 1e-9,
-    eps: float | None = None,
-    zero_work: str = "one",
-    method: str = "auto",
-) -> Law:
-    """The exact law of what lockstep costs a group: X = lanes · max / sum of independent items.
-
-    Parameters
-    ----------
-    pmf : Pmf
-        The law of the work of one item.
-    lanes : int
-        Items in lockstep, 1 or more.
-    tol : float
-        Tolerance on the mean: an infinite support is cut so far out that it moves the mean by less.
-    eps : float, optional
-        Cut where P(W > S) < eps instead, whatever that does to the error (the paper's 1e-6).
-    zero_work : {"one", "drop", "zero"}
-        What a group without any work loses: nothing (X = 1), 0, or it is not counted.
-    method : {"auto", "exact", "sweep", "fft"}
-        ``exact`` answers in fractions; the last two choose how atoms are computed.
-
-    Raises
-    ------
-    LawError
-        For lanes that are no whole number of 1 or more, an infinite mean, a support too large.
-
-    Notes
-    -----
-    Swatman 2022, Eqs. 1-11, with the factor n that Algorithm 1 and the support of Eq. 11 omit.
-
-    >>> law = imbalance(Pmf.geometric(0.05), lanes=32)
-    >>> round(law.mean(), 8), law.error.met
-    (3.9787746, True)
-    """
-    pmf = law_of_work(pmf)
-    lanes = whole("lanes", lanes, least=1, example=32)
-    tol = fraction("tol", tol, "1e-9")
-    choice("zero_work", zero_work, ZERO_WORK)
-    least = tail_for(tol, lanes, 1, pmf, zero_work)
-    cut = least if eps is None else fraction("eps", eps, "1e-6")
-    choice("method", method, ("auto", "exact", "sweep", "fft"))
-    work = pmf.cut(cut)
-    if zero_work == "drop" and work.high == 0:
-        raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
-    engine: RationalLaw | NumericLaw | None = None
-    if method in ("auto", "exact"):
-        engine = in_integers(pmf, work, lanes, zero_work, asked=method == "exact")
-    if engine is None:
-        engine = NumericLaw(
-            low=work.low, weights=work.weights, lanes=lanes, zero_work=zero_work, way=method
-        )
-    return Law(
-        source=pmf,
-        work=work,
-        lanes=lanes,
-        tol=tol,
-        zero_work=zero_work,
-        _eps=eps,
-        _engine=engine,
-    )

@@ -13,17 +13,19 @@ from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import Parts, labelled, named
 from stochastic.loss.longest import order_statistics
-from stochastic.remedies.means import REACH, STEP, finite, log_nodes, mean_loss
+from stochastic.remedies.means import REACH, STEP, finite, log_nodes, mean_loss, repeats, slowdown
+from stochastic.work.alike import runs
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import xarray as xr
 
-    from stochastic.work.pmf import Pmf
+from stochastic.work.pmf import Pmf
 
 __all__ = ["Partition", "partition", "sorted_in"]
 
 #: Pairs of (place where a bin may begin, later value) that are looked at: some seconds.
+_NOTHING = 1e-18  # a share of groups that is left out
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 
@@ -84,6 +86,7 @@ def partition(
     objective: str = "slowdown",
     worth: float = 0.01,
     places: int | None = None,
+    alike: float = 0.0,
     tol: float = 1e-9,
 ) -> Partition:
     """Sort items into 1 to ``bins`` bins of consecutive values with the best edges.
@@ -108,6 +111,9 @@ def partition(
     places : int, optional
         For a support too large: look only at so many places where a bin may end, half of them at
         equal steps of items, half at equal steps of work. The means stay exact.
+    alike : float
+        Probability that an item repeats its neighbour's work. Items keep their order within a bin,
+        so that it holds there too. For the slowdown alone: mean losses are then not told (NaN).
     tol : float
         Tolerance on the means, where an infinite law is cut.
 
@@ -132,7 +138,9 @@ def partition(
     >>> found.edges(2), round(float(found["gain"][1]), 3)
     (((1, 2), (3, 4)), 1.333)
     """
-    parts = sorted_in(pmf, bins, lanes, objective=objective, worth=worth, places=places, tol=tol)
+    parts = sorted_in(
+        pmf, bins, lanes, objective=objective, worth=worth, places=places, alike=alike, tol=tol
+    )
     return Partition(table=labelled(*parts), source=pmf)
 
 
@@ -144,6 +152,7 @@ def sorted_in(
     objective: str = "slowdown",
     worth: float = 0.01,
     places: int | None = None,
+    alike: float = 0.0,
     tol: float = 1e-9,
 ) -> Parts:
     """What :func:`partition` tells, before it is labelled."""
@@ -152,12 +161,15 @@ def sorted_in(
     choice("objective", objective, tuple(_MOST))
     if isinstance(worth, bool) or not isinstance(worth, (int, float)) or not 0 <= worth < math.inf:
         raise LawError(f"worth = {worth!r}: expected a share of 0 or more, as 0.01")
+    rho = repeats(alike)
+    if rho and objective == "loss":
+        raise LawError("alike items: expected objective='slowdown', what a workload pays")
     work = finite(pmf, lanes, tol)
     values = np.flatnonzero(work.weights) + work.low
     weights = work.weights[values - work.low]
     ends = _ends(values, weights, places, objective)
     bins = min(bins, len(ends) - 1)
-    cost, begin = _best(values, weights, ends, lanes, min(bins + 1, len(ends) - 1), objective)
+    cost, begin = _best(values, weights, ends, lanes, min(bins + 1, len(ends) - 1), objective, rho)
     mean = order_statistics(work.low, work.weights, 1).mean
 
     @cache
@@ -167,6 +179,9 @@ def sorted_in(
         weight = float(part.sum())
         part = part / weight
         found = order_statistics(low, part, lanes)
+        if rho:
+            own = slowdown(low, part, lanes, rho)
+            return low, high, weight, weight * own * found.mean, own, math.nan
         own = found.mean_max / found.mean if high else 1.0
         return low, high, weight, weight * found.mean_max, own, mean_loss(low, part, lanes)
 
@@ -180,7 +195,7 @@ def sorted_in(
     lower, upper, weight, longest, own, loss = rows
     mean = order_statistics(work.low, work.weights, 1).mean
     total = np.nansum(longest, axis=1) / mean if mean else np.ones(1)
-    each = np.nansum(weight * loss, axis=1)
+    each = np.nansum(weight * loss, axis=1) if not rho else np.full(bins, math.nan)
     gain = cost[-1, 1] / cost[-1, 1:] if mean else np.ones(1)
     going = np.flatnonzero(gain[1:] <= (1.0 + worth) * gain[:-1])
     variables = {
@@ -243,6 +258,7 @@ def _best(
     lanes: int,
     bins: int,
     objective: str,
+    rho: float,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """The least cost of the values up to each end in exactly b bins; where the last bin begins."""
     from stochastic.kernels.binning import best_for_loss, best_for_slowdown
@@ -252,7 +268,12 @@ def _best(
     begin = np.zeros((len(ends), bins + 1), dtype=np.int64)
     best[0, 0] = 0.0
     if objective == "slowdown" or len(values) == 1:
-        best_for_slowdown(real, weights, lanes, bins, ends, best, begin)
+        count = np.arange(1.0, lanes + 1.0) if rho else np.array([float(lanes)])
+        shares = runs(lanes, rho) if rho else np.ones(1)
+        held = shares > _NOTHING
+        count, shares = count[held], shares[held]
+        room = np.empty(len(count))
+        best_for_slowdown(real, weights, count, shares, bins, ends, room, best, begin)
         return best, begin
     nodes = log_nodes(real[real > 0][0], real[-1], lanes)
     starts = real[ends[:-1]]

@@ -11,7 +11,7 @@ import numpy as np
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import Parts, labelled, named
-from stochastic.remedies.means import finite, mean_loss, slowdown
+from stochastic.remedies.means import finite, mean_loss, repeats, slowdown
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,6 +30,7 @@ def granularity(
     overhead: Overhead = 0.0,
     *,
     objective: str = "loss",
+    alike: float = 0.0,
     tol: float = 1e-9,
 ) -> xr.Dataset:
     """The loss of ``group`` lanes when several work on one item, against the cost of cooperation.
@@ -52,6 +53,8 @@ def granularity(
     objective : {"loss", "slowdown"}
         What is multiplied: the mean loss of a group, or the ratio of means E[max] / E[W] that a
         whole workload pays.
+    alike : float
+        Probability that a lane repeats its neighbour's work (:func:`stochastic.stickiness`).
     tol : float
         Tolerance on the means, where an infinite law is cut.
 
@@ -77,22 +80,29 @@ def granularity(
     >>> found["lanes"].values.tolist(), int(found["best_lanes"])
     ([1, 2, 4, 8, 16, 32], 16)
     """
-    return labelled(*shared(pmf, group, overhead, objective=objective, tol=tol))
+    return labelled(*shared(pmf, group, overhead, objective=objective, alike=alike, tol=tol))
 
 
 def shared(
-    pmf: Pmf, group: int, overhead: Overhead, *, objective: str = "loss", tol: float = 1e-9
+    pmf: Pmf,
+    group: int,
+    overhead: Overhead,
+    *,
+    objective: str = "loss",
+    alike: float = 0.0,
+    tol: float = 1e-9,
 ) -> Parts:
     """What :func:`granularity` tells, before it is labelled."""
     group = whole("group", group, least=1, example=32)
     choice("objective", objective, ("loss", "slowdown"))
+    rho = repeats(alike)
     work = finite(pmf, group, tol)
     small = [n for n in range(1, math.isqrt(group) + 1) if group % n == 0]
     lanes = np.array(sorted({*small, *(group // n for n in small)}))
     each = group // lanes
     factors = _factors(overhead, each)
-    loss = np.array([mean_loss(work.low, work.weights, n) for n in lanes.tolist()])
-    ratio = np.array([slowdown(work.low, work.weights, n) for n in lanes.tolist()])
+    loss = np.array([mean_loss(work.low, work.weights, n, rho) for n in lanes.tolist()])
+    ratio = np.array([slowdown(work.low, work.weights, n, rho) for n in lanes.tolist()])
     cost = (loss if objective == "loss" else ratio) * factors
     best = len(cost) - 1 - int(np.argmin(cost[::-1]))
     variables = {

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stochastic.checks import fraction
+from stochastic.errors import LawError
+from stochastic.loss.alike import mean_loss_alike
 from stochastic.loss.longest import order_statistics
 from stochastic.loss.numeric import NumericLaw
+from stochastic.work.alike import Sticky
 from stochastic.work.pmf import Pmf, law_of_work
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["REACH", "STEP", "finite", "log_nodes", "mean_loss", "slowdown"]
+__all__ = ["REACH", "STEP", "finite", "log_nodes", "mean_loss", "repeats", "slowdown"]
 
 STEP = 0.25  # of log t: the trapezoidal rule for ∫ exp(-t·sum) dt is then exact to 2e-16
 REACH = 45.0  # exp(-45) is nothing
@@ -31,18 +35,35 @@ def finite(pmf: Any, lanes: int, tol: float) -> Pmf:
     return law_of_work(pmf).cut(tol / (2.0 * lanes * lanes))
 
 
-def mean_loss(low: int, weights: npt.NDArray[np.float64], lanes: int) -> float:
+def repeats(alike: Any) -> float:
+    """The probability that a lane repeats its neighbour's work."""
+    fits = isinstance(alike, int | float | Fraction | np.number) and not isinstance(alike, bool)
+    if not (fits and 0 <= alike <= 1):
+        raise LawError(
+            f"alike = {alike!r:.60}: expected the probability that a lane repeats its neighbour's "
+            "work, from 0 to 1, such as stickiness(trace).rho"
+        )
+    return float(alike)
+
+
+def mean_loss(low: int, weights: npt.NDArray[np.float64], lanes: int, alike: float = 0.0) -> float:
     """E[lanes · max / sum], 1 for a group without work; of values low, low + 1, ..."""
+    if alike:
+        work = Pmf.from_weights(weights, low=low, normalise=True)
+        return mean_loss_alike(work, lanes, Sticky(alike))
     law = NumericLaw(low=low, weights=weights, lanes=lanes, zero_work="one", way="auto")
     return law.moment(1)[0]
 
 
-def slowdown(low: int, weights: npt.NDArray[np.float64], lanes: int) -> float:
+def slowdown(low: int, weights: npt.NDArray[np.float64], lanes: int, alike: float = 0.0) -> float:
     """E[max] / E[W], 1 where there is no work at all; of values low, low + 1, ...
 
     >>> round(slowdown(1, np.full(6, 1 / 6), 2), 12)
     1.277777777778
     """
+    if alike:
+        work = Pmf.from_weights(weights, low=low, normalise=True)
+        return Sticky(alike).longest(work, lanes).mean() / work.mean() if work.high else 1.0
     found = order_statistics(low, weights, lanes)
     return found.mean_max / found.mean if found.mean else 1.0
 

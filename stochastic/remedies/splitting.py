@@ -12,7 +12,7 @@ from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
 from stochastic.loss.longest import order_statistics
-from stochastic.remedies.means import finite, mean_loss
+from stochastic.remedies.means import finite, mean_loss, repeats, slowdown
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def split(
     overhead: int = 0,
     lanes: int = 32,
     *,
+    alike: float = 0.0,
     tol: float = 1e-9,
 ) -> Split:
     """Cut items longer than a threshold into pieces, each an item of its own.
@@ -91,6 +92,9 @@ def split(
         Iterations that each piece but its first adds to an item, 0 or more.
     lanes : int
         Items in lockstep.
+    alike : float
+        Probability that a lane repeats its neighbour's work, of the items uncut: what they lose is
+        what splitting must beat.
     tol : float
         Tolerance on the means, where an infinite law is cut.
 
@@ -114,7 +118,7 @@ def split(
     from stochastic.kernels.binning import pieces
 
     lanes = whole("lanes", lanes, least=1, example=32)
-    overhead = _overhead(overhead)
+    overhead, rho = _overhead(overhead), repeats(alike)
     work = finite(pmf, lanes, tol)
     high = int(work.high)
     looked = _thresholds(threshold, high)
@@ -134,7 +138,7 @@ def split(
     own = np.divide(longest, mean, out=np.ones(len(looked)), where=mean > 0)
     best = len(total) - 1 - int(np.argmin(total[::-1]))
     cut = _pieces(work, int(looked[best]), overhead)
-    ratio = items.mean_max / each if each else 1.0
+    ratio = slowdown(work.low, work.weights, lanes, rho)
     variables = {
         "pieces": named("threshold", count, "pieces of an item, on average"),
         "slowdown": named("threshold", own, "slowdown of a workload of the pieces"),
@@ -144,7 +148,7 @@ def split(
         "best_loss": named((), _loss(cut, lanes), "mean loss of a group of its pieces"),
         "whole_slowdown": named((), ratio, "slowdown of the items uncut"),
         "whole_loss": named(
-            (), mean_loss(work.low, work.weights, lanes), "mean loss of a group of items uncut"
+            (), mean_loss(work.low, work.weights, lanes, rho), "mean loss of a group of items uncut"
         ),
     }
     coords = {"threshold": named("threshold", looked, "longest piece, in iterations")}

@@ -13,6 +13,7 @@ from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
 from stochastic.remedies.means import STEP, log_nodes, mean_loss, slowdown
+from stochastic.work.alike import stickiness
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
@@ -71,7 +72,10 @@ def measured(
         ``loss_error`` (0 where exact) and the spread ``loss_std`` from group to group (NaN for
         ``shuffled``); ``slowdown``, n·Σmax / Σsum; the same of i.i.d. items with the law of the
         trace, ``iid_loss`` and ``iid_slowdown``, and the ratios ``…_over_iid``: below 1 where
-        neighbours are alike. ``autocorrelation`` is that of neighbours in the order of the lanes.
+        neighbours are alike. ``alike`` is how often a neighbour repeats, fitted to the items in the
+        order given, ``alike_error`` its standard error, ``alike_slowdown`` what lanes that are so
+        alike pay (NaN for ``shuffled`` and fewer than two values). ``autocorrelation`` is that of
+        neighbours in the order of the lanes.
 
     Raises
     ------
@@ -109,6 +113,10 @@ def measured(
         error, neighbours = 0.0, _autocorrelation(items)
     iid_loss = mean_loss(law.low, law.weights, lanes)
     iid_ratio = slowdown(law.low, law.weights, lanes)
+    fitted = order != "shuffled" and items.min() < items.max()
+    sticky = stickiness(items) if fitted else None
+    rho, rho_error = (sticky.rho, sticky.error) if sticky else (math.nan, math.nan)
+    paid = slowdown(law.low, law.weights, lanes, rho) if sticky else math.nan
     groups = len(items) // lanes if partial == "drop" else -(-len(items) // lanes)
     variables = {
         "loss": named((), loss, "mean loss of a group"),
@@ -119,6 +127,9 @@ def measured(
         "iid_slowdown": named((), iid_ratio, "slowdown with independent items"),
         "loss_over_iid": named((), loss / iid_loss, "mean loss to that of independent items"),
         "slowdown_over_iid": named((), ratio / iid_ratio, "slowdown to that of independent items"),
+        "alike": named((), rho, "how often a neighbour repeats"),
+        "alike_error": named((), rho_error, "standard error of it"),
+        "alike_slowdown": named((), paid, "slowdown of lanes that are so alike"),
         "autocorrelation": named((), neighbours, "correlation of neighbours"),
         "groups": named((), groups, "groups"),
         "items": named((), len(items), "items"),

@@ -11,18 +11,31 @@ import numpy.typing as npt
 
 from stochastic.errors import LawError
 from stochastic.scheduling.setting import Kind, Setting
+from stochastic.work.alike import Shock, alike_of
 from stochastic.work.pmf import Pmf
 
-__all__ = ["Weights", "setting_of", "tabled", "whole_weights"]
+__all__ = ["Weights", "from_zero", "longest_of", "setting_of", "whole_weights"]
 
 #: P(D = 0), P(D = 1), ... of a block, on each kind of slots.
 Weights = list[npt.NDArray[Any]]
 
 
-def tabled(work: Pmf, items: int, beyond: float) -> tuple[Pmf, npt.NDArray[np.float64]]:
-    """The law of the longest of so many items, and its probabilities from 0 on."""
-    block = work.max_of(items).cut(beyond)
-    return block, np.concatenate([np.zeros(block.low), block.weights])
+def longest_of(work: Pmf, items: int, beyond: float, alike: Any) -> tuple[Pmf, float]:
+    """The law of the longest of so many items, and the probability that its cut leaves out."""
+    how = alike_of(alike, work)
+    if how is None:
+        block = work.max_of(items).cut(beyond)
+        return block, block.missing
+    if isinstance(how, Shock):
+        block = how.longest(work, items).cut(beyond)
+        return block, block.missing
+    cut = work.cut(beyond / items)
+    return how.longest(cut, items), items * cut.missing
+
+
+def from_zero(block: Pmf) -> npt.NDArray[np.float64]:
+    """P(D = 0), P(D = 1), ..."""
+    return np.concatenate([np.zeros(block.low), block.weights])
 
 
 def setting_of(weights: Weights, slots: list[int], blocks: int) -> Setting | None:

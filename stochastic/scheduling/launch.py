@@ -8,7 +8,7 @@ from typing import Any
 
 from stochastic.checks import choice, fraction, whole
 from stochastic.errors import LawError
-from stochastic.scheduling.blocks import setting_of, tabled, whole_weights
+from stochastic.scheduling.blocks import from_zero, longest_of, setting_of, whole_weights
 from stochastic.scheduling.engines import Exactly, Numerically
 from stochastic.scheduling.launched import Launch
 from stochastic.scheduling.rational import RationalLaunch
@@ -27,7 +27,7 @@ def launch(
     slots: int | Sequence[int],
     lanes: int = 1,
     warps: int = 1,
-    alike: float = 0,
+    alike: Any = 0,
     sharing: Any = None,
     tol: float = 1e-13,
     method: str = "auto",
@@ -50,8 +50,12 @@ def launch(
     lanes, warps : int
         Items in lockstep, and warps of a block: independent items. With ``lanes = warps = 1``,
         ``work`` is that of a block.
-    alike, sharing
-        Alike lanes, and slots that share a rate, are not computed yet: 0 and None.
+    alike : number, matrix, or pairs
+        How the lanes of a block are alike, all of them in a row: a lane repeats its neighbour's
+        work with this probability; P(next | this) of a finite law's values; or, of pairs
+        (probability, law), one law for the whole block, ``work`` their mixture.
+    sharing
+        Slots that share a rate are not computed yet: None.
     tol : float
         Most by which the cut of an infinite law may move a probability.
     method : {"auto", "exact", "inversion"}
@@ -73,18 +77,18 @@ def launch(
     blocks = whole("blocks", blocks, least=1, example=4096)
     tol = fraction("tol", tol, "1e-13")
     choice("method", method, ("auto", "exact", "inversion"))
-    _refuse(alike, sharing)
+    _refuse(sharing)
     beyond = tol / (4.0 * blocks)
-    tables = [tabled(one, lanes * warps, beyond) for one in works]
-    missing = 2.0 * blocks * max(block.missing for block, _ in tables)
-    setting = setting_of([weights for _, weights in tables], each, blocks)
+    longest = [longest_of(one, lanes * warps, beyond, alike) for one in works]
+    missing = 2.0 * blocks * max(left for _, left in longest)
+    setting = setting_of([from_zero(block) for block, _ in longest], each, blocks)
     engine: Numerically | Exactly | None = None
     if setting is not None:
         engine = Numerically(setting=setting)
-        exactly = _in_fractions([block for block, _ in tables], each, blocks, setting.span, method)
+        exactly = _in_fractions([block for block, _ in longest], each, blocks, setting.span, method)
         if exactly is not None:
             engine = Exactly(launch=exactly, setting=setting)
-    warp = works[0].max_of(lanes).cut(beyond)
+    warp, _ = longest_of(works[0], lanes, beyond, alike)
     return Launch(
         works=tuple(works),
         lanes=lanes,
@@ -111,13 +115,8 @@ def _kinds(work: Any, slots: Any) -> tuple[list[Pmf], list[int]]:
     return works, each
 
 
-def _refuse(alike: Any, sharing: Any) -> None:
+def _refuse(sharing: Any) -> None:
     """What is not computed yet."""
-    if isinstance(alike, bool) or alike != 0:
-        raise LawError(
-            f"alike = {alike!r}: lanes that are alike are not computed yet; expected 0, or as work "
-            "the law of a whole block with lanes = warps = 1"
-        )
     if sharing is not None:
         raise LawError(
             f"sharing = {sharing!r}: slots that share the rate of a multiprocessor are not "

@@ -138,7 +138,7 @@ def _imbalance(pmf: Pmf, lanes: float) -> Law:
     """Kept while the equations of one model ask for parts of it."""
     from stochastic import imbalance
 
-    return imbalance(pmf, lanes)  # type: ignore[arg-type]  # whole numbers come as floats
+    return imbalance(pmf, lanes=lanes)  # type: ignore[call-overload,no-any-return]  # a float
 
 
 @lru_cache(maxsize=64)

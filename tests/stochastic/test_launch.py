@@ -174,9 +174,9 @@ def test_far_places_are_reached_from_half_of_them(low: int, high: int) -> None:
 
 
 def test_hundreds_of_blocks_on_each_slot() -> None:
-    law = launch(Pmf.uniform(1, 20), blocks=200_000, slots=500)
-    drawn = law.sample(300, seed=2)
-    assert abs(law.mean() - drawn.mean()) < 5 * law.std() / math.sqrt(300)
+    law = launch(Pmf.uniform(1, 20), blocks=40_000, slots=100)
+    drawn = law.sample(100, seed=2)
+    assert abs(law.mean() - drawn.mean()) < 5 * law.std() / math.sqrt(100)
 
 
 @pytest.mark.parametrize(("slots", "blocks"), [(864, 4096), (400, 9000)])
@@ -220,7 +220,7 @@ def test_nothing_to_do_takes_no_time() -> None:
         ({"blocks": 0, "slots": 2}, "blocks = 0"),
         ({"blocks": 3, "slots": 1.5}, "slots = 1.5"),
         ({"blocks": 3, "slots": [1, 2]}, "as many laws as numbers"),
-        ({"blocks": 3, "slots": 2, "alike": 0.3}, "alike = 0.3"),
+        ({"blocks": 3, "slots": 2, "alike": 1.3}, "alike = 1.3"),
         ({"blocks": 3, "slots": 2, "sharing": 4}, "sharing = 4"),
         ({"blocks": 9000, "slots": 200, "method": "exact"}, "leave out method='exact'"),
     ],

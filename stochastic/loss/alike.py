@@ -1,0 +1,186 @@
+"""What lockstep costs lanes that are alike: mean loss, slowdown, and for small laws all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stochastic.errors import LawError
+from stochastic.work.alike import Alike, Markov, Shock, Sticky
+from stochastic.work.pmf import Pmf
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["AlikeLaw", "mean_loss_alike"]
+
+_STATES = 2e6  # of longest, total and last lane, times lanes
+_PRODUCTS = 5e8
+_CUT = 1e-10  # of an infinite law, over the square of the lanes
+_STEP = 0.25  # of log t, as in stochastic.remedies.means
+_FAR = 45.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AlikeLaw:
+    """The loss X = lanes · max / sum of a group whose lanes are alike; without any work X = 1.
+
+    Attributes
+    ----------
+    work : Pmf
+        The law of one item, cut where it is infinite.
+    lanes : int
+        Items in lockstep.
+    alike : Sticky, Markov or Shock
+        How they are alike.
+    """
+
+    work: Pmf
+    lanes: int
+    alike: Alike
+
+    @cached_property
+    def longest(self) -> Pmf:
+        """The law of the longest item of a group, exact."""
+        return self.alike.longest(self.work, self.lanes)
+
+    def slowdown(self) -> float:
+        """E[max] / E[W]: what a workload of many groups pays."""
+        return self.longest.mean() / self.work.mean() if self.work.mean() else 1.0
+
+    def mean(self) -> float:
+        """E[X], to some 1e-11 of it."""
+        if isinstance(self.alike, Shock):
+            found = 0.0
+            for p, law in self.alike.parts:
+                part = law.cut(_CUT / self.lanes**2)
+                found += float(p) * mean_loss_alike(part, self.lanes, Sticky(0))
+            return found
+        return mean_loss_alike(self.work, self.lanes, self.alike)
+
+    @cached_property
+    def table(self) -> dict[Fraction, Any]:
+        """P(X = x) of each loss, ascending; in Fractions where the law is given so.
+
+        Raises
+        ------
+        LawError
+            Where the law is too large.
+        """
+        if isinstance(self.alike, Shock):
+            found: dict[Fraction, Any] = {}
+            for p, law in self.alike.parts:
+                for x, chance in _joint(law, self.lanes, None).items():
+                    found[x] = found.get(x, 0) + p * chance
+        else:
+            found = _joint(self.work, self.lanes, self.alike)
+        return dict(sorted(found.items()))
+
+    def cdf(self, t: Any) -> Any:
+        """P(X <= t), of a small law."""
+        return sum(p for x, p in self.table.items() if x <= t)
+
+    def quantile(self, q: Any) -> Fraction:
+        """The smallest x with P(X <= x) >= q, of a small law."""
+        chance: Any = 0
+        for x, p in self.table.items():
+            chance += p
+            if chance >= q:
+                return x
+        return x
+
+
+def _joint(work: Pmf, lanes: int, alike: Sticky | Markov | None) -> dict[Fraction, Any]:
+    """P(X = x), lane after lane: the work of the last, the longest, and the sum of all."""
+    size, most = int(work.high) - work.low + 1, lanes * int(work.high)
+    if float(size) ** 2 * (most + 1) * lanes > _STATES:
+        raise LawError(
+            f"the law of {lanes} alike lanes of up to {int(work.high):,} is too large to tell all "
+            "of it: mean(), slowdown() and longest are told, or count the work in larger units"
+        )
+    law = np.array(work.exact if work.exact is not None else work.weights)
+    held = np.zeros((size, size, most + 1), dtype=law.dtype)  # work of the last, longest, sum
+    for k in range(size):
+        held[k, k, k + work.low] = law[k]
+    for _ in range(lanes - 1):
+        free = law[:, None, None] * held.sum(axis=0)
+        moved = free if alike is None else alike.step(held, law)
+        held = np.zeros_like(held)
+        for k in range(size):
+            far = np.roll(moved[k], k + work.low, axis=1)
+            held[k, k] = far[: k + 1].sum(axis=0)
+            held[k, k + 1 :] = far[k + 1 :]
+    found: dict[Fraction, Any] = {}
+    for (a, b), p in np.ndenumerate(held.sum(axis=0)):
+        if p:
+            x = Fraction(lanes * (a + work.low), b) if b else Fraction(1)
+            found[x] = found.get(x, 0) + p
+    return found
+
+
+def mean_loss_alike(work: Pmf, lanes: int, alike: Sticky | Markov) -> float:
+    """E[max / sum] = ∫ E[max·exp(-t·sum)] dt, E[max; ...] = Σ_a (all - those up to a).
+
+    Raises
+    ------
+    LawError
+        Where that is too many products.
+    """
+    values = np.arange(work.low, int(work.high) + 1).astype(np.float64)
+    some = values[values > 0]
+    if not len(some):
+        return 1.0
+    first = np.log(1e-8 / (lanes * some[-1]))
+    last = np.log((_FAR + np.log(lanes * some[-1] / some[0])) / some[0])
+    nodes = np.exp(np.arange(first, last + _STEP, _STEP))
+    each = lanes if isinstance(alike, Sticky) else float(len(values)) ** 2
+    if each * len(values) * len(nodes) * lanes > _PRODUCTS:
+        raise LawError(
+            f"the mean loss of {lanes} alike lanes of {len(values):,} values takes too many "
+            "products: slowdown() and longest are told, or count the work in larger units"
+        )
+    decay = np.exp(-values[:, None] * nodes)
+    law = work.weights
+    if isinstance(alike, Sticky):
+        upto = _sticky(law, decay, lanes, float(alike.rho))
+    else:
+        upto = np.array([_through(a, law, decay, lanes, alike) for a in range(1, len(values) + 1)])
+    area = upto[-1] * work.low + (upto[-1] - upto[:-1]).sum(axis=0)
+    longest = alike.longest(work, lanes).mean()
+    total = float(nodes @ area) + longest * nodes[0] / np.expm1(_STEP)
+    idle = 0.0
+    if work.low == 0:
+        held = law[:1]
+        for _ in range(lanes - 1):
+            held = alike.step(held, law[:1])
+        idle = float(held.sum())
+    return float(lanes * _STEP * total + idle)
+
+
+def _sticky(
+    law: npt.NDArray[np.float64], decay: npt.NDArray[np.float64], lanes: int, rho: float
+) -> npt.NDArray[np.float64]:
+    """As below for every first value, run of equal draws after run."""
+    each = [rho**r * np.cumsum(law[:, None] * decay ** (r + 1), axis=0) for r in range(lanes)]
+    before = np.ones((lanes, *decay.shape))  # of so many lanes, a new draw next
+    for n in range(1, lanes):
+        before[n] = (1.0 - rho) * np.sum([each[r] * before[n - 1 - r] for r in range(n)], axis=0)
+    return np.asarray(np.sum([each[r] * before[lanes - 1 - r] for r in range(lanes)], axis=0))
+
+
+def _through(
+    size: int,
+    law: npt.NDArray[np.float64],
+    decay: npt.NDArray[np.float64],
+    lanes: int,
+    alike: Sticky | Markov,
+) -> npt.NDArray[np.float64]:
+    """E[exp(-t·sum); all among the first values] at each node t."""
+    held = law[:size, None] * decay[:size]
+    for _ in range(lanes - 1):
+        held = alike.step(held, law[:size]) * decay[:size]
+    return np.asarray(held.sum(axis=0))

@@ -1,0 +1,154 @@
+"""Lanes that are alike: enumeration, the values of the issue, traces that are generated."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stochastic import (
+    LawError,
+    Pmf,
+    granularity,
+    imbalance,
+    launch,
+    measured,
+    partition,
+    split,
+    stickiness,
+)
+
+WORK = Pmf.from_weights([Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)])
+RHO = Fraction(2, 5)
+MATRIX = [[Fraction(1, 2), 0, Fraction(1, 2)], [0, Fraction(1, 2), Fraction(1, 2)]]
+MATRIX.append([Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)])  # keeps the law WORK
+SHOCK = [(Fraction(1, 4), Pmf.from_weights([Fraction(1, 3), Fraction(2, 3)]))]
+SHOCK.append((Fraction(3, 4), Pmf.from_weights([Fraction(0), Fraction(1, 2), Fraction(1, 2)])))
+
+
+def enumerated(first: Any, follows: Any, lanes: int) -> dict[tuple[int, ...], Fraction]:
+    """P(the lanes hold these values), of a law and P(next | this)."""
+    found = {}
+    for values in itertools.product(range(3), repeat=lanes):
+        p = Fraction(first[values[0]])
+        for this, after in itertools.pairwise(values):
+            p *= follows(this, after)
+        found[values] = p
+    return found
+
+
+def sticky(this: int, after: int) -> Fraction:
+    assert WORK.exact
+    return RHO * (this == after) + (1 - RHO) * WORK.exact[after]
+
+
+def shocked(lanes: int) -> dict[tuple[int, ...], Fraction]:
+    found: dict[tuple[int, ...], Fraction] = {}
+    for p, law in SHOCK:
+        weights = (Fraction(0),) * law.low + (law.exact or ()) + (Fraction(0),) * 3
+        for values, q in enumerated(weights, lambda _, k, w=weights: w[k], lanes).items():
+            found[values] = found.get(values, Fraction(0)) + p * q
+    return found
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+@pytest.mark.parametrize("how", ["sticky", "matrix", "shock"])
+def test_every_way_lanes_can_be(how: str, lanes: int) -> None:
+    if how == "sticky":
+        table, alike, work = enumerated(WORK.exact, sticky, lanes), RHO, WORK
+    elif how == "matrix":
+        table = enumerated(WORK.exact, lambda i, j: MATRIX[i][j], lanes)
+        alike, work = MATRIX, WORK
+    else:
+        table, alike, work = shocked(lanes), SHOCK, Pmf.mixture(SHOCK)
+    law = imbalance(work, lanes, alike=alike)
+    assert law.longest.exact
+    for a in range(3):
+        assert sum(law.longest.exact[: max(a + 1 - law.longest.low, 0)]) == sum(
+            p for v, p in table.items() if max(v) <= a
+        )
+    losses = {v: Fraction(lanes * max(v), sum(v)) if sum(v) else Fraction(1) for v in table}
+    assert sum(law.table.values()) == 1
+    for t in set(losses.values()):
+        assert law.cdf(t) == sum(p for v, p in table.items() if losses[v] <= t)
+    mean = sum(p * losses[v] for v, p in table.items())
+    assert law.mean() == pytest.approx(float(mean), rel=1e-11)
+    block = launch(work, lanes=lanes, blocks=1, slots=1, alike=alike)
+    assert block.cdf(1) == sum(law.longest.exact[: 2 - law.longest.low])
+
+
+@pytest.mark.parametrize(("rho", "paid"), [(0, 3.981), (0.3, 3.647), (0.7, 2.879), (0.9, 2.009)])
+def test_what_alike_lanes_pay(rho: float, paid: float) -> None:
+    law = imbalance(Pmf.geometric(0.05), 32, alike=rho)
+    assert law.slowdown() == pytest.approx(paid, abs=5e-4)
+
+
+def generated(rng: np.random.Generator, rho: float, size: int) -> Any:
+    fresh = rng.geometric(0.2, size)
+    begins = np.where(rng.random(size) < rho, 0, np.arange(size))
+    return fresh[np.maximum.accumulate(begins)]
+
+
+def check_coverage(seed: int, cases: int) -> float:
+    """How often the interval of 95 % holds the truth, over many rho."""
+    rng, held = np.random.default_rng(seed), 0
+    for _ in range(cases):
+        rho = rng.uniform(0.02, 0.95)
+        found = stickiness(generated(rng, rho, 2000))
+        held += found.low <= rho <= found.high
+    return held / cases
+
+
+def test_the_interval_holds_the_truth() -> None:
+    assert 0.9 <= check_coverage(seed=4, cases=200) <= 0.99
+
+
+def test_remedies_know_of_neighbours() -> None:
+    trace = generated(np.random.default_rng(3), 0.7, 40_000)
+    found = measured(trace, 32)
+    assert abs(float(found["alike"]) - 0.7) < 4 * float(found["alike_error"])
+    assert float(found["alike_slowdown"]) == pytest.approx(float(found["slowdown"]), rel=0.03)
+    law = Pmf.geometric(0.2)
+    one = granularity(law, 8, 0.1, alike=0.7, objective="slowdown")
+    assert float(one["slowdown"][-1]) == pytest.approx(imbalance(law, 8, alike=0.7).slowdown())
+    cut = split(law, overhead=1, lanes=8, alike=0.7)
+    assert float(cut["whole_slowdown"]) == pytest.approx(float(one["slowdown"][-1]))
+    bins = partition(law, 3, 8, alike=0.7)
+    assert float(bins["slowdown"][0]) == pytest.approx(float(one["slowdown"][-1]))
+    plain = partition(law, 3, 8)
+    assert float(bins["gain"][2]) < float(plain["gain"][2])
+    nearly = partition(law, 3, 8, alike=1e-14)
+    assert nearly["gain"].values == pytest.approx(plain["gain"].values, rel=1e-12)
+
+
+def test_sorting_gains_what_it_is_told_to_gain() -> None:
+    rng = np.random.default_rng(8)
+    trace = generated(rng, 0.6, 200_000)
+    law, lanes = Pmf.from_samples(trace), 16
+    found = partition(law, 2, lanes, alike=0.6)
+    paid = 0
+    for low, high in found.edges(2):
+        items = trace[(trace >= low) & (trace <= high)]
+        groups = items[: len(items) // lanes * lanes].reshape(-1, lanes)
+        paid += lanes * groups.max(axis=1).sum()
+    assert float(found["slowdown"][1]) == pytest.approx(paid / trace.sum(), rel=0.01)
+
+
+@pytest.mark.parametrize("alike", [-0.1, 1.5, True, "0.3", [[1, 0], [0, 1]], [(1, WORK.shift(1))]])
+def test_what_does_not_fit(alike: Any) -> None:
+    with pytest.raises(LawError, match="alike"):
+        imbalance(WORK, 4, alike=alike)
+
+
+def test_lanes_that_all_repeat_wait_for_none() -> None:
+    law = imbalance(WORK, 4, alike=1)
+    assert (law.slowdown(), law.quantile(1)) == (1, 1)
+    assert math.isclose(law.mean(), 1.0)
+
+
+if __name__ == "__main__":
+    print("intervals that hold the truth", check_coverage(seed=1, cases=2000))
