@@ -31,8 +31,8 @@ def convolved(
 
     ``row[u]`` is that of place u - (weights' length), 0 before place ``begin``, and a tile longer
     than last; ``into`` a tile longer. ``weights`` are a multiple of ``AT_ONCE``, ``room`` is of
-    (2, TILE). Where nothing is negative, no sum is off by more than six roundings: eight products
-    are added as a tree, and what is lost when such trees are added is added up beside.
+    (2, TILE). Where nothing is negative, no sum is off by more than seven roundings: five of eight
+    products in two rows of four, and two of Kahan's sum of such.
     """
     pad = len(weights)
     main, lost = room[0], room[1]
@@ -48,15 +48,11 @@ def convolved(
                 continue
             near = row[pad + start - c - 7 : pad + start - c + TILE]
             for k in range(TILE):
-                x = a * near[k + 7] + b * near[k + 6]
-                x += d * near[k + 5] + e * near[k + 4]
-                y = f * near[k + 3] + g * near[k + 2]
-                y += h * near[k + 1] + i * near[k]
-                x += y
-                held = main[k]
-                both = held + x
-                part = both - held
-                lost[k] += (held - (both - part)) + (x - part)
+                x = a * near[k + 7] + b * near[k + 6] + d * near[k + 5] + e * near[k + 4]
+                y = f * near[k + 3] + g * near[k + 2] + h * near[k + 1] + i * near[k]
+                more = (x + y) - lost[k]
+                both = main[k] + more
+                lost[k] = (both - main[k]) - more
                 main[k] = both
         for k in range(TILE):
-            into[start - first + k] = main[k] + lost[k]
+            into[start - first + k] = main[k]

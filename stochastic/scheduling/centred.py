@@ -31,7 +31,8 @@ __all__ = ["Centred", "affordable"]
 
 _MARGIN = -8.0  # beyond NOTHING, for there are many nodes and starts
 _DEAR = 4e8  # products
-_LOST = 1e-18  # of all slots, that any has begun more blocks than are counted
+_LOST = 1e-16  # of all slots, that any has begun more blocks than are counted
+_RARE = 1e-12
 _LOOKED = 3e7  # places and nodes that are looked at
 _BLOCK = 1 << 18  # phases that are looked at together
 
@@ -140,9 +141,16 @@ class Centred:
         return np.asarray(self._circle[1][:, self._around(self.nodes, self.powers)])
 
     @cached_property
+    def often(self) -> npt.NDArray[np.bool_]:
+        """Rows of counts that are no rarity: the others are added apart, and round little."""
+        return np.array([one.held.max(axis=1) for one in self.counts]).max(axis=0) > _RARE
+
+    @cached_property
     def endless(self) -> npt.NDArray[np.float64]:
         """D without an end, s = first - 1..last, (2, kinds, nodes, starts + 1)."""
-        found = np.asarray(self.lacks @ np.array([one.held for one in self.counts]))
+        held, often = np.array([one.held for one in self.counts]), self.often
+        found = np.asarray(self.lacks[..., often] @ held[:, often])
+        found += self.lacks[..., ~often] @ held[:, ~often]
         if self.reach.first == 0:  # (1 - D)**slots is known to the last digit, and 1 less it kept
             centres = np.array([[-one.centre] for one in self.counts])
             at = self._around(self.nodes, centres * self.slots[:, None])

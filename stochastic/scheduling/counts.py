@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Counts", "counted", "price"]
 
-_SHARE = 1e-3  # of what may be left out, that is left out at places where it is less
+_SHARE = 0.3  # of what may be left out, that is left out at places where it is less
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,7 +114,10 @@ def counted(kind: Kind, low: int, high: int, beyond: float) -> Counts:
         first += shortest
         if first > high:
             break
-        convolved(law, row, first - shortest, first, high, room, after[pad + first :])
+        if n:
+            convolved(law, row, first - shortest, first, high, room, after[pad + first :])
+        else:
+            after[pad : pad + min(longest, high) + 1] = law[: min(longest, high) + 1]
         after[pad + high + 1 :] = 0.0
         row, n = after, n + 1
         few = row[pad + first : pad + high + 1]

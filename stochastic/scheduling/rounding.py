@@ -1,8 +1,8 @@
 """What rounding can do to a law of launches that is computed from counts, bounded step by step.
 
 Let u be half the distance of 1 to the next double. Sums of positive terms are off by a number of
-roundings, relative to themselves: 9 for each duration of q_n (6 of the sum, 3 of the law), so that
-D is off by u Σ_n P(N = n) |1 - z**(n - c)| (9n + ...), and by as much of what the end takes. With
+roundings, relative to themselves: 10 for each duration of q_n (7 of the sum, 3 of the law), so that
+D is off by u Σ_n P(N = n) |1 - z**(n - c)| (10n + ...), and by as much of what the end takes. With
 Λ = P(a slot's block ends after t), |A| <= 1 - Λ and |A| <= (1 + |phi|)/2, and (1 - D)**M is off by
 at most M|A|**(M-1) times that; of its powers, each squaring adds what later squarings double.
 The sum over starts is one by parts, Σ_s (r_s - r_{s+1}) P_s, r = x/(x - 1): an error of P counts as
@@ -29,7 +29,7 @@ __all__ = ["bound"]
 _UNIT = 2.0**-53
 _LONG = float(np.finfo(np.longdouble).eps)
 _LAW = 3  # roundings of a probability of the law, and of a sum of them that is rounded once more
-_SUM = 6  # of stochastic.kernels.starts.convolved
+_SUM = 7  # of stochastic.kernels.starts.convolved
 _CIRCLE = 10  # of a point of the circle, and of 1 less it
 _PLAIN = math.sqrt(2.0)  # of a complex number, as both its parts may be off
 _SQUARE = 3.0 * _PLAIN  # of D(2 - D), relative to |D|(2 + |D|)
@@ -76,7 +76,8 @@ def _power_off(
     each = (_SUM + _LAW) * np.maximum(one.counts - 1.0, 0.0)
     tail = 1.0 + _LAW + longest * _LONG / _UNIT
     sizes = np.hypot(law.lacks[0, g], law.lacks[1, g])
-    shares = each + tail + _SUM + rows + _CIRCLE + 2.0
+    added = np.where(law.often, np.count_nonzero(law.often), rows) + 1.0
+    shares = each + tail + _SUM + added + _CIRCLE + 2.0
     endless = _PLAIN * (sizes @ (one.held * shares[:, None]))
     endless[lack == 0.0] = 0.0
     ahead = one.counts[:, None] - one.counts

@@ -57,6 +57,8 @@ def below(weights: list[int], slots: int, blocks: int, t: int, reach: tuple[int,
         return np.array([(row[: s + 1] @ gained) >> BITS for row in rows], dtype=object)
 
     shares = [held(s) for s in range(max(first, 1) - 1, min(last, t - 1) + 1)]
+    if not shares:
+        return 0
     begin = max(first, 1) - 1
     for j in range((period + 1) // 2):
         around = (2 * j + 1) * counts % (2 * period)
