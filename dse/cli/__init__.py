@@ -43,6 +43,7 @@ from dse.cli.frame import (
 from dse.cli.growing import add
 from dse.cli.inverse import borders, meets, ranges
 from dse.cli.kernels import kernel
+from dse.cli.launching import launch
 from dse.cli.law import imbalance
 from dse.cli.listing import machines, models, quantities, workloads
 from dse.cli.measure import measure
@@ -269,6 +270,7 @@ for command in (
     *(
         import_measured,
         kernel,
+        launch,
         machines,
         measure,
         meets,

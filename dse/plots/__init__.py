@@ -1,8 +1,8 @@
 """Figures of models and studies, with matplotlib (the extra ``plot``).
 
 Each function draws what the model yields, on an ``Axes`` of yours or of a new figure, and returns
-the ``Axes``; ``dse plot`` draws them from the command line. ``law_figure`` makes a figure of three,
-``paper_figure`` a figure of a paper.
+the ``Axes``; ``dse plot`` draws them from the command line. ``law_figure``, ``launch_figure`` and
+``paper_figure`` make whole figures.
 """
 
 from __future__ import annotations
@@ -12,29 +12,36 @@ from dse.plots.curves import lines
 from dse.plots.energy import power_shares, sms, temperature
 from dse.plots.fronts import pareto
 from dse.plots.kernels import kernels
+from dse.plots.launches import bands, lost, tail
 from dse.plots.laws import law_figure
 from dse.plots.maps import categories, heatmap
 from dse.plots.papers import paper_figure
+from dse.plots.scheduled import launch_figure, slots
 from dse.plots.sharing import efficiency
 from dse.plots.threads import mwp, runtime, zigzag
 from dse.plots.tornado import tornado
 from dse.plots.transits import transit
 
 __all__ = [
+    "bands",
     "bars",
     "categories",
     "efficiency",
     "heatmap",
     "kernels",
+    "launch_figure",
     "law_figure",
     "levels",
     "lines",
+    "lost",
     "mwp",
     "paper_figure",
     "pareto",
     "power_shares",
     "runtime",
+    "slots",
     "sms",
+    "tail",
     "temperature",
     "tornado",
     "transit",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Items = npt.NDArray[np.int64]
 
-__all__ = ["measured"]
+__all__ = ["items_of", "measured"]
 
 _ORDERS = ("given", "sorted", "shuffled", "blocked")
 _EXACT = 1e10  # multiplications for the exact mean without replacement: some seconds
@@ -95,7 +95,7 @@ def measured(
     lanes = whole("lanes", lanes, least=1, example=32)
     choice("order", order, _ORDERS)
     choice("partial", partial, ("idle", "drop"))
-    items = _items(trace, row_pointers, column)
+    items = items_of(trace, row_pointers, column)
     if partial == "drop" and len(items) < lanes:
         raise LawError(
             f"{len(items)} items do not fill {lanes} lanes, and partial='drop' drops the group: "
@@ -146,7 +146,7 @@ def measured(
 
 
 # --- what is given
-def _items(trace: Any, row_pointers: bool, column: int | str | None) -> Items:
+def items_of(trace: Any, row_pointers: bool = False, column: int | str | None = None) -> Items:
     """The items of a trace, checked."""
     given = _read(Path(trace), column) if isinstance(trace, (str, Path)) else np.asarray(trace)
     if given.ndim != 1 or given.dtype.kind not in "iufb":

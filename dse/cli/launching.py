@@ -1,0 +1,244 @@
+"""The command `dse launch`: the law of the time of a launch, where it goes, what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dse.cli.ends import reading
+from dse.cli.frame import example, in_json, picture, put
+
+if TYPE_CHECKING:
+    from stochastic import Launch, Pmf
+
+__all__ = ["launch", "launch_data", "launch_text"]
+
+QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
+
+
+@click.command(
+    epilog=example(
+        "dse launch geometric:0.05 --blocks 1000 --slots 160 --warps 4 --deadline 850",
+        "dse launch uniform:1,1000 --lanes 1 --blocks 4096 --slots 864 --step 2ns --plot law.png",
+        "dse launch steps.csv --trace --slots 80 --warps 8 --json",
+    )
+)
+@click.argument("law", metavar="LAW")
+@click.option("--blocks", type=int, metavar="N", help="Blocks. [all of a trace]")
+@click.option("--slots", type=int, metavar="N", required=True, help="Blocks that run at a time.")
+@click.option("--lanes", default=32, metavar="N", help="Items in lockstep. [32]")
+@click.option("--warps", default=1, metavar="N", help="Warps of a block. [1]")
+@click.option("--step", metavar="TIME", help="How long a step takes, such as 20ns. [in steps]")
+@click.option("--deadline", metavar="TIME", help="Tell the chance of this, in steps or a time.")
+@click.option("--working", default=0.0, metavar="W", help="Power of a slot that runs a block.")
+@click.option("--on", default=0.0, metavar="W", help="Power of the rest while the launch runs.")
+@click.option("--idling", default=0.0, metavar="W", help="Power of a slot that waits.")
+@click.option("--cut-overhead", default=0, metavar="N", help="Steps a further piece adds. [0]")
+@click.option("--share-overhead", default=0.0, help="Share a further lane adds. [0]")
+@click.option("--advice/--no-advice", default=True, help="What would shorten it. [advice]")
+@click.option("--trace", is_flag=True, help="LAW is a file of lengths in order: as they lie, too.")
+@click.option("--plot", metavar="OUT.png", type=click.Path(), help="Draw the law here.")
+@in_json
+def launch(law: str, blocks: int | None, plot: str | None, as_json: bool, **options: Any) -> None:
+    """How long a launch takes where the work of its blocks is random.
+
+    LAW is that of the work of one item, as for dse imbalance: geometric:P, uniform:LOW,HIGH, a CSV
+    file, ... Blocks go to the first free slot; there are multiprocessors · resident blocks of them.
+    """
+    from stochastic import Pmf
+
+    if plot is not None:
+        picture(Path(plot), "--plot")
+    with reading():
+        work = Pmf.parse(law)
+        lengths = _lengths(law) if options["trace"] else None
+        if blocks is None:
+            if lengths is None:
+                raise click.UsageError("--blocks is needed: how many blocks the launch has")
+            blocks = -(-len(lengths) // (options["lanes"] * options["warps"]))
+        found, data = launch_data(work, blocks=blocks, lengths=lengths, **options)
+    if plot is not None:
+        from dse.plots import launch_figure
+
+        launch_figure(found, step=data["step"] or 1.0).savefig(plot, dpi=110)
+        data["plot"] = Path(plot)
+    put(as_json, data, lambda: launch_text(data))
+
+
+def launch_data(
+    work: Pmf, *, blocks: int, slots: int, lanes: int, warps: int, **options: Any
+) -> tuple[Launch, dict[str, Any]]:
+    """The law, and what the command tells: of time, of where it goes, of what would help."""
+    from stochastic import launch as law_of
+
+    shape = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
+    step, deadline = _seconds("step", options["step"]), options["deadline"]
+    found = law_of(work, blocks=blocks, slots=slots, lanes=lanes, warps=warps)
+    unit = step or 1.0
+    powers = {name: options[name] for name in ("working", "on", "idling")}
+    spent = found.energy(**powers)
+    idle = found.idle()
+    data: dict[str, Any] = {
+        "law": repr(work),
+        **shape,
+        "step": step,
+        "mean": float(found.mean()) * unit,
+        "std": found.std() * unit,
+        "quantiles": {str(q): float(found.quantile(q)) * unit for q in QUANTILES},
+        "cvar": {"0.95": float(found.cvar(0.95)) * unit},
+        "work_bound": float(found.total()) / slots * unit,
+        "waves": -(-blocks // slots) * float(found.total()) / blocks * unit,
+        "shares": {
+            "working": idle.working_share,
+            "lanes": idle.lane_share,
+            "warps": idle.warp_share,
+            "tail": idle.slot_share,
+        },
+        "idle_slot_time": idle.slot_time * unit,
+        "error": found.error,
+        "method": found.method,
+    }
+    if deadline is not None:
+        by = _by(deadline, step)
+        data["deadline"] = {"time": by * unit, "chance": float(found.chance(by))}
+    if any(powers.values()):
+        parts = {name: getattr(spent, name) * unit for name in powers}
+        data["energy"] = {"mean": spent.mean * unit, "std": spent.std * unit, **parts}
+    if (lengths := options["lengths"]) is not None:
+        from stochastic.remedies.launching import in_orders
+
+        orders = in_orders(lengths, slots=slots, items=lanes * warps)
+        data["trace"] = {name: time * unit for name, time in orders.items()}
+    if options["advice"]:
+        overheads = {name: options[name] for name in ("cut_overhead", "share_overhead")}
+        data["advice"] = _advice(work, data["mean"], unit, **shape, **overheads)
+    return found, data
+
+
+def _advice(work: Pmf, mean: float, unit: float, **given: Any) -> list[dict[str, Any]]:
+    from stochastic.remedies.launching import remedies
+
+    return [
+        {
+            "remedy": one.name,
+            "what": one.what,
+            "mean": one.mean * unit,
+            "0.99": one.quantile(0.99) * unit,
+            "gain": mean / (one.mean * unit) if one.mean else 1.0,
+        }
+        for one in remedies(work, **given)
+    ]
+
+
+def _seconds(option: str, text: str | None) -> float | None:
+    from symbolic.expression import parse_value
+    from symbolic.quantities import TABLE
+
+    if text is None:
+        return None
+    value = parse_value(text, TABLE["step_time"], {})
+    if not isinstance(value, float) or not value > 0:
+        raise click.UsageError(f"--{option} {text!r}: expected a time above 0, such as 20ns")
+    return value
+
+
+def _by(text: str, step: float | None) -> float:
+    """A deadline in steps."""
+    try:
+        return float(text)
+    except ValueError:
+        if step is None:
+            raise click.UsageError(
+                f"--deadline {text!r}: a time needs --step, how long a step takes; without it give "
+                "a number of steps"
+            ) from None
+    return (_seconds("deadline", text) or 0.0) / step
+
+
+def _lengths(path: str) -> Any:
+    from stochastic.remedies.traces import items_of
+
+    if not Path(path).is_file():
+        raise click.UsageError(f"--trace needs a file of lengths, one an item: {path} is none")
+    return items_of(path)
+
+
+# --- for people
+
+
+def launch_text(data: Mapping[str, Any]) -> str:
+    """The same for people."""
+    from dse.cli.text import table
+
+    told = _teller(data["step"])
+    rows = [
+        ["mean", told(data["mean"]), "E[C]"],
+        ["standard deviation", told(data["std"]), ""],
+        *(
+            [f"{float(q):g} quantile", told(value), f"P(C <= t) >= {float(q):g}"]
+            for q, value in data["quantiles"].items()
+        ),
+        ["0.95 CVaR", told(data["cvar"]["0.95"]), "mean of the slowest 5 % of launches"],
+        ["waves", told(data["waves"]), "waves times the mean time of a block: the usual estimate"],
+        ["work bound", told(data["work_bound"]), "no slot ever waits"],
+    ]
+    if "deadline" in data:
+        by, chance = data["deadline"]["time"], data["deadline"]["chance"]
+        rows.append(["chance", f"{chance:.6g}", f"P(C <= {told(by)}), the deadline"])
+    if "energy" in data:
+        spent = data["energy"]
+        unit = "J" if data["step"] else "W·step"
+        each = ", ".join(f"{name} {spent[name]:.4g}" for name in ("working", "on", "idling"))
+        rows.append(["energy", f"{spent['mean']:.6g} {unit}", f"± {spent['std']:.2g}; {each}"])
+    rows.append(["error", f"{data['error']:.1e}", "at most, of a probability"])
+    shape = f"{data['blocks']:,} blocks of {data['warps']} · {data['lanes']} items"
+    parts = [
+        f"{data['law']}: {shape} on {data['slots']:,} slots",
+        table(["", "value", "meaning"], rows),
+        _lost(data["shares"]),
+    ]
+    if "trace" in data:
+        orders = [[name, told(time)] for name, time in data["trace"].items()]
+        parts.append(f"the items of the file, by their order\n{table(['order', 'time'], orders)}")
+    if "advice" in data:
+        parts.append(_helps(data["advice"], told))
+    return "\n\n".join([*parts, *([f"figure: {data['plot']}"] if "plot" in data else [])])
+
+
+def _teller(step: float | None) -> Any:
+    from dse.wording import value_text
+
+    return (lambda t: f"{t:.6g}") if step is None else (lambda t: value_text(t, "s"))
+
+
+def _lost(shares: Mapping[str, float]) -> str:
+    from dse.cli.text import table
+
+    words = {
+        "working": "lanes work",
+        "lanes": "lanes wait for the longest of their warp",
+        "warps": "warps wait for the longest of their block",
+        "tail": "slots wait for the end of the launch",
+    }
+    rows = [[name, f"{shares[name]:.1%}", words[name]] for name in words]
+    return f"where the time of all slots goes\n{table(['', 'share', ''], rows)}"
+
+
+def _helps(advice: Any, told: Any) -> str:
+    from dse.cli.text import table
+
+    rows = [
+        [
+            *(one["remedy"], told(one["mean"]), told(one["0.99"]), f"{one['gain']:.3f}"),
+            one["what"] if one["gain"] > 1 else f"{one['what']}: does not help",
+        ]
+        for one in advice
+    ]
+    title = (
+        "what would help, by the law of each launch anew (--cut-overhead and --share-overhead say "
+        "what pieces and shared items cost)"
+    )
+    return f"{title}\n{table(['remedy', 'mean', '0.99 quantile', 'gain', ''], rows)}"

@@ -1,0 +1,188 @@
+"""What would shorten a launch: each remedy by the law of the launch that it makes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from heapq import heapreplace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stochastic.errors import LawError
+from stochastic.remedies.binning import partition
+from stochastic.remedies.splitting import split
+from stochastic.scheduling.launch import launch
+from stochastic.scheduling.persistent import launched
+from stochastic.scheduling.times import Times
+from stochastic.work.pmf import Pmf
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["Remedy", "in_orders", "remedies"]
+
+#: Bins into which items are sorted, places where one may end, lengths of pieces that are tried.
+_BINS, _PLACES, _LENGTHS = 8, 200, 6
+_CUT = 1e-12
+_ORDERS = 32  # at random
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """What is done, and the law of the launch then; ``unit`` is how long a step takes, to before.
+
+    Attributes
+    ----------
+    name : str
+        Sorting, splitting, granularity, smaller blocks, persistence.
+    what : str
+        The setting that gains most, in words.
+    """
+
+    name: str
+    what: str
+    times: Times
+    unit: float = 1.0
+
+    @property
+    def mean(self) -> float:
+        """The mean time of the launch, in steps as they are now."""
+        return float(self.times.mean()) * self.unit
+
+    def quantile(self, q: float) -> float:
+        """A quantile of that time."""
+        return float(self.times.quantile(q)) * self.unit
+
+
+def remedies(
+    work: Pmf,
+    *,
+    blocks: int,
+    slots: int,
+    lanes: int = 32,
+    warps: int = 1,
+    cut_overhead: int = 0,
+    share_overhead: float = 0.0,
+) -> list[Remedy]:
+    """What could be done about a launch, the shortest mean first; the best setting of each.
+
+    Parameters
+    ----------
+    work, blocks, slots, lanes, warps
+        As for :func:`stochastic.launch`.
+    cut_overhead : int
+        Steps that each further piece adds to an item.
+    share_overhead : float
+        Share of its work that each further lane on an item adds.
+
+    Notes
+    -----
+    A remedy whose law is too large to be computed is left out. Sorted items go to blocks of alike
+    items, which are launched in random order. Smaller blocks fill the slots with as many warps.
+
+    >>> found = remedies(Pmf.geometric(0.05), blocks=100, slots=16, lanes=8, warps=2)
+    >>> [one.name for one in found][-1]
+    'smaller blocks'
+    """
+    shape = (blocks, slots, lanes, warps)
+    found = []
+    for part in (
+        _persistent(work, *shape),
+        _sorted(work, *shape),
+        _split(work, *shape, cut_overhead),
+        _shared(work, *shape, share_overhead),
+        _smaller(work, *shape),
+    ):
+        with suppress(LawError):
+            found += sorted(part, key=_mean)[:1]
+    return sorted(found, key=_mean)
+
+
+def _mean(one: Remedy) -> float:
+    return one.mean
+
+
+def _persistent(work: Pmf, blocks: int, slots: int, lanes: int, warps: int) -> Iterator[Remedy]:
+    words = {
+        "loop": "as many blocks as slots, each loops over its share",
+        "queue": "as many blocks as slots, whose warps take work from a queue",
+    }
+    for dispatch, what in words.items():
+        times, _ = launched(work, blocks, slots, lanes, warps, dispatch)
+        yield Remedy(name="persistence", what=what, times=times)
+
+
+def _sorted(work: Pmf, blocks: int, slots: int, lanes: int, warps: int) -> Iterator[Remedy]:
+    """Blocks of items of one bin, each block of any bin."""
+    items = lanes * warps
+    law = work.cut(_CUT / (blocks * items))
+    found = partition(law, _BINS, items, places=_PLACES)
+    bins = int(found["enough"])
+    if bins < 2:
+        return
+    shares = found["weight"].sel(bins=bins).values[:bins]
+    parts = [(p, one.max_of(items)) for p, one in zip(shares, found.laws(bins), strict=True)]
+    block = Pmf.mixture([(p / shares.sum(), one) for p, one in parts])
+    times = launch(block, blocks=blocks, slots=slots).times()
+    yield Remedy(name="sorting", what=f"items into {bins} bins of alike work", times=times)
+
+
+def _split(
+    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, overhead: int
+) -> Iterator[Remedy]:
+    law = work.cut(_CUT / (blocks * lanes * warps))
+    longest = int(law.high)
+    if longest < 2:
+        return
+    ends = np.unique(np.geomspace(max(work.mean() / 4, 1), longest, _LENGTHS + 1).astype(int))
+    lengths = [int(one) for one in ends if 0 < one < longest]
+    found = split(law, lengths, overhead, lanes)
+    for length, pieces in zip(lengths, found["pieces"].values.tolist(), strict=True):
+        many = math.ceil(blocks * pieces - 1e-9)
+        times, _ = launched(found.law(length), many, slots, lanes, warps)
+        yield Remedy(name="splitting", what=f"items into pieces of up to {length}", times=times)
+
+
+def _shared(
+    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, overhead: float
+) -> Iterator[Remedy]:
+    for each in (n for n in range(2, lanes + 1) if lanes % n == 0):
+        times, _ = launched(work, blocks * each, slots, lanes // each, warps)
+        unit = (1 + (each - 1) * overhead) / each
+        what = f"{each} lanes share an item, {each} times the blocks"
+        yield Remedy(name="granularity", what=what, times=times, unit=unit)
+
+
+def _smaller(work: Pmf, blocks: int, slots: int, lanes: int, warps: int) -> Iterator[Remedy]:
+    for each in (n for n in range(1, warps) if warps % n == 0):
+        more = warps // each
+        times, _ = launched(work, blocks * more, slots * more, lanes, each)
+        what = f"{more} times the blocks, of {each} warp{'s' * (each > 1)}"
+        yield Remedy(name="smaller blocks", what=what, times=times)
+
+
+def in_orders(lengths: npt.NDArray[np.int64], *, slots: int, items: int) -> dict[str, float]:
+    """The time of the items of a trace: each block of so many in a row, on the first free slot.
+
+    ``given`` as they lie, ``longest first``, and ``shuffled``, the mean of some orders at random.
+
+    >>> in_orders(np.array([1, 1, 4, 4]), slots=2, items=1)["given"]
+    5.0
+    """
+    rng = np.random.default_rng(0)
+    drawn = [_scheduled(rng.permutation(lengths), slots, items) for _ in range(_ORDERS)]
+    return {
+        "given": _scheduled(lengths, slots, items),
+        "longest first": _scheduled(np.sort(lengths)[::-1], slots, items),
+        "shuffled": float(np.mean(drawn)),
+    }
+
+
+def _scheduled(lengths: npt.NDArray[np.int64], slots: int, items: int) -> float:
+    ends = [0] * slots
+    for first in range(0, len(lengths), items):
+        heapreplace(ends, ends[0] + int(lengths[first : first + items].max()))
+    return float(max(ends))
