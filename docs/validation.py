@@ -30,8 +30,8 @@ Rows that are predicted were not used to fit what predicts them. What loses to a
 first. An interval is learnt from other labels and should hold 90 %.
 
 Supply curves, elementwise operators and the V100's power stand in [calibration](calibration.md),
-clocks in [fits](fits.md). Not here yet: launches chosen by MWP-CWP, and predictions from source
-alone. Units of double precision and tensor units are not modelled."""
+clocks in [fits](fits.md). Not here yet: predictions from source alone. Units of double precision
+and tensor units are not modelled."""
 
 
 def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
@@ -85,6 +85,8 @@ def main(data: Path, out: Path) -> None:
         draw(each, out / figure)
         parts += lines_of(case, each, figure)
     (out / "validation.md").write_text("\n".join(parts))
+    if missed := [f"{case}: {one}" for case, each in found for one in case.missed(each)]:
+        raise SystemExit("\n".join(missed))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
 import dse
-from symbolic.models import latency_roofline
+from dse.validation.baselines import Known, constant_choice
+from dse.validation.scores import score
+from symbolic.models import block_shape, latency_roofline
 from tests.papers._solve import run_doctests
 
 ROOT = Path(__file__).parents[2]
@@ -23,38 +27,133 @@ needs_profiles = pytest.mark.skipif(
 )
 
 
+needs_launches = pytest.mark.skipif(
+    not (DATA / "mwp_cwp").is_dir(), reason="needs ../shared/data/mwp_cwp beside the project"
+)
+
+
 @cache
 def table() -> Any:
     """The program docs/validation_cases.py, as a module."""
     path = ROOT / "docs" / "validation_cases.py"
+    sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location("docs_validation_cases", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["docs_validation_cases"] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
     return module
 
 
-def test_doctests_of_equations() -> None:
-    failed, attempted = run_doctests(latency_roofline)
+@pytest.mark.parametrize(("model", "least"), [(latency_roofline, 15), (block_shape, 8)])
+def test_doctests_of_equations(model: Any, least: int) -> None:
+    failed, attempted = run_doctests(model)
     assert failed == 0
-    assert attempted >= 15
+    assert attempted >= least
 
 
 @needs_profiles
-@pytest.mark.parametrize("number", range(len(table().CASES)))
-def test_a_case_meets_what_is_due(number: int) -> None:
-    case = table().CASES[number]
+@pytest.mark.parametrize("case", [one for one in table().CASES if not one.long], ids=str)
+def test_a_case_meets_what_is_due(case: Any) -> None:
     found = table().validated(case, DATA)
     assert found.score.missing == 0
     assert case.due
-    for what, most in case.due.items():
-        label, _, measure = what.rpartition(": ")
-        value = getattr(found.by[label] if label else found.score, measure)
-        assert value <= most, what
+    assert case.missed(found) == []
     for other in found.baselines.values():
         assert math.isnan(other.median) or found.score.median < other.median
+
+
+def shaped(rows: Any, values: Any) -> Any:
+    """Times of shapes of blocks by the equations of the model, called one after the other."""
+    start, wait, load, request, store = values
+    warps, sms, clock = np.ceil(rows.threads_per_block / 32), 28, 1.582e9
+    high = block_shape.warp_rows(rows.threads_per_block, rows.block_x, 32)
+    loads = block_shape.load_lines(
+        *(rows.mem_insts, rows.store_insts, rows.row_loads, rows.column_loads),
+        *(high, rows.block_x, 32),
+    )
+    stores = block_shape.store_lines(rows.store_insts, rows.row_stores, high)
+    busy = np.minimum(rows.blocks, sms)
+    most = np.ceil(rows.blocks / busy)
+    turns = np.maximum(rows.blocks / (np.minimum(rows.active_blocks_per_sm, most) * busy), 1)
+    return block_shape.time(
+        start,
+        block_shape.sm_cycles(most, warps, rows.total_insts, 1 / 4, loads, load),
+        block_shape.shared_cache_cycles(
+            rows.blocks, warps, sms, rows.mem_insts, request, stores, store
+        ),
+        block_shape.wait_cycles(turns, rows.mem_insts, wait),
+        clock,
+    )
+
+
+@needs_launches
+def test_shapes_of_blocks_of_programs_left_out() -> None:
+    """Half of the programs fitted to the other half, by SciPy; docs/validation.py does all.
+
+    A choice and an order better than those of MWP-CWP, in either convention, and the choice than
+    the shape that was best elsewhere.
+    """
+    frame = table().polybench(DATA, (512, 1024))
+    rows = frame.drop(columns=["bench", "kernel"]).astype(float).to_records(index=False)
+    programs = frame.bench.to_numpy(dtype=str)
+    halves = [np.isin(programs, np.unique(programs)[k::2]) for k in range(2)]
+    predicted = np.empty(len(rows))
+    for out in halves:
+        seen = rows[~out]
+
+        def off(values: Any, seen: Any = seen) -> Any:
+            return shaped(seen, np.exp(values)) / seen.time - 1
+
+        found = least_squares(off, np.log([5e-6, 100, 1, 1, 1]))
+        predicted[out] = shaped(rows[out], np.exp(found.x))
+    measured = np.array(rows.time)
+    spaces = [*frame.groupby(["bench", "kernel", "n"]).indices.values()]
+    ours = score(measured, predicted, spaces)
+    keys = [f"{row.bench} {row.kernel} {row.n}" for row in frame.itertuples()]
+    shapes = [f"{row.block_x} {row.block_y}" for row in frame.itertuples()]
+    known = Known(
+        measured=measured, folds=[(np.flatnonzero(h), np.flatnonzero(~h)) for h in halves]
+    )
+    for other in (rows.mwp_cwp, rows.mwp_cwp_published, constant_choice(known, keys, shapes)):
+        its = score(measured, np.asarray(other), spaces)
+        assert ours.rank > its.rank + 0.05
+        assert ours.slowdown_p90 < its.slowdown_p90
+    assert ours.rank >= 0.78
+    assert ours.median <= 0.25
+    one = frame.iloc[:3]
+    columns = "blocks threads_per_block active_blocks_per_sm block_x mem_insts total_insts"
+    told = dse.evaluate(
+        "block_shape",
+        machine="gtx1080ti",
+        **{name: one[name].to_numpy() for name in (*columns.split(), *table().KINDS)},
+        **dict(zip(table().SHAPES["free"], np.exp(found.x), strict=True)),
+        core_clock=1.582e9,
+    )
+    assert told["time"].values == pytest.approx(shaped(rows[:3], np.exp(found.x)))
+
+
+def test_shapes_touch_as_many_lines_as_lanes_counted_one_by_one() -> None:
+    """Each kind of request, every shape: addresses of a warp's lanes, written out."""
+    shapes = [(x, y) for x in (1, 2, 8, 16, 32, 64, 256) for y in (1, 4, 32) if x * y >= 32]
+    n = 4096
+    kinds = {
+        "row_loads": lambda x, y: y * n + 7,
+        "column_loads": lambda x, y: x * n + 7,
+        "": lambda x, y: 7 * n + x,
+    }
+    for x, y in shapes:
+        rows = block_shape.warp_rows(x * y, x, 32)
+        lanes = [(i % x, i // x) for i in range(32)]
+        for kind, address in kinds.items():
+            touched = len({address(*lane) // 32 for lane in lanes})
+            by_row, by_lane = kind == "row_loads", kind == "column_loads"
+            assert block_shape.load_lines(1, 0, by_row, by_lane, rows, x, 32) == touched
+        assert block_shape.store_lines(1, 1, rows) == len({y for _, y in lanes})
 
 
 def test_both_bounds_join_at_a_right_angle() -> None:
