@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dse.answers import table
     from dse.calibration import calibrate
     from dse.catalog import machine, machines, workload, workloads
     from dse.checking import verify
@@ -115,6 +116,7 @@ __all__ = [
     "run",
     "sensitivity",
     "sqrt",
+    "table",
     "triangular",
     "uniform",
     "validate",
@@ -181,6 +183,7 @@ _HOMES = {
     "run": "dse.verbs.running",
     "sensitivity": "dse.verbs.statistics",
     "sqrt": "symbolic.ops",
+    "table": "dse.answers",
     "validate": "dse.validation",
     "triangular": "dse.uncertain.laws",
     "uniform": "dse.uncertain.laws",

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.cards import fit_card
 from dse.fitted import SavedFit, joined
 from dse.fitting import Fit, fit
 from dse.fitting.columns import numbers, read_table
+from dse.progress import Shown
 from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError
+from symbolic.visible import Card, Visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,8 +47,8 @@ REGIMES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Calibration(Visible):
     """Quantities from measured rows, and errors of what was left out; its text tells all of it.
 
     Attributes
@@ -104,6 +107,9 @@ class Calibration:
         """Write the file ``NAME.fit.json``, which studies take as it stands (``fit=``)."""
         return self.saved.save(path)
 
+    def _card(self) -> Card:
+        return fit_card("Calibration", self.to_dict())
+
     def to_dict(self) -> dict[str, Any]:
         """The tree of the file."""
         return self.saved.to_dict()
@@ -148,6 +154,7 @@ def calibrate(
     choose: Mapping[str, Sequence[str]] | None = None,
     start: Start | None = None,
     bounds: Mapping[str, Sequence[Any]] | None = None,
+    progress: Shown = False,
 ) -> Calibration:
     r"""Free quantities of a machine or a model from measured rows, with groups left out.
 
@@ -185,6 +192,8 @@ def calibrate(
     choose : mapping, optional
         Of switches, the labels to try: ``{"clock_overlap": ["none", "full"]}``. Taken is what errs
         least on rows left out; what the rows do not determine is told, and never taken.
+    progress : bool
+        Tell, after a second, for how long the work goes on.
 
     >>> import dse
     >>> times = {"tile_dim": [32, 32, 32, 32, 32, 32], "threads_per_core": [2, 4, 8, 16, 24, 32],
@@ -197,14 +206,14 @@ def calibrate(
         asked: dict[str, Any] = {"machine": machine, "workload": workload, "where": where}
         asked["set"] = dict(set or {})
         asked |= {"free": free, "per": per, "weights": weights, "start": start, "bounds": bounds}
-        asked |= {"columns": columns, "residuals": residuals or "relative"}
+        asked |= {"columns": columns, "residuals": residuals or "relative", "progress": progress}
         return _general(data, model, to, leave_out, choose or {}, asked)
     residuals = residuals or "absolute"
     if regimes not in ("apart", "together"):
         raise DseError(f"regimes = {regimes!r}: expected 'apart' or 'together'")
     given = dict(set or {})
     said: dict[str, Any] = {"to": "time", "machine": machine, "workload": workload}
-    said |= {"columns": columns, "weights": weights, "residuals": residuals}
+    said |= {"columns": columns, "weights": weights, "residuals": residuals, "progress": progress}
     if regimes == "together":
         free = [n for _, names, _ in REGIMES.values() for n in names if n not in given]
         said |= {"where": where, "set": given}

@@ -37,11 +37,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from dse.cards import listed_card
 from dse.entry_file import Value, read_entry_file
 from dse.entry_paths import DATA, absolute, file_titles, paths_of, unknown_entry
 from dse.products import meant, written_capability
+from dse.wording import value_text
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
 from symbolic.quantities import TABLE, Quantity
+from symbolic.visible import Card, Fold, Visible
 
 __all__ = [
     "Entry",
@@ -55,8 +58,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Entry(Visible):
     """A machine, a workload or a compute capability: its values by the names of quantities."""
 
     name: str
@@ -71,6 +74,25 @@ class Entry:
     def __post_init__(self) -> None:
         for name in ("values", "unknown"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def _card(self) -> Card:
+        units = {row.name: row.unit for row in (*TABLE.values(), *self.declared)}
+        rows = [
+            [n, value_text(v.value, units.get(n, "")), v.source or f"assumed: {v.assumed}"]
+            for n, v in self.values.items()
+        ]
+        capability = self.compute_capability
+        return Card(
+            kind=self.kind.replace("_", " ").capitalize(),
+            line=f"{self.name}: {self.title}",
+            facts={"compute capability": capability} if capability else {},
+            folds=[
+                Fold(
+                    title=f"{len(rows)} values", header=("quantity", "value", "source"), rows=rows
+                ),
+                Fold(title="not known", rows=[*self.unknown.items()]),
+            ],
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.name, self.title, self.kind, dict(self.values), self.path)
@@ -206,8 +228,8 @@ def workload(
     return _load("workload", name, folder, _extra(quantities), ())
 
 
-@dataclass(frozen=True, slots=True)
-class _Catalog(Mapping[str, Entry]):
+@dataclass(frozen=True, slots=True, repr=False)
+class _Catalog(Visible, Mapping[str, Entry]):
     """The entries of a kind by name; each file is read when it is asked for."""
 
     kind: str
@@ -228,8 +250,8 @@ class _Catalog(Mapping[str, Entry]):
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and any(name.lower() == known for known in self)
 
-    def __repr__(self) -> str:
-        return f"<{self.kind}s: {', '.join(self)}>"
+    def _card(self) -> Card:
+        return listed_card(f"{self.kind.title()}s", titles(self.kind))
 
 
 def machines() -> Mapping[str, Entry]:

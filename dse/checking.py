@@ -14,6 +14,7 @@ import numpy as np
 
 from dse.given import a_place
 from dse.identity import attributes_of, belongs, stored_identity
+from dse.progress import Shown, heard
 from dse.study.data import StudyData
 from symbolic.errors import DamagedError, DseError
 from symbolic.files import found_again
@@ -21,7 +22,6 @@ from symbolic.files import found_again
 __all__ = ["axis_of", "missing", "read_study_text", "rebuilt", "told", "verify"]
 
 if TYPE_CHECKING:
-    from sweeps.runtime.progress import Listener
     from sweeps.store.held import Held
     from sweeps.store.medium import Medium
     from sweeps.store.verify import Checked
@@ -35,7 +35,7 @@ def verify(
     *,
     repair: bool = False,
     study: StudyData | str | Path | None = None,
-    listener: Listener | None = None,
+    progress: Shown = False,
 ) -> Checked:
     """Compare every chunk, record and description of a store with its checksum.
 
@@ -47,8 +47,9 @@ def verify(
         Compute the damaged tiles again, and no others.
     study : Study or path, optional
         Whose store it is; by default it is told by the store itself.
-    listener : callable, optional
-        Given a :class:`sweeps.runtime.progress.Progress` after each tile that is repaired.
+    progress : bool or callable
+        Shown after a second; or a function that is given a
+        :class:`sweeps.runtime.progress.Progress` after each tile that is repaired.
 
     Returns
     -------
@@ -73,7 +74,8 @@ def verify(
     if begun(medium) and not repair:
         with suppress(DseError), claimed(medium):  # to bring it to its end, if one may write
             pass
-    with claimed(medium) if repair else medium.claim(writing=False):
+    claim = claimed(medium) if repair else medium.claim(writing=False)
+    with claim, heard(progress) as listener:
         version = Version(medium.name)
         whose, expand = rebuilt(store, study=study)
         tree = told(medium, whose)[0]

@@ -67,13 +67,14 @@ def evaluate(
     >>> round(float(ds.cs_throughput), 6)
     10.0
     """
-    from dse.inputs import declared, read_parts
+    from dse.inputs import by_quantity, declared, read_parts
     from dse.provenance import attributes
     from sweeps.grid.dataset import label
     from sweeps.nest.run import compute
 
     joined = declared(load_model(model, prefer=prefer), workload)
     outputs = None if outputs is None else texts_of(outputs, "outputs")
+    values = by_quantity(joined, values)
     arrays, sizes, coords = _arrays(values, joined)
     parts = read_parts(
         joined,

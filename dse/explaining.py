@@ -6,14 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from dse.wording import value_text
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.ops import interpret_arrays
 from symbolic.quantities import label_of
+from symbolic.visible import Card, Fold, Visible
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
 
 __all__ = ["Explanation", "Step", "explained"]
+
+#: So many steps are shown unfolded.
+_FEW = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +33,8 @@ class Step:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Explanation(Visible):
     """The steps in order of computation, and the conditions with whether they hold."""
 
     point: Mapping[str, Any]
@@ -42,6 +47,28 @@ class Explanation:
                 return step
         known = [step.name for step in self.steps]
         raise UnknownNameError(f"{name!r} is no step of this explanation{nearest(name, known)}")
+
+    def _card(self) -> Card:
+        units = {step.name: step.unit for step in self.steps}
+        point = {n: value_text(value, units.get(n, "")) for n, value in self.point.items()}
+        steps = [
+            [step.name, value_text(step.value, step.unit), step.meaning, step.how, step.source]
+            for step in self.steps
+        ]
+        held = [[text, "holds" if holds else "BROKEN"] for text, holds in self.conditions.items()]
+        return Card(
+            kind="Explanation",
+            line=f"at {', '.join(f'{n} = {v}' for n, v in point.items()) or 'one point'}",
+            folds=[
+                Fold(title="conditions", rows=held, opened=not all(self.conditions.values())),
+                Fold(
+                    title=f"{len(steps):,} quantities, in the order of computation",
+                    header=("quantity", "value", "meaning", "how", "source"),
+                    rows=steps,
+                    opened=len(steps) <= _FEW,
+                ),
+            ],
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain data."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dse.cards import some
 from dse.page.explore import explore
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
@@ -16,11 +17,16 @@ from dse.verbs.folding import fold
 from dse.verbs.running import run
 from dse.verbs.statistics import count, histogram, quantiles, sensitivity
 from dse.verbs.uncertain import chances
+from dse.wording import value_text
+from symbolic.visible import Card, Fold, Visible
+
+if TYPE_CHECKING:
+    from sweeps.grid.space import Axis
 
 __all__ = ["Comparison", "Study"]
 
 
-class Study(StudyData):
+class Study(Visible, StudyData):
     """A design space and a question frame over it.
 
     Parameters
@@ -97,6 +103,9 @@ class Study(StudyData):
         given |= {"random": random}
         return Comparison.of(cls, model, folder=folder, **given)
 
+    def _card(self) -> Card:
+        return study_card(self)
+
     advise = advise
     borders = borders
     chances = chances
@@ -115,7 +124,7 @@ class Study(StudyData):
     sensitivity = sensitivity
 
 
-class Comparison(ComparisonData):
+class Comparison(Visible, ComparisonData):
     """Studies that differ in their model alone; ``each`` holds them by the model.
 
     >>> given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -124,6 +133,9 @@ class Comparison(ComparisonData):
     >>> both.run().ms_throughput.dims
     ('model', 'threads')
     """
+
+    def _card(self) -> Card:
+        return comparison_card(self)
 
     advise = advise
     borders = borders
@@ -141,3 +153,58 @@ class Comparison(ComparisonData):
     ranges = ranges
     run = run
     sensitivity = sensitivity
+
+
+def study_card(study: StudyData) -> Card:
+    """Of a study: its size, its axes, what is set and what comes out."""
+    grid = study.space()
+    axes, quantities = list(grid.axes.values()), grid.model.quantities
+    sizes = " x ".join(f"{a.name} {'between two numbers' if a.real else a.size}" for a in axes)
+    points = "" if any(axis.real for axis in axes) else f"{grid.points:,} configurations"
+    told = ": ".join(part for part in (study.model, points) if part)
+    given = {"machine": study.machine, "workload": study.workload}
+    outputs = []
+    for name in grid.outputs:
+        row = quantities.get(name)
+        outputs.append([name, row.unit if row else "", row.meaning if row else ""])
+    return Card(
+        kind="Study",
+        line=f"{told} ({sizes})" if sizes else told,
+        facts={name: text for name, text in given.items() if text},
+        folds=[
+            Fold(title="axes", rows=[_axis(a, quantities) for a in axes], opened=True),
+            Fold(title="set", rows=[[n, _short(v)] for n, v in study.set.items()]),
+            Fold(title="random", rows=[[n, _short(v)] for n, v in study.random.items()]),
+            Fold(title="where", rows=[[text] for text in study.where]),
+            Fold(title="best", rows=[[n, _short(v)] for n, v in (study.best or {}).items()]),
+            Fold(title="outputs", header=("quantity", "unit", "meaning"), rows=outputs),
+        ],
+    )
+
+
+def _axis(axis: Axis, quantities: Mapping[str, Any]) -> list[str]:
+    """An axis: its name, how many values it has, and which."""
+    row = quantities.get(axis.name)
+    values = [value_text(v, row.unit if row else "") for v in (axis.coordinate[[0, -1]]).tolist()]
+    if axis.labels:
+        return [axis.name, f"{axis.size:,}", some(axis.labels)]
+    told = values[0] if axis.size == 1 else f"{values[0]} to {values[-1]}"
+    return [axis.name, "real" if axis.real else f"{axis.size:,}", told]
+
+
+def _short(value: Any) -> str:
+    """A value that was given, in a few words."""
+    if hasattr(value, "dims"):
+        return f"array over {', '.join(map(str, value.dims))}"
+    text = str(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def comparison_card(comparison: ComparisonData) -> Card:
+    """Of models compared."""
+    rows = [[name, study_card(study).line] for name, study in comparison.each.items()]
+    return Card(
+        kind="Comparison",
+        line=f"{', '.join(comparison.each)}: {some(comparison.outputs)}",
+        folds=[Fold(title="models", rows=rows, opened=True)],
+    )

@@ -16,9 +16,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.cards import fit_card
 from dse.provenance import version
 from sweeps.files.whole import whole
 from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.visible import Card, Visible
 
 __all__ = ["SavedFit", "joined", "load_fit", "own_values", "shared_values"]
 
@@ -46,8 +48,8 @@ def own_values(
     return shared | {name: values[f"{name}[{label}]"] for name in own}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedFit:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SavedFit(Visible):
     """A fit as its file tells it.
 
     Attributes
@@ -107,6 +109,9 @@ class SavedFit:
     def set_of(self, label: str) -> dict[str, float]:
         """The values for ``set=`` of a study of one label: its own, and those of all."""
         return own_values(self.values, self.per, self.labels, label)
+
+    def _card(self) -> Card:
+        return fit_card("Fit", self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """The tree of the file."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from dse.cards import listed_card
 from dse.library import model as load
 from dse.library import models
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
 from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
+from symbolic.visible import Card, Visible
 
 __all__ = ["Meaning", "Quantities", "quantities"]
 
@@ -45,7 +47,7 @@ class Meaning:
     declared_by: tuple[str, ...]
 
 
-class Quantities(Mapping[str, Meaning]):
+class Quantities(Visible, Mapping[str, Meaning]):
     """Quantities by name; printed, a line for each."""
 
     def __init__(self, rows: Mapping[str, Meaning]) -> None:
@@ -62,8 +64,9 @@ class Quantities(Mapping[str, Meaning]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __repr__(self) -> str:
-        return f"<quantities: {', '.join(self)}>"
+    def _card(self) -> Card:
+        heads = {n: f"{n} [{row.unit}]" if row.unit else n for n, row in self.items()}
+        return listed_card("Quantities", {heads[n]: row.meaning for n, row in self.items()})
 
     def __str__(self) -> str:
         heads = [f"{row.name} [{row.unit}]" if row.unit else row.name for row in self.values()]

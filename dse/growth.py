@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dse.checking import axis_of, missing, rebuilt, told
 from dse.given import a_place, some_outputs
 from dse.identity import attributes_of, belongs, stored_identity
+from dse.progress import Shown, heard
 from dse.study.data import StudyData
 from symbolic.errors import DseError
 
@@ -160,7 +161,7 @@ def add(
     outputs: str | Sequence[str],
     *,
     study: StudyData | str | Path | None = None,
-    listener: Listener | None = None,
+    progress: Shown = False,
 ) -> xr.Dataset:
     """Add quantities to a finished store; the graph computes them from the axes.
 
@@ -176,8 +177,9 @@ def add(
         Quantities of its model.
     study : Study or path, optional
         Whose store it is; by default it is told by the store itself.
-    listener : callable, optional
-        Given a :class:`sweeps.runtime.progress.Progress` after each tile.
+    progress : bool or callable
+        Shown after a second; or a function that is given a
+        :class:`sweeps.runtime.progress.Progress` after each tile.
 
     Returns
     -------
@@ -197,6 +199,7 @@ def add(
     if not (medium.exists() or begun(medium)):
         raise missing(store)
     with ExitStack() as held:
+        listener = held.enter_context(heard(progress))
         held.enter_context(claimed(medium))
         whole, expand = rebuilt(store, study=study)
         names = some_outputs(outputs)

@@ -22,7 +22,7 @@ from symbolic.quantities import Quantity
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Parts", "declared", "own_copy", "read_parts"]
+__all__ = ["Parts", "by_quantity", "declared", "own_copy", "read_parts"]
 
 _ENTRIES = {"machine": machine, "workload": workload}
 
@@ -71,6 +71,15 @@ def declared(model: Model, workloads: object, folder: Path | None = None) -> Mod
     return replace(model, quantities={**model.quantities, **found}) if found else model
 
 
+def by_quantity(model: Model, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given by the names of quantities, also where a symbol of the papers was."""
+    found = {model.meant(name): value for name, value in given.items()}
+    if len(found) < len(given):
+        names = [f"{n} ({model.meant(n)})" if model.meant(n) != n else n for n in given]
+        raise DseError(f"a quantity is given twice, among {', '.join(names)}: keep one of them")
+    return found
+
+
 def read_parts(
     model: Model,
     axes: Sequence[Axis],
@@ -86,6 +95,7 @@ def read_parts(
     ``entries`` names the machine and the workload, unless they are axes; ``replaced`` names
     quantities that are given elsewhere, so that no file's value is taken.
     """
+    given = by_quantity(model, given)
     varied = [name for axis in axes for name in {axis.name: None, **axis.columns}]
     for name in varied:
         if varied.count(name) > 1:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from symbolic.errors import UnknownEntryError, nearest
+from dse.cards import listed_card
+from symbolic.errors import DseError, UnknownEntryError, nearest
 from symbolic.library import available_models, load_model
 from symbolic.model import Model
+from symbolic.visible import Card, Visible
 
 __all__ = ["model", "models"]
 
@@ -20,8 +22,22 @@ def model(name: str, *, prefer: str | None = None) -> Model:
     return load_model(name, prefer=prefer)
 
 
-class _Models(Mapping[str, Model]):
+def _summary(name: str) -> str:
+    """What a model says of itself, or why it cannot be loaded."""
+    try:
+        return load_model(name).summary
+    except DseError as error:
+        return str(error)
+
+
+class _Models(Visible, Mapping[str, Model]):
     """The models by name, loaded when asked for."""
+
+    def _card(self) -> Card:
+        return listed_card("Models", {name: _summary(name) for name in self})
+
+    def __repr__(self) -> str:
+        return f"<Models: {listed_card('Models', dict.fromkeys(self, '')).line}>"  # loads none
 
     def __getitem__(self, name: str) -> Model:
         if name not in self:

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dse.cautions import free_clock, odd_numbers
+from dse.wording import value_text
+from symbolic.visible import Card, Fold, Visible
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
@@ -25,8 +27,8 @@ class PlannedOutput:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan(Visible):
     """The size of a study; its text is what ``dse plan`` prints."""
 
     model: str
@@ -42,6 +44,38 @@ class Plan:
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def _card(self) -> Card:
+        sizes = " x ".join(f"{name} {size}" for name, size in self.axes.items()) or "one point"
+        outputs = [
+            [out.name, f"{out.points:,}", bytes_text(out.bytes), ", ".join(out.axes) or "no axis"]
+            for out in self.outputs
+        ]
+        facts = {
+            "work": f"{self.tiles:,} tiles, {self.nests:,} loop nests, {bytes_text(self.bytes)}",
+            "feasible where": " and ".join(self.conditions),
+            "no output depends on": ", ".join(self.idle_axes),
+        }
+        said = [("warning", self.warnings), ("note", self.notes), ("assumed", self.assumptions)]
+        told = [[kind, text] for kind, texts in said for text in texts]
+        defaults = [[name, value_text(value)] for name, value in self.defaults.items()]
+        return Card(
+            kind="Plan",
+            line=f"{self.model}: {self.points:,} points ({sizes})",
+            facts={name: text for name, text in facts.items() if text},
+            folds=[
+                Fold(
+                    title="outputs",
+                    header=("output", "values", "size", "over"),
+                    rows=outputs,
+                    opened=True,
+                ),
+                Fold(
+                    title="warnings, notes and assumptions", rows=told, opened=bool(self.warnings)
+                ),
+                Fold(title="defaults", rows=defaults),
+            ],
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data."""

@@ -1,4 +1,4 @@
-"""Progress on standard error: a line for people, or JSON lines for logs."""
+"""Progress: a line for people on a terminal or in a notebook, lines elsewhere, JSON for logs."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ from sweeps.runtime.progress import Progress
 from sweeps.runtime.watching import watched
 from symbolic.errors import DseError
 
-__all__ = ["Lines", "Meter", "Shown", "shown"]
+__all__ = ["Lines", "Meter", "Shown", "heard", "shown"]
 
 #: Whether progress is shown on standard error, or who is told of it.
 Shown: TypeAlias = "bool | Callable[[Progress], None]"
 
 
 class Meter:
-    """A listener that shows progress on standard error, from the first second on.
+    """A listener that shows progress, from the first second on.
 
-    On a terminal one line is kept up to date; elsewhere a line is written every few seconds.
-    ``looked_for`` is the name and unit of the quantity whose best value the progress tells.
+    On a terminal and in a notebook one line is kept up to date, which is gone at the end; elsewhere
+    a line is written to standard error every few seconds, and one at the end. ``looked_for`` is the
+    name and unit of the quantity whose best value the progress tells.
     """
 
     def __init__(self, looked_for: tuple[str, str] | None = None) -> None:
         self.looked_for = looked_for
         self._began = time.monotonic()
         self._shown, self._known = 0.0, ""
-        self._open = self._closed = False
+        self._closed = False
         self._lock = threading.Lock()
-        self._terminal = sys.stderr.isatty()
+        self._cell = _cell()
+        self._kept = self._cell is not None or sys.stderr.isatty()
 
     def __call__(self, progress: Progress) -> None:
         """Tell of the computation."""
@@ -53,7 +55,7 @@ class Meter:
         if progress.best is not None and self.looked_for is not None:
             name, unit = self.looked_for
             text += f"; best {name} {value_text(progress.best, unit)}"
-        self._show(text)
+        self._show(text, last=progress.done + progress.failed >= progress.total)
 
     def known(self, progress: Progress) -> None:
         """Keep how far a question is, for :meth:`working`."""
@@ -68,26 +70,49 @@ class Meter:
         """Tell that work goes on."""
         self._show(f"{what}: {seconds:.0f} s so far{self._known}")
 
-    def _show(self, text: str) -> None:
+    def _show(self, text: str, last: bool = False) -> None:
         with self._lock:
             if self._closed:  # threads of an interrupted run may still have something to tell
                 return
             elapsed = time.monotonic() - self._began
-            pause = 0.2 if self._terminal else 5.0
-            if elapsed < 1 or (self._shown and elapsed - self._shown < pause):
+            pause = 0.2 if self._kept else 5.0
+            early = elapsed - self._shown < pause if self._shown else elapsed < 1
+            if early and not (last and self._shown):
                 return
             self._shown = elapsed
-            self._open = self._terminal
-            sys.stderr.write(f"\r\x1b[K{text}" if self._terminal else f"{text}\n")
-            sys.stderr.flush()
+            self._write(text if self._kept else f"{text}\n")
+
+    def _write(self, text: str) -> None:
+        if self._cell is not None:
+            self._cell(text)
+            return
+        sys.stderr.write(f"\r\x1b[K{text}" if self._kept else text)
+        sys.stderr.flush()
 
     def close(self) -> None:
-        """End the line, if one is shown; nothing more is told."""
+        """Remove the line, if one is kept; nothing more is told."""
         with self._lock:
-            if self._open:
-                sys.stderr.write("\n")
-                sys.stderr.flush()
-            self._open, self._closed = False, True
+            if self._shown and self._kept and not self._closed:
+                self._write("")
+            self._closed = True
+
+
+def _cell() -> Callable[[str], None] | None:
+    """What shows a line below the cell of a notebook in place of the one before; None elsewhere."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is None:
+        return None
+    from IPython.display import display
+
+    handles: list[Any] = []
+
+    def put(text: str) -> None:
+        if handles:
+            handles[0].update({"text/plain": text}, raw=True)
+        elif text:
+            handles.append(display({"text/plain": text}, raw=True, display_id=True))
+
+    return put
 
 
 class Lines:
@@ -125,6 +150,27 @@ class Lines:
 
 
 @contextmanager
+def heard(progress: Shown) -> Iterator[Callable[[Progress], None] | None]:
+    """Who listens to a run: a meter, if asked for, that is closed at the end; a caller; or none."""
+    if progress is not True:
+        yield _listener(progress)
+        return
+    meter = Meter()
+    try:
+        yield meter
+    finally:
+        meter.close()
+
+
+def _listener(progress: Shown) -> Callable[[Progress], None] | None:
+    if isinstance(progress, bool):
+        return None
+    if not callable(progress):
+        raise DseError(f"progress = {progress!r}: expected True, False or a function of a Progress")
+    return progress
+
+
+@contextmanager
 def shown(progress: Shown, what: str, sign: float = 1.0) -> Iterator[None]:
     """Shows, if asked, for how long work goes on and how far it is; or tells a listener.
 
@@ -134,11 +180,7 @@ def shown(progress: Shown, what: str, sign: float = 1.0) -> Iterator[None]:
         yield
         return
     if progress is not True:
-        if not callable(progress):
-            raise DseError(
-                f"progress = {progress!r}: expected True, False or a function of a Progress"
-            )
-        with watched(progress, sign):
+        with watched(_listener(progress), sign):
             yield
         return
     meter, began = Meter(), time.monotonic()

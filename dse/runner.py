@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,11 @@ def _ending(store: str | Path) -> str | Path:
     """The place of a store, whose name must end in .zarr."""
     if not str(store).rstrip("/").endswith(".zarr") or Path(str(store)).name == ".zarr":
         raise DseError(f"store = {str(store)!r}: expected a name that ends in .zarr")
+    if os.name != "nt" and "\\" in str(store):
+        raise DseError(
+            f"store = {str(store)!r} is a path of Windows, and this is none: parts of a path are "
+            "separated by '/' here"
+        )
     return store
 
 
@@ -43,12 +49,10 @@ def run_study(
     """See :func:`dse.run`; ``watch`` is whose best value the progress tells."""
     flags = {"expand": expand, "fresh": fresh, "extend": extend}
     of_a_store(store, client=client, workers=workers, **flags)
-    from dse.progress import Meter
+    from dse.progress import heard
 
     _compressible(compression, store)
-    meter = Meter() if progress is True else None
-    listener = meter or (progress if callable(progress) else None)
-    try:
+    with heard(progress) as listener:
         if store is None:
             return _in_memory(study, expand, listener)
         from dse.storing import run_into
@@ -65,9 +69,6 @@ def run_study(
                 compression=compression,
                 **flags,
             )
-    finally:
-        if meter is not None:
-            meter.close()
 
 
 def _check_names(study: StudyData) -> None:

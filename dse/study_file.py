@@ -42,6 +42,11 @@ def read_study_file(path: Path) -> dict[str, Any]:
         tree = read_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise DseError(f"the study {path} is no TOML: {error}") from error
+    if "values" in tree and "model" not in tree:
+        raise DseError(
+            f"{path} gives values: it is a machine or a workload, and no study; name it in one, or "
+            f"dse evaluate MODEL --workload {path}"
+        )
     for key in tree:
         if key not in KEYS:
             hint = nearest(key, KEYS)

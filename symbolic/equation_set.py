@@ -122,8 +122,9 @@ class Validity:
 class EquationSet:
     """What a model is made of: graphs are joined of it, and :class:`symbolic.model.Model` asks.
 
-    ``files`` are those of the user of which it is made, each with its name and the SHA-256 of its
-    bytes.
+    ``symbols`` are the papers' own of inputs, by quantity; a model file declares them, as LaTeX, as
+    ``SYMBOLS``. ``files`` are those of the user of which it is made, each with its name and the
+    SHA-256 of its bytes.
     """
 
     name: str
@@ -135,6 +136,7 @@ class EquationSet:
     guides: tuple[Guide, ...] = ()
     validity: tuple[Validity, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
+    symbols: Mapping[str, str] = field(default_factory=dict)
     summary: str = ""
 
     @property
@@ -162,6 +164,19 @@ class EquationSet:
                 f"{name!r} is no quantity of the model {self.name}{nearest(name, self.quantities)}"
             )
         return found
+
+    def meant(self, name: str) -> str:
+        """The quantity of which a name is the papers' symbol; the name itself where it is none.
+
+        >>> from symbolic.library import load_model
+        >>> load_model("transit").meant("n"), load_model("transit").meant("threads")
+        ('threads', 'threads')
+        """
+        if name in self.quantities:
+            return name
+        known = {**{eq.name: eq.symbol for eq in self.equations}, **self.symbols}
+        found = [quantity for quantity, symbol in known.items() if symbol == name]
+        return found[0] if len(found) == 1 else name
 
     def variants(self, name: str) -> tuple[Equation, ...]:
         """The equations that can yield a quantity, whatever the switches."""

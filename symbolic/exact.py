@@ -11,7 +11,10 @@ import sympy
 from sympy.functions.elementary.piecewise import ExprCondPair, Piecewise
 from sympy.logic.boolalg import Boolean
 
-__all__ = ["exact", "piecewise", "where"]
+__all__ = ["exact", "piecewise", "readable", "where"]
+
+#: What is nearer to 1 than this allows for rounding.
+_ROUNDING = 1e-9
 
 
 def exact(value: Any) -> Any:
@@ -32,6 +35,19 @@ def exact(value: Any) -> Any:
     if isinstance(value, float):
         return sympy.Rational(repr(value)) if math.isfinite(value) else sympy.sympify(value)
     return sympy.sympify(value)
+
+
+def readable(expression: Any) -> Any:
+    """An expression in which a factor that allows for rounding alone is 1 + epsilon.
+
+    >>> readable(exact(1 + 1e-12) * sympy.Symbol("r") + exact(1.5))
+    r*(epsilon + 1) + 3/2
+    """
+    near = 1 + sympy.Symbol("epsilon", positive=True)
+    if not hasattr(expression, "atoms"):  # a label
+        return expression
+    found = expression.atoms(sympy.Rational)
+    return expression.xreplace({one: near for one in found if 0 < one - 1 < _ROUNDING})
 
 
 def _is_condition(value: Any) -> bool:

@@ -11,7 +11,7 @@ import sympy
 from symbolic.closed_form import require_equation, to_sympy
 from symbolic.equation import Equation
 from symbolic.equation_set import EquationSet
-from symbolic.exact import exact
+from symbolic.exact import exact, readable
 from symbolic.graph import Graph
 
 __all__ = ["latex"]
@@ -21,8 +21,14 @@ def _escape(text: str) -> str:
     return "".join(f"\\{char}" if char in "_#%&$" else char for char in text)
 
 
+def _upright(name: str) -> str:
+    return f"\\mathrm{{{_escape(name)}}}"
+
+
 def _names(model: EquationSet) -> dict[str, str]:
-    names = {name: f"\\mathrm{{{_escape(name)}}}" for name in model.quantities}
+    names = {name: _upright(name) for name in model.quantities} | {
+        name: symbol for name, symbol in model.symbols.items() if name in model.quantities
+    }
     for eq in reversed(model.equations):
         if eq.symbol:
             names[eq.name] = eq.symbol
@@ -39,11 +45,14 @@ def _line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -> str:
     if eq.table:
         right = f"\\mathrm{{table}}\\left({', '.join(names[need] for need in eq.inputs)}\\right)"
     else:
-        expression = to_sympy(eq.node, model.quantities, _decimal)
-        symbols = {part: names[part.name] for part in expression.free_symbols}
+        expression = readable(to_sympy(eq.node, model.quantities, _decimal))
+        symbols = {p: names.get(p.name, r"\varepsilon") for p in expression.free_symbols}
         right = sympy.latex(expression, symbol_names=symbols, mul_symbol="dot")
+    left = names[eq.name]
+    if r"\frac" in left:  # a formula by itself, which its equation would repeat
+        left = _upright(eq.name)
     note = "; ".join(_escape(part) for part in (eq.source, eq.switches) if part)
-    return f"{names[eq.name]} = {right}" + (f" \\quad \\text{{({note})}}" if note else "")
+    return f"{left} = {right}" + (f" \\quad \\text{{({note})}}" if note else "")
 
 
 def latex(model: EquationSet, graph: Graph | None, name: str | None) -> str:

@@ -89,6 +89,7 @@ def _from_module(module: ModuleType, name: str) -> Model:
         families=tuple(getattr(module, "FAMILIES", ())),
         guides=_declared_of(module, "ADVICE", Guide),
         validity=_declared_of(module, "VALIDITY", Validity),
+        symbols=dict(getattr(module, "SYMBOLS", {})),
         summary=doc[0] if doc else "",
     )
 
@@ -154,6 +155,7 @@ def _union(models: list[Model], prefer: str | None) -> Model:
         guides=tuple(guide for model in models for guide in model.guides),
         validity=tuple(dict.fromkeys(row for model in models for row in model.validity)),
         files=tuple(file for model in models for file in model.files),
+        symbols={n: symbol for m in models for n, symbol in m.symbols.items()},
         summary=" + ".join(model.summary for model in models),
     )
 

@@ -10,6 +10,7 @@ from symbolic.equation import label_text
 from symbolic.equation_set import EquationSet, Family, Guide, Validity
 from symbolic.errors import DseError, nearest
 from symbolic.ops import references
+from symbolic.visible import Card, Fold, Visible
 
 if TYPE_CHECKING:
     from symbolic.graph import Graph
@@ -18,13 +19,31 @@ if TYPE_CHECKING:
 __all__ = ["Family", "Guide", "Model", "Validity"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model(EquationSet):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Model(Visible, EquationSet):
     """A named set of equations; made by :func:`symbolic.library.load_model`.
 
     Switches are keyword arguments of its methods, with their labels or truth values:
     ``model.closed_form("mwp", printed=True)``. Those not named keep their default.
     """
+
+    def _card(self) -> Card:
+        yielded, header = set(self.yields), ("quantity", "unit", "meaning")
+        inputs = dict.fromkeys(n for eq in self.equations for n in eq.inputs if n not in yielded)
+        named = {"outputs": self.outputs, "inputs": tuple(inputs)}
+        told = {kind: [self.quantity(n) for n in names] for kind, names in named.items()}
+        equations = [[eq.name, ", ".join(eq.inputs), eq.source] for eq in self.equations]
+        return Card(
+            kind="Model",
+            line=f"{self.name}: {self.summary}" if self.summary else self.name,
+            folds=[
+                *(
+                    Fold(title=kind, header=header, rows=[[r.name, r.unit, r.meaning] for r in of])
+                    for kind, of in told.items()
+                ),
+                Fold(title="equations", header=("of", "from", "source"), rows=equations),
+            ],
+        )
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -167,7 +186,7 @@ class Model(EquationSet):
 
         >>> from symbolic.library import load_model
         >>> print(load_model("transit").latex("computation_limit"))
-        \frac{M}{Z} = \frac{\mathrm{lanes\_width}}{\mathrm{intensity}} \quad \text{(Li 2015, Eq. 2)}
+        \mathrm{computation\_limit} = \frac{M}{Z} \quad \text{(Li 2015, Eq. 2)}
         """
         from symbolic.latex import latex
 

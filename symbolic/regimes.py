@@ -12,7 +12,7 @@ from symbolic.closed_form import inline, to_sympy
 from symbolic.equation import Equation
 from symbolic.equation_set import Family
 from symbolic.errors import UnknownNameError, nearest
-from symbolic.exact import exact
+from symbolic.exact import exact, readable
 from symbolic.graph import Graph
 from symbolic.ops import Node, constant, walk
 from symbolic.quantity import Quantity
@@ -37,8 +37,8 @@ class Regime:
     outputs: Mapping[str, Any]
 
     def __str__(self) -> str:
-        lines = [f"{self.label} ({self.of}): where {self.condition}"]
-        lines += [f"  {name} = {expression}" for name, expression in self.outputs.items()]
+        lines = [f"{self.label} ({self.of}): where {readable(self.condition)}"]
+        lines += [f"  {name} = {readable(told)}" for name, told in self.outputs.items()]
         return "\n".join(lines)
 
 

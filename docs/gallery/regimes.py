@@ -10,5 +10,5 @@ from dse import plots
 axes = {"threads": range(20, 2001, 20), "intensity": range(10, 801, 10)}
 given = {"lanes_width": 200, "ms_peak": 1, "mem_latency": 400}
 study = dse.Study(model="transit", axes=axes, set=given)
-figure = plots.categories(study, quantity="bound").figure
+figure = plots.regimes(study).figure
 figure.savefig("regimes.png")

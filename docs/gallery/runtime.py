@@ -8,12 +8,16 @@ import dse
 from dse import plots
 from dse.plots.frame import new_figure
 
-SIDES = ("root_blocks_per_thread", "threads_per_core", "blocks")
+TITLES = {
+    "root_blocks_per_thread": "all runs on one line, until latency is hidden",
+    "threads_per_core": "more threads hide it",
+    "blocks": "larger sub-blocks make fewer blocks",
+}
 
 axes = {"tile_dim": [16, 32, 64], "threads_per_core": [1, 2, 4, 8, 16, 32, 48]}
 entries = {"machine": "gtx480", "workload": "apsp", "outputs": ["time"]}
 study = dse.Study(model="apsp + tmm_calibrated", axes=axes, **entries)
 figure = new_figure(15, 4.2)
-for ax, x in zip(figure.subplots(1, 3), SIDES, strict=True):
-    plots.runtime(study, x=x, ax=ax)
+for ax, x in zip(figure.subplots(1, 3), TITLES, strict=True):
+    plots.runtime(study, x=x, ax=ax).set_title(TITLES[x], fontsize=10)
 figure.savefig("runtime.png")

@@ -15,4 +15,5 @@ figure = new_figure(13, 4.6)
 for ax, comp_insts in zip(figure.subplots(1, 2), (3000, 100), strict=True):
     values, axes = {**GIVEN, "comp_insts": comp_insts}, {"active_sms": range(1, 31)}
     plots.sms(dse.Study(model="ipp", machine="gtx280", axes=axes, set=values), ax=ax)
+    ax.set_title(f"{comp_insts:,} computation instructions to 100 of memory", fontsize=10)
 figure.savefig("sms.png")

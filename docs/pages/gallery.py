@@ -5,6 +5,7 @@ import os
 import re
 import runpy
 import textwrap
+import tomllib
 from pathlib import Path
 
 import dse
@@ -70,12 +71,14 @@ def draw(folder):
 
     matplotlib.use("Agg")
     folder.mkdir(parents=True, exist_ok=True)
+    sharp = {"savefig.dpi": 180}
     here = Path.cwd()
     os.chdir(folder)
     try:
         for script in scripts():
             Path(f"{script.stem}.png").unlink(missing_ok=True)
             matplotlib.rcdefaults()
+            matplotlib.rcParams.update(sharp)
             runpy.run_path(str(script), run_name="__main__")
             if not Path(f"{script.stem}.png").is_file():
                 raise FileNotFoundError(f"{script} did not draw {script.stem}.png")
@@ -83,15 +86,24 @@ def draw(folder):
         os.chdir(here)
 
 
+def commands():
+    """The command for each figure, a part a line."""
+    return tomllib.loads((HERE / "gallery" / "commands.toml").read_text(encoding="utf-8"))
+
+
 def gallery():
     """A page for each script, and one of all figures."""
-    shown, names = [], []
+    shown, names, shell = [], [], commands()
     for script in scripts():
         title, rest = said(script)
-        image = f".. image:: {script.stem}.png\n   :alt: {plain(title)}"
+        image = f".. image:: {script.stem}.png\n   :alt: {plain(title)}\n   :width: 100%"
+        command = " \\\n".join(shell[script.stem]).replace("\n", "\n       ")
+        command = f"In a shell, or one panel of it::\n\n   $ {command}"
         code = f".. literalinclude:: /gallery/{script.name}\n   :language: python"
-        yield f"gallery/{script.stem}.rst", paragraphs(heading(title, "="), rest, image, code)
-        names.append(f"{script.stem} <{script.stem}>")
+        text = paragraphs(heading(title, "="), rest, image, command, code)
+        yield f"gallery/{script.stem}.rst", text
+        words = script.stem.replace("_", " ").capitalize()
+        names.append(f"{words} <{script.stem}>")
         shown.append(figure(script, plain(title), "", ""))
     figures = textwrap.indent("\n\n".join(shown), "   ")
     first = "One short script for each figure; ``dse plot`` draws the same from a shell."

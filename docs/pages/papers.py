@@ -45,4 +45,4 @@ def draw(folder):
         for row in paper.figures.values():
             if not row.why:
                 figure = paper_figure(paper.key, row.number, caption=False)
-                figure.savefig(folder / f"{paper.key}-{row.number}.png", dpi=72)
+                figure.savefig(folder / f"{paper.key}-{row.number}.png", dpi=130)

@@ -10,6 +10,7 @@ from typing import Any
 from dse.wording import value_text
 from symbolic.errors import DseError
 from symbolic.quantity import LEVERS
+from symbolic.visible import Card, Fold, Visible
 
 __all__ = ["Advice", "Move", "Suggestion"]
 
@@ -23,8 +24,8 @@ def _gain_text(gain: float, as_limit: bool = False) -> str:
     return f"gain {'tends to ' * as_limit}{gain:.6g}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Move(Visible):
     """One quantity moved in one direction, until the first border on the way.
 
     Attributes
@@ -77,6 +78,9 @@ class Move:
     source: str
     limit: str = ""
 
+    def _card(self) -> Card:
+        return Card(kind="Move", line=str(self))
+
     def __str__(self) -> str:
         name = " with ".join(
             [self.quantity, *([", ".join(self.together)] if self.together else [])]
@@ -96,8 +100,8 @@ class Move:
         return f"{text}   [{self.equation}; {self.source}]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Suggestion(Visible):
     """What an input should be by an equation of the model, or what else could be done.
 
     Attributes
@@ -127,6 +131,9 @@ class Suggestion:
     artefact: bool = False
     source: str
 
+    def _card(self) -> Card:
+        return Card(kind="Suggestion", line=str(self))
+
     def __str__(self) -> str:
         value, now = value_text(self.value, self.unit), value_text(self.now, self.of_unit)
         gain = "" if self.gain is None else f"; {_gain_text(self.gain)}"
@@ -135,8 +142,8 @@ class Suggestion:
         return f"{text}{gain}   [{self.source}]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Advice(Visible):
     """The bound or case of a configuration, and the moves out of it, the most helpful first.
 
     Attributes
@@ -177,6 +184,25 @@ class Advice:
                 return move
         known = ", ".join(dict.fromkeys(move.quantity for move in self.moves)) or "none"
         raise DseError(f"no advice on {quantity!r} here; there is on: {known}")
+
+    def _card(self) -> Card:
+        moves = {
+            f"what improves {self.goal}": [m for m in self.moves if m.helps],
+            "gains that no case gives": [m for m in self.moves if m.artefact],
+            "other borders": [m for m in self.moves if not (m.helps or m.artefact)],
+            "in closed form": self.suggestions,
+            "notes": self.notes,
+        }
+        folds = [
+            Fold(title=title, rows=[[str(one)] for one in every], opened=place == 0)
+            for place, (title, every) in enumerate(moves.items())
+        ]
+        values = {n: value_text(v, self.units[n]) for n, v in self.values.items()}
+        limited = f", limited by {' and '.join(self.limiter)}" if self.limiter else ""
+        helpful = sum(move.helps for move in self.moves)
+        told = f"{helpful} of {len(self.moves)} moves improve {self.goal}"
+        line = f"{self.state}: {self.bound}{limited}; {told}"
+        return Card(kind="Advice", line=line, facts=values, folds=folds)
 
     def to_dict(self) -> dict[str, Any]:
         """The advice as plain data."""

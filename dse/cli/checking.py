@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 import click
 
@@ -36,9 +35,8 @@ def verify(
     from dse.checking import verify as check
 
     with listening(progress) as listener:
-        listen: Any = listener or None
         found = check(
-            store, repair=repair, study=read_study(study) if study else None, listener=listen
+            store, repair=repair, study=read_study(study) if study else None, progress=listener
         )
     data = {
         "store": store,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -45,6 +46,22 @@ _GIVEN = {
 }
 
 
+def _told(error: Exception) -> str:
+    """The words of an error; of values that a model lacks, the models that yield them, too."""
+    text = str(error)
+    if not text.endswith("or join a model that yields it"):
+        return text
+    from dse.library import models
+
+    found: dict[str, str] = {}
+    for name in re.findall(r"^  (\w+)[, ]", text, flags=re.MULTILINE):
+        able = [each for each in models().values() if name in each.yields]
+        if able:
+            found[name] = min(able, key=lambda each: len(each.equations)).name
+    named = ", ".join(f"{model} for {name}" for name, model in found.items())
+    return f"{text}: {named}" if named else text
+
+
 class _Failed(click.ClickException):
     exit_code = 1
 
@@ -81,7 +98,7 @@ class Commands(click.Group):
         except (DseError, LawError) as error:
             failed = isinstance(error, _FAILURES)
             failed = failed or isinstance(error.__cause__, OSError)
-            raise (_Failed if failed else Misused)(str(error)) from error
+            raise (_Failed if failed else Misused)(_told(error)) from error
         except ValueError as error:
             if "checksum do not match" not in str(error):  # by zarr, of a chunk it reads
                 raise
@@ -116,7 +133,7 @@ def reading() -> Iterator[None]:
     except (DseError, LawError) as error:
         cause = error.__cause__
         failed = isinstance(cause, OSError) and cause.errno not in _GIVEN
-        raise (_Failed if failed else Misused)(str(error)) from error
+        raise (_Failed if failed else Misused)(_told(error)) from error
 
 
 def handed_back(search: Callable[[], xr.Dataset]) -> xr.Dataset:

@@ -71,6 +71,9 @@ KINDS: Mapping[str, Kind] = {
     "bands": Kind(shows="quantiles of the time of a launch over an axis", model="launch"),
     "lost": Kind(shows="where the time of all slots goes", model="launch"),
     "slots": Kind(shows="the blocks of each slot in one simulated launch"),
+    "regimes": Kind(shows="which case holds over two axes, and its borders"),
+    "law": Kind(shows="what lockstep costs: --set distribution=geometric:0.05"),
+    "parallel": Kind(shows="configurations as lines across all axes"),
     "heatmap": Kind(shows="a quantity over two axes"),
     "lines": Kind(shows="a quantity over one axis, a line a category"),
     "bars": Kind(shows="quantities of labels, side by side"),
@@ -101,6 +104,7 @@ class _Plot(click.Command):
     + example(
         "dse plot lines study.toml --quantity time --over active_sms --out time.png",
         "dse plot heatmap study.toml --quantity energy --minimize energy --out map.svg",
+        "dse plot parallel study.toml --minimize time --out lines.png",
         "dse plot pareto out.zarr --minimize time,power --out front.pdf",
         "dse plot sms --machine gtx280 --workload svm --set threads_per_block=256 "
         "--axis active_sms=1:30 --out sms.png",
@@ -216,6 +220,8 @@ def _arguments(
     if source is not None or options["axis"] or options["where"]:
         raise click.UsageError(f"{kind} draws one configuration: give it with --machine and --set")
     entries = {name: options[name] for name in ("model", "machine", "workload") if options[name]}
+    if kind == "law" and entries:
+        raise click.UsageError(f"law takes --set distribution and lanes, and no --{min(entries)}")
     return given | entries | pairs(options["given"], "set")
 
 
@@ -243,7 +249,7 @@ def _source(
         axes={name: axis_of(text) for name, text in pairs(options["axis"], "axis").items()},
         set=pairs(options["given"], "set"),
         where=() if "where" in drawn else list(options["where"]),
-        outputs=list(dict.fromkeys(wanted)),
+        outputs=list(dict.fromkeys(wanted)) or None,
     )
 
 

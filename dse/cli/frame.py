@@ -13,6 +13,7 @@ import click
 
 from dse.cli import completing
 from dse.cli.ends import Misused, reading
+from dse.cli.named import Source, StudyFile
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -192,13 +193,6 @@ def put(as_json: bool, data: Any, text: Callable[[], str]) -> None:
     click.echo(to_json(data) if as_json else text())
 
 
-class _Source(click.Path):
-    """The path of something that exists, or a URL."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        return value if "://" in str(value) else super().convert(value, param, ctx)
-
-
 @contextmanager
 def listening(
     how: str, looked_for: tuple[str, str] | None = None
@@ -223,9 +217,9 @@ telling = click.option(
     help="On standard error: for people, as JSON lines for logs, or none. [auto]",
 )
 in_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-from_study = click.argument("study", type=click.Path(exists=True, dir_okay=False, readable=True))
-from_store = click.argument("store", type=_Source(exists=True))
-from_study_or_store = click.argument("source", metavar="STUDY_OR_STORE", type=_Source(exists=True))
+from_study = click.argument("study", type=StudyFile(exists=True, dir_okay=False, readable=True))
+from_store = click.argument("store", type=Source(exists=True))
+from_study_or_store = click.argument("source", metavar="STUDY_OR_STORE", type=Source(exists=True))
 expanding = click.option("--expand", is_flag=True, help="Store every output over all axes.")
 
 

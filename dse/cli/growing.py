@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from dse.cli.frame import example, from_store, in_json, listed, listening, put, read_study, telling
@@ -34,9 +32,8 @@ def add(
     from dse.growth import add as add_to
 
     with listening(progress) as listener:
-        listen: Any = listener or None
         ds = add_to(
-            store, listed(quantities), study=read_study(study) if study else None, listener=listen
+            store, listed(quantities), study=read_study(study) if study else None, progress=listener
         )
     held = [str(name) for name in ds.data_vars]
     put(as_json, {"store": store, "outputs": held}, lambda: f"{store} holds {', '.join(held)}")

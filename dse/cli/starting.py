@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-import dse
 from dse.cli.ends import Misused, reading
 from dse.cli.frame import example, in_json, put
+from dse.cli.named import examples
 from symbolic.errors import UnknownNameError, nearest
 
 if TYPE_CHECKING:
@@ -99,21 +99,13 @@ def new(kind: str, out: str, base: str | None, as_json: bool) -> None:
 
 def _example(name: str) -> str:
     """A shipped study, as it stands."""
-    inside, beside = (
-        Path(dse.__file__).parent / "examples",
-        Path(dse.__file__).parents[1] / "examples",
-    )
-    folder = inside if inside.is_dir() else beside
-    shipped = {
-        path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.toml"))
-    }
-    known = {stem: text for stem, text in shipped.items() if ".py" not in text}
+    known = examples()
     if name not in known:
         raise UnknownNameError(
             f"--from {name!r}: there is no such example study{nearest(name, known)}; there are "
             f"{', '.join(known)}"
         )
-    return known[name]
+    return known[name].read_text(encoding="utf-8")
 
 
 def _entry(kind: str, name: str) -> tuple[Entry, str]:

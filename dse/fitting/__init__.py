@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.fitting.result import Fit
+from dse.progress import Shown, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,7 @@ def fit(
     bounds: Mapping[str, Sequence[Any]] | None = None,
     left_out: str = "auto",
     prefer: str | None = None,
+    progress: Shown = False,
 ) -> Fit:
     """Fit quantities of a model to measured rows by least squares.
 
@@ -79,6 +81,8 @@ def fit(
     left_out : str
         How the error of rows left out is found: ``"refit"``, ``"hat"``, or ``"auto"``, which fits
         anew up to 50 rows; see :class:`Fit`.
+    progress : bool
+        Tell, after a second, for how long the work goes on.
 
     Raises
     ------
@@ -95,22 +99,23 @@ def fit(
     from dse.fitting.request import Request
     from dse.fitting.run import run
 
-    return run(
-        Request(
-            model=model,
-            data=data,
-            free=free,
-            per=per,
-            to=to,
-            entries={"machine": machine, "workload": workload},
-            given=dict(set or {}),
-            where=where,
-            columns=columns,
-            weights=weights,
-            residuals=residuals,
-            start=start,
-            bounds=bounds,
-            left_out=left_out,
-            prefer=prefer,
+    with shown(progress, "fitting"):
+        return run(
+            Request(
+                model=model,
+                data=data,
+                free=free,
+                per=per,
+                to=to,
+                entries={"machine": machine, "workload": workload},
+                given=dict(set or {}),
+                where=where,
+                columns=columns,
+                weights=weights,
+                residuals=residuals,
+                start=start,
+                bounds=bounds,
+                left_out=left_out,
+                prefer=prefer,
+            )
         )
-    )

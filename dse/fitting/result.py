@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.cards import fit_card
 from dse.fitted import SavedFit, own_values, shared_values
 from dse.fitting.columns import Floats
 from dse.wording import value_text
 from symbolic.errors import UnknownNameError, nearest
+from symbolic.visible import Card, Visible
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "ranges", "root_of_squares"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Fit(Visible):
     """Free quantities of a model fitted to measured rows; its text tells all of it.
 
     Two fits are equal where values, errors and what was asked are.
@@ -155,6 +157,9 @@ class Fit:
     def leave_one_out(self) -> float:
         """Root mean square of the residuals of rows predicted by fits to all others."""
         return _rms(self.left_out)
+
+    def _card(self) -> Card:
+        return fit_card("Fit", self.saved.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """The fit as plain data, without its rows."""

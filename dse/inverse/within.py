@@ -219,7 +219,10 @@ def _ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
         try:
             share = float(text[:-1]) / 100
         except ValueError:
-            raise DseError(f"within: {row.name} = {spec!r}: expected such as '5 %'") from None
+            several = "; give each input by itself (--within a=1% --within b=2%)"
+            raise DseError(
+                f"within: {row.name} = {spec!r}: expected such as '5 %'{several * ('=' in text)}"
+            ) from None
         away = np.abs(value) * share
     else:
         away = np.full_like(value, number(text, row))

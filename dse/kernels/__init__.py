@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from dse.progress import Shown, shown
 from symbolic.errors import DseError
 
 __all__ = ["kernel"]
@@ -32,6 +33,7 @@ def kernel(
     block: Sequence[int | str] = (256,),
     grid: Sequence[int | str] = (),
     set: Mapping[str, float] | None = None,  # noqa: A002
+    progress: Shown = False,
 ) -> Any:
     """The quantities of a CUDA kernel, counted in its machine code.
 
@@ -59,6 +61,8 @@ def kernel(
     set : mapping, optional
         The arguments that decide loops and branches, by their names in the source (``arg0``, ...
         of a cubin). They stay quantities in formulas of the answer.
+    progress : bool
+        Tell, after a second, for how long the work goes on.
 
     Returns
     -------
@@ -92,6 +96,7 @@ def kernel(
                 block=block,
                 grid=grid,
                 set=set,
+                progress=progress,
             )
     file = Path(fspath(path))
     if file.suffix == ".ptx" or (file.is_file() and _is_ptx(file.read_bytes()[:65536])):
@@ -110,18 +115,20 @@ def kernel(
 
         every = {name: several.get(name, [each]) for name, each in (define or {}).items()}
         about: dict[str, Any] = {"entry": entry, "arch": arch, "options": options}
-        return kernel_space(file, every, block=block, grid=grid, set=set, times=times, **about)
-    return counted(
-        file,
-        entry=entry,
-        arch=arch,
-        define=dict(define or {}),
-        options=tuple(options),
-        block=_numbers(block, "block"),
-        grid=_numbers(grid, "grid"),
-        given=dict(set or {}),
-        asked=dict(times or {}),
-    )
+        with shown(progress, "counting"):
+            return kernel_space(file, every, block=block, grid=grid, set=set, times=times, **about)
+    with shown(progress, "counting"):
+        return counted(
+            file,
+            entry=entry,
+            arch=arch,
+            define=dict(define or {}),
+            options=tuple(options),
+            block=_numbers(block, "block"),
+            grid=_numbers(grid, "grid"),
+            given=dict(set or {}),
+            asked=dict(times or {}),
+        )
 
 
 def _is_ptx(data: bytes) -> bool:

@@ -11,6 +11,8 @@ from dse.kernels.conditions import FALSE, TRUE, known
 from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom, atom
 from dse.kernels.tally import GLOBAL, MEMORY, Reading, Tally
+from dse.wording import value_text
+from symbolic.visible import Card, Fold, Visible
 
 __all__ = ["Counted", "told"]
 
@@ -29,8 +31,8 @@ UNITS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted(Mapping[str, float]):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Counted(Visible, Mapping[str, float]):
     """Quantities of a kernel at a launch, by their names.
 
     Attributes
@@ -66,6 +68,21 @@ class Counted(Mapping[str, float]):
 
     def __len__(self) -> int:
         return len(self.quantities)
+
+    def _card(self) -> Card:
+        rows = [
+            [name, value_text(value), self.formulas.get(name, "")]
+            for name, value in self.quantities.items()
+        ]
+        return Card(
+            kind="Kernel",
+            line=self.origin,
+            folds=[
+                Fold(title="quantities", header=("quantity", "value", "formula"), rows=rows),
+                Fold(title="assumed", rows=[*self.assumed.items()]),
+                Fold(title="left out", rows=[[each] for each in self.left_out]),
+            ],
+        )
 
     def toml(self) -> str:
         """A workload file, in which every number bears its source."""

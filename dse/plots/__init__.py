@@ -13,9 +13,11 @@ from dse.plots.energy import power_shares, sms, temperature
 from dse.plots.fronts import pareto
 from dse.plots.kernels import kernels
 from dse.plots.launches import bands, lost, tail
-from dse.plots.laws import law_figure
+from dse.plots.laws import law, law_figure
 from dse.plots.maps import categories, heatmap
 from dse.plots.papers import paper_figure
+from dse.plots.parallel import parallel
+from dse.plots.regimes import regimes
 from dse.plots.scheduled import launch_figure, slots
 from dse.plots.sharing import efficiency
 from dse.plots.threads import mwp, runtime, zigzag
@@ -30,14 +32,17 @@ __all__ = [
     "heatmap",
     "kernels",
     "launch_figure",
+    "law",
     "law_figure",
     "levels",
     "lines",
     "lost",
     "mwp",
     "paper_figure",
+    "parallel",
     "pareto",
     "power_shares",
+    "regimes",
     "runtime",
     "slots",
     "sms",

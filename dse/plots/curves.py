@@ -128,6 +128,10 @@ def lines(
         flags = flags_of(ds[name])
         if flags:
             name_flags(axis, flags, ds[name].values, wide)
+    if ds[x or over].dtype.kind not in "iufb":
+        ax.tick_params(axis="x", rotation=30)
+        for label in ax.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
     title(ax, str(ds.attrs.get("model", "")))
     below = bool(steps)  # names at the left take the width
     legend(ax, heading=heading, beside=len(found) > 4, below=below, ncols=2 if below else 1)

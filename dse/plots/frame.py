@@ -37,12 +37,12 @@ _WIDE = 42
 def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
     """An empty figure, or an error that tells what to install."""
     try:
-        from matplotlib.figure import Figure
+        from dse.plots.picture import Picture
     except ImportError as error:
         raise DseError(
             "a figure needs matplotlib, which is not installed: pip install matplotlib"
         ) from error
-    return Figure(figsize=(width, height), layout="constrained")
+    return Picture(figsize=(width, height), layout="constrained")
 
 
 def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
@@ -96,7 +96,8 @@ def side(axis: Any, variable: Any, text: str | None = None, wide: int = _WIDE) -
 
     Axes of a study whose values lie apart by a factor are scaled so.
     """
-    axis.set_label_text(text if text is not None else named(variable, wide))
+    unit, words = unit_of(variable), text if text is not None else named(variable, wide)
+    axis.set_label_text(words)
     values = np.asarray(variable.values)
     if variable.dims == (variable.name,):
         scale(axis, values)
@@ -105,13 +106,18 @@ def side(axis: Any, variable: Any, text: str | None = None, wide: int = _WIDE) -
     from matplotlib.ticker import EngFormatter, FuncFormatter
 
     most = np.nanmax(np.abs(values[np.isfinite(values)]))
-    unit = unit_of(variable)
     if unit in _SCALED and not 0.1 <= most < 1e4:
         axis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
+        axis.set_label_text(_bare(words, unit))  # each number bears its unit
     elif most >= 1e5:
         axis.set_major_formatter(EngFormatter(sep=" "))
     elif most >= 1e4:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def _bare(words: str, unit: str) -> str:
+    """The name of a side without its unit, which its numbers bear."""
+    return words.removesuffix(f"[{unit}]").rstrip()
 
 
 def factors_side(axis: Any, variable: Any, span: float) -> None:
@@ -119,11 +125,12 @@ def factors_side(axis: Any, variable: Any, span: float) -> None:
     from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
 
     unit = unit_of(variable)
-    axis.set_label_text(named(variable))
+    scaled = unit in _SCALED
+    axis.set_label_text(_bare(named(variable), unit) if scaled else named(variable))
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if span < 1e3 else (1,)))
     axis.set_minor_locator(NullLocator())
     plain = FuncFormatter(lambda value, _: f"{value:,.6g}")
-    axis.set_major_formatter(EngFormatter(unit=unit, sep=" ") if unit in _SCALED else plain)
+    axis.set_major_formatter(EngFormatter(unit=unit, sep=" ") if scaled else plain)
 
 
 def name_flags(axis: Any, flags: Mapping[int, str], values: Any, wide: int) -> None:

@@ -73,8 +73,9 @@ def pareto(
     ax.plot(x, y, **front.of_points(drawstyle=_steps(goals, small)), label=many)
     side(ax.xaxis, ds[goals[0]])
     side(ax.yaxis, ds[goals[1]])
-    better = [("less" if goal in small else "more") for goal in goals]
-    ax.set_title(f"better: {better[0]} across, {better[1]} upwards", fontsize=10)
+    corner = "lower" if goals[1] in small else "upper"
+    corner += " left" if goals[0] in small else " right"
+    ax.set_title(f"the nearer to the {corner}, the better", fontsize=10)
     legend(ax)
     return ax
 

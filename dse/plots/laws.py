@@ -9,6 +9,7 @@ import numpy as np
 
 from dse.plots.frame import axes_of, legend, new_figure
 from dse.plots.looks import LOOKS
+from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from stochastic import Law
 
-__all__ = ["law_figure", "lockstep", "masses"]
+__all__ = ["law", "law_figure", "lockstep", "masses"]
 
 _BINS = 60
 #: Above this many outcomes of (max, sum) atoms are neither computed for a picture nor told apart.
@@ -65,6 +66,26 @@ def _edges(law: Law) -> Any:
     edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
     edges[0] = np.nextafter(edges[0], 0)  # a bin holds its upper edge
     return edges
+
+
+def law(*, distribution: str = "", lanes: int | str = 32, ax: Axes | None = None) -> Axes:
+    """The law of what lockstep costs, for the work of one item, beside a simulation.
+
+    Parameters
+    ----------
+    distribution : str
+        The law of the work, such as ``"geometric:0.05"``.
+    lanes : int
+        Threads in lockstep.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    if not distribution or not str(lanes).isdecimal():
+        raise DseError(
+            f"distribution = {distribution!r}, lanes = {lanes!r}: expected a law of the work of an "
+            "item and a whole number, such as --set distribution=geometric:0.05 --set lanes=32"
+        )
+    return masses(distribution=distribution, lanes=int(lanes), ax=ax)
 
 
 def masses(*, distribution: str, lanes: int, groups: int = 100_000, ax: Axes | None = None) -> Axes:

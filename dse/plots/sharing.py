@@ -31,6 +31,7 @@ def efficiency(
     *,
     over: str = "gpu_share",
     at: Mapping[str, Any] | None = None,
+    relative: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
     """Speed-up against energy efficiency, a line for each series (Figs. 150-159).
@@ -48,6 +49,9 @@ def efficiency(
         The axis along which a line runs: the share of the work, a clock ...
     at : mapping, optional
         Values of other axes.
+    relative : bool
+        Energy efficiency over speed-up across: what power alone does, by which series differ that
+        lie upon each other else.
     ax : Axes, optional
         Where to draw; a new figure where None.
     """
@@ -56,21 +60,26 @@ def efficiency(
     if series:
         ds = dataset(source, ["speedup", "energy_efficiency", *_SPEEDS, *_POWERS, *_KINDS], at)
     heading, found = lines_of(ds, "energy_efficiency", "speedup", over)
+    if relative:
+        found = [replace(line, x=line.x / line.y) for line in found]
     ax = axes_of(ax, 6.4, 5.0)
     looks = line_looks(found)
     if series:
         words = [_words(ds, line.at["benchmark_series"]) for line in found]
         looks, handles = _two_ways(words)
     draw_lines(ax, found, looks, lw=1.1)
-    ax.set_xscale("log", base=2)
     ax.set_yscale("log", base=2)
-    ax.set_xlim(*_powers(found, "x"))
+    if not relative:
+        ax.set_xscale("log", base=2)
+        ax.set_xlim(*_powers(found, "x"))
     ax.set_ylim(*_powers(found, "y"))
     for line in (ax.axvline, ax.axhline):
         line(1, color="0.35", lw=1)
-    side(ax.xaxis, ds["energy_efficiency"], "energy efficiency: baseline energy over the new (E)")
+    across = "what power does: energy efficiency over speed-up (E / S)"
+    across = across if relative else "energy efficiency: baseline energy over the new (E)"
+    side(ax.xaxis, ds["energy_efficiency"], across)
     side(ax.yaxis, ds["speedup"], "speed-up: baseline time over the new (S)")
-    _plain(ax)
+    _plain([ax.yaxis] if relative else [ax.xaxis, ax.yaxis])
     if series:
         legend(ax, beside=True, handles=handles)
     else:
@@ -86,11 +95,11 @@ def _powers(found: Sequence[Line], side: str) -> tuple[float, float]:
     return low / 1.1, high * 1.1
 
 
-def _plain(ax: Axes) -> None:
+def _plain(sides: Sequence[Any]) -> None:
     """Powers of two as people write them."""
     from matplotlib.ticker import FuncFormatter, NullLocator
 
-    for axis in (ax.xaxis, ax.yaxis):
+    for axis in sides:
         axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}" if v >= 1 else f"1/{1 / v:g}"))
         axis.set_minor_locator(NullLocator())
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from dse.inputs import Parts, declared, own_copy, read_parts
+from dse.inputs import Parts, by_quantity, declared, own_copy, read_parts
 from dse.study.best import Best, read_best
 from dse.study.fits_given import read_fits
 from dse.study.uncertain import check_settled, folded_axes, told_of, without
@@ -117,7 +117,7 @@ class StudyData:
         model = declared(model, self.workload or self.axes.get("workload"), self.folder)
         axes = [
             parse_axis(name, spec, model.quantities, self.folder)
-            for name, spec in self.axes.items()
+            for name, spec in by_quantity(model, self.axes).items()
         ]
         uncertain = read_random(self.random, model.quantities, self.folder)
         if uncertain is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dse.progress import Shown, shown
 from dse.validation.result import Validation
 from dse.validation.scores import Score
 
@@ -42,6 +43,7 @@ def validate(
     baselines: Mapping[str, str] | None = None,
     interval: float = 0.9,
     prefer: str | None = None,
+    progress: Shown = False,
 ) -> Validation:
     """Predictions of a model against measured rows, beside what one would say without it.
 
@@ -83,6 +85,8 @@ def validate(
     interval : float
         Of the intervals: how many rows should lie within. They are learnt with ``leave_out``, from
         how far off predictions of the other labels were.
+    progress : bool
+        Tell, after a second, for how long the work goes on.
 
     Raises
     ------
@@ -100,27 +104,28 @@ def validate(
     from dse.validation.run import run
     from sweeps.grid.goals import texts_of
 
-    return run(
-        Question(
-            model=model,
-            data=data,
-            to=to,
-            columns=columns,
-            entries={"machine": machine, "workload": workload},
-            given=dict(set or {}),
-            free=tuple(free),
-            start=start,
-            bounds=bounds,
-            residuals=residuals,
-            leave_out=texts_of(leave_out, "leave_out"),
-            folds=folds,
-            within=texts_of(within, "within"),
-            choose=texts_of(choose, "choose"),
-            draws=draws,
-            budget=budget,
-            along=along,
-            baselines=dict(baselines or {}),
-            interval=interval,
-            prefer=prefer,
+    with shown(progress, "validating"):
+        return run(
+            Question(
+                model=model,
+                data=data,
+                to=to,
+                columns=columns,
+                entries={"machine": machine, "workload": workload},
+                given=dict(set or {}),
+                free=tuple(free),
+                start=start,
+                bounds=bounds,
+                residuals=residuals,
+                leave_out=texts_of(leave_out, "leave_out"),
+                folds=folds,
+                within=texts_of(within, "within"),
+                choose=texts_of(choose, "choose"),
+                draws=draws,
+                budget=budget,
+                along=along,
+                baselines=dict(baselines or {}),
+                interval=interval,
+                prefer=prefer,
+            )
         )
-    )

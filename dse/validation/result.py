@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from dse.fitting.columns import Floats
 from dse.validation.scores import Score
+from symbolic.visible import Card, Fold, Visible
 
 __all__ = ["Validation", "cells", "heads"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Validation(Visible):
     """Predictions of measured rows, beside what anybody would predict without a model.
 
     Attributes
@@ -64,6 +65,21 @@ class Validation:
         """Baselines that are better, and in which measures."""
         worse = {name: self.score.worse_than(other) for name, other in self.baselines.items()}
         return {name: measures for name, measures in worse.items() if measures}
+
+    def _card(self) -> Card:
+        every = {self.model: self.score, **self.baselines}
+        shown = heads([*every.values(), *self.by.values()])
+
+        def table(title: str, scores: Mapping[str, Any], opened: bool) -> Fold:
+            rows: Sequence[Sequence[str]] = [[n, *cells(s, shown)] for n, s in scores.items()]
+            return Fold(title=title, header=("", *shown.values()), rows=rows, opened=opened)
+
+        return Card(
+            kind="Validation",
+            line=f"{self.model} against {self.to} of {self.rows:,} rows, {self.how}",
+            facts={f"loses to {name}": ", ".join(in_) for name, in_ in self.losses.items()},
+            folds=[table("errors", every, True), table("each left out", self.by, False)],
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The validation as plain data, without its rows."""

@@ -154,8 +154,8 @@ def quantiles(
 @with_reasons
 def sensitivity(
     source: Askable,
-    *,
     output: str | Sequence[str] | None = None,
+    *,
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
     at: Mapping[str, Any] | None = None,

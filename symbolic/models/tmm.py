@@ -55,6 +55,9 @@ ADVICE = (
     ),
 )
 
+#: Table I.
+SYMBOLS = {"mem_latency": "L", "work": "T_1", "span": r"T_\infty"}
+
 #: Table I: X, the hardware limit on the threads of a core, is max_threads_per_sm / cores_per_sm.
 RULES = ("threads_per_core * cores_per_sm <= max_threads_per_sm",)
 

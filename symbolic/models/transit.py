@@ -23,12 +23,11 @@ from symbolic.ops import both, divide, equal, maximum, minimum, sqrt, where
 OUTPUTS = ("ms_throughput", "cs_throughput", "threads_in_ms", "threads_in_cs", "bound")
 RULES = ("threads <= max_threads",)
 
-FAMILIES = (
-    Family(
-        of="ms_throughput",
-        terms={"thread": "thread_limit", "memory": "ms_peak", "computation": "computation_limit"},
-    ),
-)
+TERMS = {"thread": "thread_limit", "memory": "ms_peak", "computation": "computation_limit"}
+FAMILIES = (Family(of="ms_throughput", terms=TERMS),)
+
+SYMBOLS = {"threads": "n", "intensity": "Z", "lanes_width": "M", "ms_peak": "R"}
+SYMBOLS |= {"mem_latency": "L", "arithmetic_latency": "l"}
 
 FLAGS = {0: "thread", 1: "memory", 2: "computation", 3: "capacity"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import json
 import pkgutil
 import re
 import subprocess
@@ -30,6 +31,7 @@ TOP = {
     "README.md",
     "CHANGELOG.md",
     "CITATION.cff",
+    ".zenodo.json",
     "LICENSE",
     ".ci",
     ".gitignore",
@@ -329,6 +331,22 @@ def test_citation_names_the_papers() -> None:
         assert re.search(r"^    year: \d{4}$", reference, flags=re.MULTILINE)
         assert "family-names" in reference
     assert titles == PAPERS
+
+
+def test_the_deposit_says_what_the_citation_does() -> None:
+    deposit = json.loads((ROOT / ".zenodo.json").read_text())
+    citation, table = (ROOT / "CITATION.cff").read_text(), project()
+    assert f'title: "{deposit["title"]}"' in citation
+    assert [f'  - name: "{one["name"]}"' for one in deposit["creators"]] == re.findall(
+        r"^  - name: .*$", citation.split("\nreferences:")[0], flags=re.MULTILINE
+    )
+    assert (deposit["version"], deposit["license"]) == (table["version"], table["license"])
+    assert set(deposit["keywords"]) <= set(table["keywords"])
+    told = {one["identifier"] for one in deposit["related_identifiers"]}
+    assert told == {doi for doi in PAPERS.values() if doi}
+    assert len(deposit["references"]) == len(PAPERS)
+    for title, reference in zip(PAPERS, deposit["references"], strict=True):
+        assert title in reference
 
 
 def test_licence_is_the_one_declared() -> None:

@@ -378,7 +378,7 @@ def test_a_mapping_behaves_as_one() -> None:
     assert machines().get("gtx28") is None
     with pytest.raises(KeyError):
         machines()["gtx28"]
-    assert repr(workloads()).startswith("<workloads: apsp, blackscholes, ")
+    assert repr(workloads()).startswith("<Workloads: 57: apsp, blackscholes, ")
 
 
 def test_entries_are_immutable_equal_and_travel() -> None:

@@ -43,6 +43,12 @@ def test_commands_and_version(run: Run) -> None:
 
 
 MISUSED = [
+    ("run transit-tour --store C:\\\\out.zarr", "a path of Windows"),
+    (
+        "plot mwp --machine gtx280 --workload svm --axis threads_per_block=64,128 --out a.png",
+        "occupancy for active_blocks_per_sm",
+    ),
+    ("ranges study.toml --within n_sms=1%,core_clock=2% --output time", "by itself"),
     ("run nowhere.toml", "does not exist"),
     ("run wrong.toml", "has the key 'modle', which is none of"),
     ("run best.toml", "best has the key 'minimise'"),

@@ -101,3 +101,13 @@ def test_a_study_starts_from_a_shipped_example(run: Run) -> None:
     shipped = Path(__file__).parents[2] / "examples" / "energy-gtx280.toml"
     assert Path("mine.toml").read_text() == shipped.read_text()
     assert run("plan", "mine.toml").stdout.startswith("ipp: ")
+
+
+def test_a_shipped_study_is_run_by_its_name(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "transit: 320 points" in run("plan", "transit-tour").stdout
+    (tmp_path / "transit-tour").write_text("no study")  # a file of that name comes first
+    assert "is no TOML" in run("plan", "transit-tour", status=2).stderr
+    assert "does not exist" in run("plan", "transit-tours", status=2).stderr

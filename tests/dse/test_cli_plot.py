@@ -31,6 +31,10 @@ DRAWN = {
     "--axis warps_per_sm=8,16,32",
     "efficiency": "--machine hong2012_node --axis benchmark_series=1:16 --axis gpu_share=0:1:0.25",
     "heatmap": "study.toml --quantity time --minimize time --where active_sms<=16",
+    "regimes": "--model transit --axis threads=100:1000:100 --axis intensity=10:300:10 "
+    "--set lanes_width=32 --set ms_peak=1 --set mem_latency=600",
+    "law": "--set distribution=uniform:2,9 --set lanes=4",
+    "parallel": "study.toml --quantity occupancy --minimize time",
     "lines": "study.toml --quantity time --over active_sms --minimize time",
     "bars": "--model occupancy+mwp_cwp --machine gtx280 --axis workload=svm,sepia "
     "--set threads_per_block=256 --quantity mwp,cwp",

@@ -60,7 +60,7 @@ def test_a_model_of_ones_own(own: str) -> None:
     assert (found["grain"].default, found["grain"].needed_by) == (2, (own,))
     assert (found["grain_sum"].symbol, found["grain_sum"].yielded_by) == ("G", (own,))
     assert str(found).splitlines()[0] == "grain [m]      size of a grain"
-    assert repr(found) == "<quantities: grain, grain_sum, threads>"
+    assert repr(found) == "<Quantities: 3: grain [m], grain_sum [m], threads>"
 
 
 def test_what_is_not_found_names_the_nearest() -> None:

@@ -630,6 +630,7 @@ def test_each_figure_takes_an_axes_and_returns_it() -> None:
 
 
 def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "dse.plots.picture", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(dse.DseError, match=r"pip install matplotlib"):
         plots.transit(threads=450, intensity=200, **POINT)

@@ -66,12 +66,22 @@ def test_a_short_run_shows_nothing(
 def test_a_terminal_keeps_one_line(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     moments = [(2.0, 100), (2.1, 150), (4.0, 300), (6.0, 1000)]
     text = told(monkeypatch, clock, moments, terminal=True, compiling=1.0)
-    assert text.count("\n") == 1
-    assert text.endswith("\n")
-    shown = text.strip().split("\r\x1b[K")
+    assert "\n" not in text
+    assert text.endswith("\r\x1b[K")
+    shown = text.split("\r\x1b[K")[1:]
     # compiling is no part of the estimate: 300 values in the other 3 s
     assert shown[1] == " 30.0%  300 of 1,000 values, 0.0001 million a second, about 7 s left"
-    assert len(shown) == 3
+    assert shown[2].startswith("100.0%")
+    assert shown[3:] == [""]
+
+
+def test_the_end_is_told_however_soon_it_comes(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    for terminal, between in ((True, "\r\x1b[K"), (False, "\n")):
+        clock.now = 100.0
+        text = told(monkeypatch, clock, [(2.0, 900), (2.01, 1000)], terminal=terminal)
+        assert [line[:6] for line in text.split(between) if line] == [" 90.0%", "100.0%"]
 
 
 def test_elsewhere_a_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:

@@ -439,3 +439,16 @@ def test_opening_what_was_stored(tmp_path: Path) -> None:
     assert list(ds.data_vars) == list(study.run().data_vars)
     assert ds.feasible.dtype == np.bool_
     assert dse.best_config(dse.optimum(ds, maximize="ms_throughput"))["threads"] == 2
+
+
+def test_symbols_of_the_paper_name_its_quantities() -> None:
+    given = {"Z": 10, "M": 32, "L": 600, "R": 1}
+    found = dse.Study(model="transit", axes={"n": [64, 256]}, set=given).run()
+    named = {"intensity": 10, "lanes_width": 32, "mem_latency": 600, "ms_peak": 1}
+    plain = dse.Study(model="transit", axes={"threads": [64, 256]}, set=named).run()
+    assert found.ms_throughput.equals(plain.ms_throughput)
+    assert float(dse.evaluate("transit", n=256, **given).ms_throughput) == plain.ms_throughput[1]
+    with pytest.raises(dse.DseError, match=r"given twice, among n \(threads\), threads"):
+        dse.Study(model="transit", axes={"n": [64], "threads": [1]}, set=given)
+    with pytest.raises(dse.DseError, match="'n' is no quantity"):
+        dse.evaluate("mwp_cwp", n=1, machine="gtx280", workload="svm", threads_per_block=64)

@@ -103,7 +103,7 @@ def test_a_study_is_what_it_was() -> None:
     again = pickle.loads(pickle.dumps(ONE))
     assert type(again) is dse.Study
     assert again == ONE
-    assert repr(ONE).startswith("Study(model='transit', machine=None")
+    assert repr(ONE).startswith("<Study: transit: ")
     assert isinstance(BOTH, Comparison)
     assert all(type(study) is dse.Study for study in BOTH.each.values())
     each = {name: study.text() for name, study in pickle.loads(pickle.dumps(BOTH)).each.items()}

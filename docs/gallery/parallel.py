@@ -1,0 +1,15 @@
+"""Every configuration of a GTX280 as a line, coloured by the energy it takes; the best are thick.
+
+The ten best run through all multiprocessors and clocks near 1 GHz; neither is the end of its axis
+by chance.
+"""
+
+import dse
+from dse import plots
+
+clocks = {"start": "0.4 GHz", "stop": "1.6 GHz", "step": "50 MHz"}
+axes = {"core_clock": clocks, "active_sms": range(1, 31)}
+entries = {"machine": "gtx280", "workload": "svm", "set": {"threads_per_block": 256}}
+study = dse.Study(model="ipp", axes=axes, **entries)
+figure = plots.parallel(study, quantity=["time", "power"], minimize="energy").figure
+figure.savefig("parallel.png")

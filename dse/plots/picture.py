@@ -1,0 +1,39 @@
+"""Figures and Axes that notebooks show as pictures, without pyplot."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+__all__ = ["Picture"]
+
+#: Points of a picture an inch of the screen, and points of the screen an inch.
+_SHARP, _SCREEN = 160, 80
+
+
+class Picture(Figure):
+    """A figure that is its own picture; its Axes show it, too."""
+
+    def add_subplot(self, *args: Any, **kwargs: Any) -> Any:
+        """As of matplotlib; a plain Axes is one that shows the figure."""
+        if not {"projection", "polar"} & kwargs.keys():
+            kwargs.setdefault("axes_class", _Shown)
+        return super().add_subplot(*args, **kwargs)
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        into = io.BytesIO()
+        self.savefig(into, format="png", dpi=_SHARP)
+        wide, high = self.get_size_inches()
+        return into.getvalue(), {"width": int(wide * _SCREEN), "height": int(high * _SCREEN)}
+
+
+class _Shown(Axes):
+    """An Axes that a notebook shows as the picture of its figure."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        figure = self.get_figure(root=True)
+        assert isinstance(figure, Picture)
+        return figure._repr_png_()
