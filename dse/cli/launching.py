@@ -31,6 +31,7 @@ QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 @click.option("--slots", type=int, metavar="N", required=True, help="Blocks that run at a time.")
 @click.option("--lanes", default=32, metavar="N", help="Items in lockstep. [32]")
 @click.option("--warps", default=1, metavar="N", help="Warps of a block. [1]")
+@click.option("--alike", default=0.0, metavar="P", help="How often a lane repeats the next. [0]")
 @click.option("--step", metavar="TIME", help="How long a step takes, such as 20ns. [in steps]")
 @click.option("--deadline", metavar="TIME", help="Tell the chance of this, in steps or a time.")
 @click.option("--working", default=0.0, metavar="W", help="Power of a slot that runs a block.")
@@ -76,7 +77,8 @@ def launch_data(
 
     shape = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
     step, deadline = _seconds("step", options["step"]), options["deadline"]
-    found = law_of(work, blocks=blocks, slots=slots, lanes=lanes, warps=warps)
+    alike = options["alike"]
+    found = law_of(work, blocks=blocks, slots=slots, lanes=lanes, warps=warps, alike=alike)
     unit = step or 1.0
     powers = {name: options[name] for name in ("working", "on", "idling")}
     spent = found.energy(**powers)
@@ -84,6 +86,7 @@ def launch_data(
     data: dict[str, Any] = {
         "law": repr(work),
         **shape,
+        "alike": alike,
         "step": step,
         "mean": float(found.mean()) * unit,
         "std": found.std() * unit,
@@ -108,13 +111,15 @@ def launch_data(
         parts = {name: getattr(spent, name) * unit for name in powers}
         data["energy"] = {"mean": spent.mean * unit, "std": spent.std * unit, **parts}
     if (lengths := options["lengths"]) is not None:
+        from stochastic import stickiness
         from stochastic.remedies.launching import in_orders
 
         orders = in_orders(lengths, slots=slots, items=lanes * warps)
         data["trace"] = {name: time * unit for name, time in orders.items()}
+        data["stickiness"] = stickiness(lengths).rho if len(set(lengths)) > 1 else 1.0
     if options["advice"]:
-        overheads = {name: options[name] for name in ("cut_overhead", "share_overhead")}
-        data["advice"] = _advice(work, data["mean"], unit, **shape, **overheads)
+        more = {name: options[name] for name in ("cut_overhead", "share_overhead", "alike")}
+        data["advice"] = _advice(work, data["mean"], unit, **shape, **more)
     return found, data
 
 
@@ -202,7 +207,8 @@ def launch_text(data: Mapping[str, Any]) -> str:
     ]
     if "trace" in data:
         orders = [[name, told(time)] for name, time in data["trace"].items()]
-        parts.append(f"the items of the file, by their order\n{table(['order', 'time'], orders)}")
+        title = f"the items of the file, by their order; --alike {data['stickiness']:.2g} fits them"
+        parts.append(f"{title}\n{table(['order', 'time'], orders)}")
     if "advice" in data:
         parts.append(_helps(data["advice"], told))
     return "\n\n".join([*parts, *([f"figure: {data['plot']}"] if "plot" in data else [])])

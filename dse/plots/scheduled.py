@@ -49,17 +49,19 @@ def slots(
     **point
         Quantities, ``distribution`` among them.
     """
+    from stochastic.scheduling.blocks import longest_of
     from sweeps.grid.laws import read_law
 
     if "distribution" not in point:
         raise DseError("slots needs the law of an item: distribution = 'geometric:0.05'")
     law = read_law(point["distribution"])
     names = ["launch_blocks", "slots", "lockstep_items", "warps_per_block", "step_time"]
-    names += ["piece_length", "piece_overhead"]
+    names += ["piece_length", "piece_overhead", "alike_pieces"]
     ds = evaluate(model, machine=machine, workload=workload, outputs=names, **point)
-    blocks, many, lanes, warps, step, length, overhead = (float(ds[name]) for name in names)
+    told = [float(ds[name]) for name in names]
+    blocks, many, lanes, warps, step, length, overhead, alike = told
     piece, _ = law.pieces(length, overhead)
-    block = piece.pmf.max_of(int(lanes * warps)).cut(1e-15)
+    block, _ = longest_of(piece.pmf, int(lanes * warps), 1e-15, alike)
     values = np.arange(block.low, int(block.high) + 1)
     drawn = np.random.default_rng(seed).choice(values, int(blocks), p=block.weights)
     ends = [(0, slot) for slot in range(int(many))]
@@ -76,12 +78,12 @@ def slots(
     ax = axes_of(ax, 6.4, 4.2)
     busy, idle = LOOKS["performance"], LOOKS["held at 1"]
     for row, slot in enumerate(chosen):
-        told = [None, None] if row else ["runs a block", "waits for the end"]
+        words = [None, None] if row else ["runs a block", "waits for the end"]
         high = (row - 0.4, 0.8)
-        ax.broken_barh(bars[slot], high, label=told[0], **busy.of_area(hatch="", lw=0.3))
+        ax.broken_barh(bars[slot], high, label=words[0], **busy.of_area(hatch="", lw=0.3))
         ended = sum(bars[slot][-1]) if bars[slot] else 0.0
         wait = [(ended, last - ended)]
-        ax.broken_barh(wait, high, label=told[1], **idle.of_area(alpha=0.4, lw=0))
+        ax.broken_barh(wait, high, label=words[1], **idle.of_area(alpha=0.4, lw=0))
     waited = 1 - float(drawn.sum()) * step / (many * last) if last else 0.0
     title(ax, f"{int(blocks):,} blocks on {int(many):,} slots: {waited:.1%} of their time is lost")
     ax.set_xlim(0, last or 1)

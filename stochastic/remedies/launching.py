@@ -14,6 +14,7 @@ import numpy as np
 from stochastic.errors import LawError
 from stochastic.remedies.binning import partition
 from stochastic.remedies.splitting import split
+from stochastic.scheduling.blocks import longest_of
 from stochastic.scheduling.launch import launch
 from stochastic.scheduling.persistent import launched
 from stochastic.scheduling.times import Times
@@ -66,6 +67,7 @@ def remedies(
     warps: int = 1,
     cut_overhead: int = 0,
     share_overhead: float = 0.0,
+    alike: float = 0.0,
 ) -> list[Remedy]:
     """What could be done about a launch, the shortest mean first; the best setting of each.
 
@@ -77,6 +79,8 @@ def remedies(
         Steps that each further piece adds to an item.
     share_overhead : float
         Share of its work that each further lane on an item adds.
+    alike : float
+        Probability that a lane repeats its neighbour's work; pieces of items never do.
 
     Notes
     -----
@@ -90,11 +94,11 @@ def remedies(
     shape = (blocks, slots, lanes, warps)
     found = []
     for part in (
-        _persistent(work, *shape),
-        _sorted(work, *shape),
+        _persistent(work, *shape, alike),
+        _sorted(work, *shape, alike),
         _split(work, *shape, cut_overhead),
-        _shared(work, *shape, share_overhead),
-        _smaller(work, *shape),
+        _shared(work, *shape, share_overhead, alike),
+        _smaller(work, *shape, alike),
     ):
         with suppress(LawError):
             found += sorted(part, key=_mean)[:1]
@@ -105,27 +109,31 @@ def _mean(one: Remedy) -> float:
     return one.mean
 
 
-def _persistent(work: Pmf, blocks: int, slots: int, lanes: int, warps: int) -> Iterator[Remedy]:
+def _persistent(
+    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, alike: float
+) -> Iterator[Remedy]:
     words = {
         "loop": "as many blocks as slots, each loops over its share",
         "queue": "as many blocks as slots, whose warps take work from a queue",
     }
     for dispatch, what in words.items():
-        times, _ = launched(work, blocks, slots, lanes, warps, dispatch)
+        times, _ = launched(work, blocks, slots, lanes, warps, dispatch, alike)
         yield Remedy(name="persistence", what=what, times=times)
 
 
-def _sorted(work: Pmf, blocks: int, slots: int, lanes: int, warps: int) -> Iterator[Remedy]:
+def _sorted(
+    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, alike: float
+) -> Iterator[Remedy]:
     """Blocks of items of one bin, each block of any bin."""
     items = lanes * warps
     law = work.cut(_CUT / (blocks * items))
-    found = partition(law, _BINS, items, places=_PLACES)
+    found = partition(law, _BINS, items, places=_PLACES, alike=alike)
     bins = int(found["enough"])
     if bins < 2:
         return
     shares = found["weight"].sel(bins=bins).values[:bins]
-    parts = [(p, one.max_of(items)) for p, one in zip(shares, found.laws(bins), strict=True)]
-    block = Pmf.mixture([(p / shares.sum(), one) for p, one in parts])
+    longest = [longest_of(one, items, _CUT / blocks, alike)[0] for one in found.laws(bins)]
+    block = Pmf.mixture(list(zip(shares / shares.sum(), longest, strict=True)))
     times = launch(block, blocks=blocks, slots=slots).times()
     yield Remedy(name="sorting", what=f"items into {bins} bins of alike work", times=times)
 
@@ -147,19 +155,21 @@ def _split(
 
 
 def _shared(
-    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, overhead: float
+    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, overhead: float, alike: float
 ) -> Iterator[Remedy]:
     for each in (n for n in range(2, lanes + 1) if lanes % n == 0):
-        times, _ = launched(work, blocks * each, slots, lanes // each, warps)
+        times, _ = launched(work, blocks * each, slots, lanes // each, warps, alike=alike)
         unit = (1 + (each - 1) * overhead) / each
         what = f"{each} lanes share an item, {each} times the blocks"
         yield Remedy(name="granularity", what=what, times=times, unit=unit)
 
 
-def _smaller(work: Pmf, blocks: int, slots: int, lanes: int, warps: int) -> Iterator[Remedy]:
+def _smaller(
+    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, alike: float
+) -> Iterator[Remedy]:
     for each in (n for n in range(1, warps) if warps % n == 0):
         more = warps // each
-        times, _ = launched(work, blocks * more, slots * more, lanes, each)
+        times, _ = launched(work, blocks * more, slots * more, lanes, each, alike=alike)
         what = f"{more} times the blocks, of {each} warp{'s' * (each > 1)}"
         yield Remedy(name="smaller blocks", what=what, times=times)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stochastic.checks import choice
+from stochastic.scheduling.blocks import longest_of
 from stochastic.scheduling.launch import launch
 from stochastic.scheduling.spent import Idle
 from stochastic.scheduling.times import Times
@@ -17,7 +18,13 @@ _BEYOND = 1e-14  # probabilities that are left out at either end
 
 
 def launched(
-    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, dispatch: str = "hardware"
+    work: Pmf,
+    blocks: int,
+    slots: int,
+    lanes: int,
+    warps: int,
+    dispatch: str = "hardware",
+    alike: float = 0.0,
 ) -> tuple[Times, Idle]:
     """The law of the time of a launch, and where the time goes.
 
@@ -32,6 +39,9 @@ def launched(
         as many blocks as slots persist, each with its own share of the work, of which its warps do
         one piece after the other without waiting for each other. ``queue``: they persist, and
         each warp takes the next piece of work, that of one warp, when it is free.
+    alike : float
+        Probability that a lane repeats its neighbour's work, as for :func:`stochastic.launch`; the
+        warps of a loop are independent all the same.
 
     >>> [round(launched(Pmf.geometric(0.05), 1000, 160, 32, 4, one)[0].mean(), 1)
     ...  for one in DISPATCH]
@@ -39,18 +49,20 @@ def launched(
     """
     choice("dispatch", dispatch, DISPATCH)
     if dispatch == "loop":
-        return _looped(work, blocks, slots, lanes, warps)
+        return _looped(work, blocks, slots, lanes, warps, alike)
     if dispatch == "queue":
         blocks, slots, warps = blocks * warps, slots * warps, 1
-    found = launch(work, blocks=blocks, slots=slots, lanes=lanes, warps=warps)
+    found = launch(work, blocks=blocks, slots=slots, lanes=lanes, warps=warps, alike=alike)
     return found.times(), found.idle()
 
 
-def _looped(work: Pmf, blocks: int, slots: int, lanes: int, warps: int) -> tuple[Times, Idle]:
+def _looped(
+    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, alike: float
+) -> tuple[Times, Idle]:
     """Each slot has its share: the longest of sums of equally many warps, give or take one."""
     runs = min(blocks, slots)
     rounds, more = divmod(blocks, runs)
-    warp = work.max_of(lanes).cut(_BEYOND / (blocks * warps))
+    warp, _ = longest_of(work, lanes, _BEYOND / (blocks * warps), alike)
     few = warp.sum_of(rounds)
     many = few + warp if more else few
     values = np.arange(few.low, int(many.high) + 1)

@@ -26,6 +26,7 @@ class Shape:
     lanes: int
     warps: int
     dispatch: str = "hardware"
+    alike: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("blocks", "slots", "lanes", "warps"):
@@ -45,6 +46,7 @@ class LaunchLaw(str):
         """The launch of items of a law, known by the text."""
         warp = f"{shape.warps} warps of {shape.lanes} items"
         told = f"{text}: {shape.blocks} blocks of {warp} on {shape.slots} slots, {shape.dispatch}"
+        told += f", alike {shape.alike!r}" if shape.alike else ""
         found = super().__new__(cls, told)
         found.law, found.shape, found._lock = law, shape, threading.Lock()
         found._text = text

@@ -26,6 +26,7 @@ __all__ = ["WorkLaw", "contents", "is_law", "read_label", "read_law"]
 NAME = "distribution"
 #: Places at which a bin may end, of a law with more values than these.
 PLACES = 1000
+_BEYOND = 1e-17  # probability that may be left out of the longest item
 
 
 def is_law(name: str) -> bool:
@@ -66,9 +67,9 @@ class WorkLaw(str):
         """Bins that are enough, and the slowdown of the items sorted into them."""
         return _binned(self.pmf, int(lanes), int(bins))
 
-    def longest(self, items: float) -> float:
-        """The mean of the longest of some items."""
-        return float(_longest(self.pmf, int(items)))
+    def longest(self, items: float, alike: float) -> float:
+        """The mean of the longest of some items, neighbours of which are alike."""
+        return _longest(self.pmf, int(items), alike)
 
     def pieces(self, length: float, overhead: float) -> tuple[WorkLaw, float]:
         """The law of a piece of an item, and how many there are on average; 0 leaves it whole."""
@@ -79,10 +80,16 @@ class WorkLaw(str):
         return WorkLaw(text, pmf, _content(pmf)), count
 
     def launched(
-        self, dispatch: str, blocks: float, slots: float, lanes: float, warps: float
+        self,
+        dispatch: str,
+        blocks: float,
+        slots: float,
+        lanes: float,
+        warps: float,
+        alike: float,
     ) -> LaunchLaw:
         """The law of a launch whose items have this law."""
-        shape = Shape(int(blocks), int(slots), int(lanes), int(warps), dispatch)
+        shape = Shape(int(blocks), int(slots), int(lanes), int(warps), dispatch, alike)
         return LaunchLaw(f"{self} {self.content}".strip(), self.pmf, shape)
 
     def cut(self, lanes: float, overhead: float) -> tuple[float, float]:
@@ -120,9 +127,10 @@ def _shared(pmf: Pmf, lanes: int, overhead: float) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=64)
-def _longest(pmf: Pmf, items: int) -> float:
-    longest = pmf.max_of(items)
-    return float(longest.mean())
+def _longest(pmf: Pmf, items: int, alike: float) -> float:
+    from stochastic.scheduling.blocks import longest_of
+
+    return float(longest_of(pmf, items, _BEYOND, alike)[0].mean())
 
 
 @lru_cache(maxsize=64)

@@ -29,6 +29,8 @@ ROWS = (
         "each of as many blocks as there are slots has its own share; a queue, from which warps "
         "that persist take the work of one warp at a time",
     ),
+    row("alike", "", SHARE, "probability that an item repeats the work of its neighbour", None, 0),
+    row("alike_pieces", "", SHARE, "the same of items or pieces, as they are launched", (0, 1)),
     row("lanes_per_item", "", COUNT1, "lanes that work on one item together", (1, 8), 1),
     row(
         "lane_overhead",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from symbolic.equation import equation
 from symbolic.models import _shared
 from symbolic.models.imbalance import law_behind, work_mean
-from symbolic.ops import ceil, divide, floor
+from symbolic.ops import ceil, divide, floor, where
 
 OUTPUTS = (
     "launch_time_mean",
@@ -45,6 +45,16 @@ def piece_law(distribution, piece_length, piece_overhead):
 def pieces_per_item(distribution, piece_length, piece_overhead):
     """Pieces that an item is cut into, on average. [ratio]"""
     return law_behind(distribution).pieces(piece_length, piece_overhead)[1]
+
+
+@equation(source="pieces are dealt out far from one another")
+def alike_pieces(alike, piece_length):
+    """Probability that an item, as it is launched, repeats its neighbour; pieces never do. [ratio]
+
+    >>> alike_pieces(0.5, 0.0), alike_pieces(0.5, 8.0)
+    (0.5, 0.0)
+    """
+    return where(piece_length > 0, 0.0, alike)
 
 
 @equation(source="Swatman 2022, §II-B")
@@ -122,26 +132,29 @@ def step_time(item_step_time, lanes_per_item, lane_overhead):
 # --- the law
 
 
-def _law(dispatch, piece_law, blocks, slots, items, warps):
-    return law_behind(piece_law).launched(dispatch, blocks, slots, items, warps)
+def _law(dispatch, piece_law, *shape):
+    return law_behind(piece_law).launched(dispatch, *shape)
 
 
 @equation(name="launch_steps", source=EXACT, table=True, when=HARDWARE)
-def by_hardware(piece_law, launch_blocks, slots, lockstep_items, warps_per_block):
+def by_hardware(piece_law, launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces):
     """The law of the steps of a launch whose blocks go to the first free slot."""
-    return _law("hardware", piece_law, launch_blocks, slots, lockstep_items, warps_per_block)
+    shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
+    return _law("hardware", piece_law, *shape)
 
 
 @equation(name="launch_steps", source="the longest of sums of equally many", table=True, when=LOOP)
-def by_loop(piece_law, launch_blocks, slots, lockstep_items, warps_per_block):
+def by_loop(piece_law, launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces):
     """The law of the steps where each slot has one block, which loops over its share."""
-    return _law("loop", piece_law, launch_blocks, slots, lockstep_items, warps_per_block)
+    shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
+    return _law("loop", piece_law, *shape)
 
 
 @equation(name="launch_steps", source=EXACT, table=True, when=QUEUE)
-def by_queue(piece_law, launch_blocks, slots, lockstep_items, warps_per_block):
+def by_queue(piece_law, launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces):
     """The law of the steps where warps persist and take the work of one warp at a time."""
-    return _law("queue", piece_law, launch_blocks, slots, lockstep_items, warps_per_block)
+    shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
+    return _law("queue", piece_law, *shape)
 
 
 @equation(source=EXACT, table=True)
@@ -181,9 +194,9 @@ def working_share(launch_steps):
 
 
 @equation(source="order statistics", table=True)
-def block_steps_mean(piece_law, lockstep_items, warps_per_block):
+def block_steps_mean(piece_law, lockstep_items, warps_per_block, alike_pieces):
     """Mean steps of a block, its longest item. [steps]"""
-    return law_behind(piece_law).longest(lockstep_items * warps_per_block)
+    return law_behind(piece_law).longest(lockstep_items * warps_per_block, alike_pieces)
 
 
 # --- in seconds

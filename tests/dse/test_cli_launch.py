@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import dse
 from dse import plots
 from dse.cli import main
-from stochastic import Pmf, launch, partition, split
+from stochastic import Pmf, launch, partition, split, stickiness
 from stochastic.remedies.launching import in_orders, remedies
 from stochastic.scheduling.persistent import launched
 
@@ -111,6 +111,7 @@ def test_orders_of_a_trace(tmp_path):
     assert code == 0, text
     data = json.loads(text)
     assert (data["blocks"], data["trace"]["longest first"]) == (8, 8.0)
+    assert data["stickiness"] == stickiness(lengths).rho
     assert "longest first" in asked(str(path), *given)[1]
 
 

@@ -159,6 +159,20 @@ def test_pieces_and_shared_items_are_launched_as_such():
     assert found == pytest.approx([blocks, 2, own * 1.5 / 2, pieces], rel=1e-9)
 
 
+def test_neighbours_may_be_alike_until_they_are_cut():
+    own = launch(Pmf.parse(WORK), blocks=30, slots=8, lanes=4, warps=2, alike=0.6)
+    names = ["launch_time_mean", "quantile(launch_time, 0.9)"]
+    found = told(*names, "block_steps_mean", alike=0.6)
+    total = own.total() / 30
+    assert found == pytest.approx([own.mean(), own.quantile(0.9), total], rel=1e-9)
+    assert told(*names, alike=0.6, piece_length=4) == told(*names, piece_length=4)
+    loops = [
+        launched(Pmf.uniform(1, 6), 8, 8, 4, 2, kind, 0.6)[0].mean() for kind in ("loop", "queue")
+    ]
+    warps = launch(Pmf.uniform(1, 6), blocks=16, slots=16, lanes=4, alike=0.6)
+    assert loops == pytest.approx([warps.mean()] * 2, rel=1e-9)  # one round each
+
+
 def test_shares_and_energy_add_up():
     shares = told("tail_idle_share", "lane_idle_share", "warp_idle_share", "working_share")
     assert sum(shares) == pytest.approx(1, rel=1e-12)
