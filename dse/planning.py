@@ -150,5 +150,5 @@ def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
         defaults=loads(attributes["defaults"]),
         assumptions=tuple(loads(attributes["assumptions"])),
         warnings=(*odd_numbers(study), *free_clock(grid)),
-        notes=tuple(loads(attributes.get("validity", "[]"))),
+        notes=(*loads(attributes.get("validity", "[]")), *study.notes),
     )

@@ -76,8 +76,8 @@ def _check_names(study: StudyData) -> None:
     for name in study.grid().outputs:
         if "/" in name:
             raise DseError(
-                f"{name} cannot be stored, for '/' parts folders: ask it of the study "
-                "(optimum, pareto, count), or run it without a store"
+                f"{name} cannot be stored, for '/' parts folders: write a * power(b, -1) for "
+                "a / b, ask it of the study (optimum, pareto, count), or run without a store"
             )
 
 

@@ -65,7 +65,7 @@ def run_data(
         "kept_aside": done.kept,
         "values_barred": done.barred,
         "failed": [asdict(failure) for failure in done.failed],
-        "notes": beyond_validity(study._parts),
+        "notes": [*beyond_validity(study._parts), *study.notes],
         "best": answer(best, order_of(study)).data() if best is not None else None,
     }
 

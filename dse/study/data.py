@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from json import dumps
 from pathlib import Path
 from typing import Any, Self
 
@@ -181,6 +182,12 @@ class StudyData:
         found: Uncertain | None = self._kept["uncertain"]
         return found
 
+    @property
+    def notes(self) -> list[str]:
+        """What was cut off of laws, for their quantities end."""
+        cut = {} if self.uncertain is None else self.uncertain.notes
+        return [f"{name}: {text}" for name, text in cut.items()]
+
     def _outputs(self) -> tuple[str, ...]:
         """The outputs that are asked for, or those of the model."""
         if self.outputs is None:
@@ -219,7 +226,10 @@ class StudyData:
             elif grid.kind(name) == "float":
                 told += self._told_of(name)
         for name in more:
-            told += [name] if name.isidentifier() else self._told_of(name)
+            if not name.isidentifier():
+                told += self._told_of(name)
+            elif name in grid.outputs:  # neither an axis nor along one
+                told.append(name)
         return without(replace(grid, outputs=tuple(dict.fromkeys(told))), {DRAW})
 
     def _told_of(self, name: str) -> tuple[str, ...]:
@@ -240,7 +250,9 @@ class StudyData:
         if "attributes" not in self._kept:
             from dse.provenance import attributes
 
-            self._kept["attributes"] = attributes(self.text(), self.grid(), self._parts)
+            told = attributes(self.text(), self.grid(), self._parts)
+            told |= {"notes": dumps(self.notes)} if self.notes else {}
+            self._kept["attributes"] = told
         found: dict[str, Any] = self._kept["attributes"]
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,7 @@ def identified(answer: xr.Dataset, asked: StudyData | Table) -> xr.Dataset:
         from dse.provenance import version
 
         told = (asked._parts.model.name, asked.text(), version())
-        return answer.assign_attrs(dict(zip(_IDENTITY, told, strict=True)))
+        notes = {"notes": dumps(asked.notes)} if asked.notes else {}
+        return answer.assign_attrs({**dict(zip(_IDENTITY, told, strict=True)), **notes})
     said = asked.ds.attrs
     return answer.assign_attrs({key: said[key] for key in _IDENTITY if key in said})

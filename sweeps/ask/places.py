@@ -19,6 +19,7 @@ __all__ = [
     "as_good",
     "check_listed",
     "everywhere",
+    "first_of",
     "limit_of",
     "listed",
     "placed",
@@ -91,6 +92,23 @@ def everywhere(index: Mapping[str, Indices], scores: Floats, sizes: Mapping[str,
     order = np.lexsort([*(places[axis] for axis in reversed(tuple(sizes))), scores])
     return Choice(
         places={axis: places[axis][order].astype(np.int64) for axis in sizes}, scores=scores[order]
+    )
+
+
+def first_of(parts: Sequence[Choice], top: int | None = None) -> Choice:
+    """The best of several choices over the same axes, ties in their order; all where no ``top``."""
+    places = {
+        axis: np.concatenate([part.places[axis] for part in parts], axis=-1)
+        for axis in parts[0].places
+    }
+    scores = np.concatenate([part.scores for part in parts], axis=-1)
+    order = np.lexsort([*reversed(list(places.values())), scores], axis=-1)[..., :top]
+    found = np.take_along_axis(scores, order, axis=-1)
+    ranks = max(int(np.count_nonzero(found < math.inf, axis=-1).max(initial=0)), 1)
+    order = order[..., :ranks]
+    return Choice(
+        places={a: np.take_along_axis(index, order, axis=-1) for a, index in places.items()},
+        scores=found[..., :ranks],
     )
 
 

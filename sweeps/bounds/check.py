@@ -108,10 +108,9 @@ def _first_within(
 ) -> list[int] | None:
     """The lowest point inside a box where a condition holds."""
     values = {}
+    box = {axis: slice(*ends) for axis, ends in zip(own, bounds.tolist(), strict=False)}
     for name in references(node):
-        leaf = np.atleast_1d(grid.leaves[key][name].over(own))
-        cuts = zip(leaf.shape, bounds, strict=True)
-        values[name] = leaf[tuple(slice(*b) if n > 1 else slice(None) for n, b in cuts)]
+        values[name] = np.atleast_1d(grid.leaves[key][name].cut(box).over(own))
     holds = interpret_arrays((node,), values)[0]
     sizes = tuple(bounds[:, 1] - bounds[:, 0])
     holds = np.broadcast_to(holds, sizes)

@@ -132,11 +132,14 @@ class Awaited(Leaf):
         return _plain, (self.axes, self.array, self.switched)
 
     def cut(self, parts: Mapping[str, slice]) -> Leaf:
-        """See :class:`sweeps.grid.grid.Leaf`; only what the part is made of is computed."""
-        used = {axis: part for axis, part in parts.items() if axis in self._reached}
+        """See :class:`sweeps.grid.grid.Leaf`; only what the part is made of is computed.
+
+        What is told along the axes of a statistic is of all their values, whatever the part.
+        """
+        used = {axis: part for axis, part in parts.items() if axis in self.axes}
         if not used:
             return self
-        if self.folding.known and not set(used) - set(self.axes):
+        if self.folding.known:
             return _plain(self.axes, self.array, self.switched).cut(parts)
         return Awaited(self.folding.cut(used), self.name, self.axes, self.switched)
 
@@ -150,11 +153,6 @@ class Awaited(Leaf):
     def along(self) -> tuple[str, ...]:
         """The axes along which it goes."""
         return self.folding.along
-
-    @property
-    def _reached(self) -> set[str]:
-        """The axes behind it, those included along which statistics go."""
-        return set(self.folding.grid.axes)
 
     def ordered(self, axes: Sequence[str]) -> Leaf:
         """See :class:`sweeps.grid.grid.Leaf`."""

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.check import check
+from sweeps.grid.at import part_of
 from sweeps.grid.dataset import assemble
 from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.portions import portions
 from sweeps.nest.passes import Skipped, over_points
 from sweeps.scan.arrays import Table
 from sweeps.scan.values import conditions_of, pieces
@@ -107,8 +109,12 @@ def _count(
     def feed(found: list[int], _: Any, holds: NDArray[np.bool_], __: int) -> None:
         found.append(int(np.count_nonzero(holds)))
 
-    counts = over_points(grid, key, dims, (), node, list[int], feed, keep, skipped)
-    return sum(map(sum, counts)) + certain
+    found = 0
+    for cut in portions(grid, {key: [node]}):
+        part = part_of(grid, cut)
+        counts = over_points(part, key, dims, (), node, list[int], feed, keep, skipped)
+        found += sum(map(sum, counts))
+    return found + certain
 
 
 def told(

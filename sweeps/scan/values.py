@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.check import check
+from sweeps.grid.at import part_of
 from sweeps.grid.dataset import describe
 from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.portions import portions
 from sweeps.grid.tiling import Tiling
 from sweeps.nest.passes import Skipped, over_points
 from sweeps.scan.arrays import Table
@@ -105,7 +107,19 @@ class GridValues:
 
     def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
         """See :class:`Values`."""
-        grid, whole, self.skipped = self.grid, make(), Skipped()
+        whole, self.skipped = make(), Skipped()
+        roots = {key: [*self._over(key), *self._held(key)] for key in self.grid.graphs}
+        for cut in portions(self.grid, roots):
+            self._gather(part_of(self.grid, cut), whole, make, within)
+        return whole
+
+    def _held(self, key: tuple[str, ...]) -> list[Node]:
+        return [self.grid.feasible_node(key)] if self.grid.conditions else []
+
+    def _gather(
+        self, grid: Grid, whole: AnyPart, make: Callable[[], AnyPart], within: Bounds | None
+    ) -> None:
+        """Add what a part keeps of the values of a part of the grid."""
         plain = [dim for dim in self.dims if dim not in grid.switch_axes]
 
         def feed(part: AnyPart, values: Floats, allowed: Truths, _: int) -> None:
@@ -122,11 +136,10 @@ class GridValues:
 
         judge = keep if grid.conditions or within else None
         for _, key in grid.keys(self.dims):
-            holds = grid.feasible_node(key) if grid.conditions else None
+            holds = next(iter(self._held(key)), None)
             asked = (grid, key, plain, self._over(key), holds, make, feed, judge, self.skipped)
             for part in over_points(*asked):
                 whole.add(part)
-        return whole
 
     def _over(self, key: tuple[str, ...]) -> list[Node]:
         """The formulas over the leaves, no number where something has no value."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,22 @@ from numpy.typing import NDArray
 from sweeps.ask.answers import Answering
 from sweeps.ask.front import Front
 from sweeps.ask.optimum import Choice, Stage
-from sweeps.ask.places import as_good, check_listed, limit_of, listed, placed, placed_in, restored
+from sweeps.ask.places import (
+    as_good,
+    check_listed,
+    first_of,
+    limit_of,
+    listed,
+    placed,
+    placed_in,
+    restored,
+)
 from sweeps.bounds.check import check
 from sweeps.grid.at import At, part_of
 from sweeps.grid.dataset import coordinates_by_axis, describe
 from sweeps.grid.goals import Goal, dims_of, in_words, no_choice, objective_node
 from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.portions import portions
 from sweeps.nest.passes import Skipped, over_points
 from sweeps.scan.counting import grid_count
 from sweeps.scan.fused import scanned, to_rest
@@ -124,11 +134,39 @@ class GridScan(OfGrid):
             asked[key] = stage_node(grid, key, stage)
         return asked, grid.ordered(dims_of(grid, stage.goals))
 
+    def _cuts(
+        self, asked: Mapping[tuple[str, ...], Node], per: Sequence[str]
+    ) -> list[dict[str, slice]]:
+        """Parts of which the statistics can be held."""
+        return portions(self.grid, {key: [node] for key, node in asked.items()}, {*per, *self.at})
+
+    def _in_turn(
+        self,
+        cuts: Sequence[Mapping[str, slice]],
+        ask: Callable[[GridScan], Choice],
+        top: int | None = None,
+    ) -> Choice:
+        """What is asked of parts of the grid, one after the other, as one answer."""
+        found: list[Choice] = []
+        for cut in cuts:
+            part = part_of(self.grid, cut)
+            part.kept["checked"] = True  # of the whole
+            here = ask(replace(self, grid=part))
+            ((axis, where_),) = cut.items()
+            index = here.places[axis]
+            moved = {**here.places, axis: np.where(index < 0, -1, index + where_.start)}
+            found.append(replace(here, places=moved))
+            if top is not None:  # no more are needed than the first
+                found = [first_of(found, top)]
+        return first_of(found, top)
+
     def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
         """See :class:`sweeps.ask.optimum.Source`."""
         grid = self.grid
         check(grid)
         asked, dims = self._asked(stage)
+        if len(cuts := self._cuts(asked, per)) > 1:
+            return self._in_turn(cuts, lambda part: part.best(stage, per, top), top)
         dims = grid.ordered({*dims, *per})
         flat, scores, rest = scanned(grid, asked, dims, per, top, self.skipped)
         return restored(placed(flat, scores, rest, per, self.sizes), self.at)
@@ -138,6 +176,8 @@ class GridScan(OfGrid):
         grid = self.grid
         asked, dims = self._asked(stage)
         limit, what = limit_of(least, within), as_good(stage.goal, least, within)
+        if len(cuts := self._cuts(asked, ())) > 1:
+            return self._in_turn(cuts, lambda part: part.upto(stage, least, within))
         switched = [dim for dim in dims if dim in grid.switch_axes]
         plain = [dim for dim in dims if dim not in grid.switch_axes]
         count, parts = 0, [(np.empty(0, dtype=np.int64), np.empty(0))]

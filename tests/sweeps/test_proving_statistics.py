@@ -9,6 +9,7 @@ import pytest
 
 import dse
 import sweeps.bounds.expanding
+import sweeps.grid.portions
 from dse import Study
 from symbolic.errors import DseError
 from tests.sweeps import proving_statistics
@@ -82,3 +83,38 @@ def test_what_cannot_be_proven_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_dataset_answers_statistics_by_its_study() -> None:
     ds = suite().run()
     assert dse.optimum(ds, minimize=MEAN)[MEAN] == suite().optimum(minimize=MEAN)[MEAN]
+
+
+def test_statistics_are_held_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = {"mem_latency": "normal: 600 cycles, 20 %", "draws": 64}
+
+    def study() -> Study:
+        axes = {"threads": range(1, 21), "intensity": [5, 10, 20]}
+        given = {"lanes_width": 32, "ms_peak": 1}
+        return Study(model="transit", axes=axes, set=given, random=random)
+
+    goal, where = "floor(mean(cs_throughput)) - 0 * threads", "chance(cs_throughput >= 0.2) >= 0.5"
+    asked: list[dict[str, Any]] = [{}, {"ties": True}, {"top": 7}, {"per": "intensity"}]
+    asked += [{"within": 0.5}, {"per": "threads", "ties": True}, {"minimize": ["threads", goal]}]
+    whole = [study().optimum(**{"minimize": goal, "where": where, **one}) for one in asked]
+    count = study().count(where=where).feasible_points
+    bins = study().histogram("mean(cs_throughput)", bins=[0.0, 0.2, 1.0])
+    monkeypatch.setattr(sweeps.grid.portions, "HELD", 7)
+    for one, known in zip(asked, whole, strict=True):
+        found = study().optimum(**{"minimize": goal, "where": where, **one})
+        assert found.drop_attrs().identical(known.drop_attrs()), one
+    assert study().count(where=where).feasible_points == count
+    assert study().histogram("mean(cs_throughput)", bins=[0.0, 0.2, 1.0]).equals(bins)
+
+
+def test_a_statistic_is_of_all_values_whatever_the_part() -> None:
+    each = suite().optimum(minimize=MEAN, per="workload", ties=True, method="certified")
+    assert np.all(each[MEAN] == suite().optimum(minimize=MEAN)[MEAN])
+
+
+def test_what_was_cut_off_of_a_law_is_told() -> None:
+    random = {"mem_latency": "normal: 600 cycles, 32 %", "draws": 64}
+    study = Study(model="transit", axes={"threads": [256, 512]}, set=GIVEN, random=random)
+    assert "cut off" in str(study.plan())
+    assert "cut off" in study.run().attrs["notes"]
+    assert "cut off" in study.optimum(maximize="mean(cs_throughput)").attrs["notes"]
