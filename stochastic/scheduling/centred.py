@@ -143,7 +143,8 @@ class Centred:
     @cached_property
     def often(self) -> npt.NDArray[np.bool_]:
         """Rows of counts that are no rarity: the others are added apart, and round little."""
-        return np.array([one.held.max(axis=1) for one in self.counts]).max(axis=0) > _RARE
+        most = np.array([one.held.max(axis=1) for one in self.counts]).max(axis=0)
+        return np.asarray(most > _RARE)
 
     @cached_property
     def endless(self) -> npt.NDArray[np.float64]:
