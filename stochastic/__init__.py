@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stochastic.remedies.cooperation import granularity
     from stochastic.remedies.splitting import split
     from stochastic.remedies.traces import measured
+    from stochastic.scheduling.continuous import Between, launch_between
     from stochastic.scheduling.launch import launch
     from stochastic.scheduling.launched import Launch
     from stochastic.trials.simulation import simulate
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
 
 __all__ = [
+    "Between",
     "Launch",
     "Law",
     "LawError",
@@ -38,6 +40,7 @@ __all__ = [
     "granularity",
     "imbalance",
     "launch",
+    "launch_between",
     "measured",
     "partition",
     "simulate",
@@ -46,6 +49,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Between": "scheduling.continuous",
     "Launch": "scheduling.launched",
     "Law": "loss.law",
     "LawError": "errors",
@@ -56,6 +60,7 @@ _HOMES = {
     "granularity": "remedies.cooperation",
     "imbalance": "loss.asked",
     "launch": "scheduling.launch",
+    "launch_between": "scheduling.continuous",
     "measured": "remedies.traces",
     "partition": "remedies.binning",
     "simulate": "trials.simulation",

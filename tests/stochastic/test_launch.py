@@ -88,13 +88,12 @@ def check_enumeration(seed: int, cases: int) -> float:
             joint = {}
             for (time, _, total), p in table.items():
                 joint[time, total] = joint.get((time, total), Fraction(0)) + p
-        if len(laws) == 1:
-            spent = doubles.energy(2.0, 3.0, 0.5)
-            each = {(c, w): 2 * w + 3 * c + (slots[0] * c - w) / 2 for c, w in joint}
-            mean = sum(float(p) * each[key] for key, p in joint.items())
-            var = sum(float(p) * (each[key] - mean) ** 2 for key, p in joint.items())
-            assert spent.mean == pytest.approx(mean, abs=1e-9)
-            assert spent.std == pytest.approx(math.sqrt(var), abs=1e-4)
+        spent = doubles.energy(2.0, 3.0, 0.5)
+        each = {(c, w): 2 * w + 3 * c + (sum(slots) * c - w) / 2 for c, w in joint}
+        mean = sum(float(p) * each[key] for key, p in joint.items())
+        var = sum(float(p) * (each[key] - mean) ** 2 for key, p in joint.items())
+        assert spent.mean == pytest.approx(mean, abs=1e-9 if len(laws) == 1 else 1e-6)
+        assert spent.std == pytest.approx(math.sqrt(var), abs=2e-4)
     return worst
 
 

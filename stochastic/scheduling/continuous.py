@@ -1,0 +1,161 @@
+"""The law of a launch whose blocks take any time: enclosed by two that are on a lattice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stochastic.checks import whole
+from stochastic.errors import LawError
+from stochastic.scheduling.launch import launch
+from stochastic.work.pmf import Pmf
+
+if TYPE_CHECKING:
+    from stochastic.scheduling.launched import Launch
+
+__all__ = ["Between", "launch_between"]
+
+_STEPS = 1000  # of the longest block, where no step is given
+_MOST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Between:
+    """A launch that is no earlier than one law and no later than another.
+
+    Attributes
+    ----------
+    early, late : Launch
+        Every duration rounded down, and up, to whole steps. Their times are in steps.
+    step : float
+        How much time a step is.
+    missing : float
+        Bound on the probability that any block takes longer than what is looked at. It is counted
+        in ``cdf``, ``chance`` and ``quantile``; a mean is that of blocks which do not.
+    """
+
+    early: Launch
+    late: Launch
+    step: float
+    missing: float
+
+    def cdf(self, t: float) -> tuple[float, float]:
+        """Bounds on P(C <= t); a t that is whole steps but for its last digits is taken so."""
+        steps = t / self.step
+        whole_steps = math.floor(steps + 1e-12 * abs(steps)) if abs(steps) < math.inf else steps
+        low = self.late.cdf(whole_steps) - self.late.error - self.missing
+        high = self.early.cdf(whole_steps) + self.early.error
+        return max(float(low), 0.0), min(float(high), 1.0)
+
+    def chance(self, deadline: float) -> tuple[float, float]:
+        """Bounds on the probability that all blocks have ended by the deadline."""
+        return self.cdf(deadline)
+
+    def mean(self) -> tuple[float, float]:
+        """Bounds on E[C]."""
+        return self.step * float(self.early.mean()), self.step * float(self.late.mean())
+
+    def quantile(self, q: float) -> tuple[float, float]:
+        """Bounds on the smallest t with P(C <= t) >= q; no upper one where q is too near 1."""
+        low = self.early.quantile(max(q - self.early.error, 0.0))
+        above = q + self.late.error + self.missing
+        high = self.late.quantile(above) if above <= 1.0 else math.inf
+        return self.step * low, self.step * high
+
+
+def launch_between(
+    work: Any,
+    *,
+    blocks: int,
+    slots: int,
+    step: float | None = None,
+    lanes: int = 1,
+    warps: int = 1,
+    tol: float = 1e-13,
+) -> Between:
+    """A launch whose durations are of a continuous law, between two laws on a lattice.
+
+    A launch never gets shorter when a block gets longer, so that durations rounded up and down to
+    whole steps enclose it; half the step, about half the distance, and some four times the work.
+
+    Parameters
+    ----------
+    work : frozen law of scipy.stats, or callable
+        The law of one item, none negative; or t -> P(duration <= t).
+    step : float, optional
+        What durations are rounded to; a thousandth of the longest where none is given.
+    blocks, slots, lanes, warps, tol
+        As in :func:`stochastic.launch`; ``tol`` bounds what is longer than all that is looked at.
+
+    Raises
+    ------
+    LawError
+        For a law that is negative or decreases, or steps so small that the exact way is too large,
+        with what works instead.
+
+    >>> found = launch_between(lambda t: min(t, 1.0), step=0.01, blocks=6, slots=2)
+    >>> low, high = found.mean()
+    >>> low < 6 / 4 + 1 / 6 < high < low + 0.05
+    True
+    """
+    blocks = whole("blocks", blocks, least=1, example=4096)
+    items = whole("lanes", lanes, least=1) * whole("warps", warps, least=1)
+    above, below = _functions(work)
+    allowed = tol / (2.0 * float(blocks) * items)
+    if above(-1e-300) < 1.0 - 1e-15:
+        raise LawError("work: expected durations of 0 or more")
+    longest = _reach(above, allowed)
+    step = longest / _STEPS if step is None else step
+    if isinstance(step, bool | str) or not 0 < step < math.inf:
+        raise LawError(f"step = {step!r}: expected a length of time above 0, such as 0.01")
+    count = math.ceil(longest / step)
+    if count > _MOST:
+        raise LawError(
+            f"step = {step!r}: a block of {longest:.6g} takes {count:,} of them; expected a step "
+            f"of {longest / _STEPS:.3g} or so"
+        )
+    places = np.arange(count + 1) * step
+    left = np.array([above(float(t)) for t in places])
+    begun = np.array([below(float(t)) for t in places])
+    chances = np.where(left[1:] < 0.5, left[:-1] - left[1:], np.diff(begun))
+    if chances.min() < -1e-12:
+        at = places[int(np.argmin(chances))]
+        raise LawError(f"work: P(duration <= t) falls after t = {at:.6g}; expected it to rise")
+    chances = np.maximum(chances, 0.0)
+    chances[0] += begun[0]
+    missing = float(blocks) * items * max(float(left[-1]), 0.0)
+    up = Pmf.from_weights(chances, low=1, normalise=True)
+    given: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
+    return Between(
+        early=launch(up.shift(-1), **given), late=launch(up, **given), step=step, missing=missing
+    )
+
+
+def _functions(work: Any) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    """P(D > t) and P(D <= t)."""
+    if hasattr(work, "sf") and hasattr(work, "cdf"):
+        return lambda t: float(work.sf(t)), lambda t: float(work.cdf(t))
+    if callable(work):
+        return lambda t: 1.0 - float(work(t)), lambda t: float(work(t))
+    raise LawError(
+        f"work = {work!r:.60}: expected a frozen law of scipy.stats, such as expon(), or a "
+        "function t -> P(duration <= t)"
+    )
+
+
+def _reach(above: Callable[[float], float], allowed: float) -> float:
+    """A time that is surpassed with a probability below what is allowed, nearly the first."""
+    high = 1.0
+    while above(high) > allowed:
+        high *= 2.0
+        if high > 1e30:
+            raise LawError("work: its tail does not end within 1e30; expected a finite mean")
+    low = 0.0
+    while high - low > 1e-3 * high and high > 1e-30:
+        middle = (low + high) / 2
+        low, high = (middle, high) if above(middle) > allowed else (low, middle)
+    return high
