@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from dse.verbs.chosen import best_config, disagreement, optimum, pareto
     from dse.verbs.described import advise, explain, plan
     from dse.verbs.folding import fold
+    from dse.verbs.laws import law
     from dse.verbs.running import run
     from dse.verbs.statistics import count, histogram, quantiles, sensitivity
-    from dse.verbs.uncertain import chances
+    from dse.verbs.uncertain import chances, information
     from symbolic.equation import equation
     from symbolic.equation_set import Family, Guide
     from symbolic.errors import DseError
@@ -91,7 +92,9 @@ __all__ = [
     "floor",
     "fold",
     "histogram",
+    "information",
     "kernel",
+    "law",
     "load_fit",
     "log",
     "log2",
@@ -158,7 +161,9 @@ _HOMES = {
     "floor": "symbolic.ops",
     "fold": "dse.verbs.folding",
     "histogram": "dse.verbs.statistics",
+    "information": "dse.verbs.uncertain",
     "kernel": "dse.kernels",
+    "law": "dse.verbs.laws",
     "load_fit": "dse.fitted",
     "log": "symbolic.ops",
     "log10": "symbolic.ops",

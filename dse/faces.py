@@ -14,9 +14,10 @@ from dse.verbs.backwards import borders, meets, ranges
 from dse.verbs.chosen import disagreement, optimum, pareto
 from dse.verbs.described import advise, explain, plan
 from dse.verbs.folding import fold
+from dse.verbs.laws import law
 from dse.verbs.running import run
 from dse.verbs.statistics import count, histogram, quantiles, sensitivity
-from dse.verbs.uncertain import chances
+from dse.verbs.uncertain import chances, information
 from dse.wording import value_text
 from symbolic.visible import Card, Fold, Visible
 
@@ -114,6 +115,8 @@ class Study(Visible, StudyData):
     explore = explore
     fold = fold
     histogram = histogram
+    information = information
+    law = law
     meets = meets
     optimum = optimum
     pareto = pareto
@@ -145,6 +148,7 @@ class Comparison(Visible, ComparisonData):
     explain = explain
     fold = fold
     histogram = histogram
+    information = information
     meets = meets
     optimum = optimum
     pareto = pareto

@@ -51,7 +51,7 @@ from dse.cli.measured import import_measured
 from dse.cli.point import advise, evaluate, explain
 from dse.cli.spread import count, histogram, quantiles
 from dse.cli.starting import new
-from dse.cli.uncertain import chances
+from dse.cli.uncertain import chances, information, law
 from dse.cli.validating import validate
 
 __all__ = ["main"]
@@ -265,6 +265,8 @@ for command in (
         fit,
         histogram,
         imbalance,
+        information,
+        law,
         verify,
     ),
     *(

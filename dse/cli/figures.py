@@ -79,6 +79,10 @@ KINDS: Mapping[str, Kind] = {
     "bars": Kind(shows="quantities of labels, side by side"),
     "pareto": Kind(shows="what no other configuration beats in two goals"),
     "tornado": Kind(shows="how far each axis moves the mean of a quantity"),
+    "chances": Kind(shows="how likely each configuration is the best, where inputs are random"),
+    "worth": Kind(shows="what knowing each random input is worth"),
+    "fan": Kind(shows="quantiles of an output over an axis, where inputs are random"),
+    "outcome": Kind(shows="the law of an output at one configuration, where inputs are random"),
 }
 
 _LISTED = "\n".join(f"  {name:<13} {kind.shows}" for name, kind in KINDS.items())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,22 +12,28 @@ from dse.cli.ends import handed_back, reading
 from dse.cli.frame import (
     asked,
     example,
+    from_study,
     from_study_or_store,
     goals,
     in_json,
     kinds,
+    listed,
+    pairs,
+    picture,
     put,
     question,
     read_source,
+    read_study,
 )
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["chances"]
+__all__ = ["chances", "information", "law"]
 
-#: Configurations that are told people; JSON has them all.
+#: Configurations that are told people; JSON has them all. Quantiles of a law.
 _ROWS = 10
+_QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
 @click.command(
@@ -71,6 +78,151 @@ def _read(source: str, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]
     if options["top"] is None:
         given.pop("top", None)
     return read, given
+
+
+@click.command(
+    epilog=example(
+        "dse information uncertain.toml --minimize time",
+        "dse information uncertain.toml --minimize time --set-of mem_latency,mem_bandwidth",
+    )
+)
+@from_study
+@goals(several=False)
+@click.option(
+    "--set-of", "sets", multiple=True, metavar="Q,...", help="Inputs known together; repeatable."
+)
+@in_json
+def information(study: str, sets: Sequence[str], as_json: bool, **options: Any) -> None:
+    """What it would be worth to know random inputs, and which to measure next.
+
+    Of all inputs (EVPI), of each (EVPPI) and of sets, in the unit of the objective: by how much the
+    mean of what is chosen would be better. Where no objective is given, the study's [best] is
+    asked.
+    """
+    from dse.verbs import uncertain
+
+    read, given = _read(study, {**options, "per": (), "top": None})
+    asked_of = {name: given[name] for name in ("minimize", "maximize", "where") if name in given}
+    found = handed_back(
+        lambda: uncertain.information(
+            read, **asked_of, sets=[listed([text]) for text in sets], progress=True
+        )
+    )
+    data = _information_data(found)
+    put(as_json, data, lambda: _information_text(found, data))
+
+
+def _information_data(found: xr.Dataset) -> dict[str, Any]:
+    now = [str(name) for name in found.coords if not found[name].dims]
+    rows = []
+    for place, name in enumerate(found["set"].values.tolist()):
+        one = found.isel(set=place)
+        row = {"set": name} | {n: one[n].item() for n in ("evppi", "evppi_error", "changes")}
+        rows.append(row | {f"then_{axis}": one[f"then_{axis}"].item() for axis in now})
+    return {
+        "question": str(found.attrs["question"]),
+        "unit": str(found.evpi.attrs["units"]),
+        "now": {axis: found[axis].item() for axis in now},
+        "evpi": found.evpi.item(),
+        "evpi_error": found.evpi_error.item(),
+        "sets": rows,
+        "next": str(found.attrs["next"]),
+    }
+
+
+def _information_text(found: xr.Dataset, data: Mapping[str, Any]) -> str:
+    from dse.cli.text import table
+    from dse.wording import value_text
+
+    unit = "" if data["unit"] == "1" else data["unit"]
+
+    def worth(value: float, error: float) -> list[str]:
+        return [value_text(value, unit), "exact" if not error else f"± {value_text(error, unit)}"]
+
+    chosen = ", ".join(
+        f"{name} = {value_text(value, str(found[name].attrs.get('units', '')))}"
+        for name, value in data["now"].items()
+    )
+    then = list(data["now"])
+    rows = [["everything", *worth(data["evpi"], data["evpi_error"]), "", *[""] * len(then)]]
+    for row in data["sets"]:
+        others = [row[f"then_{axis}"] for axis in then]
+        shown = [
+            "-" if one != one else f"{one:g}" if isinstance(one, float) else str(one)
+            for one in others
+        ]
+        share = f"{row['changes']:.1%}"
+        rows.append([row["set"], *worth(row["evppi"], row["evppi_error"]), share, *shown])
+    heads = ["known", "is worth", "", "then another", *(f"mostly {axis}" for axis in then)]
+    lines = [f"{data['question']}: best on average with {chosen or 'the only configuration'}", ""]
+    lines += [table(heads, rows), "", f"to measure next: {data['next']}"]
+    return "\n".join(lines)
+
+
+@click.command(
+    epilog=example(
+        "dse law uncertain.toml time --at threads_per_block=256,active_sms=30",
+        "dse law uncertain.toml power --plot power.png",
+    )
+)
+@from_study
+@click.argument("quantity")
+@click.option("--at", multiple=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
+@click.option("--plot", metavar="OUT.png", type=click.Path(), help="Draw the law here.")
+@in_json
+def law(study: str, quantity: str, at: Sequence[str], plot: str | None, as_json: bool) -> None:
+    """The law of an output at one configuration, where inputs are random.
+
+    Mean, standard deviation and quantiles, with the half widths of 95 % intervals where they are
+    not exact. It is exact where all laws are enumerated, and where one input alone is random in the
+    output, along which it is proven to go one way.
+    """
+    from dse.verbs import laws
+
+    if plot is not None:
+        picture(Path(plot), "--plot")
+    read = read_study(study)
+    found = laws.law(read, quantity, pairs(listed(at), "at"))
+    data: dict[str, Any] = {"quantity": quantity, "unit": found.unit, "at": dict(found.at)}
+    data |= {"way": found.way, "undefined": found.undefined, "atoms": None}
+    if found.way == "enumerated":
+        data["atoms"] = [found.values.tolist(), found.weights.tolist()]
+    data |= {name: [getattr(found, name), found.error(name)] for name in ("mean", "std")}
+    data["quantiles"] = [[q, found.quantile(q), found.error("quantile", q)] for q in _QUANTILES]
+    if plot is not None:
+        from dse.plots.chances import output_law
+        from dse.plots.frame import new_figure
+
+        figure = new_figure(6.4, 4.2)
+        output_law(found, ax=figure.subplots())
+        figure.savefig(plot, dpi=110)
+    put(as_json, data, lambda: _law_text(data))
+
+
+def _law_text(data: Mapping[str, Any]) -> str:
+    from dse.cli.text import table
+    from dse.wording import value_text
+
+    unit = data["unit"]
+    told = {name: data[name] for name in ("mean", "std")}
+    told |= {f"quantile {q:g}": [value, error] for q, value, error in data["quantiles"]}
+    rows = [
+        [name, value_text(value, unit), "exact" if not error else f"± {value_text(error, unit)}"]
+        for name, (value, error) in told.items()
+    ]
+    at = ", ".join(f"{name} = {value}" for name, value in data["at"].items())
+    lines = [f"{data['quantity']}{f' at {at}' if at else ''} ({_WAYS[data['way']]})", ""]
+    lines += [table([data["quantity"], "", ""], rows)]
+    if data["undefined"]:
+        lines += ["", f"nothing is feasible: {data['undefined']:.3g}"]
+    return "\n".join(lines)
+
+
+_WAYS = {
+    "enumerated": "every value with its chance",
+    "monotone": "one input is random in it, along which it goes one way",
+    "draws": "of draws",
+}
 
 
 def _chances_data(found: xr.Dataset) -> dict[str, Any]:

@@ -8,6 +8,7 @@ the ``Axes``; ``dse plot`` draws them from the command line. ``law_figure``, ``l
 from __future__ import annotations
 
 from dse.plots.bars import bars, levels
+from dse.plots.chances import chances, fan, outcome, worth
 from dse.plots.curves import lines
 from dse.plots.energy import power_shares, sms, temperature
 from dse.plots.fronts import pareto
@@ -28,7 +29,9 @@ __all__ = [
     "bands",
     "bars",
     "categories",
+    "chances",
     "efficiency",
+    "fan",
     "heatmap",
     "kernels",
     "launch_figure",
@@ -38,6 +41,7 @@ __all__ = [
     "lines",
     "lost",
     "mwp",
+    "outcome",
     "paper_figure",
     "parallel",
     "pareto",
@@ -50,5 +54,6 @@ __all__ = [
     "temperature",
     "tornado",
     "transit",
+    "worth",
     "zigzag",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweeps.bounds.check import check
 from sweeps.grid.grid import Grid
@@ -15,7 +15,10 @@ from symbolic.ops import Node, references
 from symbolic.quantities import Quantity
 from symbolic.statistic import DRAW, StatisticName, statistics_of
 
-__all__ = ["check_settled", "folded_axes", "redrawn", "told_of", "without"]
+if TYPE_CHECKING:
+    from dse.uncertain.draws import Uncertain
+
+__all__ = ["check_settled", "folded_axes", "redrawn", "told_of", "uncertain_of", "without"]
 
 _Study = TypeVar("_Study", bound=Any)
 
@@ -110,3 +113,20 @@ def redrawn(study: _Study, axis: Axis) -> _Study:
     kept = {"uncertain": study.uncertain, "parts": replace(parts, axes=axes)}
     object.__setattr__(other, "_kept", kept)
     return other
+
+
+def uncertain_of(study: Any) -> Uncertain:
+    """What a study knows of its random inputs.
+
+    Raises
+    ------
+    DseError
+        Nothing is random.
+    """
+    if study.uncertain is None:
+        raise DseError(
+            "nothing is random: give quantities laws, as in [random] mem_latency = "
+            '"normal: 600 cycles, 10 %" (random= in Python)'
+        )
+    found: Uncertain = study.uncertain
+    return found

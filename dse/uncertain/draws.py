@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dse.uncertain.families import Law
 from dse.uncertain.joint import Normals, Rows, correlated, each, joint_of
 from dse.uncertain.laws import read
+from dse.uncertain.points import settled_first, shifted, sobol
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.quantities import Quantity
@@ -110,22 +111,58 @@ class Uncertain:
 
     def _points(self, count: int, seed: tuple[int, int]) -> dict[str, Floats]:
         """The random quantities at points of one scrambled sequence."""
+        points = sobol(self._width, count, np.random.default_rng(seed))
+        return self._values(points, self.root)
+
+    @property
+    def _width(self) -> int:
+        """How many coordinates a point has."""
+        return len(self.laws) + sum(one.dimensions for one in self.joint.values())
+
+    def _values(self, points: Floats, root: Floats | None) -> dict[str, Floats]:
+        """The random quantities at points between 0 and 1, of shape (points, coordinates)."""
         from scipy.special import ndtr, ndtri
-        from scipy.stats import qmc
 
         own = len(self.laws)
-        width = own + sum(one.dimensions for one in self.joint.values())
-        rng = np.random.default_rng(seed)
-        points = qmc.Sobol(width, scramble=True, rng=rng).random_base2(count.bit_length() - 1)
         points = np.clip(points, _EDGE, 1 - _EDGE)
-        if self.root is not None:
-            points[:, :own] = ndtr(ndtri(points[:, :own]) @ self.root.T)
+        if root is not None:
+            points[:, :own] = ndtr(ndtri(points[:, :own]) @ root.T)
         found = each(self.laws, tuple(self.laws), points)
         first = own
         for one in self.joint.values():
             found |= one.of(points[:, first : first + one.dimensions])
             first += one.dimensions
         return found
+
+    @property
+    def inputs(self) -> dict[str, tuple[str, ...]]:
+        """What can become known: a quantity with a law of its own, or a joint law by its key."""
+        found: dict[str, tuple[str, ...]] = {name: (name,) for name in self.laws}
+        for key, one in self.joint.items():
+            found[key] = tuple(one.columns) if isinstance(one, Rows) else one.names
+        return found
+
+    def nested(self, known: Collection[str], outer: int, inner: int) -> Axis:
+        """The axis with ``inner`` draws of what stays unknown for each of ``outer`` of the known.
+
+        Those of each replicate stand together, and in these those of the same known values. The
+        unknown are points of a Sobol sequence, shifted digitally for each of the known.
+        """
+        parts = []
+        coordinates = [key in known for key in self.laws]
+        for key, one in self.joint.items():
+            coordinates += [key in known] * one.dimensions
+        fixed = np.array(coordinates)
+        root = None if self.root is None else settled_first(self.root, fixed[: len(self.laws)])
+        for k in range(REPLICATES):
+            rng = np.random.default_rng((self.seed + 2 * _FRESH, k))
+            points = np.repeat(sobol(self._width, outer, rng)[:, None, :], inner, axis=1)
+            if not fixed.all():
+                base = sobol(int(np.count_nonzero(~fixed)), inner, rng)
+                points[..., ~fixed] = shifted(base, points[:, 0, ~fixed])
+            parts.append(self._values(points.reshape(-1, self._width), root))
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return _axis(columns, None, REPLICATES)
 
 
 def _axis(columns: Mapping[str, Floats], weights: Floats | None, replicates: int) -> Axis:

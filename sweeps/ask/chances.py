@@ -21,7 +21,8 @@ from sweeps.ask.places import check_listed
 from sweeps.grid.goals import Goal, check_top, per_axes
 from sweeps.nest.summarize import half_width
 from sweeps.scan.choosing import Chosen
-from sweeps.scan.contest import can_win, judged
+from sweeps.scan.contest import all_over, can_win
+from sweeps.scan.judging import at_least, judged
 from symbolic.errors import InfeasibleError
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ __all__ = ["chances"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-#: What happens in none of n draws has at most the chance 3 / n, in 95 of 100 cases.
-_FEW = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +137,7 @@ def _won(source: Draws, goal: Goal, top: int | None) -> _Won:
         check_listed(able.size, "can be the best")
     if not source.exact and fresh is not first:
         rivals = np.union1d(able, can_win(fresh, able[np.argsort(-chance)[:1024]]))
+        rivals = np.union1d(rivals, all_over(fresh))  # so that it is known how far others are
         found = judged(fresh, rivals)
         of = np.searchsorted(rivals, able)
     else:
@@ -153,10 +152,12 @@ def _won(source: Draws, goal: Goal, top: int | None) -> _Won:
         lists |= {f"{name}_error": np.zeros(of.size) for name in ("chance", "regret")}
         alone["left_error"] = 0.0
     elif found.chances.shape[1] > 1:
-        few = _FEW / np.count_nonzero(fresh.weights)
-        lists["chance_error"] = np.hypot(half_width(found.chances[of]), few)
-        lists["regret_error"] = half_width(found.regrets[of])
-        alone["left_error"] = float(np.hypot(half_width(found.chances[of].sum(axis=0)), few))
+        draws = int(np.count_nonzero(fresh.weights))
+        chance, regret = half_width(found.chances[of]), half_width(found.regrets[of])
+        lists["chance_error"] = at_least(chance, found.seen[of], 1.0, draws)
+        lists["regret_error"] = at_least(regret, found.losses[of], found.apart[of], draws)
+        rest = half_width(found.chances[of].sum(axis=0))
+        alone["left_error"] = float(at_least(rest, left * draws, 1.0, draws))
     else:
         lists |= {f"{name}_error": np.full(of.size, np.nan) for name in ("chance", "regret")}
         alone["left_error"] = np.nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -58,33 +59,49 @@ def leading(values: Any, weights: Any, cells: Any, best: Any, sums: Any, kept: A
 
 
 @compiled
-def tallied(values: Any, best: Any, ties: Any) -> None:
-    """Keep the least of each column, and how many rows have it."""
+def tallied(values: Any, best: Any, second: Any, ties: Any) -> None:
+    """Keep the least of each column and the one after it, and how many rows have the least."""
     for i in range(values.shape[0]):
         row = values[i]
         for j in range(row.size):
             if row[j] < best[j]:
-                best[j] = row[j]
+                best[j], second[j] = row[j], best[j]
                 ties[j] = 1
             elif row[j] == best[j]:
                 ties[j] += 1
+                second[j] = row[j]
+            elif row[j] < second[j]:
+                second[j] = row[j]
 
 
 @compiled
-def shared(values: Any, best: Any, ties: Any, weights: Any, won: Any, lost: Any) -> None:
+def shared(
+    values: Any, best: Any, second: Any, ties: Any, weights: Any, won: Any, lost: Any, about: Any
+) -> None:
     """Of each row what it wins, ties in equal shares, and by how much it misses the best.
 
     Both are weighted sums over the columns in which something is best, apart for each of as many
-    equal parts of the columns as ``won`` and ``lost``, of shape (rows, parts), have.
+    equal parts of the columns as ``won`` and ``lost``, of shape (rows, parts), have. ``about``
+    holds for each row in how many columns it is best, in how many another is better, and how far
+    it is from the best other on the whole (root mean square).
     """
     parts = won.shape[1]
     size = values.shape[1] // parts
     for i in range(values.shape[0]):
+        wins, losses, total, apart = 0, 0, 0.0, 0.0
         for part in range(parts):
             gain, loss = 0.0, 0.0
             for j in range(part * size, (part + 1) * size):
                 if best[j] < np.inf and weights[j] > 0:
                     value = values[i, j]
+                    wins += 1 if value == best[j] else 0
+                    losses += 1 if value > best[j] else 0
                     gain += weights[j] / ties[j] if value == best[j] else 0.0
                     loss += weights[j] * (value - best[j])
+                    step = value - (second[j] if value == best[j] else best[j])
+                    if -np.inf < step < np.inf:
+                        total += weights[j]
+                        apart += weights[j] * step * step
             won[i, part], lost[i, part] = gain, loss
+        about[i, 0], about[i, 1] = wins, losses
+        about[i, 2] = math.sqrt(apart / total) if total > 0 else 0.0

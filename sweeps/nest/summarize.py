@@ -15,7 +15,7 @@ from sweeps.runtime.memory import check_memory
 from sweeps.runtime.threads import workers
 from symbolic.statistic import Statistic
 
-__all__ = ["half_width", "summarized", "summary"]
+__all__ = ["error_of", "half_width", "summarized", "summary"]
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def summarized(folding: Folding) -> Mapping[str, Floats]:
             out = found[name][first : first + len(values)]
             if about.kind == "error":
                 inner = about.argument.args[0].statistic
-                out[...] = _error(inner, values, weights, folding.replicates)
+                out[...] = error_of(inner, values, weights, folding.replicates)
             else:
                 summary(about, values, weights, out)
 
@@ -72,7 +72,7 @@ def summary(about: Statistic, values: Floats, weights: Floats | None, out: Float
         tails(values, sign, rank, float(rank + 1 - about.level * count), rest, out)
 
 
-def _error(about: Statistic, values: Floats, weights: Floats | None, replicates: int) -> Floats:
+def error_of(about: Statistic, values: Floats, weights: Floats | None, replicates: int) -> Floats:
     """Half the width of the interval in which a statistic lies in 95 of 100 cases.
 
     It is Student's, of the values of the statistic in each of the replicates.
@@ -80,11 +80,49 @@ def _error(about: Statistic, values: Floats, weights: Floats | None, replicates:
     points, count = values.shape
     if replicates < 2:
         return np.zeros(points)
+    size = count // replicates
+    if about.kind == "quantile":
+        return _of_quantile(about, values, replicates)
+    if about.kind.startswith("cvar"):
+        return _of_tail(about, values, replicates)
     each = np.empty(points * replicates)
-    rows = values.reshape(points * replicates, count // replicates)
-    own = None if weights is None else weights[: count // replicates] * replicates
-    summary(about, rows, own, each)
+    own = None if weights is None else weights[:size] * replicates
+    summary(about, values.reshape(points * replicates, size), own, each)
     return half_width(each.reshape(points, replicates))
+
+
+def _of_quantile(about: Statistic, values: Floats, replicates: int) -> Floats:
+    """How far the quantiles are at the ends of the interval of the level (Woodruff 1952).
+
+    A replicate holds too few draws for a quantile of its own; the share of them that does not
+    exceed that of all is a mean.
+    """
+    points, count = values.shape
+    level = float(about.level or 0)
+    here = np.empty(points)
+    summary(about, values, None, here)
+    below = (values <= here[:, None]).reshape(points, replicates, -1).mean(axis=-1)
+    off = np.maximum(half_width(below), 1 / count)
+    ordered = np.sort(values, axis=1)
+    ends = []
+    for at in (level - off, level + off):
+        rank = np.clip(np.ceil(at * count).astype(np.int64) - 1, 0, count - 1)
+        ends.append(np.take_along_axis(ordered, rank[:, None], axis=1)[:, 0])
+    return (ends[1] - ends[0]) / 2
+
+
+def _of_tail(about: Statistic, values: Floats, replicates: int) -> Floats:
+    """From the means of what exceeds the quantile of all draws (Rockafellar and Uryasev 2000).
+
+    A little off the quantile the mean of a tail does not change, so that its own error is enough.
+    """
+    points, count = values.shape
+    level, sign = float(about.level or 0), -1.0 if about.kind == "cvar_low" else 1.0
+    rank = max(math.ceil(level * count) - 1, 0)
+    signed = sign * values
+    quantile = np.partition(signed, rank, axis=1)[:, rank]
+    over = np.maximum(signed - quantile[:, None], 0.0).reshape(points, replicates, -1).mean(axis=-1)
+    return half_width(over) / (1 - level)
 
 
 def half_width(each: Floats) -> Floats:

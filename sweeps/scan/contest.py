@@ -7,10 +7,9 @@ looked at again when the least is known: nobody else can be best, whatever the o
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +18,20 @@ from sweeps.bounds.check import check
 from sweeps.grid.at import POINT, points_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.nest.contests import leading, shared, tallied, winning
+from sweeps.nest.contests import leading, winning
 from sweeps.nest.rows import over_rows
 from sweeps.scan.fused import to_rest
 from symbolic.ops import references
 from symbolic.statistic import DRAW
 
-__all__ = ["Contest", "GridContest", "Judged", "TableContest", "can_win", "judged", "leaders"]
+__all__ = [
+    "Contest",
+    "GridContest",
+    "TableContest",
+    "all_over",
+    "can_win",
+    "leaders",
+]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -167,21 +173,6 @@ class TableContest:
         tell(np.ascontiguousarray(self.values[flat]), np.arange(flat.size))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """How often some configurations are best, ties in equal shares, and what they miss on average.
-
-    ``chances`` and ``regrets``, of shape (configurations, replicates), are the same of each
-    replicate. ``none`` is the weight of draws in which nothing counts; regrets are of the others.
-    """
-
-    chance: Floats
-    regret: Floats
-    chances: Floats
-    regrets: Floats
-    none: float
-
-
 def can_win(contest: Contest, known: Indices | None = None) -> Indices:
     """The configurations that are best, or as good, in some draw, and maybe others; ascending.
 
@@ -192,7 +183,8 @@ def can_win(contest: Contest, known: Indices | None = None) -> Indices:
         return int(winning(values, best, kept))
 
     best = np.full(contest.weights.size, np.inf)
-    contest.some(_first(contest, known), lambda values, _: _least(values, best))
+    some = all_over(contest) if known is None else np.union1d(all_over(contest), known)
+    contest.some(some, lambda values, _: _least(values, best))
     return _kept(contest, told, lambda low: np.asarray(low <= best.max()))
 
 
@@ -207,10 +199,7 @@ def leaders(contest: Contest, cells: NDArray[np.int64]) -> Indices:
     def told(values: Floats, kept: Indices) -> int:
         return int(leading(values, weights, cells, best, np.empty(best.size), kept))
 
-    starts: list[int] = []
-    contest.some(
-        _first(contest, None), lambda values, flat: starts.append(told(values, flat.copy()))
-    )
+    contest.some(all_over(contest), lambda values, flat: _fed(told, values, flat))
     best += _CLOSE * np.abs(best)  # what is found elsewhere may be a last bit off
     each = np.bincount(cells.reshape(-1), np.tile(weights, len(cells)))
 
@@ -220,15 +209,18 @@ def leaders(contest: Contest, cells: NDArray[np.int64]) -> Indices:
     return _kept(contest, told, keep)
 
 
+def _fed(told: Callable[[Floats, Indices], int], values: Floats, flat: Indices) -> None:
+    told(values, np.empty_like(flat))
+
+
 def _least(values: Floats, best: Floats) -> None:
     least = values.min(axis=0)  # what is found elsewhere may be a last bit off
     np.minimum(best, least + _CLOSE * np.abs(least), out=best)
 
 
-def _first(contest: Contest, known: Indices | None) -> Indices:
+def all_over(contest: Contest, most: int = _FIRST) -> Indices:
     """Some configurations all over."""
-    some = np.linspace(0, contest.count - 1, min(_FIRST, contest.count)).astype(np.int64)
-    return np.unique(some if known is None else np.concatenate([some, known]))
+    return np.unique(np.linspace(0, contest.count - 1, min(most, contest.count)).astype(np.int64))
 
 
 def _kept(contest: Contest, told: Callable[[Floats, Indices], int], keep: Keep) -> Indices:
@@ -241,34 +233,3 @@ def _kept(contest: Contest, told: Callable[[Floats, Indices], int], keep: Keep) 
 
     contest.all(tell, keep)
     return np.sort(np.concatenate(found))
-
-
-def judged(contest: Contest, flat: Indices) -> Judged:
-    """What some configurations win among each other; ties share a draw in equal parts."""
-    weights, parts = contest.weights, contest.replicates
-    best, ties = np.full(weights.size, np.inf), np.zeros(weights.size, dtype=np.int64)
-    lock = threading.Lock()
-
-    def tell(values: Floats, _: Any) -> None:
-        with lock:
-            tallied(values, best, ties)
-
-    contest.some(flat, tell)
-    won, lost = np.empty((flat.size, parts)), np.empty((flat.size, parts))
-
-    def share(values: Floats, numbers: Indices) -> None:
-        gain, loss = np.empty((2, len(values), parts))
-        shared(values, best, ties, weights, gain, loss)
-        won[numbers], lost[numbers] = gain, loss
-
-    contest.some(flat, share)
-    each = weights.reshape(parts, -1).sum(axis=1)
-    some = np.where(best < np.inf, weights, 0.0).reshape(parts, -1).sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return Judged(
-            chance=won.sum(axis=1),
-            regret=lost.sum(axis=1) / some.sum(),
-            chances=won / each,
-            regrets=lost / some,
-            none=float(1 - some.sum()),
-        )

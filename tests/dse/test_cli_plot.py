@@ -40,6 +40,10 @@ DRAWN = {
     "--set threads_per_block=256 --quantity mwp,cwp",
     "pareto": "study.toml --minimize time,active_sms",
     "tornado": "study.toml --quantity time --at active_sms=16 --where occupancy>=0.5",
+    "chances": "uncertain.toml --maximize cs_throughput-threads/128",
+    "worth": "uncertain.toml --maximize cs_throughput-threads/128",
+    "fan": "uncertain.toml --quantity cs_throughput --over threads",
+    "outcome": "uncertain.toml --quantity cs_throughput --at threads=256",
 }
 
 
@@ -57,6 +61,11 @@ def test_help_lists_the_kinds(run: Run) -> None:
         assert f"    {name:<13} {kind.shows}" in text
 
 
+UNCERTAIN = """model = "transit"
+axes = { threads = [256, 512, 1024] }
+set = { intensity = 10, lanes_width = 32, ms_peak = 1 }
+random = { mem_latency = "normal: 600 cycles, 20 %", draws = 64 }
+"""
 COUNTERS = """kernel,occupancy,issued_insts,dram_reads,dram_writes,kernel_time [us]
 short of threads,0.5,2e6,6e4,2e4,200
 full of work,1.0,9e6,1e3,1e3,330
@@ -66,6 +75,7 @@ full of work,1.0,9e6,1e3,1e3,330
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_draws(run: Run, kind: str) -> None:
     Path("counters.csv").write_text(COUNTERS)
+    Path("uncertain.toml").write_text(UNCERTAIN)
     said = run("plot", kind, *DRAWN[kind].split(" "), "--out", "out.svg", "--size", "7x5").stdout
     assert said == f"out.svg ({kind}: {KINDS[kind].shows})\n"
     assert Path("out.svg").read_text().startswith("<?xml")

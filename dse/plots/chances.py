@@ -1,0 +1,235 @@
+"""Figures of what is random: who can be best, what knowing is worth, a fan of quantiles, a law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.plots.frame import axes_of, legend
+from dse.plots.looks import LOOKS
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+    from dse.study.data import StudyData
+    from dse.uncertain.output import OutputLaw
+
+__all__ = ["chances", "fan", "outcome", "output_law", "worth"]
+
+#: Bars of a figure at most.
+_BARS = 12
+#: The bands, the widest first.
+_BANDS = ((0.05, 0.95), (0.25, 0.75))
+
+
+def chances(
+    source: StudyData,
+    *,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    where: str | Sequence[str] = (),
+    ax: Axes | None = None,
+) -> Axes:
+    """The chance of each configuration to be the best, and its regret; see :func:`dse.chances`.
+
+    Parameters
+    ----------
+    source : Study, or Dataset along ``draw`` or ``run``
+    minimize, maximize : str
+        What decides.
+    where : str or list of str
+        Constraints besides those of the study.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    from dse.verbs.uncertain import chances as ask
+
+    found = ask(source, minimize=minimize, maximize=maximize, where=where)
+    shown = found.isel(rank=slice(_BARS))
+    names = [_named(shown, k) for k in range(shown.sizes["rank"])]
+    ax = _bars(names, shown.chance.values, shown.chance_error.values, "chance to be the best", ax)
+    unit = str(found.regret.attrs.get("units", "1"))
+    for place, regret in enumerate(shown.regret.values.tolist()):
+        text = f"{regret:.3g}" + (f" {unit}" if unit != "1" else "")
+        end = float(shown.chance[place] + np.nan_to_num(shown.chance_error[place]))
+        ax.annotate(f" {text}", (end, place), va="center", fontsize=8)
+    ax.set_xlim(0, 1.25 * float(np.nanmax(shown.chance + shown.chance_error)))
+    left = float(found.left + found.chance.isel(rank=slice(_BARS, None)).sum())
+    ax.set_xlabel(f"chance to be the best; regret beside it; left to others {left:.2g}")
+    ax.set_title(str(found.attrs["question"]), fontsize=9)
+    return ax
+
+
+def worth(
+    source: StudyData,
+    *,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    where: str | Sequence[str] = (),
+    ax: Axes | None = None,
+) -> Axes:
+    """A tornado of what knowing each input is worth (EVPPI), and all of them (EVPI).
+
+    Parameters
+    ----------
+    source : Study
+        With random inputs; see :func:`dse.information`.
+    minimize, maximize : str
+        What decides, on average.
+    where : str or list of str
+        Constraints besides those of the study.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    from dse.verbs.uncertain import information
+
+    found = information(source, minimize=minimize, maximize=maximize, where=where)
+    order = np.argsort(-found.evppi.values, kind="stable")
+    names = [str(name) for name in found["set"].values[order]]
+    label = "worth of knowing an input (EVPPI)"
+    ax = _bars(names, found.evppi.values[order], found.evppi_error.values[order], label, ax)
+    ax.axvline(float(found.evpi), label="of knowing all (EVPI)", **LOOKS["level"].of_line())
+    unit = str(found.evppi.attrs["units"])
+    ax.set_xlabel(label + (f" [{unit}]" if unit != "1" else ""))
+    ax.set_xlim(0, 1.1 * max(float(found.evpi + found.evpi_error), 1e-300))
+    ax.set_title(f"{found.attrs['question']}: measure {found.attrs['next']}", fontsize=9)
+    legend(ax, below=True, ncols=2)
+    return ax
+
+
+def fan(
+    source: StudyData,
+    quantity: str,
+    *,
+    over: str,
+    at: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """The median of an output and its middle 50 and 90 %, along an axis.
+
+    Parameters
+    ----------
+    source : Study
+        With random inputs.
+    quantity : str
+        What is drawn upwards.
+    over : str
+        The axis across.
+    at : mapping, optional
+        A value for each other axis along which it differs.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    from dse.study.data import StudyData
+    from dse.verbs.laws import law as ask
+
+    if not isinstance(source, StudyData):
+        raise DseError("a fan is drawn of a study with random inputs: give its file, or the Study")
+    known = source.space().axes
+    if over not in known:
+        raise DseError(f"over = {over!r} is no axis of the study; its axes are: {', '.join(known)}")
+    across = known[over].coordinate
+    given = dict(at or {})
+    laws = [ask(source, quantity, {**given, over: value}) for value in across.tolist()]
+    ax = axes_of(ax, 6.4, 4.2)
+    numbers = across if across.dtype.kind in "if" else np.arange(across.size)
+    color = LOOKS["performance"].color
+    for strength, (low, high) in zip((0.2, 0.4), _BANDS, strict=True):
+        below, above = ([one.quantile(q) for one in laws] for q in (low, high))
+        label = f"{high - low:.0%}"
+        ax.fill_between(numbers, below, above, color=color, alpha=strength, lw=0, label=label)
+    ax.plot(numbers, [one.quantile(0.5) for one in laws], color=color, label="median")
+    if numbers is not across:
+        ax.set_xticks(numbers, [str(value) for value in across])
+    unit = f" [{laws[0].unit}]" if laws[0].unit not in ("", "1") else ""
+    ax.set_xlabel(over)
+    ax.set_ylabel(f"{quantity}{unit}")
+    legend(ax, below=True, ncols=3)
+    return ax
+
+
+def outcome(
+    source: StudyData, quantity: str, *, at: Mapping[str, Any] | None = None, ax: Axes | None = None
+) -> Axes:
+    """The distribution function of an output at one configuration; see :func:`dse.law`.
+
+    Parameters
+    ----------
+    source : Study
+        With random inputs.
+    quantity : str
+        What is drawn across.
+    at : mapping, optional
+        A value for each axis along which it differs.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    from dse.verbs.laws import law as ask
+
+    return output_law(ask(source, quantity, at), ax=ax)
+
+
+def output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
+    """The distribution function of an output, its mean and its middle 90 %.
+
+    Parameters
+    ----------
+    law : OutputLaw
+        From :func:`dse.law`.
+    ax : Axes, optional
+        Where to draw; a new figure where None.
+    """
+    ax = axes_of(ax, 6.4, 4.2)
+    color = LOOKS["performance"].color
+    levels = np.linspace(0, 1, 513)
+    if law.way == "enumerated":
+        ax.step(
+            np.repeat(law.values, 2)[1:],
+            np.repeat(np.cumsum(law.weights), 2)[:-1],
+            color=color,
+            label=law.text,
+        )
+    else:
+        values = [law.quantile(float(q)) for q in levels[1:-1]]
+        ax.plot(values, levels[1:-1], color=color, label=law.text)
+    ends = law.quantile(0.05), law.quantile(0.95)
+    ax.axvspan(*ends, color=color, alpha=0.15, lw=0, label="middle 90 %")
+    ax.axvline(law.mean, label="mean", **LOOKS["level"].of_line())
+    ax.set_xlabel(law.text + (f" [{law.unit}]" if law.unit not in ("", "1") else ""))
+    ax.set_ylabel("chance to be at most this")
+    ax.set_ylim(0, 1)
+    legend(ax, below=True, ncols=3)
+    return ax
+
+
+def _bars(names: Sequence[str], values: Any, errors: Any, label: str, ax: Axes | None) -> Axes:
+    """Horizontal bars with their errors, the first on top."""
+    ax = axes_of(ax, 6.4, max(2.4, 1.4 + 0.4 * len(names)))
+    places = np.arange(len(names))
+    ax.barh(
+        places,
+        values,
+        0.62,
+        xerr=np.nan_to_num(errors),
+        capsize=2,
+        label=label,
+        **LOOKS["performance"].of_area(),
+    )
+    ax.set_yticks(places, list(names))
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    return ax
+
+
+def _named(found: xr.Dataset, rank: int) -> str:
+    """A configuration in words."""
+    one = found.isel(rank=rank)
+    names = [str(n) for n in found.coords if n != "rank" and found[n].dims == ("rank",)]
+    return ", ".join(f"{name} = {_short(one[name].item())}" for name in names) or "the only one"
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

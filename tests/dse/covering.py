@@ -1,0 +1,168 @@
+"""How often stated 95 % intervals hold the truth: over random small studies with known answers.
+
+    python -m tests.dse.covering [studies] [seed]
+
+Two options whose values are linear in two normal inputs, or exponentials of that: chances, regrets
+(Margrabe's formula for the latter), quantiles, tails and values of information in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import norm
+
+import dse
+
+MODEL = '''"""Two options."""
+import dse
+
+for name in ("p1", "p2", "level", "gain", "slope1", "more1", "slope2", "more2"):
+    globals()[name] = dse.quantity(name, domain="(-inf, inf)", meaning=name)
+take = dse.quantity("take", domain="[0, 1]", meaning="which option")
+
+
+@dse.equation(source="test", meaning="linear")
+def plain_value(p1, p2, level, gain, slope1, more1, slope2, more2, take):
+    return level + gain * take + (slope1 + more1 * take) * p1 + (slope2 + more2 * take) * p2
+
+
+@dse.equation(source="test", meaning="exponential")
+def bent_value(plain_value):
+    return dse.exp(plain_value)
+'''
+SET = ("level", "gain", "slope1", "more1", "slope2", "more2")
+
+
+def exceeding(mean: float, std: float) -> float:
+    """E[max(D, 0)] of a normal D."""
+    return mean * norm.cdf(mean / std) + std * norm.pdf(mean / std)
+
+
+class Problem:
+    """A study and the truth about it."""
+
+    def __init__(self, rng: np.random.Generator, model: Path, draws: int, bent: bool) -> None:
+        self.bent, self.name = bent, "bent_value" if bent else "plain_value"
+        given = dict(zip(SET, rng.normal(0, 0.5, 6).tolist(), strict=True))
+        laws = {name: dse.normal(m, s) for name, m, s in (("p1", 0.3, 0.7), ("p2", -0.2, 0.4))}
+        seed = int(rng.integers(1 << 30))
+        self.study = dse.Study(
+            model=str(model),
+            axes={"take": [0, 1]},
+            set=given,
+            outputs=["plain_value"],
+            random={**laws, "draws": draws, "seed": seed},
+        )
+        slopes = [
+            [given["slope1"], given["slope2"]],
+            [given["slope1"] + given["more1"], given["slope2"] + given["more2"]],
+        ]
+        self.means = [
+            given["level"] + given["gain"] * k + s[0] * 0.3 - s[1] * 0.2
+            for k, s in enumerate(slopes)
+        ]
+        self.stds = [math.hypot(s[0] * 0.7, s[1] * 0.4) for s in slopes]
+        self.apart = (given["more1"] * 0.7, given["more2"] * 0.4)  # of the difference, by input
+
+    def expected(self, option: int) -> float:
+        """The mean of an option."""
+        m, s = self.means[option], self.stds[option]
+        return math.exp(m + s * s / 2) if self.bent else m
+
+    def chance(self, option: int) -> float:
+        """That an option is the smaller."""
+        step = self.means[1] - self.means[0]
+        first = float(norm.cdf(step / math.hypot(*self.apart)))
+        return first if option == 0 else 1 - first
+
+    def regret(self, option: int) -> float:
+        """By how much an option is larger, where it is."""
+        off, std = self.means[option] - self.means[1 - option], math.hypot(*self.apart)
+        if not self.bent:
+            return exceeding(off, std)
+        own, other = self.expected(option), self.expected(1 - option)
+        high = (math.log(own / other) + std * std / 2) / std
+        return own * float(norm.cdf(high)) - other * float(norm.cdf(high - std))
+
+    def quantile(self, option: int, level: float) -> float:
+        """Of an option."""
+        found = self.means[option] + self.stds[option] * float(norm.ppf(level))
+        return math.exp(found) if self.bent else found
+
+    def tail(self, option: int, level: float) -> float:
+        """The mean of the largest."""
+        z, s = float(norm.ppf(level)), self.stds[option]
+        if self.bent:
+            return self.expected(option) * float(norm.cdf(s - z)) / (1 - level)
+        return self.means[option] + s * float(norm.pdf(z)) / (1 - level)
+
+    def worth(self, known: int | None) -> float:
+        """Of knowing one input, or both; of the linear value."""
+        std = math.hypot(*self.apart) if known is None else abs(self.apart[known])
+        off = abs(self.means[1] - self.means[0])
+        return exceeding(-off, std)
+
+
+def of_statistics(problem: Problem, rng: np.random.Generator) -> dict[str, bool]:
+    """Whether the intervals of a study hold the truth."""
+    found: dict[str, bool] = {}
+    told = problem.study.chances(minimize=problem.name, top=1)
+    option = int(told.take.values[0])
+    for name in ("chance", "regret"):
+        off = abs(told[name].values[0] - getattr(problem, name)(option))
+        found[name] = bool(off <= told[f"{name}_error"].values[0])
+    level = float(rng.choice([0.5, 0.9, 0.95]))
+    texts = {name: f"{name}({problem.name}, {level})" for name in ("quantile", "cvar_high")}
+    texts |= {"mean": f"mean({problem.name})"}
+    truth = {"quantile": problem.quantile(option, level), "mean": problem.expected(option)}
+    truth["cvar_high"] = problem.tail(option, level)
+    grid = problem.study.space([*texts.values(), *(f"error({t})" for t in texts.values())])
+    for name, text in texts.items():
+        value, error = (
+            float(grid.leaves[()][one].array[option]) for one in (text, f"error({text})")
+        )
+        found[name] = abs(value - truth[name]) <= error
+    return found
+
+
+def of_information(problem: Problem) -> dict[str, bool]:
+    """As :func:`of_statistics`, of what knowing inputs is worth."""
+    told = problem.study.information(minimize=problem.name)
+    found = {"evpi": abs(told.evpi.item() - problem.worth(None)) <= told.evpi_error.item()}
+    for known, name in enumerate(("p1", "p2")):
+        one = told.sel(set=name)
+        found[f"evppi {name}"] = bool(
+            abs(one.evppi.item() - problem.worth(known)) <= one.evppi_error.item()
+        )
+    return found
+
+
+def main(count: int, seed: int) -> None:
+    """Tell of each interval in how many cases it holds the truth."""
+    rng = np.random.default_rng(seed)
+    held: dict[str, list[bool]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "options.py"
+        model.write_text(MODEL)
+        for number in range(count):
+            draws = int(rng.choice([256, 1024, 4096]))
+            for name, inside in of_statistics(
+                Problem(rng, model, draws, number % 2 == 1), rng
+            ).items():
+                held[name].append(inside)
+                held[f"{name}, {draws} draws"].append(inside)
+            if number % 10 == 0:
+                for name, inside in of_information(Problem(rng, model, 4096, False)).items():
+                    held[name].append(inside)
+    for name, inside in sorted(held.items()):
+        print(f"{name}: {sum(inside)} of {len(inside)}, {np.mean(inside):.1%}")
+
+
+if __name__ == "__main__":
+    main(*map(int, [*sys.argv[1:], *["1000", "1"][len(sys.argv) - 1 :]]))

@@ -1,0 +1,130 @@
+"""The law of an output: exact where laws are enumerated or one goes one way, else with errors."""
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import dse
+from symbolic.errors import DseError
+from tests.dse.conftest import Run
+
+GIVEN = {"intensity": 10, "lanes_width": 32, "ms_peak": 1}
+NORMAL = {"mem_latency": dse.normal(600, 60), "draws": 256}
+
+
+def transit(**more):
+    given = {"model": "transit", "axes": {"threads": [256, 512, 1024]}, "set": GIVEN}
+    return dse.Study(**{**given, "random": NORMAL, "outputs": ["cs_throughput"], **more})
+
+
+def test_enumerated_values_have_their_chances():
+    laws = {"intensity": dse.discrete([1, 2, 4], [1, 1, 2]), "mem_latency": dse.discrete([64, 128])}
+    found = transit(random=laws, set={"lanes_width": 32, "ms_peak": 1}).law(
+        "intensity * 128 / mem_latency"
+    )
+    chances = {1: (1, 8), 2: (2, 8), 4: (3, 8), 8: (2, 8)}  # 4 is made in two ways
+    assert dict(zip(found.values, map(Fraction, found.weights), strict=True)) == {
+        value: Fraction(*chance) for value, chance in chances.items()
+    }
+    assert found.way == "enumerated"
+    assert Fraction(found.mean) == Fraction(1 + 4 + 12 + 16, 8)
+    assert [found.quantile(q) for q in (0, 1 / 8, 0.3, 0.5, 1)] == [1, 1, 2, 4, 8]
+    assert [found.cdf(x) for x in (0.9, 1, 4, 9)] == [0, 1 / 8, 6 / 8, 1]
+    assert found.error("mean") == found.error("quantile", 0.5) == 0
+
+
+def test_one_input_that_enters_one_way_is_exact():
+    found = transit().law("cs_throughput", at={"threads": 256})
+    assert found.way == "monotone"
+    law = scipy.stats.truncnorm(-10, np.inf, 600, 60)
+    for q in (0.001, 0.3, 0.5, 0.99):
+        exact = 2560 / (law.ppf(1 - q) + 10)
+        assert found.quantile(q) == pytest.approx(exact, rel=1e-9)
+        assert found.cdf(exact) == pytest.approx(q, rel=1e-6)
+    assert found.cdf(0) == 0
+    assert found.cdf(1e9) == 1
+    assert abs(found.mean - 2560 * law.expect(lambda x: 1 / (x + 10))) < 2 * found.error("mean")
+    assert found.error("quantile", 0.3) == found.error("cdf", 4.0) == 0 < found.error("mean")
+    rising = transit().law("mem_latency * mem_latency")
+    assert rising.quantile(0.9) == pytest.approx(law.ppf(0.9) ** 2, rel=1e-9)
+
+
+def test_what_turns_round_is_not_taken_for_monotone():
+    found = transit().law("absolute(mem_latency - 600)")
+    assert found.way == "draws"
+    assert abs(found.quantile(0.5) - 60 * 0.6744898) <= found.error("quantile", 0.5)
+    assert abs(found.cdf(60) - 0.6826895) <= found.error("cdf", 60)
+    assert abs(found.std - 60 * math.sqrt(1 - 2 / math.pi)) < 2 * found.error("std")
+
+
+def test_one_discrete_input_among_others_is_enumerated():
+    laws = {**NORMAL, "intensity": dse.discrete([1, 3], [1, 3])}
+    found = transit(random=laws, set={"lanes_width": 32, "ms_peak": 1}).law(
+        "intensity * threads", at={"threads": 512}
+    )
+    assert (found.way, found.values.tolist()) == ("enumerated", [512, 1536])
+    assert found.weights.tolist() == [0.25, 0.75]
+
+
+def test_what_is_not_feasible_is_told():
+    laws = {"mem_latency": dse.discrete([100, 600, 5000])}
+    study = transit(random=laws, axes={"threads": [256]})
+    assert study.law("cs_throughput").undefined == 0
+    asked = {"where": "cs_throughput >= 1"}
+    with pytest.raises(DseError, match="chance"):
+        transit(random=laws, **asked)
+
+
+@pytest.mark.parametrize(
+    ("more", "asked", "message"),
+    [
+        ({}, ("cs_throughput",), "differs along threads.*'threads': 256"),
+        ({}, ("cs_throughput", {"thread": 1}), "no axis.*threads"),
+        ({}, ("cs_throughput", {"threads": 3}), "not on its axis"),
+        ({}, ("cs_throughput", "threads=3"), "expected a mapping"),
+        ({}, (["threads", "ms_peak"],), "expected one quantity"),
+        ({"random": {}, "set": {**GIVEN, "mem_latency": 600}}, ("threads",), "nothing is random"),
+    ],
+)
+def test_bad_questions_are_refused(more, asked, message):
+    with pytest.raises(DseError, match=message):
+        transit(**more).law(*asked)
+
+
+def test_bad_levels_are_refused():
+    found = transit().law("cs_throughput", at={"threads": 256})
+    for wrong in (-0.1, 1.1, "a", True):
+        with pytest.raises(DseError, match="expected a chance from 0 to 1"):
+            found.quantile(wrong)
+    with pytest.raises(DseError, match="expected mean, std"):
+        found.error("median")
+
+
+STUDY = """model = "transit"
+axes = { threads = [256, 512, 1024] }
+set = { intensity = 10, lanes_width = 32 }
+random = { mem_latency = "discrete: 300, 600", ms_peak = "discrete: 1: 3, 1.5: 1" }
+best = { maximize = "cs_throughput - threads / 128" }
+"""
+
+
+def test_the_command_line_tells_them(run: Run) -> None:
+    Path("u.toml").write_text(STUDY)
+    data = json.loads(run("chances", "u.toml", "--json").stdout)
+    assert sum(row["chance"] for row in data["rows"]) == 1
+    assert "configurations can be the best: maximize" in run("chances", "u.toml").stdout
+    data = json.loads(run("information", "u.toml", "--json").stdout)
+    assert data["evpi"] >= max(row["evppi"] for row in data["sets"])
+    told = run("information", "u.toml", "--set-of", "mem_latency,ms_peak").stdout
+    assert f"to measure next: {data['next']}" in told
+    assert "exact" in told
+    data = json.loads(run("law", "u.toml", "mem_latency", "--json").stdout)
+    assert data["atoms"] == [[300, 600], [0.5, 0.5]]
+    told = run("law", "u.toml", "cs_throughput", "--at", "threads=512", "--plot", "a.png").stdout
+    assert "every value with its chance" in told
+    assert Path("a.png").exists()
