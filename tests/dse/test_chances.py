@@ -68,11 +68,11 @@ def test_chances_are_judged_on_fresh_draws():
     whole = redrawn(study, study.uncertain.fresh()).space([], draws=True)
     draws = whole.axes["draw"].columns["mem_latency"]
     each = transit(
-        axes={**axes, "which": {"zip": {"mem_latency": draws}}},
+        axes={**axes, "row": {"zip": {"mem_latency": draws}}},
         outputs=["cs_throughput"],
         set={"intensity": 10, "lanes_width": 32},
     ).run()
-    values = (each.cs_throughput - each.threads / 128).transpose("threads", "ms_peak", "which").values
+    values = (each.cs_throughput - each.threads / 128).transpose("threads", "ms_peak", "row").values
     best = values.reshape(-1, 64).max(axis=0)
     for k in range(found.sizes["rank"]):
         place = list(axes["threads"]).index(found.threads[k]), [0.9, 1].index(found.ms_peak[k])
