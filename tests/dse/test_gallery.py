@@ -11,7 +11,9 @@ from __future__ import annotations
 import itertools
 import os
 import runpy
+import shlex
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 from matplotlib.text import Text
+
+from dse.cli import main
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "docs" / "gallery"
@@ -168,6 +172,16 @@ def test_scripts_are_short_and_say_what_one_sees(name: str) -> None:
     assert len(text.splitlines()) <= 25
     assert text.startswith('"""')
     assert len(text.split('"""')[1].strip()) > 60
+
+
+def test_each_figure_has_its_command() -> None:
+    told = tomllib.loads((GALLERY / "commands.toml").read_text())
+    assert sorted(told) == SCRIPTS
+    for name, parts in told.items():
+        program, command, *options = shlex.split(" ".join(parts))
+        assert program == "dse"
+        given = main.commands[command].make_context(command, options).params  # reads the options
+        assert (given.get("out") or given["plot"]).endswith(".png"), name
 
 
 # --- as stored
