@@ -57,14 +57,19 @@ class Accesses:
             threads = self.launch.active.sum(axis=-1)
             self._least[width] = float(np.ceil(threads * width / SECTOR).mean())
         sectors = None
-        if (where := _address(one, self.values, block, place)) is not None:
-            where = rebuilt(self.values.solved(where, block), self._base, self._based)
+        if (where := self.address(one, block, place)) is not None:
+            where = rebuilt(where, self._base, self._based)
             fixed = where.terms.get((), 0)
             where = where - constant(fixed - fixed % SECTOR)  # whole sectors on, as many
             if (where, width) not in self._sectors:
                 self._sectors[where, width] = self._touched(where, width)
             sectors = self._sectors[where, width]
         return Access(bytes=width, sectors=sectors, least=self._least[width])
+
+    def address(self, one: Instruction, block: int, place: int) -> Whole | None:
+        """The address that an instruction names, by arguments, threads, blocks and passes."""
+        where = _address(one, self.values, block, place)
+        return None if where is None else self.values.solved(where, block)
 
     def _base(self, one: Atom) -> Whole | None:
         """Arrays begin at whole sectors."""

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dse.kernels.accesses import Accesses, in_flight
-from dse.kernels.conditions import FALSE, TRUE, known
+from dse.kernels.accesses import in_flight
 from dse.kernels.evaluate import Launch
-from dse.kernels.linear import Atom, atom
+from dse.kernels.linear import Atom
+from dse.kernels.memory import Memory
 from dse.kernels.tally import GLOBAL, MEMORY, Reading, Tally
 from dse.wording import value_text
 from symbolic.visible import Card, Fold, Visible
@@ -119,17 +119,18 @@ def told(
     names: Mapping[Atom, str],
     origin: str,
     lines: Mapping[int, int] | None = None,
+    blocks: int | None = None,
 ) -> Counted:
-    """The quantities of a kernel at a launch."""
+    """The quantities of a kernel at a launch, of so many blocks where that is known."""
     tally, function = Tally(reading, launch, names, lines or {}), reading.function
     classes: dict[str, dict[int, float]] = {}
     pointers = {offset for offset, size in function.arguments if size >= 8}
-    memory = _Memory(Accesses(reading.values, launch, pointers))
+    memory = Memory(reading, tally, pointers)
     for number, place, one in reading.instructions():
         counted = classes.setdefault(one.kind, {})
         counted[number] = counted.get(number, 0.0) + 1
         if one.kind in MEMORY:
-            memory.add(reading, tally, number, place)
+            memory.add(number, place)
     counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()}
     every, asking = _summed(classes, tuple(classes)), _summed(classes, MEMORY)
     counts["comp_insts"] = {
@@ -138,6 +139,7 @@ def told(
     }
     counts["coalesced_insts"], counts["uncoalesced_insts"] = memory.coalesced, memory.uncoalesced
     counts["global_insts"] = _summed(classes, GLOBAL)
+    counts["request_bytes"] = memory.asked
     values, formulas = {}, {}
     for name, by_block in counts.items():
         values[name], formula = tally.total(by_block)
@@ -145,6 +147,9 @@ def told(
             formulas[name] = formula
     values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared)
+    bytes_of, by_size = memory.touched(blocks, names.values())
+    values |= bytes_of
+    formulas |= by_size
     if memory.requests:
         values["bytes_per_thread"] = round(memory.width / memory.requests, 6)
     if (strength := _strength(reading, tally)) > 1:
@@ -163,6 +168,9 @@ def told(
         assumed["coalesced_insts"] = (
             f"the addresses of {share:.0%} of the accesses cannot be followed: taken as coalesced"
         )
+    if memory.requests > memory.within:
+        why = "addresses that cannot be followed: taken as bytes that nothing else touches"
+        assumed |= dict.fromkeys(bytes_of, why)
     not_counted = [f"not taken: {what}" for what in reading.often.assumed]
     if any(one.name == "CALL" and tally.number(at) for at, _, one in reading.instructions()):
         not_counted.append("what functions do that it calls is not counted: inline them")
@@ -177,44 +185,6 @@ def told(
         origin=origin,
         assumed=assumed,
     )
-
-
-class _Memory:
-    """What the accesses of a kernel come to."""
-
-    def __init__(self, accesses: Accesses) -> None:
-        self.accesses = accesses
-        self.coalesced: dict[int, float] = {}
-        self.uncoalesced: dict[int, float] = {}
-        self.by_kind: dict[str, float] = {}
-        self.requests = self.followed = self.sectors = self.width = 0.0
-
-    def add(self, reading: Reading, tally: Tally, number: int, place: int) -> None:
-        """One instruction."""
-        one = reading.flow.blocks[number].body[place]
-        many = _runs(reading, tally, number, place)
-        self.by_kind[one.kind] = self.by_kind.get(one.kind, 0.0) + many
-        into = self.coalesced
-        if one.kind in GLOBAL:
-            told = self.accesses.of(one, number, place)
-            self.requests += many
-            self.width += many * told.bytes
-            if told.sectors is not None:
-                self.followed += many
-                self.sectors += many * told.sectors
-            into = self.uncoalesced if told.coalesced is False else self.coalesced
-        into[number] = into.get(number, 0.0) + 1
-
-
-def _runs(reading: Reading, tally: Tally, number: int, place: int) -> float:
-    """How often a warp runs an instruction that its guard lets through."""
-    if reading.flow.blocks[number].body[place].guard:
-        when = reading.values.holds(number, place)
-        if when == FALSE:
-            return 0.0
-        if when != TRUE and known(when):
-            return tally.launch.per_warp(reading.often.blocks[number] * atom("if", when))
-    return tally.number(number)
 
 
 def _summed(classes: Mapping[str, Mapping[int, float]], kinds: Sequence[str]) -> dict[int, float]:

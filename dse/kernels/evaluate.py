@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dse.kernels.conditions import Condition
 from dse.kernels.linear import Atom, Whole
@@ -15,6 +19,7 @@ __all__ = ["Launch"]
 
 #: Blocks, and passes of a loop, that are looked at; passes that are followed one by one.
 _PLACES, _PASSES, _MOST = 512, 32, 1_000_000
+_BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
 
 
 class Launch:
@@ -39,7 +44,7 @@ class Launch:
         warps = -(-threads // warp)
         lanes = np.arange(warps * warp)
         self.active = (lanes < threads).reshape(warps, warp)
-        self._full = warps * warp == threads
+        self.threads, self._full = threads, warps * warp == threads
         lanes = np.minimum(lanes, threads - 1)
         axes = sum(size > 1 for size in grid)
         most = int(_PLACES ** (1 / max(axes, 1)))
@@ -107,6 +112,32 @@ class Launch:
         folded = fold(np.maximum(every, 0))
         least = float(folded.min())  # so that what is the same everywhere stays exact
         return least + float(((folded - least) * self.weight).sum())
+
+    def constant(self, name: str) -> int:
+        """A size of block or grid, by the register that holds it."""
+        return int(self._special[name])
+
+    def most(self, value: Whole) -> int:
+        """The largest number that a count takes in the first pass of the loops around it."""
+        return max(math.ceil(float(np.max(self.value(value)))), 0)
+
+    def places(self, value: Whole, most: int) -> npt.NDArray[np.int64] | None:
+        """The different numbers of an expression over a block's threads, and the passes and blocks
+        that are in it; None of more than ``most``."""
+        inside = {(one.kind, one.of[0]) for one in value.atoms() if one.kind in ("pass", "special")}
+        heads = [name for kind, name in inside if kind == "pass"]
+        blocks = [name for kind, name in inside if kind == "special" and name in _BLOCKS]
+        sizes = [self.most(self.passes[head]) for head in heads]
+        sizes += [self.grid[_BLOCKS.index(name)] for name in blocks]
+        if math.prod(sizes) * self.active.size > most:
+            return None
+        here, found = copy.copy(self), set[int]()
+        for at in itertools.product(*map(range, sizes)):
+            here._known, here._now = {}, dict(zip(heads, at, strict=False))
+            here._special = self._special | dict(zip(blocks, at[len(heads) :], strict=True))
+            every = np.broadcast_to(np.asarray(here.value(value)), (1, *self.active.shape))
+            found.update(np.unique(every[0][self.active]).astype(np.int64).tolist())
+        return np.array(sorted(found), dtype=np.int64) if found else None
 
     # --- passes of loops that a value depends on are averaged
     def _over_passes(self, value: Whole) -> Any:

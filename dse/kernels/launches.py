@@ -231,7 +231,8 @@ def counts_of(
     if one and sizes[0][0] > 1:
         names[Atom("special", ("ntid.x",))] = "threads_per_block"
         names |= {Atom("special", ("nctaid.x",)): "blocks"} if grid else {}
-    found = told(reading, launch, names, code.origin, lines)
+    blocks = math.prod(sizes[1]) if grid else None
+    found = told(reading, launch, names, code.origin, lines, blocks)
     quantities = dict(found.quantities)
     threads = math.prod(sizes[0])
     quantities["threads_per_block"] = float(threads)

@@ -25,7 +25,7 @@ from symbolic.models._residency import (
     repetitions_whole,
     resident_blocks,
 )
-from symbolic.models._shared import mem_latency_dram, warps_per_block
+from symbolic.models._shared import mem_insts, mem_latency_dram, total_insts, warps_per_block
 from symbolic.ops import divide, maximum, minimum, sqrt
 
 OUTPUTS = ("time", "throughput_time", "latency_bound_time")
@@ -44,7 +44,7 @@ FAMILIES = (Family(of="throughput_time", terms=UNITS),)
 
 SHARED = (
     *(busy_sms, blocks_per_busy_sm, resident_blocks, repetitions, repetitions_whole),
-    *(mem_latency_dram, warps_per_block),
+    *(mem_latency_dram, warps_per_block, mem_insts, total_insts),
 )
 
 
@@ -58,14 +58,14 @@ def launch_warps(blocks, warps_per_block):
     return blocks * warps_per_block
 
 
-@equation(source="each scheduler issues one instruction of a warp a cycle (Jia 2018)")
-def issue_time(launch_warps, total_insts, schedulers_per_sm, busy_sms, core_clock):
+@equation(source="Hong 2012, Table 1; each scheduler issues one instruction a cycle (Jia 2018)")
+def issue_time(launch_warps, total_insts, issue_cycles, busy_sms, core_clock):
     r"""Time of issuing all instructions. [s]
 
-    >>> issue_time(800.0, 1e4, 4.0, 80.0, 1e9)
+    >>> issue_time(800.0, 1e4, 0.25, 80.0, 1e9)
     2.5e-05
     """
-    return launch_warps * total_insts / (schedulers_per_sm * busy_sms * core_clock)
+    return launch_warps * total_insts * issue_cycles / (busy_sms * core_clock)
 
 
 @equation(source="CUDA programming guide, arithmetic throughput")

@@ -1,0 +1,214 @@
+"""Bytes that a kernel touches: those of one block, and those of all together, each once.
+
+The threads of a block touch a set of bytes. Passes of loops and other blocks move it by constants,
+where an address is linear in them; what the moved sets have in common is counted once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from dse.kernels.evaluate import Launch
+from dse.kernels.linear import Atom, Whole, constant, rebuilt
+
+__all__ = ["Bytes", "Footprints", "Touched", "union"]
+
+#: Bytes of a sector, the piece in which caches and DRAM move data.
+SECTOR = 32
+#: Runs of bytes that are kept one by one, and addresses that are looked at for one access.
+MOST, LOOKED = 1 << 14, 1 << 18
+
+_FOLLOWED = ("special", "pass", "over", "scaled", "least", "most", "exclusive or", "if")
+
+Runs = npt.NDArray[np.int64]
+#: How far a step moves an address in bytes, and how many steps there are.
+Moves = tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True)
+class Touched:
+    """A set of bytes as runs from ``low`` to ``high``, of which ``times`` as many there are."""
+
+    runs: Runs
+    times: float = 1.0
+    low: int = field(init=False)
+    high: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.low, self.high = int(self.runs[0, 0]), int(self.runs[-1, 1])
+
+    def moved(self, step: int, many: int) -> Touched:
+        """The union of the set with itself, moved ``many - 1`` times by ``step`` bytes.
+
+        Moved further than the set is long it only repeats, so that its size grows by the same
+        number with every step.
+        """
+        if step == 0 or many <= 1:
+            return self
+        reach = (many - 1) * abs(step)
+        kept, long = many, int(self.runs[-1, 1]) - int(self.runs[0, 0])
+        start = self.runs - (reach if step < 0 else 0)
+        if len(self.runs) == 1 and abs(step) <= long:  # one run, which becomes longer
+            return Touched(start + np.array([0, reach]), self.times)
+        if len(self.runs) * many > MOST:
+            apart = long // abs(step) + 3
+            kept = min(many, apart, max(MOST // len(self.runs), 2))
+        moves = np.arange(kept)[:, None, None] * abs(step)
+        every = union((start + moves).reshape(-1, 2))
+        found = Touched(every, self.times)
+        if many > kept:
+            last, before = size(every), size(union((start + moves[:-1]).reshape(-1, 2)))
+            found.times *= (last + (many - kept) * (last - before)) / last
+        found.low = self.low - (reach if step < 0 else 0)
+        found.high = self.high + (reach if step > 0 else 0)
+        return found
+
+    def bytes(self) -> float:
+        """Bytes of the sectors that it lies in."""
+        ends = np.stack([self.runs[:, 0] // SECTOR, -(-self.runs[:, 1] // SECTOR)], axis=1)
+        return min(size(union(ends * SECTOR)) * self.times, _between(self.low, self.high))
+
+
+def size(runs: Runs) -> int:
+    """Bytes of runs that do not meet."""
+    return int((runs[:, 1] - runs[:, 0]).sum())
+
+
+def _between(low: int, high: int) -> float:
+    """Bytes of the sectors from one byte to another."""
+    return float((-(-high // SECTOR) - low // SECTOR) * SECTOR)
+
+
+def union(runs: Runs) -> Runs:
+    """Runs in order that do not meet, of runs in any order.
+
+    >>> union(np.array([[8, 12], [0, 4], [4, 6]])).tolist()
+    [[0, 6], [8, 12]]
+    """
+    runs = runs[np.argsort(runs[:, 0], kind="stable")]
+    reach = np.maximum.accumulate(runs[:, 1])
+    first = np.flatnonzero(np.r_[True, runs[1:, 0] > reach[:-1]])
+    return np.stack([runs[first, 0], reach[np.r_[first[1:] - 1, len(runs) - 1]]], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Bytes that are the same in every block or launch, and those that grow with it."""
+
+    fixed: float
+    growing: float
+
+    def __add__(self, other: Bytes) -> Bytes:
+        return Bytes(self.fixed + other.fixed, self.growing + other.growing)
+
+
+class Footprints:
+    """What the accesses of a kernel touch at a launch, by array."""
+
+    def __init__(self, launch: Launch, pointers: set[int]) -> None:
+        self.launch, self.pointers = launch, pointers
+        self._sets: dict[tuple[object, ...], tuple[list[Runs], Moves, Moves]] = {}
+        self._bases: dict[tuple[Whole, int], Runs | None] = {}
+        self._most: dict[tuple[object, ...], float] = {}
+        self._by_thread: set[tuple[object, ...]] = set()
+
+    def add(self, where: Whole, width: int, threads: float, way: str) -> bool:
+        """One access, whether its address can be followed.
+
+        ``threads`` is how many threads of a block make it, passes counted; ``way`` tells those
+        apart that move bytes of their own, as loads and stores do.
+        """
+        arrays = tuple(
+            one.of[0]
+            for product, times in where.terms.items()
+            if times == 1 and len(product) == 1 and self._pointer(one := product[0])
+        )
+        offset = rebuilt(where, lambda one: constant(0) if self._pointer(one) else self._size(one))
+        passes, blocks, rest = self._moves(offset)
+        fixed = rest.terms.get((), 0)
+        base = self._base(rest - constant(fixed), width)
+        if base is None:
+            return False
+        key = (way, arrays or (offset,), passes, blocks)
+        self._sets.setdefault(key, ([], passes, blocks))[0].append(base + fixed)
+        if len(base) > 1 or base[0, 1] - base[0, 0] > width:
+            self._by_thread.add(key)
+        self._most[key] = self._most.get(key, 0.0) + threads * max(width, SECTOR)
+        return True
+
+    def block(self, way: str) -> Bytes:
+        """What one block touches; what its threads touch one by one grows with it."""
+        return self._held(way, every=False)
+
+    def launched(self, way: str) -> Bytes:
+        """What all blocks touch; what each touches of its own grows with their number."""
+        return self._held(way, every=True)
+
+    def _held(self, way: str, *, every: bool) -> Bytes:
+        """The bytes of all arrays, of each no more than lie between the first and the last."""
+        found: dict[object, list[tuple[Touched, float, bool]]] = {}
+        grid = math.prod(self.launch.grid) if every else 1
+        for key, (runs, passes, blocks) in self._sets.items():
+            if key[0] != way:
+                continue
+            touched = Touched(union(np.concatenate(runs)))
+            moves = (*passes, *blocks) if every else passes
+            for step, many in sorted(moves, key=lambda one: abs(one[0])):
+                touched = touched.moved(step, many)
+            held = min(touched.bytes(), grid * self._most[key])
+            grows = any(step for step, _ in blocks) if every else key in self._by_thread
+            found.setdefault(key[1], []).append((touched, held, grows))
+        total = Bytes(0.0, 0.0)
+        for parts in found.values():
+            low, high = min(one.low for one, *_ in parts), max(one.high for one, *_ in parts)
+            every_part = sum(held for _, held, _ in parts)
+            kept = min(every_part, _between(low, high)) / every_part
+            for _, held, grows in parts:
+                total += Bytes(0.0, held * kept) if grows else Bytes(held * kept, 0.0)
+        return total
+
+    # --- addresses
+    def _pointer(self, one: Atom) -> bool:
+        return one.kind == "argument" and one.of[0] in self.pointers
+
+    def _size(self, one: Atom) -> Whole | None:
+        """What is a number at this launch."""
+        if one.kind == "argument" and one.of[0] in self.launch.arguments:
+            return constant(self.launch.arguments[one.of[0]])
+        if one.kind == "asked" and float(self.launch.asked[one.of[0]]).is_integer():
+            return constant(int(self.launch.asked[one.of[0]]))
+        if one.kind == "special" and one.of[0].startswith(("ntid", "nctaid")):
+            return constant(self.launch.constant(one.of[0]))
+        return None
+
+    def _moves(self, where: Whole) -> tuple[Moves, Moves, Whole]:
+        """The moves by passes and by blocks, and what remains of an address."""
+        passes, blocks, rest = [], [], dict(where.terms)
+        for product, times in where.terms.items():
+            if len(product) != 1 or not _mover(one := product[0]):
+                continue
+            if any(one in each.atoms() for p in where.terms if p != product for each in p):
+                continue
+            del rest[product]
+            if one.kind == "pass":
+                passes.append((times, self.launch.most(self.launch.passes[one.of[0]])))
+            else:
+                blocks.append((times, self.launch.grid["xyz".index(one.of[0][-1])]))
+        return tuple(passes), tuple(blocks), Whole(rest)
+
+    def _base(self, rest: Whole, width: int) -> Runs | None:
+        """What a block's threads touch, with what does not move it by constants."""
+        if (rest, width) not in self._bases:
+            known = all(one.kind in _FOLLOWED for one in rest.atoms())
+            places = self.launch.places(rest, LOOKED) if known else None
+            runs = None if places is None else np.stack([places, places + width], axis=1)
+            self._bases[rest, width] = None if runs is None else union(runs)
+        return self._bases[rest, width]
+
+
+def _mover(one: Atom) -> bool:
+    return one.kind == "pass" or (one.kind == "special" and one.of[0].startswith("ctaid"))

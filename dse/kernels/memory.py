@@ -1,0 +1,120 @@
+"""What the accesses of a kernel come to: requests, sectors, and the bytes that they touch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from dse.kernels.accesses import SECTOR, Access, Accesses
+from dse.kernels.conditions import FALSE, TRUE, known
+from dse.kernels.footprint import Bytes, Footprints
+from dse.kernels.linear import ZERO, Whole, atom
+from dse.kernels.tally import GLOBAL, Reading, Tally
+
+__all__ = ["Memory"]
+
+_STORES = ("global_store", "atomic", "local_store")
+
+
+class Memory:
+    """The accesses of a launch, added one by one.
+
+    A warp's requests ask for sectors. A block asks the second cache for what it loads, once, if
+    the first cache keeps it; stores go through. DRAM moves what all blocks touch, once, if the
+    second cache keeps it; local memory is taken to stay in the caches.
+
+    Attributes
+    ----------
+    coalesced, uncoalesced : dict
+        Accesses by block of the code.
+    by_kind : dict
+        Requests of a warp by class of instruction.
+    requests, followed, within : float
+        Requests of a warp to global memory; those whose sectors are known; those whose bytes over
+        all of the launch are.
+    sectors, width : float
+        Sectors of the followed, and bytes a thread of all, summed over the requests.
+    asked : dict
+        Bytes of the sectors of a request, by block of the code.
+    """
+
+    def __init__(self, reading: Reading, tally: Tally, pointers: set[int]) -> None:
+        self.reading, self.tally, self.launch = reading, tally, tally.launch
+        self.accesses = Accesses(reading.values, tally.launch, pointers)
+        self.coalesced: dict[int, float] = {}
+        self.uncoalesced: dict[int, float] = {}
+        self.by_kind: dict[str, float] = {}
+        self.asked: dict[int, float] = {}
+        self.requests = self.followed = self.within = self.sectors = self.width = 0.0
+        self._footprints = Footprints(tally.launch, pointers)
+        self._alone = self._stored = 0.0
+
+    def add(self, number: int, place: int) -> None:
+        """One instruction, by the block it stands in and its place there."""
+        one = self.reading.flow.blocks[number].body[place]
+        runs = self._runs(number, place)
+        many = self.launch.per_warp(runs)
+        self.by_kind[one.kind] = self.by_kind.get(one.kind, 0.0) + many
+        told = self.accesses.of(one, number, place)
+        into = self.coalesced
+        if one.kind in GLOBAL:
+            into = self.uncoalesced if told.coalesced is False else self.coalesced
+            self.requests += many
+            self.width += many * told.bytes
+            if told.sectors is not None:
+                self.followed += many
+                self.sectors += many * told.sectors
+        into[number] = into.get(number, 0.0) + 1
+        if many:
+            where = self.accesses.address(one, number, place) if one.kind in GLOBAL else None
+            self._touch(one.kind, told, number, many, where, self.launch.per_thread(runs))
+
+    def _touch(
+        self, kind: str, told: Access, number: int, many: float, where: Whole | None, each: float
+    ) -> None:
+        """The bytes of an instruction that a warp runs so often, and each of its threads."""
+        bytes_asked = SECTOR * (told.least if told.sectors is None else told.sectors)
+        share = many / self.tally.number(number)
+        self.asked[number] = self.asked.get(number, 0.0) + bytes_asked * share
+        of_block = bytes_asked * many * len(self.launch.active)
+        stores = kind in _STORES
+        if kind in GLOBAL:
+            way, threads = "store" if stores else "load", self.launch.threads
+            if where is None or not self._footprints.add(where, told.bytes, each * threads, way):
+                self._alone += of_block
+                return
+            self.within += many
+        if stores:
+            self._stored += of_block
+
+    def _runs(self, number: int, place: int) -> Whole:
+        """How often the guard of an instruction lets it through."""
+        often = self.reading.often.blocks[number]
+        if self.reading.flow.blocks[number].body[place].guard:
+            when = self.reading.values.holds(number, place)
+            if when == FALSE:
+                return ZERO
+            if when != TRUE and known(when):
+                return often * atom("if", when)
+        return often
+
+    def touched(
+        self, grid: int | None, names: Collection[str]
+    ) -> tuple[dict[str, float], dict[str, str]]:
+        """Bytes of a block and, where the grid is known, of the launch: numbers and formulas.
+
+        Where a launch has one axis, of which ``names`` tells, they are formulas in its sizes.
+        """
+        threads, alone = self.launch.threads, Bytes(0.0, self._alone)
+        own = self._footprints.block("load") + Bytes(0.0, self._stored) + alone
+        found = {"block_bytes": (own, threads, "threads_per_block")}
+        if grid is not None:
+            every = self._footprints.launched("load") + self._footprints.launched("store")
+            every += Bytes(0.0, self._alone * grid)
+            found["launch_bytes"] = every, grid * threads, "elements"
+        values, formulas = {}, {}
+        for name, (each, of, by) in found.items():
+            values[name] = each.fixed + each.growing
+            if each.growing and "threads_per_block" in names:
+                fixed = f"{each.fixed:.10g} + " if each.fixed else ""
+                formulas[name] = f"{fixed}{each.growing / of:.10g} * {by}"
+        return values, formulas

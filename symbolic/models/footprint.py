@@ -1,0 +1,57 @@
+"""Bytes that caches and DRAM move, from what a kernel touches; join with ``latency_roofline``.
+
+``dse kernel`` counts the bytes that a warp's requests ask for, those that a block loads, and those
+that all blocks touch. The first cache of a multiprocessor keeps what a block has loaded, the second
+cache what any block has: so each moves the least that it can. That is exact where a kernel streams,
+and where what it comes back to fits; what a cache evicts and loads again is not in it.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import equation
+from symbolic.models.latency_roofline import launch_warps
+from symbolic.ops import maximum, minimum, where
+
+OUTPUTS = ("l1_bytes", "l2_bytes", "dram_bytes")
+
+SHARED = (launch_warps,)
+
+
+@equation(source="by definition: the sectors of all requests")
+def l1_bytes(launch_warps, request_bytes):
+    r"""Bytes asked of the first cache, or of memory where there is none. [B]
+
+    >>> l1_bytes(800.0, 384.0)
+    307200.0
+    """
+    return launch_warps * request_bytes
+
+
+@equation(source="compulsory misses of the first cache (Hill 1989)")
+def l2_bytes(l1_bytes, blocks, block_bytes, cache_levels):
+    r"""Bytes that the second cache moves: each block's own, once. [B]
+
+    >>> l2_bytes(307200.0, 100.0, 1024.0, 2), l2_bytes(307200.0, 100.0, 1024.0, 0)
+    (102400.0, 307200.0)
+    """
+    return where(cache_levels >= 1, minimum(l1_bytes, blocks * block_bytes), l1_bytes)
+
+
+@equation(source="compulsory misses of the second cache (Hill 1989)")
+def dram_bytes(l2_bytes, launch_bytes, cache_levels):
+    r"""Bytes that DRAM moves: those that all blocks touch, once. [B]
+
+    >>> dram_bytes(102400.0, 51200.0, 2), dram_bytes(102400.0, 51200.0, 0)
+    (51200.0, 102400.0)
+    """
+    return where(cache_levels >= 1, minimum(l2_bytes, launch_bytes), l2_bytes)
+
+
+@equation(source="Volkov 2016: requests that a warp sends before it waits")
+def memory_parallelism(mem_strength):
+    r"""Requests of a warp under way at once. [requests]
+
+    >>> memory_parallelism(2.0)
+    2.0
+    """
+    return maximum(mem_strength, 1)

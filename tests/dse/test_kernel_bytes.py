@@ -1,0 +1,99 @@
+"""Bytes that a kernel touches, against every address written out, and against a profiler."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dse
+from dse.kernels.footprint import Touched, union
+from tests.dse.test_kernel_source import compiling
+
+PROFILES = Path(__file__).parents[3] / "shared" / "data" / "profiles"
+
+MOVES = st.lists(st.tuples(st.integers(-300, 300), st.integers(1, 12)), max_size=3)
+STARTS = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 16)), min_size=1, max_size=6)
+
+
+@given(STARTS, MOVES)
+def test_moved_sets_hold_the_bytes_of_every_address(
+    starts: list[tuple[int, int]], moves: list[tuple[int, int]]
+) -> None:
+    touched = Touched(union(np.array([[first, first + size] for first, size in starts])))
+    addresses = {byte for first, size in starts for byte in range(first, first + size)}
+    for step, many in moves:
+        touched = touched.moved(step, many)
+        addresses = {byte + step * at for byte in addresses for at in range(many)}
+    held = {byte for low, high in touched.runs.tolist() for byte in range(low, high)}
+    assert held == addresses
+    assert (touched.low, touched.high) == (min(addresses), max(addresses) + 1)
+    assert touched.bytes() == 32 * len({byte // 32 for byte in addresses})
+
+
+@given(st.integers(1, 64), st.integers(1, 2000))
+def test_many_moves_are_counted_from_a_few(width: int, step: int) -> None:
+    """Of 1,000,003 moves only some are written out."""
+    many = 1_000_003
+    touched = Touched(np.array([[0, width]])).moved(step, many)
+    size = float((touched.runs[:, 1] - touched.runs[:, 0]).sum()) * touched.times
+    expected = width * many if step >= width else (many - 1) * step + width
+    assert size == pytest.approx(expected, rel=1e-12)
+    assert touched.high == (many - 1) * step + width
+
+
+SOURCES = {
+    # each thread an element: every array once
+    "__global__ void k(float *a, float *b, int n) {"
+    " int i = blockIdx.x * blockDim.x + threadIdx.x; b[i] = a[i]; }": (384 * 4, 384 * 4, 4 * 2),
+    # a row of three neighbours: their union, not their sum
+    "__global__ void k(float *a, float *b, int n) {"
+    " int i = blockIdx.x * blockDim.x + threadIdx.x; b[i] = a[i] + a[i + 1] + a[i + 2]; }": (
+        (384 + 8) * 4,
+        384 * 4,
+        4 * 2,
+    ),
+    # a table that all blocks read: once
+    "__global__ void k(float *a, float *b, int n) {"
+    " float s = 0; for (int j = 0; j < n; ++j) s += a[j];"
+    " b[blockIdx.x * blockDim.x + threadIdx.x] = s; }": (1024 * 4, 384 * 4, 4),
+    # a stride of 64 bytes: a sector each
+    "__global__ void k(float *a, float *b, int n) {"
+    " int i = blockIdx.x * blockDim.x + threadIdx.x; b[i] = a[16 * i]; }": (384 * 32, 384 * 4, 36),
+    # one thread of a block stores
+    "__global__ void k(float *a, float *b, int n) {"
+    " if (threadIdx.x == 0) b[blockIdx.x] = a[blockIdx.x]; }": (32, 32, 8 / 384),
+}
+
+
+@compiling
+@pytest.mark.parametrize("number", range(len(SOURCES)))
+def test_bytes_of_a_block_and_of_a_launch_are_those_by_hand(tmp_path: Path, number: int) -> None:
+    source, (loaded, stored, per_thread) = list(SOURCES.items())[number]
+    file = tmp_path / "k.cu"
+    file.write_text(source)
+    found = dse.kernel(file, arch="sm_75", block=[384], grid=[1000], set={"n": 1024})
+    assert found["block_bytes"] == pytest.approx(loaded + stored, abs=64)
+    fixed = 4096 if "for" in source else 0
+    assert found["launch_bytes"] == pytest.approx(per_thread * 384_000 + fixed, abs=96)
+
+
+@compiling
+def test_dram_moves_what_addition_of_vectors_touches() -> None:
+    """Measured on RTX 2080 Ti: 8 bytes an element are read."""
+    folder = PROFILES / "vectoradd"
+    if not folder.is_dir():
+        pytest.skip("../shared/data/profiles is not there")
+    with open(folder / "2080-vectorAdd_output.csv", newline="") as opened:
+        for row in csv.DictReader(opened):
+            threads, block = int(row["Global size"]), int(row["Local size"])
+            file = folder / "vectorAdd_CudaKernel.cu"
+            found = dse.kernel(file, arch="sm_75", block=[block], grid=[threads // block])
+            read = 32 * float(row["dram__sectors_read.sum"])
+            # of the 4 bytes an element that are stored, some stay in the second cache
+            assert found["launch_bytes"] - 4 * threads == pytest.approx(read, rel=0.002)
+            assert found["block_bytes"] == 12 * block
