@@ -139,7 +139,7 @@ def told(
     }
     counts["coalesced_insts"], counts["uncoalesced_insts"] = memory.coalesced, memory.uncoalesced
     counts["global_insts"] = _summed(classes, GLOBAL)
-    counts["request_bytes"] = memory.asked
+    counts["warp_bytes"] = memory.asked
     values, formulas = {}, {}
     for name, by_block in counts.items():
         values[name], formula = tally.total(by_block)

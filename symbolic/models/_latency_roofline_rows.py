@@ -1,6 +1,6 @@
 """Quantities of the roofline with caches and latencies."""
 
-from symbolic.quantity import COUNT1, NONNEG, POS, RESULT, SHARE, row
+from symbolic.quantity import COUNT0, COUNT1, NONNEG, POS, RESULT, SHARE, row
 
 ROWS = (
     # --- a launch
@@ -30,5 +30,6 @@ ROWS = (
     row("l1_time", "s", RESULT, "time of the first cache and shared memory"),
     row("l2_time", "s", RESULT, "time of the second cache"),
     row("dram_time", "s", RESULT, "time of DRAM"),
+    row("bound_by", "", COUNT0, "what bounds the time most"),
     row("throughput_time", "s", RESULT, "time of the unit that takes longest"),
 )

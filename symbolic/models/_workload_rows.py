@@ -17,7 +17,7 @@ ROWS = (
     row("threads_per_block", "", COUNT1, "threads of one block", (32, 512)),
     row("blocks", "", COUNT1, "blocks of the grid", (1, 1e6)),
     row("registers_per_thread", "", COUNT0, "registers of one thread", (4, 64)),
-    row("request_bytes", "B", NONNEG, "bytes of sectors that a warp's requests ask for", (0, 1e4)),
+    row("warp_bytes", "B", NONNEG, "bytes of the sectors that a warp asks for", (0, 1e4)),
     row("block_bytes", "B", NONNEG, "bytes that one block asks the second cache for", (0, 1e6)),
     row("launch_bytes", "B", NONNEG, "bytes that all blocks touch, each once", (1e6, 1e10)),
     row("shared_mem_per_block", "B", COUNT0, "shared memory of one block", (0, 16384)),

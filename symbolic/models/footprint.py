@@ -18,13 +18,13 @@ SHARED = (launch_warps,)
 
 
 @equation(source="by definition: the sectors of all requests")
-def l1_bytes(launch_warps, request_bytes):
+def l1_bytes(launch_warps, warp_bytes):
     r"""Bytes asked of the first cache, or of memory where there is none. [B]
 
     >>> l1_bytes(800.0, 384.0)
     307200.0
     """
-    return launch_warps * request_bytes
+    return launch_warps * warp_bytes
 
 
 @equation(source="compulsory misses of the first cache (Hill 1989)")

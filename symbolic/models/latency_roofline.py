@@ -26,9 +26,9 @@ from symbolic.models._residency import (
     resident_blocks,
 )
 from symbolic.models._shared import mem_insts, mem_latency_dram, total_insts, warps_per_block
-from symbolic.ops import divide, maximum, minimum, sqrt
+from symbolic.ops import divide, equal, maximum, minimum, sqrt, where
 
-OUTPUTS = ("time", "throughput_time", "latency_bound_time")
+OUTPUTS = ("time", "throughput_time", "latency_bound_time", "bound_by")
 
 UNITS = {
     "issue": "issue_time",
@@ -202,3 +202,29 @@ def time(start_up_time, throughput_time, latency_bound_time):
     """
     both = throughput_time * throughput_time + latency_bound_time * latency_bound_time
     return start_up_time + sqrt(both)
+
+
+@equation(
+    source="the largest of what bounds the time",
+    flags=dict(enumerate((*UNITS, "latency"))),
+)
+def bound_by(
+    throughput_time,
+    latency_bound_time,
+    issue_time,
+    fp_time,
+    int_time,
+    special_time,
+    l1_time,
+    l2_time,
+):
+    """What bounds the time most: a unit or level of memory, or latency; on ties the first.
+
+    >>> bound_by(4.0, 3.0, 1.0, 4.0, 0.0, 0.0, 0.0, 0.0)
+    1.0
+    """
+    unit = 6.0
+    times = (issue_time, fp_time, int_time, special_time, l1_time, l2_time)
+    for number in range(len(times) - 1, -1, -1):
+        unit = where(equal(throughput_time, times[number]), float(number), unit)
+    return where(latency_bound_time > throughput_time, 7.0, unit)
