@@ -14,6 +14,8 @@ ROWS = (
     row("bandwidth_share", "", "(0, 1]", "attained share of the printed bandwidth", (0.8, 1), 0.9),
     row("special_units_per_sm", "", COUNT1, "special-function units of one SM", (16, 32), 16),
     row("int_units_per_sm", "", COUNT1, "integer units of one SM", (64, 128), "cores_per_sm"),
+    row("dependent_latency", "cycle", POS, "cycles until a result may be used", (4, 24)),
+    row("issue_wait", "", POS, "issue_interval over dependent_latency", (1, 2), 1.5),
     row("issue_interval", "cycle", POS, "cycles between instructions of a warp alone", (4, 12)),
     row("memory_parallelism", "", "[1, inf)", "requests of a warp under way at once", (1, 8), 3),
     row("start_up_time", "s", NONNEG, "time of a launch that does nothing", (1e-6, 1e-5), 0),

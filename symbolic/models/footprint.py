@@ -9,12 +9,13 @@ and where what it comes back to fits; what a cache evicts and loads again is not
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.models._shared import mem_insts, total_insts
 from symbolic.models.latency_roofline import launch_warps
 from symbolic.ops import maximum, minimum, where
 
 OUTPUTS = ("l1_bytes", "l2_bytes", "dram_bytes")
 
-SHARED = (launch_warps,)
+SHARED = (launch_warps, mem_insts, total_insts)
 
 
 @equation(source="by definition: the sectors of all requests")

@@ -25,7 +25,7 @@ from symbolic.models._residency import (
     repetitions_whole,
     resident_blocks,
 )
-from symbolic.models._shared import mem_insts, mem_latency_dram, total_insts, warps_per_block
+from symbolic.models._shared import mem_latency_dram, warps_per_block
 from symbolic.ops import divide, equal, maximum, minimum, sqrt, where
 
 OUTPUTS = ("time", "throughput_time", "latency_bound_time", "bound_by")
@@ -44,7 +44,7 @@ FAMILIES = (Family(of="throughput_time", terms=UNITS),)
 
 SHARED = (
     *(busy_sms, blocks_per_busy_sm, resident_blocks, repetitions, repetitions_whole),
-    *(mem_latency_dram, warps_per_block, mem_insts, total_insts),
+    *(mem_latency_dram, warps_per_block),
 )
 
 
@@ -169,6 +169,16 @@ def mixed_latency(l1_latency, l2_latency, mem_latency_dram, l1_miss_share, l2_mi
     """
     missing = (1 - l2_miss_share) * l2_latency + l2_miss_share * mem_latency_dram
     return (1 - l1_miss_share) * l1_latency + l1_miss_share * missing
+
+
+@equation(source="Volkov 2016: a warp waits for the results that its next instruction uses")
+def issue_interval(issue_wait, dependent_latency):
+    r"""Cycles between two instructions of a warp that is alone. [cycles]
+
+    >>> issue_interval(1.5, 4.0)
+    6.0
+    """
+    return issue_wait * dependent_latency
 
 
 @equation(source="Volkov 2016, latency of a warp; issue_interval holds dependent instructions")

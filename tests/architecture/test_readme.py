@@ -185,9 +185,9 @@ def test_the_two_commands_are_single_lines_with_pip_alone() -> None:
     commands = [line for line in lines if line.startswith("python3 -m venv")]
     assert len(commands) == 2
     run, tests = commands
-    assert "examples/merge-four-gpus.toml --store merge.zarr" in run
+    assert "examples/kernels-on-gpus.toml --store kernels.zarr" in run
     assert tests.endswith(".venv/bin/python -m pytest -n 2")
-    assert (ROOT / "examples/merge-four-gpus.toml").is_file()
+    assert (ROOT / "examples/kernels-on-gpus.toml").is_file()
     for command in commands:
         assert command.count("&&") == 2
         assert re.findall(r"\.venv/bin/pip install (\S+)", command)
