@@ -67,7 +67,9 @@ def draw(ds: xr.Dataset, picture: str) -> None:
     for panel in panels[1]:
         panel.set_xlabel("core clock [GHz]")
     handles = [
-        figure.axes[0].plot([], [], color=color, ls=line, marker=marker, mec="black", label=label)[0]
+        figure.axes[0].plot([], [], color=color, ls=line, marker=marker, mec="black", label=label)[
+            0
+        ]
         for label, color, line, marker in STYLES.values()
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False)

@@ -6,14 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dse.wording import value_text
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.ops import interpret_arrays
 from symbolic.quantities import label_of
 from symbolic.visible import Card, Fold, Visible
+from symbolic.statistic import DRAW, StatisticName
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
+    from sweeps.grid.space import Axis
 
 __all__ = ["Explanation", "Step", "explained"]
 
@@ -89,8 +93,8 @@ class Explanation(Visible):
 
 
 def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
-    """See :func:`dse.explain`."""
-    grid, parts = study.grid(), study._parts
+    """See :func:`dse.explain`; what is random stands at its most central draw."""
+    grid, parts = study.space(draws=True), study._parts
     quantities = grid.model.quantities
     for name in point:
         if name not in grid.axes:
@@ -99,15 +103,16 @@ def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
                 f"{', '.join(grid.axes) or 'none'}"
             )
     places = {
-        name: axis.position(point[name], quantities) if name in point else 0
+        name: axis.position(point[name], quantities) if name in point else _first(axis)
         for name, axis in grid.axes.items()
     }
     at = {name: grid.axes[name].coordinate[place].item() for name, place in places.items()}
     key = tuple(grid.axes[axis].labels[places[axis]] for axis in grid.switch_axes)
     graph = grid.graphs[key]
-    values = grid.at(places, list(graph.definitions))
+    own = {n: d for n, d in graph.definitions.items() if not isinstance(n, StatisticName)}
+    values = grid.at(places, list(own))
     steps = []
-    for name, definition in graph.definitions.items():
+    for name, definition in own.items():
         value = values[name]
         shown: float | str = value.item() if hasattr(value, "item") else value
         if name != label_of(name):
@@ -132,6 +137,15 @@ def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     for condition in graph.conditions:
         conditions[condition.text] = bool(interpret_arrays((condition.node,), values)[0])
     return Explanation(point=at, steps=tuple(steps), conditions=conditions)
+
+
+def _first(axis: Axis) -> int:
+    """Where an axis stands that is not given: at the first value, of draws the most central."""
+    if axis.name != DRAW:
+        return 0
+    columns = np.stack([np.asarray(column, dtype=float) for column in axis.columns.values()])
+    ranks = columns.argsort(axis=1).argsort(axis=1) - (columns.shape[1] - 1) / 2
+    return int(np.square(ranks).sum(axis=0).argmin())
 
 
 def _origin(said: str | Mapping[str, str] | None, labels: Iterable[Any]) -> str:

@@ -111,7 +111,8 @@ def explain(source: Askable, /, **point: Any) -> Explanation | dict[str, Explana
         What is asked; of a Dataset or store the study that it tells. Of models compared the answer
         is a dict by the model.
     **point
-        A value for each axis; axes left out stand at their first value.
+        A value for each axis; axes left out stand at their first value, and what is random at its
+        most central draw (``draw``).
     """
     from dse.explaining import explained
 

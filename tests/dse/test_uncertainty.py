@@ -321,3 +321,16 @@ def test_weights_that_do_not_fit_an_axis_are_refused():
     ):
         with pytest.raises(DseError, match=message):
             transit(axes={"threads": {"values": [256, 512, 1024], "weights": weights}})
+
+
+def test_explain_stands_at_the_most_central_draw() -> None:
+    study = dse.Study(
+        model="transit",
+        axes={"threads": [256, 512]},
+        set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
+        random={"mem_latency": "uniform: 500 cycles, 700 cycles", "draws": 64},
+    )
+    told = study.explain(threads=512)
+    assert abs(float(told["mem_latency"].value) - 600) < 5
+    assert told["cs_throughput"].value > 0
+    assert study.explain(threads=512, draw=0)["mem_latency"].value != told["mem_latency"].value
