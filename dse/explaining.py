@@ -12,8 +12,8 @@ from dse.wording import value_text
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.ops import interpret_arrays
 from symbolic.quantities import label_of
-from symbolic.visible import Card, Fold, Visible
 from symbolic.statistic import DRAW, StatisticName
+from symbolic.visible import Card, Fold, Visible
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
