@@ -10,8 +10,11 @@ from docutils.utils.math.latex2mathml import tex2mathml
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from pages import papers, write  # noqa: E402
+from pages import explorers, papers, write  # noqa: E402
 from pages.gallery import draw  # noqa: E402
+
+EXTRA = HERE / "generated" / "extra"
+EXTRA.mkdir(parents=True, exist_ok=True)  # Sphinx looks for it before it is filled
 
 project = author = "simt-dse"
 project_copyright = "the simt-dse authors, Apache-2.0"
@@ -27,6 +30,7 @@ html_theme = "furo"
 html_title = "simt-dse"
 html_static_path = ["static"]
 html_css_files = ["style.css"]
+html_extra_path = ["generated/extra"]  # as they stand
 html_copy_source = False
 html_math_renderer = "mathml"
 
@@ -65,6 +69,7 @@ def generate(app):
     write(HERE / "generated")
     draw(HERE / "generated" / "gallery")
     papers.draw(HERE / "generated" / "papers")
+    explorers.write(EXTRA / "explore")
 
 
 def setup(app):

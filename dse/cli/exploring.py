@@ -27,6 +27,7 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
         "dse explore ipp --machine gtx280 --workload svm threads_per_block=32:512:32 "
         "active_sms=1:30 --out svm.html",
         "dse explore merge.zarr --out merge.html",
+        "dse explore merge.zarr --serve",
     )
 )
 @click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL")
@@ -39,6 +40,9 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
     help="The page. [by the name of the source]",
 )
 @click.option("--title", help="Its heading. [model, workload and machine]")
+@click.option("--note", default="", help="What stands below it, such as what to try.")
+@click.option("--serve", is_flag=True, help="Serve a whole store to this machine; write nothing.")
+@click.option("--port", default=0, metavar="N", help="Where it is served. [a free one]")
 @in_json
 def explore(
     source: str,
@@ -47,6 +51,9 @@ def explore(
     workload: str | None,
     out: str | None,
     title: str | None,
+    note: str,
+    serve: bool,
+    port: int,
     as_json: bool,
 ) -> None:
     """Write a page on which a study is explored in a browser, without a network.
@@ -54,15 +61,21 @@ def explore(
     It holds the equations, a slider or list for every axis and value, figures that follow them,
     every step with its source, what would help, and the best configuration. Of a model several
     values (64,128,256), or a range (START:STOP:STEP), are an axis.
+
+    Of a store the page holds the values, thinned along long axes. --serve hands it to a browser of
+    this machine alone, which asks for any part of the store; Ctrl-C ends it.
     """
     import dse
 
+    if serve:
+        _serve(source, title, note, port)
+        return
     at = given_point(point, machine, workload)
     path = Path(out) if out is not None else Path(f"{Path(source).stem}.html")
     if out is None and path.exists() and _OURS not in path.read_text("utf-8", "replace")[:2000]:
         raise Misused(f"{path} is there and is none of these pages: name another with --out")
     with reading():
-        page = dse.explore(_source(source, at), path, title=title)
+        page = dse.explore(_source(source, at), path, title=title, note=note)
     data = {"page": page, "bytes": page.stat().st_size}
     put(
         as_json,
@@ -79,3 +92,15 @@ def _source(source: str, at: dict[str, str]) -> StudyData | str:
             raise Misused(f"{source} is a study: values are given to a model, or on the page")
         return read_study(source) if suffix == ".toml" else source
     return warned(described_study(source, at))
+
+
+def _serve(source: str, title: str | None, note: str, port: int) -> None:
+    """Serve the page of a store until a signal comes."""
+    from dse.files import open as opened
+    from dse.page.serve import HOST, server_of
+
+    with reading():
+        ds = opened(source)
+    with server_of(ds, title or Path(source).name, note, port) as server:
+        click.echo(f"http://{HOST}:{server.server_port}/ (Ctrl-C ends it)", err=True)
+        server.serve_forever()

@@ -114,7 +114,7 @@ class Chart {
     const rows = [];
     let used = Infinity;
     for (const entry of this.legend) {
-      const wide = 40 + 6.4 * shortened(entry.text, 46).length;
+      const wide = 44 + 7 * shortened(entry.text, 46).length;
       if (used + wide > this.width - 10) {
         rows.push([]);
         used = 10;
@@ -207,7 +207,7 @@ class Chart {
     }));
     return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="12" fill="${colors.ink}">` +
       `<rect width="${width}" height="${height}" fill="${colors.paper}"/>${parts.join("")}${names}${legend.join("")}` +
-      `<clipPath id="inside"><rect x="${left}" y="${top - 8}" width="${right - left + 8}" height="${bottom - top + 16}"/></clipPath>` +
+      `<clipPath id="inside"><rect x="${left}" y="${top - 1}" width="${right - left + 8}" height="${bottom - top + 9}"/></clipPath>` +
       `<g clip-path="url(#inside)">${this.marks.join("")}</g><rect x="${left}" y="${top}" width="${near(right - left)}" height="${near(bottom - top)}" fill="none" stroke="${colors.weak}"/></svg>`;
   }
 }

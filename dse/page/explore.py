@@ -12,7 +12,7 @@ from symbolic.errors import DseError
 __all__ = ["explore", "page_of"]
 
 
-def explore(source: Askable, path: str | Path, *, title: str | None = None) -> Path:
+def explore(source: Askable, path: str | Path, *, title: str | None = None, note: str = "") -> Path:
     """Write one HTML page on which a study is explored, in a browser, without a network.
 
     The page holds the equations as JavaScript, a slider or list for every axis and value, figures
@@ -28,6 +28,8 @@ def explore(source: Askable, path: str | Path, *, title: str | None = None) -> P
         The page, ``"page.html"``; what stands there is replaced.
     title : str, optional
         The heading of the page; the models, machine and workload where None.
+    note : str, optional
+        What stands below it, such as what to try.
 
     Returns
     -------
@@ -53,11 +55,13 @@ def explore(source: Askable, path: str | Path, *, title: str | None = None) -> P
     place = Path(path)
     if place.suffix.lower() not in (".html", ".htm"):
         raise DseError(f"{str(path)!r} is no page: expected a name that ends in .html")
-    place.write_text(page_text(*page_of(source, title)), encoding="utf-8")
+    place.write_text(page_text(*page_of(source, title, note)), encoding="utf-8")
     return place
 
 
-def page_of(source: Askable, title: str | None = None) -> tuple[dict[str, Any], dict[str, str]]:
+def page_of(
+    source: Askable, title: str | None = None, note: str = ""
+) -> tuple[dict[str, Any], dict[str, str]]:
     """What the page of a source is told, and the functions that it calls."""
     from dse.page.stored import told_of_values
     from dse.page.told import told
@@ -66,6 +70,6 @@ def page_of(source: Askable, title: str | None = None) -> tuple[dict[str, Any], 
     if isinstance(asked, Table):
         named = Path(source).name if isinstance(source, (str, Path)) else ""
         heading = title or named or str(asked.ds.attrs.get("title") or "a Dataset")
-        return told_of_values(asked.ds, heading)
+        return told_of_values(asked.ds, heading, note)
     named = " on ".join(filter(None, [asked.workload, asked.machine]))
-    return told(asked, title or asked.model + (f": {named}" if named else ""))
+    return told(asked, title or asked.model + (f": {named}" if named else ""), note)

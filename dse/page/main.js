@@ -53,7 +53,7 @@ let chart = null;
 
 function redraw() {
   const box = byId("figure"), width = Math.max(300, Math.round(box.clientWidth));
-  chart = drawn({ width, height: Math.round(Math.min(Math.max(width * 0.6, 300), 520)) });
+  chart = drawn({ width, height: Math.round(Math.min(Math.max(width * 0.6, 270), 520)) });
   box.innerHTML = String(chart);
   const svg = box.firstChild;
   svg.setAttribute("role", "img");
@@ -106,6 +106,7 @@ function pick(event) {
 function begin() {
   document.title = data.title;
   byId("title").textContent = data.title;
+  byId("note").textContent = data.note;
   byId("about").textContent = [`model ${data.model}`, data.machine && `machine ${data.machine}`, data.workload && `workload ${data.workload}`,
     ...data.axes.filter((axis) => axis.kind !== "real" && axis.size > axis.count).map((axis) => `${axis.count.toLocaleString("en")} of the ${axis.size.toLocaleString("en")} values of ${axis.name} are on this page`)].filter(Boolean).join(" · ");
   if (data.stored) {
@@ -114,6 +115,7 @@ function begin() {
   }
   byId("version").textContent = data.version;
   makeControls();
+  makeParts();
   view.family = Math.max(0, data.families.findIndex(({ of }) => of === data.guides[0]?.limits));
   view.kind = Object.keys(KINDS).find((kind) => KINDS[kind].here()) ?? "lines";
   read(location.hash);

@@ -24,11 +24,14 @@ _LONGEST, _MOST = 1000, 60_000
 
 
 def told_of_values(
-    ds: xr.Dataset, title: str, part: Mapping[str, slice] | None = None
+    ds: xr.Dataset,
+    title: str,
+    note: str = "",
+    part: Mapping[str, tuple[float, float]] | None = None,
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The data of a page, and the functions of JavaScript that it calls, by name.
 
-    ``part`` cuts axes by the indices of their values; what is left of it is thinned evenly.
+    ``part`` cuts axes between the least and the most value; what is left is thinned evenly.
 
     Raises
     ------
@@ -40,7 +43,7 @@ def told_of_values(
     if not names:
         raise DseError("the Dataset holds no numbers: there is nothing to explore")
     held = [*names, *([FEASIBLE] if FEASIBLE in ds else [])]
-    cut = ds[held].isel(dict(part or {}))
+    cut = ds[held].isel({name: _within(ds, name, *ends) for name, ends in (part or {}).items()})
     if any(size == 0 for size in cut.sizes.values()):
         raise DseError(
             f"nothing is left of {', '.join(str(d) for d, n in cut.sizes.items() if not n)}"
@@ -51,9 +54,9 @@ def told_of_values(
         for dim, count in counts.items()
     }
     kept = cut.isel(places).load()
-    data = common(title) | {
+    data = common(title, note) | {
         "model": str(ds.attrs.get("model", "")),
-        "axes": [_axis(ds, cut, kept, str(dim)) for dim in kept.sizes],
+        "axes": [_axis(cut, kept, str(dim)) for dim in kept.sizes],
         "leaves": {name: _leaf(kept[name]) for name in held},
         "quantities": _quantities(ds, names),
         "definitions": _definitions(ds, names),
@@ -64,6 +67,14 @@ def told_of_values(
     }
     copied = "".join(f"  y[{k}] = x[{k}];\n" for k in range(len(held)))
     return plain(data), {"compute": f"(x, c, y) => {{\n{copied}}}"}
+
+
+def _within(ds: xr.Dataset, name: str, low: float, high: float) -> np.ndarray[Any, Any]:
+    """The places of an axis whose values lie between two."""
+    if name not in ds.dims or (name in ds.coords and ds[name].dtype.kind not in "iuf"):
+        raise DseError(f"{name} is no axis of numbers: there are {', '.join(map(str, ds.dims))}")
+    values = ds[name].values if name in ds.coords else np.arange(ds.sizes[name])
+    return np.flatnonzero((values >= low) & (values <= high))
 
 
 def _counts(ds: xr.Dataset) -> dict[str, int]:
@@ -82,8 +93,8 @@ def _counts(ds: xr.Dataset) -> dict[str, int]:
     return counts
 
 
-def _axis(ds: xr.Dataset, cut: xr.Dataset, kept: xr.Dataset, dim: str) -> dict[str, Any]:
-    """One axis as the page has it; ``first`` and ``last`` are its ends in the whole Dataset."""
+def _axis(cut: xr.Dataset, kept: xr.Dataset, dim: str) -> dict[str, Any]:
+    """One axis as the page has it, with how many values the part has that is shown."""
     told: dict[str, Any] = {"name": dim, "kind": "zip", "columns": [], "size": cut.sizes[dim]}
     values = kept[dim].values if dim in kept.coords else np.arange(kept.sizes[dim])
     if values.dtype.kind in "iuf":

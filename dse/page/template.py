@@ -15,7 +15,7 @@ _HERE = Path(__file__).parent
 #: The scripts in the order in which each finds what it uses.
 _SCRIPTS = (
     *("text", "study", "controls", "chart", "figures", "map", "transit", "tail"),
-    *("advice", "tree", "best", "share", "main"),
+    *("advice", "tree", "best", "share", "part", "main"),
 )
 #: Nothing is fetched from anywhere.
 _POLICY = (

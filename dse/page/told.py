@@ -25,10 +25,11 @@ __all__ = ["common", "told"]
 _SEARCHED = 200_000
 
 
-def common(title: str) -> dict[str, Any]:
+def common(title: str, note: str) -> dict[str, Any]:
     """What every page is given; of a page without equations all that these would fill."""
     return {
         "title": title,
+        "note": note,
         "version": version(),
         "machine": None,
         "workload": None,
@@ -43,7 +44,7 @@ def common(title: str) -> dict[str, Any]:
     }
 
 
-def told(study: StudyData, title: str) -> tuple[dict[str, Any], dict[str, str]]:
+def told(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], dict[str, str]]:
     """The data of a page, and the functions of JavaScript that it calls, by name."""
     best = None if study.best is None else read_best(study.best)
     grid = _grid(study, best)
@@ -52,7 +53,7 @@ def told(study: StudyData, title: str) -> tuple[dict[str, Any], dict[str, str]]:
     made = compiled(graphs, grid, [goal.text for goal in goals])
     kept = thinned(grid)
     figures, functions = figures_told(grid, kept)
-    data = common(title) | {
+    data = common(title, note) | {
         "model": study.model,
         "machine": study.machine,
         "workload": study.workload,

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import json
 import math
+import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 from click.testing import CliRunner
 
 import dse
 from dse import DseError, Study
 from dse.cli import main
 from dse.page.formula import formula_text
+from dse.page.serve import server_of
 from symbolic.expression import parse, parse_value
 from symbolic.quantities import TABLE
 from tests.browser import Browser, needs_chromium
@@ -42,6 +47,9 @@ MIXED: dict[str, Any] = {
     "outputs": ["time", "case", "occupancy"],
     "best": {"minimize": ["time * core_clock", "threads_per_block"]},
 }
+#: All of them: ``python -m tests.one_source.exploring``.
+CHOSEN = ("transit", "mwp_cwp", "occupancy", "imbalance", "temperature")
+SOME = [subject for subject in subjects() if subject.model.name in CHOSEN]
 #: As a page walks: each configuration of the axes, the last fastest.
 WALK = """(names) => {
   const { Point, LEVERS, data } = explorer, point = new Point(), found = [];
@@ -74,10 +82,16 @@ def state(page: Browser, text: str) -> Any:
 
 
 @needs_chromium
-@pytest.mark.parametrize("subject", subjects(), ids=lambda one: one.model.name)
+@pytest.mark.parametrize("subject", SOME, ids=lambda one: one.model.name)
 def test_every_output_of_a_model(subject: Any, page: Browser, tmp_path: Path) -> None:
-    if subject.model.name in ("transit", "mwp_cwp", "occupancy", "imbalance", "temperature"):
-        assert check(subject, page, tmp_path, 40) > 100
+    assert check(subject, page, tmp_path, 40) > 100
+
+
+def values_of(study: Study, names: list[str]) -> dict[str, np.ndarray[Any, Any]]:
+    """Of every configuration in order, as a run has them."""
+    grid = study.grid()
+    places = np.indices(grid.shape(grid.axes)).reshape(len(grid.axes), -1)
+    return grid.at_points(dict(zip(grid.axes, places, strict=True)), names)
 
 
 @needs_chromium
@@ -88,14 +102,13 @@ def test_the_page_yields_what_a_run_does(spec: Any, page: Browser, tmp_path: Pat
     assert page.errors == []
     names = list(study.grid().outputs)
     found = page.run(f"({WALK})({json.dumps(names)})")
-    ds = study.run(expand=True)
-    dims = list(study.grid().axes)
-    held = ds.feasible.transpose(*dims).values.reshape(-1)
+    wanted = values_of(study, [*names, "feasible"])
+    held = wanted["feasible"]
     assert [row[-1] for row in found] == held.tolist()
+    assert held.any()
     for place, name in enumerate(names):
         got = np.array([float(row[place]) for row in found])
-        wanted = ds[name].transpose(*dims).values.reshape(-1)
-        np.testing.assert_allclose(got[held], wanted[held], rtol=1e-12)
+        np.testing.assert_allclose(got[held], wanted[name][held], rtol=1e-12)
 
 
 @needs_chromium
@@ -206,12 +219,13 @@ def test_the_best_is_that_of_an_exact_search(page: Browser, tmp_path: Path) -> N
     study = Study(**MIXED)
     page.open(study.explore(tmp_path / "page.html").as_uri())
     found = page.run("explorer.search(explorer.data.best.goals, true, () => {})")
-    best = study.optimum(**study.best)
-    values = {name: axis.coordinate[found["at"][name]] for name, axis in study.grid().axes.items()}
-    assert {name: best[name].item() for name in values} == {
-        name: value.item() for name, value in values.items()
-    }
-    assert math.isclose(found["values"][0], best.objective_1.item(), rel_tol=1e-15)
+    names = ["time", "core_clock", "threads_per_block", "feasible"]
+    time, clock, threads, held = values_of(study, names).values()
+    ranked = np.lexsort((threads, np.where(held, time * clock, np.inf)))
+    axes = study.grid().axes
+    place = np.unravel_index(ranked[0], study.grid().shape(axes))
+    assert [found["at"][name] for name in axes] == list(place)
+    assert math.isclose(found["values"][0], (time * clock)[ranked[0]], rel_tol=1e-15)
     page.run("new Promise((done) => setTimeout(done, 300))")  # what the start has put off is done
     page.run("document.getElementById('best').open = true, document.getElementById('find').click()")
     text = "document.getElementById('found').textContent"
@@ -357,36 +371,86 @@ def test_what_is_no_page_or_no_study_is_refused(tmp_path: Path) -> None:
         dse.explore(3, tmp_path / "a.html")  # type: ignore[arg-type]
 
 
+@pytest.fixture
+def rows() -> xr.Dataset:
+    """As a run has them: labels, flags, no number, what is not feasible."""
+    values = np.arange(24.0).reshape(2, 3, 4)
+    values[0, 1, 2] = np.nan
+    flags = {"flag_values": [0, 1], "flag_meanings": "memory_bound thread"}
+    told = {"units": "s", "long_name": "a </b>"}
+    return xr.Dataset(
+        {
+            "time": (("machine", "threads", "clock"), values, told),
+            "case": (("threads",), np.array([0, 1, 1], dtype=np.int8), flags),
+            "feasible": (("threads", "clock"), values[1] != 15),
+            "said": (("machine",), ["x", "y"]),
+        },
+        coords={
+            "machine": ["one", "other"],
+            "threads": [32, 64, 96],
+            "clock": [1e9, 2e9, 3e9, 4e9],
+        },
+    )
+
+
 @needs_chromium
-def test_a_page_of_stored_values_holds_them(page: Browser, tmp_path: Path) -> None:
-    ds = Study(**MIXED).run(store=tmp_path / "mixed.zarr")
-    page.open(dse.explore(tmp_path / "mixed.zarr", tmp_path / "mixed.html").as_uri())
-    names = ["time", "occupancy"]
-    found = page.run(f"({WALK})({json.dumps(names)})")
-    dims = page.run("explorer.data.axes.map(({ name }) => name)")
-    whole = ds[[*names, "feasible"]].broadcast_like(ds.time)
-    for place, name in enumerate(names):
-        wanted = whole[name].transpose(*dims).values.reshape(-1)
-        assert np.array_equal([float(row[place]) for row in found], wanted, equal_nan=True)
+def test_a_page_of_stored_values_holds_them(page: Browser, tmp_path: Path, rows: Any) -> None:
+    page.open(dse.explore(rows, tmp_path / "rows.html").as_uri())
+    found = page.run(f"({WALK})(['time', 'case'])")
+    held = rows.feasible.broadcast_like(rows.time).transpose(*rows.time.dims).values.reshape(-1)
+    assert [row[-1] for row in found] == held.tolist()
+    times = [float(row[0]) for row in found]
+    assert np.array_equal(times, rows.time.values.reshape(-1), equal_nan=True)
     for kind in ("lines", "map", "pareto"):
         page.run(f"explorer.view.kind = '{kind}', explorer.settle(), explorer.changed()")
     assert page.errors == []
 
 
+@needs_chromium
+def test_a_store_is_served_in_parts_to_this_machine_alone(page: Browser, rows: Any) -> None:
+    server = server_of(rows, "rows")
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_port}/"
+    try:
+        page.open(url)
+        page.run(
+            "document.querySelector('[aria-label=\"threads from\"]').value = '64',"
+            "document.querySelector('form button').click()"
+        )
+        page.run("new Promise((done) => setTimeout(done, 500))")
+        assert page.run("explorer.data.axes[1].values") == [64, 96]
+        assert all(request.startswith(url) for request in page.requests)
+        assert page.errors == []
+        for path, host, status in (
+            ("", "evil.example", 403),
+            ("../etc/passwd", "", 404),
+            ("?threads=1:2", "", 400),
+            ("?machine=1:2", "", 400),
+            ("?threads=x", "", 400),
+        ):
+            asked = urllib.request.Request(url + path, headers={"Host": host} if host else {})
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(asked)
+            assert refused.value.code == status
+            refused.value.close()
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
 def test_stored_values_are_thinned_evenly(tmp_path: Path) -> None:
-    study = Study(
-        model="transit",
-        axes={"threads": range(1, 2001), "intensity": range(1, 129)},
-        set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600},
-        outputs=["ms_throughput", "bound"],
+    both = ("threads", "intensity")
+    ds = xr.Dataset(
+        {"a": (both, np.zeros((2000, 128))), "b": (both, np.ones((2000, 128)))},
+        coords={"threads": np.arange(2000)},
     )
-    page = dse.explore(study.run(), tmp_path / "long.html").read_text()
+    page = dse.explore(ds, tmp_path / "long.html").read_text()
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    assert [(axis["size"], len(axis["values"])) for axis in data["axes"]] == [
-        (2000, 125),
-        (128, 128),
-    ]
-    assert data["quantities"]["bound"]["flags"]["1"] == "memory"
+    sizes = [(axis["size"], len(axis["values"])) for axis in data["axes"]]
+    assert sizes == [(2000, 125), (128, 128)]
+    assert data["axes"][0]["values"][::124] == [0, 1999]
 
 
 @pytest.mark.parametrize(

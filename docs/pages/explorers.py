@@ -1,0 +1,22 @@
+"""The pages to explore, made of the studies beside them: a title, a note, and the study."""
+
+from pathlib import Path
+
+import dse
+
+HERE = Path(__file__).parents[1]
+
+
+def studies():
+    """The studies, each with the title and the note that its first lines tell."""
+    for path in sorted((HERE / "explore").glob("*.toml")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        said = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
+        yield path, said[0], " ".join(said[1:])
+
+
+def write(folder):
+    """Write a page of each study."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, title, note in studies():
+        dse.explore(path, folder / f"{path.stem}.html", title=title, note=note)
