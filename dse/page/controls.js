@@ -69,7 +69,7 @@ class Control {
     } catch (error) {
       this.problem.textContent = error.message;
     }
-    this.slider.toggleAttribute("aria-invalid", this.problem.textContent !== "");
+    (this.typed ?? this.slider).setAttribute("aria-invalid", this.problem.textContent !== "");
     changed();
     if (typed) this.show();
   }
@@ -109,7 +109,7 @@ function makeControls() {
     });
     const open = key === undefined || (key === "set" && names.length <= 8);
     byId("controls").append(element("details", { open }, element("summary", {}, `${title} (${names.length})`),
-      key === "python" ? element("p", { class: "note" }, stale(names)) : null, ...made));
+      key === "python" ? element("p", { class: "note" }, computedWhere(names)) : null, ...made));
   }
 }
 
@@ -122,7 +122,7 @@ function groupOf(name) {
 }
 
 /** What is to be known of quantities that Python computed. */
-function stale(names) {
+function computedWhere(names) {
   const along = [...new Set(names.flatMap((name) => data.leaves[name].variants.flatMap((one) => one.axes)))];
   const where = along.length ? `at every value of ${along.join(", ")} that the page holds` : "for the study";
   return `No formula of the page yields these. Python computed them ${where}; they follow no other input. They may be given here.`;

@@ -23,8 +23,11 @@ function settle() {
   const long = [...LEVERS.values()].filter((lever) => !lever.categories).sort((a, b) => (b.axis?.count ?? 0) - (a.axis?.count ?? 0));
   const levers = [...long, ...LEVERS.values()];
   if (!LEVERS.has(view.over)) view.over = levers[0]?.name ?? "";
-  if (!LEVERS.has(view.by)) view.by = levers.find((lever) => lever.name !== view.over && lever.axis)?.name ?? levers.find((lever) => lever.name !== view.over)?.name ?? "";
-  if (view.kind === "map" && view.by === view.over) view.by = levers.find((lever) => lever.name !== view.over).name;
+  if (!LEVERS.has(view.by)) view.by = "";
+  if (view.kind === "map" && ["", view.over].includes(view.by)) {
+    const others = levers.filter((lever) => lever.name !== view.over);
+    view.by = (others.find((lever) => lever.axis?.count > 1) ?? others[0]).name;
+  }
 }
 
 function drawn(size, colors = palette()) {
@@ -33,7 +36,7 @@ function drawn(size, colors = palette()) {
 
 /** The lists beside the figure, as its kind asks for them. */
 function showChoices() {
-  const levers = [...LEVERS.keys()], asks = KINDS[view.kind].asks, all = drawables();
+  const levers = [...LEVERS.keys()], asks = KINDS[view.kind]?.asks ?? [], all = drawables();
   const change = (name) => (value) => { view[name] = value; settle(); showChoices(); changed(); };
   const kinds = Object.keys(KINDS).filter((kind) => KINDS[kind].here());
   const one = (name, label, values, labels = values) =>
@@ -52,6 +55,7 @@ function showChoices() {
 let chart = null;
 
 function redraw() {
+  if (!KINDS[view.kind]) return; // nothing can be moved
   const box = byId("figure"), width = Math.max(300, Math.round(box.clientWidth));
   chart = drawn({ width, height: Math.round(Math.min(Math.max(width * 0.6, 270), 520)) });
   box.innerHTML = String(chart);
@@ -134,6 +138,9 @@ function begin() {
   byId("moved").addEventListener("change", showAdvice);
   byId("steps").addEventListener("toggle", showTree);
   byId("advice").addEventListener("toggle", showAdvice);
+  const sensed = () => { byId("sense").disabled = byId("goal").value === ""; };
+  sensed();
+  byId("goal").addEventListener("change", sensed);
   byId("find").addEventListener("click", findBest);
   byId("save-svg").addEventListener("click", saveSvg);
   byId("save-png").addEventListener("click", savePng);

@@ -78,14 +78,14 @@ function drawMap(size, colors) {
     return flags ? rgbOf(LABELLED[Math.abs(value) % LABELLED.length]) : shade(share(value));
   });
   const unit = data.quantities[view.quantity]?.unit;
-  const present = flags ? [...new Set(finite)].sort() : [];
+  const present = flags ? [...new Set(finite)].sort((a, b) => a - b) : [];
   const legend = flags
     ? present.map((value) => ({ text: `${value}: ${flags[value]}`, color: LABELLED[value % LABELLED.length], area: true }))
     : [0, 0.25, 0.5, 0.75, 1].map((part) => ({
         text: finite.length ? valueText(log ? low * (top / low) ** part : low + part * (top - low), unit, 3) : "–",
         color: `rgb(${shade(part)})`, area: true }));
   const y = cellSide(by, rows);
-  y.name = `${y.title} — colours: ${view.quantity}`;
+  if (legend.length) legend[0].text = `${view.quantity}: ${legend[0].text}`;
   const chart = new Chart({ x: cellSide(over, columns), y, ...size, colors, legend });
   const [left, right] = [chart.across(-0.5), chart.across(wide - 0.5)], [bottom, upper] = [chart.up(-0.5), chart.up(high - 0.5)];
   chart.marks.push(`<image href="${cells}" x="${left}" y="${upper}" width="${near(right - left)}" height="${near(bottom - upper)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`);

@@ -7,7 +7,28 @@ function showOutputs() {
     return element("div", { class: "output" }, element("dt", { title: row.meaning ?? "" }, name),
       element("dd", { "data-name": name }, told(name, here.get(name), 6)), element("dd", { class: "note" }, row.meaning ?? ""));
   }));
-  byId("feasible").textContent = broken.length ? `Not feasible: ${broken.map(({ text }) => text).join("; ")}` : "";
+  byId("feasible").textContent = [
+    broken.length ? `Not feasible: ${broken.map(({ text }) => text).join("; ")}.` : "",
+    ...stale().map(([name, given]) => `${name} was computed in Python for the ${given.join(", ")} of the study, not for what is given here.`),
+  ].filter(Boolean).join(" ");
+}
+
+/** What Python computed, of which something has been given here since. */
+function stale() {
+  const moved = [...Object.keys(here.set), ...Object.keys(here.off)];
+  if (!moved.length) return [];
+  return Object.keys(data.definitions)
+    .filter((name) => ["table", "statistic"].includes(definitionOf(name).kind) && !(name in here.set))
+    .map((name) => [name, moved.filter((given) => given !== name && behind(name).has(given))])
+    .filter(([, given]) => given.length);
+}
+
+/** Everything of which a quantity is made. */
+function behind(name, seen = new Set()) {
+  for (const need of definitionOf(name)?.needs ?? []) {
+    if (!seen.has(need)) behind(need, seen.add(need));
+  }
+  return seen;
 }
 
 /** The steps behind a quantity, as a tree that opens where one asks. */
