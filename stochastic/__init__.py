@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stochastic.scheduling.launch import launch
     from stochastic.scheduling.launched import Launch
     from stochastic.trials.simulation import simulate
+    from stochastic.trials.timed import fit_timing
     from stochastic.work.alike import stickiness
     from stochastic.work.fitting import fit
     from stochastic.work.pmf import Pmf
@@ -37,6 +38,7 @@ __all__ = [
     "ToleranceWarning",
     "bounds",
     "fit",
+    "fit_timing",
     "granularity",
     "imbalance",
     "launch",
@@ -57,6 +59,7 @@ _HOMES = {
     "ToleranceWarning": "errors",
     "bounds": "loss.inequalities",
     "fit": "work.fitting",
+    "fit_timing": "trials.timed",
     "granularity": "remedies.cooperation",
     "imbalance": "loss.asked",
     "launch": "scheduling.launch",

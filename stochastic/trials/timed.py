@@ -1,0 +1,132 @@
+"""The loss that clocks tell: the exact law, times what measuring adds, some groups interrupted.
+
+Of a group whose work is known, log(measured loss / loss) is a normal variable in a group that ran
+undisturbed, and in a share of groups, in which either run was interrupted, anything: there it is
+drawn from what was seen. What is measured is independent of the loss itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stochastic.checks import probability
+from stochastic.errors import LawError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from stochastic.loss.law import Law
+
+__all__ = ["TimedLoss", "fit_timing"]
+
+_FAR = 5.0  # standard deviations from the median, beyond which a group counts as interrupted
+_NODES = 200
+_TABLE = 1001
+_HALF = 0.6744897501960817  # of a normal law, above its median
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TimedLoss:
+    """The law of a measured loss.
+
+    Attributes
+    ----------
+    law : Law
+        Of the loss itself.
+    offset, scale : float
+        Median and standard deviation of log(measured / loss) in undisturbed groups.
+    interrupted : float
+        Share of groups that were interrupted.
+    seen : array
+        log(measured / loss) of those, ascending.
+    """
+
+    law: Law
+    offset: float
+    scale: float
+    interrupted: float
+    seen: npt.NDArray[np.float64]
+
+    def cdf(self, x: float) -> float:
+        """P(measured loss <= x)."""
+        if not x > 0:
+            return 0.0
+        places, weights = self._noise
+        logs, below = self._table
+        return float(weights @ np.interp(math.log(x) - places, logs, below, left=0.0, right=1.0))
+
+    def quantile(self, q: float) -> float:
+        """The x with P(measured loss <= x) = q, to some 0.2 % of it."""
+        probability("q", q)
+        low, high = math.log(1e-3), math.log(1e3 * self.law.lanes)
+        while high - low > 1e-6:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.cdf(math.exp(middle)) >= q else (middle, high)
+        return math.exp(high)
+
+    @cached_property
+    def _table(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """log x and P(loss <= x), from 1 to all the lanes."""
+        logs = np.linspace(0.0, math.log(max(self.law.lanes, 2)), _TABLE)
+        return logs, np.asarray(self.law.cdf(np.exp(logs)), dtype=np.float64)
+
+    @cached_property
+    def _noise(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Places and weights of log(measured / loss): equal shares of either part."""
+        from scipy.special import ndtri
+
+        shares = (np.arange(_NODES) + 0.5) / _NODES
+        places = self.offset + self.scale * ndtri(shares)
+        weights = np.full(_NODES, (1.0 - self.interrupted) / _NODES)
+        if self.interrupted:
+            seen = np.quantile(self.seen, shares)
+            weights = np.append(weights, np.full(_NODES, self.interrupted / _NODES))
+            places = np.append(places, seen)
+        return places, weights
+
+
+def fit_timing(law: Law, loss: Any, measured: Any) -> TimedLoss:
+    """What measuring adds to a loss, fitted to groups whose work is known.
+
+    Parameters
+    ----------
+    law : Law
+        Of the loss of a group (:func:`stochastic.imbalance`).
+    loss, measured : array, shape (groups,)
+        lanes · max / sum of the work of each group, and the same of its clocks.
+
+    Raises
+    ------
+    LawError
+        For fewer than 20 groups, lengths that differ, or losses that are not above 0.
+
+    Notes
+    -----
+    Median and scale are those of the middle half, which few interrupted groups move little; beyond
+    five deviations of the median a group counts as interrupted.
+    """
+    loss, measured = np.asarray(loss, dtype=np.float64), np.asarray(measured, dtype=np.float64)
+    if loss.ndim != 1 or loss.shape != measured.shape or len(loss) < 20:
+        raise LawError(
+            f"losses of shape {loss.shape}, measured ones of {measured.shape}: expected one of "
+            "each for 20 groups or more"
+        )
+    both = np.concatenate([loss, measured])
+    if not np.all((both > 0) & (both < np.inf)):
+        raise LawError("expected finite losses above 0: leave out groups without work")
+    noise = np.log(measured / loss)
+    lower, offset, upper = np.quantile(noise, [0.25, 0.5, 0.75])
+    scale = float(upper - lower) / (2.0 * _HALF)
+    far = np.abs(noise - offset) > _FAR * scale
+    return TimedLoss(
+        law=law,
+        offset=float(offset),
+        scale=scale,
+        interrupted=float(far.mean()),
+        seen=np.sort(noise[far]),
+    )
