@@ -40,6 +40,13 @@ DRAWN = {
     "--set threads_per_block=256 --quantity mwp,cwp",
     "pareto": "study.toml --minimize time,active_sms",
     "tornado": "study.toml --quantity time --at active_sms=16 --where occupancy>=0.5",
+    **dict.fromkeys(
+        ("tail", "bands", "lost"),
+        "--model launch --set slots=4 --set lanes=4 --set warps_per_block=2 --set step_time=1 "
+        "--set distribution=uniform:2,9 --axis blocks=6,10",
+    ),
+    "slots": "--set slots=4 --set lanes=4 --set warps_per_block=2 --set blocks=6 "
+    "--set step_time=1 --set distribution=uniform:2,9",
     "chances": "uncertain.toml --maximize cs_throughput-threads/128",
     "worth": "uncertain.toml --maximize cs_throughput-threads/128",
     "fan": "uncertain.toml --quantity cs_throughput --over threads",
