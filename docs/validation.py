@@ -16,10 +16,12 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from validation_cases import CASES, Case, validated
 
+import dse
 from dse.validation.result import cells, heads
 
 INTRODUCTION = """# Validation
@@ -29,9 +31,9 @@ beside what one would say without a model. No row is left out: what cannot be pr
 Rows that are predicted were not used to fit what predicts them. What loses to a baseline comes
 first. An interval is learnt from other labels and should hold 90 %.
 
-Supply curves, elementwise operators and the V100's power stand in [calibration](calibration.md),
-clocks in [fits](fits.md). Not here yet: predictions from source alone. Units of double precision
-and tensor units are not modelled."""
+Supply curves, each fitted by itself, stand in [calibration](calibration.md), clocks in
+[fits](fits.md). Not here yet: predictions from source alone. Units of double precision are not
+modelled; products of matrices (`tiled_product`) are held against nothing measured yet."""
 
 
 def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
@@ -60,6 +62,7 @@ def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
 def draw(found: Any, path: Path) -> None:
     """Predicted against measured, with lines at equality and a factor of two about it."""
     figure, axes = plt.subplots(figsize=(4.2, 3.6), layout="constrained")
+    unit = dse.quantity(found.to).unit
     labels = dict.fromkeys(found.labels) if len({*found.labels}) < 6 else {None: None}
     for label in labels:
         own = np.array([label in (None, each) for each in found.labels])
@@ -67,7 +70,8 @@ def draw(found: Any, path: Path) -> None:
     ends = np.array([found.measured.min(), found.measured.max()])
     for factor, style in ((0.5, ":"), (1, "-"), (2, ":")):
         axes.plot(ends, factor * ends, style, color="0.3", lw=0.8)
-    axes.set(xscale="log", yscale="log", xlabel=f"{found.to} measured [s]", ylabel="predicted [s]")
+    axes.set(xscale="log", yscale="log", xlabel=f"{found.to} measured [{unit}]")
+    axes.set_ylabel(f"predicted [{unit}]")
     if len(labels) > 1:
         axes.legend()
     figure.savefig(path, dpi=90, metadata={"Software": None})

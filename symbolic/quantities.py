@@ -26,6 +26,7 @@ from symbolic.models import (
     _streaming_rows,
     _temperature_rows,
     _throughput_rows,
+    _tiled_product_rows,
     _tmm_rows,
     _transit_rows,
     _workload_rows,
@@ -38,7 +39,7 @@ _FILES = (
     *(_machine_rows, _workload_rows, _occupancy_rows, _transit_rows, _tmm_rows, _mwp_cwp_rows),
     *(_lockstep_rows, _power_rows, _temperature_rows, _placement_rows, _energy_speedup_rows),
     *(_throughput_rows, _energy_roofline_rows, _device_rows, _latency_roofline_rows),
-    *(_streaming_rows, _launch_rows, _block_shape_rows),
+    *(_streaming_rows, _launch_rows, _block_shape_rows, _tiled_product_rows),
 )
 
 #: What a machine is, and its programmer finds (Hong 2012, Table 1: from machine resources and
@@ -54,7 +55,7 @@ _MACHINES = """
     system_power peak_flops constant_power energy_per_byte energy_per_flop dynamic_power
     voltage_knee_clock voltage_slope bandwidth_share special_units_per_sm int_units_per_sm
     issue_wait dependent_latency memory_parallelism start_up_time request_wait load_line_cycles
-    request_cycles store_line_cycles
+    request_cycles store_line_cycles product_rate product_share
 """
 _DEVICES = ("cores", "throughput", "clock", "nominal_clock", "core_power")
 _DESIGNED = {

@@ -14,7 +14,7 @@ Work per energy and the SMs that are best for it (Eqs. 62-63) need MWP-CWP, as i
 from __future__ import annotations
 
 from symbolic.equation import equation
-from symbolic.model import Family, Guide
+from symbolic.model import Family, Guide, Validity
 from symbolic.models import (
     _efficiency,
     _energy,
@@ -26,6 +26,12 @@ from symbolic.ops import log10
 from symbolic.ops import power as raised
 
 OUTPUTS = ("power", "runtime_power", "sm_power", "memory_power")
+VALIDITY = Validity(
+    of="release_year",
+    most=2012,
+    says="power has one clock for cores and memory and parameters of GPUs of 2008 to 2010: fit "
+    "them to measured watts and hold others against it first, or take activity_power",
+)
 
 SHARED = (
     _shared.blocks,

@@ -50,6 +50,16 @@ def test_a_model_that_sets_no_limit_says_nothing() -> None:
     assert alone.plan().notes == ()
 
 
+def test_power_is_meant_for_the_gpus_whose_parameters_it_has() -> None:
+    given: dict[str, object] = {"model": "ipp", "outputs": ["time"], **GIVEN}
+    notes = dse.Study(machine="l40", **given).plan().notes
+    assert [note.startswith(f"l40: {what}") for note in notes for what in (SAID, "power ")] == [
+        *(True, False),
+        *(False, True),
+    ]
+    assert dse.Study(machine="gtx280", **given).plan().notes == ()
+
+
 OWN = """
 from symbolic.model import Validity
 
