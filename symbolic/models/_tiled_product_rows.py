@@ -1,6 +1,6 @@
 """Quantities of products of matrices in tiles."""
 
-from symbolic.quantity import COUNT0, COUNT1, POS, RESULT, SHARE, row
+from symbolic.quantity import COUNT1, POS, RESULT, SHARE, row
 
 ROWS = (
     row("product_rows", "", COUNT1, "rows of the product of two matrices (M)", (128, 16384)),
@@ -13,8 +13,8 @@ ROWS = (
     row("product_rate", "1/s", POS, "operations a second, of units and type", (1e12, 2e15)),
     row("product_share", "", "(0, 1]", "share of it that full tiles attain", (0.6, 1), 1),
     # --- results
-    row("product_tiles", "", COUNT0, "tiles of all products"),
-    row("product_waves", "", COUNT0, "times that the SMs are filled with tiles"),
+    row("product_tiles", "", COUNT1, "tiles of all products"),
+    row("product_waves", "", COUNT1, "times that the SMs are filled with tiles"),
     row("tile_time", "s", RESULT, "time of a tile on its SM"),
     row("product_bytes", "B", RESULT, "bytes of all matrices, each once"),
     row("product_efficiency", "", SHARE, "operations asked over those of all waves, full"),
