@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stochastic.scheduling.continuous import Between, launch_between
     from stochastic.scheduling.launch import launch
     from stochastic.scheduling.launched import Launch
+    from stochastic.scheduling.sharing import Sharing
     from stochastic.trials.simulation import simulate
     from stochastic.trials.timed import fit_timing
     from stochastic.work.alike import stickiness
@@ -35,6 +36,7 @@ __all__ = [
     "Law",
     "LawError",
     "Pmf",
+    "Sharing",
     "ToleranceWarning",
     "bounds",
     "fit",
@@ -56,6 +58,7 @@ _HOMES = {
     "Law": "loss.law",
     "LawError": "errors",
     "Pmf": "work.pmf",
+    "Sharing": "scheduling.sharing",
     "ToleranceWarning": "errors",
     "bounds": "loss.inequalities",
     "fit": "work.fitting",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, overload
 
 from stochastic.checks import choice, fraction, whole
 from stochastic.errors import LawError
@@ -12,12 +12,39 @@ from stochastic.scheduling.blocks import from_zero, longest_of, setting_of, whol
 from stochastic.scheduling.engines import Exactly, Numerically
 from stochastic.scheduling.launched import Launch
 from stochastic.scheduling.rational import RationalLaunch
+from stochastic.scheduling.sharing import SharedLaunch, Sharing, simulated
 from stochastic.work.pmf import Pmf, law_of_work
 
 __all__ = ["launch"]
 
 _PRICE = 3e5  # steps of integer arithmetic up to which laws given in fractions stay so
 _ASKED = 3e8
+
+
+@overload
+def launch(
+    work: Pmf | Sequence[Pmf],
+    *,
+    blocks: int,
+    slots: int | Sequence[int],
+    lanes: int = ...,
+    warps: int = ...,
+    alike: Any = ...,
+    sharing: None = ...,
+    tol: float = ...,
+    method: str = ...,
+) -> Launch: ...
+@overload
+def launch(
+    work: Pmf,
+    *,
+    blocks: int,
+    slots: int,
+    lanes: int = ...,
+    warps: int = ...,
+    alike: Any = ...,
+    sharing: Sharing,
+) -> SharedLaunch: ...
 
 
 def launch(
@@ -31,7 +58,7 @@ def launch(
     sharing: Any = None,
     tol: float = 1e-13,
     method: str = "auto",
-) -> Launch:
+) -> Launch | SharedLaunch:
     """The exact law of the time of a launch, under the hardware's own dynamic scheduling.
 
     A block goes to the first slot that is free; it takes as long as its longest warp, and a warp as
@@ -54,8 +81,9 @@ def launch(
         How the lanes of a block are alike, all of them in a row: a lane repeats its neighbour's
         work with this probability; P(next | this) of a finite law's values; or, of pairs
         (probability, law), one law for the whole block, ``work`` their mixture.
-    sharing
-        Slots that share a rate are not computed yet: None.
+    sharing : Sharing, optional
+        Warps that share the rate of their multiprocessor: simulated, with an interval; the answer
+        then is a ``SharedLaunch``.
     tol : float
         Most by which the cut of an infinite law may move a probability.
     method : {"auto", "exact", "inversion"}
@@ -77,7 +105,10 @@ def launch(
     blocks = whole("blocks", blocks, least=1, example=4096)
     tol = fraction("tol", tol, "1e-13")
     choice("method", method, ("auto", "exact", "inversion"))
-    _refuse(sharing)
+    if sharing is not None:
+        if len(works) > 1:
+            raise LawError("sharing: expected multiprocessors that are alike, one law of work")
+        return simulated(works[0], sharing, blocks, each[0], lanes, warps, alike)
     beyond = tol / (4.0 * blocks)
     longest = [longest_of(one, lanes * warps, beyond, alike) for one in works]
     missing = 2.0 * blocks * max(left for _, left in longest)
@@ -113,15 +144,6 @@ def _kinds(work: Any, slots: Any) -> tuple[list[Pmf], list[int]]:
         raise LawError("work is empty: expected a law of work, such as Pmf.geometric(0.05)")
     each = [whole("slots", one, least=1, example=864) for one in (slots if several else [slots])]
     return works, each
-
-
-def _refuse(sharing: Any) -> None:
-    """What is not computed yet."""
-    if sharing is not None:
-        raise LawError(
-            f"sharing = {sharing!r}: slots that share the rate of a multiprocessor are not "
-            "computed yet; expected None, slots that do not slow each other down"
-        )
 
 
 def _in_fractions(

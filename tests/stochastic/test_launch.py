@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from stochastic import LawError, Pmf, launch
+from stochastic import LawError, Pmf, Sharing, launch
 from stochastic.scheduling.centred import Centred
 from stochastic.scheduling.inversion import Inversion
 from stochastic.scheduling.renewals import renewals
@@ -197,6 +197,29 @@ def test_blocks_that_all_start_at_once_take_as_long_as_the_longest() -> None:
     assert law.cdf(np.arange(51)) == pytest.approx((np.arange(51) / 50) ** 7, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("full", "mean", "bound"), [(1, 6764, 6368), (4, 1723, 1592), (8, 911, 796), (16, 633, 398)]
+)
+def test_warps_that_share_a_rate(full: int, mean: float, bound: float) -> None:
+    # the example: 20 multiprocessors of 4 blocks of 4 warps, 400 blocks
+    given = {"blocks": 400, "slots": 80, "lanes": 32, "warps": 4}
+    work = Pmf.geometric(0.05)
+    found = launch(work, **given, sharing=Sharing(full=full, resident=4, launches=300))
+    assert found.mean() == pytest.approx(mean, rel=0.01)
+    assert found.work_bound == pytest.approx(bound, abs=2)
+    assert found.method == "simulated, shared rate"
+    if full == 16:  # no warp waits for another: the exact law
+        alone = launch(work, **given)
+        times = np.arange(550, 800, 5)
+        assert np.abs(found.cdf(times) - alone.cdf(times)).max() < found.error
+
+
+def test_one_multiprocessor_at_one_warp_does_all_the_work_in_a_row() -> None:
+    found = launch(DICE, blocks=6, slots=3, warps=2, sharing=Sharing(full=1, resident=3))
+    assert found.mean() == pytest.approx(12 * 3.5, abs=4 * math.sqrt(12 * 35 / 12 / 2000))
+    assert found.interval(found.quantile(0.5))[0] < 0.5 < found.interval(found.quantile(0.6))[1]
+
+
 def test_exponential_work_is_enclosed_by_rounding() -> None:
     # rate 1, 8 slots, 40 blocks, P(C <= 7) in [0.604, 0.669] in steps of 0.05 (issue's values)
     found = []
@@ -221,6 +244,7 @@ def test_nothing_to_do_takes_no_time() -> None:
         ({"blocks": 3, "slots": [1, 2]}, "as many laws as numbers"),
         ({"blocks": 3, "slots": 2, "alike": 1.3}, "alike = 1.3"),
         ({"blocks": 3, "slots": 2, "sharing": 4}, "sharing = 4"),
+        ({"blocks": 3, "slots": 3, "sharing": Sharing(full=1, resident=2)}, "no multiple"),
         ({"blocks": 9000, "slots": 200, "method": "exact"}, "leave out method='exact'"),
     ],
 )

@@ -1,0 +1,136 @@
+"""The time of a launch whose warps share the rate of their multiprocessor: simulated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stochastic.checks import probability, whole
+from stochastic.errors import LawError
+from stochastic.scheduling.blocks import longest_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from stochastic.work.pmf import Pmf
+
+__all__ = ["SharedLaunch", "Sharing", "simulated"]
+
+_LEVEL = 0.99
+_AT_ONCE = 1 << 20  # warps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharing:
+    """How the warps of a multiprocessor share its rate: of n running ones each has min(1, full/n).
+
+    Attributes
+    ----------
+    full : float
+        How many warps run at full rate, as MWP and CWP tell.
+    resident : int
+        Blocks that a multiprocessor holds at a time.
+    launches : int
+        How many launches are simulated.
+    seed : int
+        Of the draws.
+    """
+
+    full: float
+    resident: int
+    launches: int = 2000
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SharedLaunch:
+    """Simulated times of a launch, with intervals (Dvoretzky, Kiefer, Wolfowitz; Massart 1990).
+
+    Attributes
+    ----------
+    times : array
+        Of the simulated launches, ascending.
+    work_bound : float
+        Mean work of all warps over the rate of all multiprocessors: no launch is faster on average.
+    """
+
+    times: npt.NDArray[np.float64]
+    work_bound: float
+    method = "simulated, shared rate"
+
+    @property
+    def error(self) -> float:
+        """By how much no probability is off, at all times at once, with a chance of 99 %."""
+        return math.sqrt(math.log(2.0 / (1.0 - _LEVEL)) / (2.0 * len(self.times)))
+
+    def cdf(self, t: Any) -> Any:
+        """P(C <= t), within ``error``; for a number or an array of them."""
+        found = np.searchsorted(self.times, t, side="right") / len(self.times)
+        return found if np.ndim(t) else float(found)
+
+    def chance(self, deadline: Any) -> Any:
+        """Probability that all blocks have ended by the deadline, within ``error``."""
+        return self.cdf(deadline)
+
+    def interval(self, t: float) -> tuple[float, float]:
+        """Where P(C <= t) lies with a chance of 99 %."""
+        chance = float(self.cdf(t))
+        return max(chance - self.error, 0.0), min(chance + self.error, 1.0)
+
+    def quantile(self, q: float) -> float:
+        """The smallest simulated time with P(C <= t) >= q."""
+        probability("q", q)
+        return float(self.times[max(math.ceil(q * len(self.times)) - 1, 0)])
+
+    def mean(self) -> float:
+        """E[C]; its standard error is ``std() / sqrt(len(times))``."""
+        return float(self.times.mean())
+
+    def std(self) -> float:
+        """Standard deviation of C."""
+        return float(self.times.std(ddof=1))
+
+
+def simulated(
+    work: Pmf, sharing: Any, blocks: int, slots: int, lanes: int, warps: int, alike: Any
+) -> SharedLaunch:
+    """Launches whose blocks go to the first free slot, multiprocessor after multiprocessor."""
+    from stochastic.kernels.shared import shared
+
+    if not isinstance(sharing, Sharing):
+        raise LawError(
+            f"sharing = {sharing!r:.60}: expected Sharing(full=8, resident=4), the warps that run "
+            "at full rate on a multiprocessor and the blocks that it holds"
+        )
+    resident = whole("resident", sharing.resident, least=1, example=4)
+    size = whole("launches", sharing.launches, least=20, example=2000)
+    if isinstance(sharing.full, bool | str) or not 0 < sharing.full < math.inf:
+        raise LawError(f"full = {sharing.full!r}: expected a number of warps above 0")
+    if slots % resident:
+        raise LawError(
+            f"slots = {slots} are no multiple of resident = {resident}: expected multiprocessors "
+            "times resident blocks"
+        )
+    warp, _ = longest_of(work, lanes, 1e-15, alike)
+    if float(warp.cdf(0)) > 0:
+        raise LawError("sharing: expected warps that all have work, P(0) = 0")
+    below = np.cumsum(warp.weights)
+    places = slots // resident
+    rng = np.random.default_rng(whole("seed", sharing.seed, least=0))
+    times = np.empty(size)
+    step = max(1, _AT_ONCE // (blocks * warps))
+    room = (np.empty((places, resident, warps)), np.empty((places, resident), dtype=np.int64))
+    for first in range(0, size, step):
+        count = min(step, size - first)
+        drawn = rng.random((count, blocks, warps)) * below[-1]
+        lengths = (warp.low + np.searchsorted(below, drawn, side="right")).astype(np.float64)
+        into = np.empty(count)
+        clocks, running = np.empty((2, places)), np.empty(places, dtype=np.int64)
+        shared(lengths, resident, float(sharing.full), *room, clocks, running, into)
+        times[first : first + count] = into
+    rate = places * min(float(sharing.full), float(resident * warps))
+    bound = blocks * warps * warp.mean() / rate
+    return SharedLaunch(times=np.sort(times), work_bound=bound)
