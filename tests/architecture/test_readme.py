@@ -53,9 +53,9 @@ def read_blocks(page: Path) -> list[Block]:
     return found
 
 
-#: Pages for people who begin: short ones.
+#: Short pages, most for people who begin.
 SHORT = (
-    *(ROOT / "docs" / f"{name}.md" for name in ("install", "introduction")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("install", "introduction", "suites")),
     *sorted((ROOT / "docs" / "ask").glob("*.md")),
 )
 PAGES = (README, TOUR, GUIDE, QUESTIONS, SPACES, BUILT, UNSURE, LAUNCH, *SHORT)
