@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dse.study.data import StudyData
 
-__all__ = ["met"]
+__all__ = ["labelled", "met"]
 
 
 def met(
@@ -50,7 +50,7 @@ def met(
     enclosed(grid, roots)
     check(study.grid(), counted=False)
     labels = per_axes(per, tuple(grid.axes))
-    return _labelled(study, grid, targets, _met(grid, labels, most, deadline), labels)
+    return labelled(study, grid, targets, _met(grid, labels, most, deadline), labels)
 
 
 def _met(grid: Grid, per: tuple[str, ...], most: int, deadline: float) -> Meeting:
@@ -77,13 +77,14 @@ def _met(grid: Grid, per: tuple[str, ...], most: int, deadline: float) -> Meetin
     )
 
 
-def _labelled(
+def labelled(
     study: StudyData,
     grid: Grid,
     targets: tuple[str, ...],
     found: Meeting,
-    per: tuple[str, ...],
+    per: tuple[str, ...] = (),
 ) -> xr.Dataset:
+    """The boxes of a grid as a Dataset, the certain ones first."""
     idle = math.prod(axis.size for name, axis in grid.axes.items() if name not in found.dims)
     sizes = (found.hi - found.lo + 1).T.tolist()
     counts = [idle * math.prod(row) for row in sizes]

@@ -12,7 +12,7 @@ import numpy as np
 from dse.inverse.opening import number, opened
 from sweeps.bounds.check import check, enclosed
 from sweeps.grid.dataset import assemble, axis_coordinates, describe
-from sweeps.grid.goals import Goal
+from sweeps.grid.goals import Goal, dims_of
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.prove.tolerances import Uncertain, can_be_best, extremes, spread_dims
 from symbolic.errors import DseError, UnknownNameError, nearest
@@ -68,6 +68,11 @@ def ranged(
     named = tuple(text for text in named if text not in flags)
     check(grid)
     inputs = [_uncertain(grid, quantities[name], spec) for name, spec in within.items()]
+    if goal and outputs is None and math.prod(grid.shape(dims_of(grid, [goal]))) > MOST:
+        from dse.inverse.rivalry import rivalry
+
+        told = json.dumps({name: str(spec) for name, spec in within.items()})
+        return rivalry(study, grid, goal, inputs).assign_attrs(within=told)
     variables: dict[str, Any] = {}
     for text in named:
         _add(variables, grid, text, _roots(grid, text), inputs)

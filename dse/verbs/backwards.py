@@ -207,7 +207,10 @@ def ranges(
         NaN where an end is not known. With constraints ``certainly_feasible``, whatever the
         inputs, and ``possibly_feasible``. With an objective ``can_be_best``: False where another
         configuration is better whatever the inputs, which are the same (or off by the same share)
-        for all configurations.
+        for all configurations. Of more than 2**20 configurations, where no outputs are asked, and
+        at most three inputs: boxes along ``box``, as :func:`meets` gives them, outside of which
+        none can be the best; a ``certain`` one is the best at the middle or a corner of the
+        inputs; ``inner`` and ``outer`` count those that certainly can, and that may.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},

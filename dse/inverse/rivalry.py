@@ -1,0 +1,52 @@
+"""Which of very many configurations can be the best within ±, as boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from dse.inverse.meeting import labelled
+from sweeps.bounds.check import enclosed
+from sweeps.bounds.search import Tally
+from sweeps.grid.goals import Goal, in_words, objective_node
+from sweeps.grid.grid import Grid
+from sweeps.prove.rivals import rivals
+from sweeps.prove.tolerances import Uncertain
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.study.data import StudyData
+
+__all__ = ["rivalry"]
+
+#: Most boxes of an answer, and inputs that are told apart in cells.
+BOXES, INPUTS = 1 << 16, 3
+_SAID = {
+    "certain": "whether the box is one configuration that is the best for some of the inputs",
+    "inner": "configurations that certainly can be the best",
+    "outer": "configurations that may be the best",
+}
+
+
+def rivalry(study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[Uncertain]) -> xr.Dataset:
+    """The boxes outside of which none can be the best; see :func:`dse.ranges`."""
+    if grid.switch_axes:
+        raise DseError(
+            f"{grid.points:,} configurations are searched in boxes under one label of "
+            f"{grid.switch_axes[0]}: give it instead of the axis"
+        )
+    if len(inputs) > INPUTS:
+        raise DseError(f"so many configurations are searched for at most {INPUTS} uncertain inputs")
+    enclosed(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
+    found = rivals(grid, goal, inputs, most=BOXES, tally=Tally())
+    ds = labelled(study, grid, (), found)
+    for name, text in _SAID.items():
+        ds[name].attrs["long_name"] = text
+    told: Mapping[str, str] = {
+        "question": f"which can be the best: {in_words([goal])}",
+        "objective": in_words([goal]),
+        "targets": "",
+    }
+    return ds.assign_attrs(told)

@@ -1,0 +1,60 @@
+"""Which of very many configurations can be the best within ±: boxes that leave out no winner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dse
+import dse.inverse.within
+from symbolic.errors import DseError
+
+GIVEN = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600.0}
+GOAL = "cs_throughput - threads / 100 + intensity * absolute(mem_latency - 590) / 40"
+
+
+def study(**given: Any) -> dse.Study:
+    """A study whose best configuration moves with its inputs."""
+    axes: dict[str, Any] = {"threads": range(8, 1025, 24), "intensity": [2, 5, 10, 20, 40]}
+    if "mem_latency" in given:
+        axes["mem_latency"] = given.pop("mem_latency")
+    fixed = {name: value for name, value in {**GIVEN, **given}.items() if name not in axes}
+    return dse.Study(model="transit", axes=axes, set=fixed, where="cs_throughput >= 0.2")
+
+
+def held(found: Any, threads: int, intensity: float) -> Any:
+    """In which boxes a configuration lies."""
+    inside = (found.threads_first <= threads) & (threads <= found.threads_last)
+    return inside & (found.intensity_first <= intensity) & (intensity <= found.intensity_last)
+
+
+@pytest.mark.parametrize(
+    ("within", "boxes"),
+    [({"mem_latency": "20 %"}, 1 << 16), ({"mem_latency": "20 %", "ms_peak": "10 %"}, 24)],
+)
+def test_no_winner_is_left_out(monkeypatch: Any, within: dict[str, str], boxes: int) -> None:
+    near = study().ranges(within, maximize=GOAL).can_be_best
+    monkeypatch.setattr(dse.inverse.within, "MOST", 10)
+    monkeypatch.setattr("dse.inverse.rivalry.BOXES", boxes)
+    found = study().ranges(within, maximize=GOAL)
+    assert found.attrs["complete"] == (boxes > 24)
+    assert 0 < int(found.inner) <= int(found.outer) < int(found.total)
+    moved = [480.0, 600.0, 720.0, *np.random.default_rng(0).uniform(480, 720, 40)]
+    best = study(mem_latency=moved).optimum(maximize=GOAL, per="mem_latency")
+    winners = set(zip(best.threads.values.tolist(), best.intensity.values.tolist(), strict=True))
+    assert len(winners) > 1
+    for winner in winners:
+        assert held(found, *winner).sum() == 1, winner
+    for box in np.flatnonzero(found.certain.values):
+        place = found.isel(box=int(box))
+        here = {"threads": place.threads_first.item(), "intensity": place.intensity_first.item()}
+        assert near.sel(here).item()
+
+
+def test_what_boxes_cannot_tell_is_refused(monkeypatch: Any) -> None:
+    monkeypatch.setattr(dse.inverse.within, "MOST", 10)
+    inputs = dict.fromkeys(["mem_latency", "ms_peak", "lanes_width", "intensity"], "5 %")
+    with pytest.raises(DseError, match="at most 3 uncertain inputs"):
+        study().ranges(inputs, maximize=GOAL)
