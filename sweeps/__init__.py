@@ -10,7 +10,7 @@ FACE = {
     "files": "derived export whole written",
     "grid": "at build dataset failing goals grid laws plain space",
     "nest": "run summarize",
-    "prove": "borders targets tolerances",
+    "prove": "borders rivals targets tolerances",
     "runtime": "progress stopping watching",
     "scan": "arrays choosing decompose",
     "sources": "best grids real stores table",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from dse.inverse.meeting import labelled
 from sweeps.bounds.check import enclosed
-from sweeps.bounds.search import Tally
 from sweeps.grid.goals import Goal, in_words, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.prove.rivals import rivals
@@ -40,7 +39,7 @@ def rivalry(study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[Uncertain
     if len(inputs) > INPUTS:
         raise DseError(f"so many configurations are searched for at most {INPUTS} uncertain inputs")
     enclosed(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
-    found = rivals(grid, goal, inputs, most=BOXES, tally=Tally())
+    found = rivals(grid, goal, inputs, most=BOXES)
     ds = labelled(study, grid, (), found)
     for name, text in _SAID.items():
         ds[name].attrs["long_name"] = text

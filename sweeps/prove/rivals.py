@@ -79,9 +79,7 @@ class _Within(Problem):
         return found
 
 
-def rivals(
-    grid: Grid, goal: Goal, inputs: Sequence[Uncertain], *, most: int, tally: Tally
-) -> Meeting:
+def rivals(grid: Grid, goal: Goal, inputs: Sequence[Uncertain], *, most: int) -> Meeting:
     """Boxes outside of which no configuration is the best, whatever the inputs.
 
     Those that are ``certain`` hold one configuration, which is the best for some values of the
@@ -101,7 +99,7 @@ def rivals(
     sizes = {axis: grid.axes[axis].size for axis in dims}
     root = objective_node(grid, key, goal)
     search = _Rivals(
-        grid=grid, goal=goal, key=key, inputs=inputs, root=root, sizes=sizes, tally=tally
+        grid=grid, goal=goal, key=key, inputs=inputs, root=root, sizes=sizes, tally=Tally()
     )
     with np.errstate(all="ignore"):
         return search.run(most)
