@@ -12,6 +12,7 @@ themselves are computed outside, as those of ``imbalance`` are.
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.model import Guide
 from symbolic.models import _shared
 from symbolic.models.imbalance import law_behind, work_mean
 from symbolic.ops import ceil, divide, floor, where
@@ -23,6 +24,18 @@ OUTPUTS = (
     "lane_idle_share",
     "warp_idle_share",
     "waves_time",
+)
+
+ADVICE = Guide(
+    state="launch_time_mean",
+    goal="launch_time_mean",
+    limits="launch_time_mean",
+    helps="",
+    show=("tail_idle_share", "lane_idle_share", "warp_idle_share"),
+    notes={
+        "dispatch=hardware": "dse launch tells what sorting, splitting, granularity, smaller blocks "
+        "and persistence would gain",
+    },
 )
 
 EXACT = "the law of the B-th start of independent renewal processes"
