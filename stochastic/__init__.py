@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stochastic.loss.asked import imbalance
     from stochastic.loss.inequalities import bounds
     from stochastic.loss.law import Law
+    from stochastic.loss.timed import fit_timing
     from stochastic.remedies.binning import partition
     from stochastic.remedies.cooperation import granularity
     from stochastic.remedies.splitting import split
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from stochastic.scheduling.launched import Launch
     from stochastic.scheduling.sharing import Sharing
     from stochastic.trials.simulation import simulate
-    from stochastic.trials.timed import fit_timing
     from stochastic.work.alike import stickiness
     from stochastic.work.fitting import fit
     from stochastic.work.pmf import Pmf
@@ -62,7 +62,7 @@ _HOMES = {
     "ToleranceWarning": "errors",
     "bounds": "loss.inequalities",
     "fit": "work.fitting",
-    "fit_timing": "trials.timed",
+    "fit_timing": "loss.timed",
     "granularity": "remedies.cooperation",
     "imbalance": "loss.asked",
     "launch": "scheduling.launch",
