@@ -39,8 +39,10 @@ modelled; products of matrices (`tiled_product`) are held against nothing measur
 def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
     """A case as a table, losses before it."""
     yield f"## {case.title}\n"
+    words = heads([found.score, *found.baselines.values()])
     for name, measures in found.losses.items():
-        yield f'<b class="loses">Loses to {name}: {", ".join(measures)}.</b>\n'
+        told = ", ".join(words[measure] for measure in measures)
+        yield f'<b class="loses">Loses to {name}: {told}.</b>\n'
     if found.score.missing:
         yield f'<b class="loses">Not predicted: {found.score.missing} rows.</b>\n'
     yield f"`{found.model}`, {found.rows:,} rows: {found.how}. {case.note}\n"
