@@ -50,8 +50,7 @@ MIXED: dict[str, Any] = {
     "best": {"minimize": ["time * core_clock", "threads_per_block"]},
 }
 #: All of them: ``python -m tests.one_source.exploring``.
-CHOSEN = ("transit", "mwp_cwp", "occupancy", "imbalance", "temperature")
-SOME = [subject for subject in subjects() if subject.model.name in CHOSEN]
+SOME = subjects("transit", "mwp_cwp", "occupancy", "imbalance", "temperature")
 #: As a page walks: each configuration of the axes, the last fastest.
 WALK = """(names) => {
   const { Point, LEVERS, data } = explorer, point = new Point(), found = [];
@@ -69,10 +68,18 @@ WALK = """(names) => {
 }"""
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages of two studies."""
+    folder = tmp_path_factory.mktemp("pages")
+    tour = Study.from_toml(TOUR).explore(folder / "tour.html", title="A tour")
+    return {"tour": tour, "mixed": Study(**MIXED).explore(folder / "mixed.html")}
+
+
 @pytest.fixture
-def tour(page: Browser, tmp_path: Path) -> Iterator[Browser]:
+def tour(page: Browser, written: dict[str, Path]) -> Iterator[Browser]:
     """The page of the tour through Transit; whatever is done with it, it neither errs nor asks."""
-    path = Study.from_toml(TOUR).explore(tmp_path / "tour.html", title="A tour")
+    path = written["tour"]
     page.open(path.as_uri())
     yield page
     assert page.errors == []
@@ -207,9 +214,11 @@ def test_a_link_keeps_the_state(tour: Browser) -> None:
 
 
 @needs_chromium
-def test_the_study_that_is_taken_away_is_read_again(page: Browser, tmp_path: Path) -> None:
+def test_the_study_that_is_taken_away_is_read_again(
+    page: Browser, tmp_path: Path, written: dict[str, Path]
+) -> None:
     study = Study(**MIXED)
-    page.open(study.explore(tmp_path / "page.html").as_uri())
+    page.open(written["mixed"].as_uri())
     (tmp_path / "same.toml").write_text(page.run("explorer.studyFile(false)"))
     assert Study.from_toml(tmp_path / "same.toml").text() == study.text()
     page.run("explorer.LEVERS.get('mem_bandwidth').put(explorer.here, 90e9)")
@@ -222,9 +231,9 @@ def test_the_study_that_is_taken_away_is_read_again(page: Browser, tmp_path: Pat
 
 
 @needs_chromium
-def test_the_best_is_that_of_an_exact_search(page: Browser, tmp_path: Path) -> None:
+def test_the_best_is_that_of_an_exact_search(page: Browser, written: dict[str, Path]) -> None:
     study = Study(**MIXED)
-    page.open(study.explore(tmp_path / "page.html").as_uri())
+    page.open(written["mixed"].as_uri())
     found = page.run("explorer.search(explorer.data.best.goals, true, () => {})")
     names = ["time", "core_clock", "threads_per_block", "feasible"]
     took, clock, threads, held = values_of(study, names).values()

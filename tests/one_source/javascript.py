@@ -47,10 +47,12 @@ class Subject:
     program: Program
 
 
-def subjects() -> list[Subject]:
-    """Every shipped model, with all that it computes as numbers."""
+def subjects(*only: str) -> list[Subject]:
+    """Every shipped model, or those named, with all that it computes as numbers."""
     found = []
     for model in iterate_models():
+        if only and model.name not in only:
+            continue
         names = list(dict.fromkeys(switch for eq in model.equations for switch in eq.when))
         labels = [model.quantities[name].labels or () for name in names]
         graphs = {
