@@ -87,9 +87,10 @@ def explore(
 def _source(source: str, at: dict[str, str]) -> StudyData | str:
     """The study of a file or of a model at values; a store by its name."""
     suffix = Path(source).suffix
-    if suffix == ".toml" or Path(source).is_dir() or suffix in (".zarr", ".nc"):
+    data = suffix in (".zarr", ".nc") or (suffix != ".py" and Path(source).exists())
+    if suffix == ".toml" or data:
         if at:
-            raise Misused(f"{source} is a study: values are given to a model, or on the page")
+            raise Misused(f"{source} is no model: values are given to one, or on the page")
         return read_study(source) if suffix == ".toml" else source
     return warned(described_study(source, at))
 

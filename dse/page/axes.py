@@ -14,8 +14,8 @@ from sweeps.grid.space import Axis
 
 __all__ = ["Kept", "axes_told", "leaves_told", "plain", "thinned"]
 
-#: Values of an axis, and of one quantity over several axes, that a page holds at most.
-_VALUES, _TABLE = 1000, 5000
+#: Values of an axis, and of all quantities over several axes, that a page holds at most.
+_VALUES, _TABLES = 1000, 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,14 @@ def plain(value: Any) -> Any:
 def thinned(grid: Grid) -> dict[str, Kept]:
     """The axes of a grid, with the values that are kept of each."""
     counts = {name: min(axis.size, _VALUES) for name, axis in grid.axes.items()}
-    sets = {leaf.axes for known in grid.leaves.values() for leaf in known.values()}
-    for axes in (axes for axes in sets if set(axes) <= set(counts)):
-        while len(axes) > 1 and math.prod(counts[name] for name in axes) > _TABLE:
-            longest = max(axes, key=lambda name: counts[name])
-            counts[longest] = (counts[longest] + 1) // 2
+    each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
+    tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]
+    while sum(math.prod(counts[name] for name in axes) for axes in tables) > _TABLES:
+        names = dict.fromkeys(name for axes in tables for name in axes)
+        longest = max(names, key=lambda name: counts[name])
+        if counts[longest] == 1:
+            break
+        counts[longest] = (counts[longest] + 1) // 2
     return {
         name: Kept(axis=axis, places=_even(axis.size, counts[name]))
         for name, axis in grid.axes.items()

@@ -23,6 +23,8 @@ Graphs = Mapping[tuple[str, ...], Graph]
 def with_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, Any]) -> Graphs:
     """The graphs with each goal that is a formula as a quantity of its own, named by its text."""
     added = {g.text: g.formula(quantities) for g in goals if g.text not in quantities}
+    held = {str(name) for graph in graphs.values() for name in graph.definitions}  # statistics
+    added = {text: node for text, node in added.items() if text not in held}
     return {
         key: replace(
             graph,

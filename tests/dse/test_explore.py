@@ -342,6 +342,7 @@ def test_a_page_of_real_axes_and_statistics(tmp_path: Path) -> None:
         set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
         random={"mem_latency": "normal: 600 cycles, 5 %", "draws": 64},
         outputs=["mean(ms_throughput)"],
+        best={"maximize": "mean(ms_throughput)"},
     )
     assert "mean(ms_throughput" in drawn.explore(tmp_path / "drawn.html").read_text()
 
@@ -378,6 +379,9 @@ def test_the_command_writes_a_page_and_replaces_no_other(tmp_path: Path, monkeyp
     assert done.exit_code == 0, done.output
     assert Path("mwp_cwp.html").is_file()
     assert run(main, ["explore", str(TOUR), "threads=4"]).exit_code == 2
+    Path("rows.csv").write_text("threads,time [ms]\n32,4\n64,2\n")
+    assert run(main, ["explore", "rows.csv"]).exit_code == 0
+    assert "time" in Path("rows.html").read_text()
 
 
 def test_what_is_no_page_or_no_study_is_refused(tmp_path: Path) -> None:
