@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from sweeps.grid.goals import Goal, check_top, goals_in_order
 from symbolic.errors import DseError, UnknownNameError, nearest
 
-__all__ = ["Best", "read_best"]
+__all__ = ["Best", "check_per", "read_best"]
 
 _KEYS = ("minimize", "maximize", "per", "where", "top")
 
@@ -79,3 +79,13 @@ def _texts(value: Any, where: str) -> tuple[str, ...]:
     if not isinstance(listed, (list, tuple)) or not all(isinstance(text, str) for text in listed):
         raise DseError(f"{where} = {value!r}, expected text or a list of texts")
     return tuple(listed)
+
+
+def check_per(best: Best, axes: Collection[str]) -> None:
+    """Raise where a question is asked per something that is no axis of the study."""
+    for name in best.per:
+        if name not in axes:
+            raise UnknownNameError(
+                f"per names {name!r}, which is no axis of the study{nearest(name, axes)}; "
+                f"its axes are: {', '.join(axes) or 'none'}"
+            )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import Any, Self
 
 from dse.inputs import Parts, by_quantity, declared, own_copy, read_parts
-from dse.study.best import Best, read_best
+from dse.study.best import Best, check_per, read_best
 from dse.study.fits_given import read_fits
 from dse.study.uncertain import check_settled, folded_axes, told_of, without
 from dse.study_file import check_code, read_study_file
@@ -20,7 +21,7 @@ from sweeps.grid.goals import Goal, texts_of
 from sweeps.grid.grid import Grid
 from sweeps.grid.space import parse_axis
 from sweeps.nest.summarize import summarized
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError
 from symbolic.expression import parse, parse_output
 from symbolic.library import load_model
 from symbolic.ops import Node, references
@@ -105,7 +106,7 @@ class StudyData:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as what was given: equations are functions, which are found again by name."""
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
-        return _again, (type(self), given)
+        return partial(type(self), **given), ()
 
     # --- what it is made of
     @property
@@ -294,15 +295,5 @@ class StudyData:
 
     def check_best(self, best: Best) -> None:
         """Raise where the study has no quantity or axis of a question; nothing is computed."""
-        axes = self.space().axes
-        for name in best.per:
-            if name not in axes:
-                raise UnknownNameError(
-                    f"per names {name!r}, which is no axis of the study{nearest(name, axes)}; "
-                    f"its axes are: {', '.join(axes) or 'none'}"
-                )
+        check_per(best, self.space().axes)
         self.space(self._needed(best.goals), best.where)
-
-
-def _again(kind: type[StudyData], given: Mapping[str, Any]) -> StudyData:
-    return kind(**given)
