@@ -20,6 +20,7 @@ __all__ = ["kernel"]
         "dse kernel examples/strided-sum.ptx --times WALK=100 --out strided-sum.toml",
         "dse kernel CoulombSum3d.cu --define Z_ITERATIONS=4 --option -use_fast_math "
         "--block 16,4 --grid 16,64,64 --set numberOfAtoms=64,gridSize=256",
+        "dse kernel add.cu --arch sm_75 --beside add.ncu-rep --set n=1048576",
     )
 )
 @click.argument(
@@ -31,7 +32,7 @@ __all__ = ["kernel"]
     "--define", multiple=True, metavar="K=V,...", help="A macro, or all of several; repeatable."
 )
 @click.option("--option", multiple=True, metavar="-O", help="Of the compiler; repeatable.")
-@click.option("--block", default="256", metavar="X,Y,Z", help="Threads of a block. [256]")
+@click.option("--block", metavar="X,Y,Z", help="Threads of a block. [256]")
 @click.option("--grid", metavar="X,Y,Z", help="Blocks of the grid. [one stands for all]")
 @click.option("--set", "given", multiple=True, metavar="N=V,...", help="Arguments; repeatable.")
 @click.option(
@@ -47,6 +48,13 @@ __all__ = ["kernel"]
     type=click.Path(dir_okay=False),
     help="A table where macros have several values. [the screen]",
 )
+@click.option(
+    "--beside",
+    metavar="PROFILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Compare with what was measured: a profile, or a tuner's results.",
+)
+@click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of PROFILE. [all]")
 @in_json
 def kernel(
     path: str,
@@ -54,11 +62,13 @@ def kernel(
     entry: str,
     define: Sequence[str],
     option: Sequence[str],
-    block: str,
+    block: str | None,
     grid: str | None,
     given: Sequence[str],
     times: Sequence[str],
     out: str | None,
+    beside: str | None,
+    row: int | None,
     as_json: bool,
 ) -> None:
     """Count the instructions of a kernel, as a workload file; no GPU is needed.
@@ -83,10 +93,15 @@ def kernel(
             arch=arch,
             define=macros,
             options=option,
-            block=listed([block]),
+            block=listed([block]) if block else (),
             grid=listed([grid]) if grid else (),
             set=numbers["set"],
+            beside=beside,
+            row=row,
         )
+    if beside is not None:
+        _beside(found, out, as_json)
+        return
     if any(isinstance(each, list) for each in macros.values()):
         _table(found, out, as_json)
         return
@@ -98,6 +113,29 @@ def kernel(
     for name in ("formulas", "numbers", "assumed", "origin", "left_out"):
         data |= {name: getattr(found, name)} if hasattr(found, name) else {}
     put(as_json, data, lambda: text if out is None else f"{out}: {len(found)} quantities")
+
+
+def _beside(found: Any, out: str | None, as_json: bool) -> None:
+    """Counts beside measured ones, a line each; what was not counted, and why."""
+    import dse
+    from dse.cli.text import table
+    from dse.kernels.beside import shares
+
+    if out is not None:
+        dse.export(found, out)
+    rows, failed = list(shares(found)), [str(each) for each in found.status.values if each]
+    data = {"counts": rows, "launches": found.status.size, "not_counted": failed}
+
+    def told() -> str:
+        cells = [
+            [f"{v:.6g}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows
+        ]
+        lines = [table(list(rows[0]), cells)] if rows else []
+        if failed:
+            lines.append(f"{len(failed)} not counted; the first: {failed[0]}")
+        return "\n".join(lines)
+
+    put(as_json, data, told)
 
 
 def _table(found: Any, out: str | None, as_json: bool) -> None:

@@ -30,9 +30,12 @@ def kernel(
     arch: str = "sm_80",
     define: Mapping[str, object] | None = None,
     options: Sequence[str] = (),
-    block: Sequence[int | str] = (256,),
+    block: Sequence[int | str] = (),
     grid: Sequence[int | str] = (),
     set: Mapping[str, float] | None = None,  # noqa: A002
+    signature: Any = None,
+    beside: str | PathLike[str] | None = None,
+    row: int | None = None,
     progress: Shown = False,
 ) -> Any:
     """The quantities of a CUDA kernel, counted in its machine code.
@@ -43,8 +46,8 @@ def kernel(
         CUDA source (``.cu``), a ``.cubin``, its listing (of ``cuobjdump -sass`` or ``nvdisasm
         -c``), or PTX text (``.ptx``, whose loops ``times`` tells by their labels; it knows neither
         registers nor addresses); known by what is in the file. Also
-        the bytes of a cubin, and what a compiler at run time returns with its machine code in
-        ``asm["cubin"]``, as Triton does.
+        the bytes of a cubin, what a compiler at run time returns with its machine code in
+        ``asm["cubin"]``, as Triton does, and a function for ``numba.cuda`` (the extra ``numba``).
     times : mapping, optional
         What depends on data, by the names that are asked for: passes of loops
         (``trips_line_24``), chances of branches (``chance_line_31``).
@@ -57,10 +60,17 @@ def kernel(
         values (a list), all are compiled and counted, in parallel, and what was counted is kept.
     block, grid : sequence of int
         Sizes in x, y and z; over several values formulas in the macros, too
-        (``["BX", "256 / BX"]``). Without a grid one block stands for all.
+        (``["BX", "256 / BX"]``). By default 256 threads; without a grid one block stands for all.
     set : mapping, optional
         The arguments that decide loops and branches, by their names in the source (``arg0``, ...
         of a cubin). They stay quantities in formulas of the answer.
+    signature
+        The types of a function that numba compiles: ``"void(float32[::1], int32)"``. An array
+        ``x`` is several arguments, among them ``x_size``, ``x_shape_0`` and ``x_stride_0``.
+    beside, row
+        A profile or a tuner's results, and which launch of it, all by default: the answer is a
+        Dataset of counts and of those measured (:func:`dse.kernels.beside.beside`). Macros, block
+        and grid are those of each launch, as far as it tells them.
     progress : bool
         Tell, after a second, for how long the work goes on.
 
@@ -83,52 +93,76 @@ def kernel(
     201.0
     """
     if not isinstance(path, (str, PathLike)):
+        from dse.kernels.jitted import is_python, python_kernel
+
+        names: list[str] = []
+        lines: list[str] = []
+        data = path
+        if is_python(path):
+            data, names, lines = python_kernel(path, signature, arch)
         with TemporaryDirectory() as folder:
             file = Path(folder, f"{_name(path)}.cubin")
-            file.write_bytes(_machine_code(path))
-            return kernel(
-                file,
-                times,
-                entry,
-                arch=arch,
-                define=define,
-                options=options,
-                block=block,
-                grid=grid,
-                set=set,
-                progress=progress,
-            )
+            file.write_bytes(_machine_code(data))
+            told = (entry, arch, define, options, block, grid, set)
+            with shown(progress, "counting"):
+                return _counted(file, times, *told, names, lines)
+    about: dict[str, Any]
     file = Path(fspath(path))
     if file.suffix == ".ptx" or (file.is_file() and _is_ptx(file.read_bytes()[:65536])):
         from dse.kernels.ptx import kernel as of_ptx
 
         return of_ptx(path, times or {}, entry)
-    from dse.kernels.launches import counted
-
     several = {
         name: each for name, each in (define or {}).items() if isinstance(each, (list, tuple))
     }
     if not file.is_file():
         raise DseError(f"{file} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
+    if beside is not None:
+        from dse.kernels.beside import beside as compared
+
+        about = {"arch": arch, "options": options, "set": dict(set or {}), "times": times or {}}
+        about |= {"block": block, "grid": grid, "row": row}
+        with shown(progress, "counting"):
+            return compared(file, Path(fspath(beside)), entry=entry, define=define or {}, **about)
     if several:
         from dse.kernels.spaces import kernel_space
 
         every = {name: several.get(name, [each]) for name, each in (define or {}).items()}
-        about: dict[str, Any] = {"entry": entry, "arch": arch, "options": options}
+        about = {"entry": entry, "arch": arch, "options": options, "block": block or (256,)}
         with shown(progress, "counting"):
-            return kernel_space(file, every, block=block, grid=grid, set=set, times=times, **about)
+            return kernel_space(file, every, grid=grid, set=set, times=times, **about)
     with shown(progress, "counting"):
-        return counted(
-            file,
-            entry=entry,
-            arch=arch,
-            define=dict(define or {}),
-            options=tuple(options),
-            block=_numbers(block, "block"),
-            grid=_numbers(grid, "grid"),
-            given=dict(set or {}),
-            asked=dict(times or {}),
-        )
+        return _counted(file, times, entry, arch, define, options, block, grid, set)
+
+
+def _counted(
+    file: Path,
+    times: Mapping[str, float] | None,
+    entry: str,
+    arch: str,
+    define: Mapping[str, object] | None,
+    options: Sequence[str],
+    block: Sequence[int | str],
+    grid: Sequence[int | str],
+    given: Mapping[str, float] | None,
+    names: Sequence[str] = (),
+    source: Sequence[str] = (),
+) -> Any:
+    from dse.kernels.launches import counted
+
+    return counted(
+        file,
+        entry=entry,
+        arch=arch,
+        define=dict(define or {}),
+        options=tuple(options),
+        block=_numbers(block or (256,), "block"),
+        grid=_numbers(grid, "grid"),
+        given=dict(given or {}),
+        asked=dict(times or {}),
+        names=names,
+        source=source,
+    )
 
 
 def _is_ptx(data: bytes) -> bool:
@@ -148,7 +182,7 @@ def _machine_code(given: object) -> bytes:
 
 
 def _name(given: object) -> str:
-    told = getattr(given, "name", "")
+    told = getattr(given, "name", "") or getattr(given, "__name__", "")
     return told if isinstance(told, str) and told.isidentifier() else "kernel"
 
 

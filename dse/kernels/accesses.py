@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from dse.kernels.assembly import Instruction
 from dse.kernels.evaluate import Launch
-from dse.kernels.linear import ONE, ZERO, Atom, Whole, constant, rebuilt
+from dse.kernels.linear import ZERO, Atom, Whole
 from dse.kernels.values import Values
 
 __all__ = ["SECTOR", "Access", "Accesses", "in_flight"]
@@ -45,9 +47,13 @@ class Accesses:
     """The accesses of a kernel at a launch; what many have in common is worked out once."""
 
     def __init__(self, values: Values, launch: Launch, pointers: set[int]) -> None:
-        self.values, self.launch, self.pointers = values, launch, pointers
-        self._based: dict[Atom, Whole | None] = {}
-        self._sectors: dict[tuple[Whole, int], float | None] = {}
+        self.values, self.launch = values, launch
+        #: Arrays begin at whole sectors.
+        bases = pointers - launch.arguments.keys()
+        self._bases = {(Atom("argument", (each,)),) for each in bases}
+        self._first = launch.first_block()
+        self._lanes: dict[Whole, Any] = {}
+        self._sectors: dict[tuple[Whole, int, int], float | None] = {}
         self._least: dict[int, float] = {}
 
     def of(self, one: Instruction, block: int, place: int) -> Access:
@@ -58,12 +64,15 @@ class Accesses:
             self._least[width] = float(np.ceil(threads * width / SECTOR).mean())
         sectors = None
         if (where := self.address(one, block, place)) is not None:
-            where = rebuilt(where, self._base, self._based)
-            fixed = where.terms.get((), 0)
-            where = where - constant(fixed - fixed % SECTOR)  # whole sectors on, as many
-            if (where, width) not in self._sectors:
-                self._sectors[where, width] = self._touched(where, width)
-            sectors = self._sectors[where, width]
+            terms = dict(where.terms)
+            for each in self._bases & terms.keys():
+                if terms[each] == 1:
+                    del terms[each]
+            fixed = terms.pop((), 0) % SECTOR  # whole sectors on, as many
+            told = (Whole(terms), fixed, width)
+            if told not in self._sectors:
+                self._sectors[told] = self._touched(*told)
+            sectors = self._sectors[told]
         return Access(bytes=width, sectors=sectors, least=self._least[width])
 
     def address(self, one: Instruction, block: int, place: int) -> Whole | None:
@@ -71,26 +80,28 @@ class Accesses:
         where = _address(one, self.values, block, place)
         return None if where is None else self.values.solved(where, block)
 
-    def _base(self, one: Atom) -> Whole | None:
-        """Arrays begin at whole sectors."""
-        return ZERO if one.kind == "argument" and one.of[0] in self.pointers else None
-
-    def _touched(self, where: Whole, width: int) -> float | None:
+    def _touched(self, where: Whole, fixed: int, width: int) -> float | None:
         """The sectors that a warp's request touches, on average over the first warps."""
+        if where not in self._lanes:
+            self._lanes[where] = self._places(where)
+        if (lanes := self._lanes[where]) is None:
+            return None
+        first = lanes + fixed
+        ends = np.sort(np.hstack([first // SECTOR, (first + width - 1) // SECTOR]))
+        return float((1 + (np.diff(ends) != 0).sum(axis=-1)).mean())
+
+    def _places(self, where: Whole) -> Any:
+        """An address at the threads of the first warps; None where it rests on data."""
         if any(
             one.kind in _UNKNOWN
-            or (one.kind == "argument" and one.of[0] not in self.launch.arguments)
+            or (one.kind == "argument" and one.of[0] not in self._first.arguments)
             for one in where.atoms()
         ):
             return None
-        places, active = np.asarray(self.launch.value(where)), self.launch.active
-        places = np.broadcast_to(places, np.broadcast_shapes(places.shape, (1, *active.shape)))
-        counted = []
-        for lanes, here in zip(places[0][:_WARPS], active[:_WARPS], strict=True):
-            first = lanes[here].astype(np.int64)
-            ends = {*(first // SECTOR).tolist(), *((first + width - 1) // SECTOR).tolist()}
-            counted.append(len(ends))
-        return sum(counted) / len(counted)
+        active = self.launch.active
+        lanes = np.asarray(self._first.value(where), dtype=np.int64)
+        lanes = np.broadcast_to(lanes, (1, 1, 1, *active.shape))[0, 0, 0, :_WARPS]
+        return np.where(active[:_WARPS], lanes, lanes[:, :1])
 
 
 #: Warps of a block that are looked at.
@@ -103,11 +114,19 @@ def _address(one: Instruction, values: Values, block: int, place: int) -> Whole 
     if inside is None:
         return None
     total = ZERO
+    for name, times in _parts(inside):
+        total = total + values.operand(name, block, place).times(times)
+    return total
+
+
+@lru_cache(maxsize=1 << 14)
+def _parts(inside: str) -> list[tuple[str, int]]:
+    """The operands that an address sums, and their factors."""
+    found = []
     for part in inside.split("+"):
         name, _, times = part.partition(".X")
-        factor = constant(int(times)) if times.isdigit() else ONE
-        total = total + values.operand(name, block, place) * factor
-    return total
+        found.append((name, int(times) if times.isdigit() else 1))
+    return found
 
 
 def in_flight(body: Sequence[Instruction]) -> list[int]:

@@ -140,12 +140,12 @@ _operation = lru_cache(maxsize=1 << 16)(Operation)
 class Instruction:
     """One instruction: what it does, where it stands, and under which predicate."""
 
-    __slots__ = ("_begin", "at", "guard", "guards", "kind", "modifiers", "name", "opcode",
+    __slots__ = ("_told_at", "at", "guard", "guards", "kind", "modifiers", "name", "opcode",
                  "operands", "results", "text")  # fmt: skip
 
-    def __init__(self, at: int, told: Mapping[str, Any], begin: int = 0) -> None:
+    def __init__(self, at: int, told: Mapping[str, Any], told_at: int | None = None) -> None:
         self.at = at
-        self._begin = begin
+        self._told_at = at if told_at is None else told_at
         self.opcode: str = told["opcode"]
         self.text: str = told.get("operands", "")
         self.guard: str = told.get("predicate", "").removeprefix("@")
@@ -165,8 +165,8 @@ class Instruction:
     def target(self) -> int | None:
         """The instruction that a branch names, by its place; None where it names none."""
         for operand in reversed(self.operands):
-            if operand.startswith("0x"):
-                return int(operand, 16) // 16 - self._begin
+            if operand.startswith(("0x", "-0x")):
+                return int(operand, 16) // 16 + self.at - self._told_at
         return None
 
 
@@ -174,9 +174,14 @@ def _run(kind: str, first: int, width: int) -> list[str]:
     return [f"{kind}{first + each}" for each in range(width)]
 
 
-def instructions(told: Sequence[Mapping[str, Any]], begin: int = 0) -> list[Instruction]:
+def instructions(
+    told: Sequence[Mapping[str, Any]], told_at: Sequence[int] = ()
+) -> list[Instruction]:
     """The instructions of one function, as the disassembler's JSON tells them.
 
-    ``begin`` is the place of the first one, from which branches count.
+    ``told_at`` is where each stood when it was told, from which its branches count.
     """
-    return [Instruction(at, each, begin) for at, each in enumerate(told)]
+    if not told_at:
+        return [Instruction(at, each) for at, each in enumerate(told)]
+    both = zip(told, told_at, strict=True)
+    return [Instruction(at, each, place) for at, (each, place) in enumerate(both)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from symbolic.errors import DseError
 
-__all__ = ["HINT", "architectures", "compiled", "includes", "installed"]
+__all__ = ["HINT", "architectures", "capability", "compiled", "includes", "installed"]
 
 HINT = "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm (in a clone: '.[kernels]')"
 #: Headers of hosts and of the runtime, which hold nothing that NVRTC lacks: given as empty.
@@ -86,6 +86,14 @@ def architectures() -> tuple[int, ...]:
     found = (ctypes.c_int * many.value)()
     library.nvrtcGetSupportedArchs(found)
     return tuple(found)
+
+
+def capability(arch: str) -> int:
+    """A compute capability by its name: 80 of ``sm_80``, ``8.0`` or ``cc8.0``."""
+    number = re.fullmatch(r"(?:sm_|cc)?(\d+)\.?(\d)?[af]?", arch)
+    if number is None:
+        raise DseError(f"arch = {arch!r}: expected such as sm_80")
+    return int(number[1] + (number[2] or ""))
 
 
 def _text(program: ctypes.c_void_p, what: str) -> bytes:

@@ -12,6 +12,7 @@ __all__ = [
     "TRUE",
     "Condition",
     "Replacing",
+    "alone",
     "atoms_of",
     "bits",
     "both",
@@ -49,6 +50,16 @@ def both(one: Condition, two: Condition, *, word: str = "and") -> Condition:
     if two == keeps:
         return one
     return ends if ends in (one, two) else (word, one, two)
+
+
+def alone(when: Condition) -> list[Condition]:
+    """The conditions that must all hold."""
+    match when:
+        case ("and", one, two):
+            return [*alone(one), *alone(two)]
+        case ("not", ("or", one, two)):
+            return [*alone(negated(one)), *alone(negated(two))]
+    return [when]
 
 
 def truth(word: str, value: Whole) -> Condition:

@@ -31,6 +31,10 @@ UNITS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+#: Operations on numbers of 32 or 64 bits of one thread's instruction.
+FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Counted(Visible, Mapping[str, float]):
     """Quantities of a kernel at a launch, by their names.
@@ -43,7 +47,9 @@ class Counted(Visible, Mapping[str, float]):
         Quantities of this kernel alone, with their meaning and their value or formula: its
         arguments, what was told of its data, and how often its parts run.
     numbers : mapping
-        What each warp executes on average, by class of instruction; ``all`` of them.
+        What each warp executes on average, by class of instruction; ``all`` of them; requests to
+        memory, sectors of one, the ``flops`` of a thread, and ``floating``: instructions on
+        floating-point numbers, special functions among them, as profilers count them.
     origin : str
         What was counted.
     assumed : mapping
@@ -126,9 +132,13 @@ def told(
     classes: dict[str, dict[int, float]] = {}
     pointers = {offset for offset, size in function.arguments if size >= 8}
     memory = Memory(reading, tally, pointers)
+    flops = floating = 0.0
     for number, place, one in reading.instructions():
         counted = classes.setdefault(one.kind, {})
         counted[number] = counted.get(number, 0.0) + 1
+        flops += tally.number(number) * FLOPS.get(one.name, 0)
+        if one.kind in UNITS["fp_insts"] or one.name == "MUFU":
+            floating += tally.number(number)
         if one.kind in MEMORY:
             memory.add(number, place)
     counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()}
@@ -159,7 +169,10 @@ def told(
         for kind, by in classes.items()
     }
     numbers["all"] = sum(numbers.values())
+    numbers |= {"flops": flops, "floating": floating}
     numbers |= {f"{kind}_requests": many for kind, many in memory.by_kind.items()}
+    if memory.loads and memory.loads == memory.by_kind["global_load"]:
+        numbers["sectors_per_load_request"] = memory.of_loads / memory.loads
     if memory.followed:
         numbers["sectors_per_request"] = memory.sectors / memory.followed
     assumed = {}

@@ -44,17 +44,22 @@ def disassembled(functions: Sequence[Function]) -> list[list[Instruction]]:
         if arch < 70:
             raise DseError(f"machine code of sm_{arch}: expected that of sm_70 or later")
         places = [at for at, each in enumerate(functions) if each.arch == arch]
+        words: dict[bytes, int] = {}  # what many kernels have in common is asked once
+        orders = [
+            [words.setdefault(each, len(words)) for each in _words(functions[at])] for at in places
+        ]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "code.bin")
-            path.write_bytes(b"".join(functions[at].code for at in places))
+            path.write_bytes(b"".join(words))
             told = json.loads(_run(["-b", f"SM{arch}", "-json", "-ndf", os.fspath(path)]))
         every = [one for body in told[1] for one in body["sass-instructions"]]
-        begin = 0
-        for at in places:
-            many = len(functions[at].code) // _SIZE
-            found[at] = instructions(every[begin : begin + many], begin)
-            begin += many
+        for at, order in zip(places, orders, strict=True):
+            found[at] = instructions([every[each] for each in order], order)
     return found
+
+
+def _words(one: Function) -> list[bytes]:
+    return [one.code[at : at + _SIZE] for at in range(0, len(one.code) - _SIZE + 1, _SIZE)]
 
 
 def source_lines(cubin: bytes, name: str) -> dict[int, int]:

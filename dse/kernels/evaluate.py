@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dse.kernels.conditions import Condition
+from dse.kernels.conditions import Condition, alone
 from dse.kernels.linear import Atom, Whole
 from symbolic.errors import DseError
 
@@ -20,6 +21,7 @@ __all__ = ["Launch"]
 #: Blocks, and passes of a loop, that are looked at; passes that are followed one by one.
 _PLACES, _PASSES, _MOST = 512, 32, 1_000_000
 _BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
+_MOVING = ("pass", "first", "power", "power of")
 
 
 class Launch:
@@ -49,20 +51,18 @@ class Launch:
         axes = sum(size > 1 for size in grid)
         most = int(_PLACES ** (1 / max(axes, 1)))
         places, weights = zip(*(_places(size, most) for size in grid), strict=True)
-        mesh = np.meshgrid(*places, indexing="ij")
-        weight = np.ones(())
-        for each in weights:
-            weight = np.multiply.outer(weight, each)
-        self.weight = np.repeat(weight.reshape(-1, 1), warps, axis=1) / warps
-        self.weight = self.weight / self.weight.sum()
+        weight = functools.reduce(np.multiply.outer, [*weights, np.ones(warps)])
+        self.weight = weight / weight.sum()
         at: dict[str, Any] = {}
         for axis, name in enumerate("xyz"):
             at[f"ntid.{name}"], at[f"nctaid.{name}"] = block[axis], grid[axis]
-            at[f"ctaid.{name}"] = mesh[axis].reshape(-1, 1, 1)
-        at["tid.x"] = (lanes % block[0]).reshape(1, warps, warp)
-        at["tid.y"] = (lanes // block[0] % block[1]).reshape(1, warps, warp)
-        at["tid.z"] = (lanes // (block[0] * block[1])).reshape(1, warps, warp)
-        at["lane"] = np.arange(warp).reshape(1, 1, warp)
+            at[f"ctaid.{name}"] = np.expand_dims(
+                places[axis], [each for each in range(5) if each != axis]
+            )
+        at["tid.x"] = (lanes % block[0]).reshape(warps, warp)
+        at["tid.y"] = (lanes // block[0] % block[1]).reshape(warps, warp)
+        at["tid.z"] = (lanes // (block[0] * block[1])).reshape(warps, warp)
+        at["lane"] = np.arange(warp)
         for axis, name in enumerate("xyz"):  # what is 0 everywhere is a number
             at |= {f"tid.{name}": 0} if block[axis] == 1 else {}
             at |= {f"ctaid.{name}": 0} if grid[axis] == 1 else {}
@@ -70,6 +70,13 @@ class Launch:
         self._known: dict[Atom, Any] = {}
         self._now: dict[int, Any] = {}
         self._per_warp: dict[Whole, float] = {}
+
+    def first_block(self) -> Launch:
+        """The launch at its first block alone."""
+        found = copy.copy(self)
+        found._special = {**self._special, **dict.fromkeys(_BLOCKS, 0)}
+        found._known, found._now, found._per_warp = {}, {}, {}
+        return found
 
     # --- what is wanted
     def per_warp(self, value: Whole) -> float:
@@ -81,8 +88,28 @@ class Launch:
             return (every if self._full else np.where(self.active, every, 0.0)).max(axis=-1)
 
         if value not in self._per_warp:
-            self._per_warp[value] = self._mean(value, busiest)
+            self._per_warp[value] = self._mean(value, busiest, self._where)
         return self._per_warp[value]
+
+    def _where(self, value: Whole) -> Any:
+        """Of a product of conditions: what each warp does of it; None of any other."""
+        if len(value.terms) != 1 or any(one.kind in _MOVING for one in value.atoms()):
+            return None
+        ((product, times),) = value.terms.items()
+        factor, lanes, warps = times, self.active, np.asarray(True)
+        for one in product:
+            if one.kind == "if":
+                for each in alone(one.of[0]):
+                    holds = self.holds(each)
+                    if holds.ndim and holds.shape[-1] > 1:
+                        lanes = lanes & holds
+                    else:  # the same for all threads of a warp
+                        warps = warps & (holds[..., 0] if holds.ndim else holds)
+            elif np.ndim(number := self._atom(one)) == 0:
+                factor = factor * number
+            else:
+                return None
+        return (lanes.any(axis=-1) & warps) * float(max(factor, 0))
 
     def per_thread(self, value: Whole) -> float:
         """The mean over threads."""
@@ -97,10 +124,12 @@ class Launch:
 
         return self._mean(value, mean)
 
-    def _mean(self, value: Whole, fold: Any) -> float:
+    def _mean(self, value: Whole, fold: Any, simply: Any = lambda value: None) -> float:
         if (number := value.number) is not None:
             return float(number)
         try:
+            if (folded := simply(value)) is not None:
+                return self._weighted(folded)
             every = np.asarray(self._over_passes(value), dtype=float)
         except OverflowError:
             raise DseError(
@@ -109,7 +138,10 @@ class Launch:
             ) from None
         if every.ndim == 0:
             return max(float(every), 0.0)
-        folded = fold(np.maximum(every, 0))
+        return self._weighted(fold(np.maximum(every, 0)))
+
+    def _weighted(self, folded: Any) -> float:
+        """The mean over warps."""
         least = float(folded.min())  # so that what is the same everywhere stays exact
         return least + float(((folded - least) * self.weight).sum())
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dse.kernels.assembly import Instruction
+from dse.kernels.compiling import capability
 from dse.kernels.counted import Counted, told
 from dse.kernels.cubin import Function, functions
 from dse.kernels.disassembly import disassembled, source_lines
@@ -22,7 +23,7 @@ from dse.kernels.tally import Reading, read
 from symbolic.errors import DseError, nearest
 from symbolic.quantities import TABLE
 
-__all__ = ["Code", "code_of", "counted", "counts_of", "identity", "lines_wanted"]
+__all__ = ["Code", "bodies", "code_of", "counted", "counts_of", "lines_wanted"]
 
 
 #: What names of what is asked begin with.
@@ -47,9 +48,16 @@ class Code:
 
 
 def code_of(
-    file: Path, *, entry: str, arch: str, define: Mapping[str, object], options: Sequence[str]
+    file: Path,
+    *,
+    entry: str,
+    arch: str,
+    define: Mapping[str, object],
+    options: Sequence[str],
+    names: Sequence[str] = (),
+    source: Sequence[str] = (),
 ) -> Code:
-    """The machine code of a kernel of a file."""
+    """The machine code of a kernel of a file; of a cubin with what it does not say, if known."""
     data = file.read_bytes()
     if data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin":
         _no_source(file, define, options)
@@ -57,38 +65,36 @@ def code_of(
         return Code(
             function=function,
             cubin=data,
-            arguments=_named(function, None),
+            arguments=_named(function, names),
             origin=f"{file.name}, sm_{function.arch}",
+            source=source,
         )
     try:
-        source = data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DseError(
             f"{file} is neither text nor machine code: expected CUDA source (.cu), a .cubin "
             "or PTX (.ptx)"
         ) from None
-    if is_sass(source):
+    if is_sass(text):
         _no_source(file, define, options)
-        return _of_listing(listed(source, str(file)), entry, arch, file)
-    number = re.fullmatch(r"(?:sm_|cc)?(\d+)\.?(\d)?[af]?", arch)
-    if number is None:
-        raise DseError(f"arch = {arch!r}: expected such as sm_80")
-    known = signatures(source)
+        return _of_listing(listed(text, str(file)), entry, arch, file)
+    number = capability(arch)
+    known = signatures(text)
     if not known:
         raise DseError(f"{file} has no kernel: a function marked __global__ was expected")
     wanted = _wanted(entry, known, str(file))
-    capability = int(number[1] + (number[2] or ""))
     plain = wanted.partition("<")[0]
     qualified = "::".join(filter(None, (known[plain].space, wanted)))
-    code = built(source, capability, file, define=define, options=options, wanted=qualified)
+    code = built(text, number, file, define=define, options=options, wanted=qualified)
     found = functions(code.cubin)
     function = found.get(code.lowered) or _chosen(found, plain, str(file))
     return Code(
         function=function,
         cubin=code.cubin,
-        arguments=_named(function, known[plain]),
+        arguments=_named(function, known[plain].arguments),
         origin=f"{file.name} ({wanted}), compiled for sm_{function.arch}",
-        source=source.splitlines(),
+        source=text.splitlines(),
         left_out=code.left_out,
     )
 
@@ -113,7 +119,7 @@ def _of_listing(found: Sequence[Listed], entry: str, arch: str, file: Path) -> C
     return Code(
         function=function,
         cubin=b"",
-        arguments=_named(function, None),
+        arguments=_named(function, ()),
         origin=f"{file.name}, sm_{function.arch}",
         listing=names[function.name],
     )
@@ -160,9 +166,8 @@ def _plain(name: str) -> str:
     return name[begin : begin + int(told[1])]
 
 
-def _named(function: Function, signature: Signature | None) -> dict[int, str]:
+def _named(function: Function, names: Sequence[str]) -> dict[int, str]:
     """The arguments' names by their offsets; those of quantities are marked."""
-    names = signature.arguments if signature is not None else []
     found = {}
     for number, (offset, _) in enumerate(function.arguments):
         name = names[number] if number < len(names) else f"arg{number}"
@@ -181,12 +186,21 @@ def counted(
     grid: Sequence[int],
     given: Mapping[str, float],
     asked: Mapping[str, float],
+    names: Sequence[str] = (),
+    source: Sequence[str] = (),
 ) -> Counted:
     """The quantities of a kernel of a file (see :func:`dse.kernel`)."""
-    code = code_of(file, entry=entry, arch=arch, define=define, options=options)
-    (body,) = [code.listing.body] if code.listing else disassembled([code.function])
+    told: dict[str, Any] = {"entry": entry, "arch": arch, "define": define, "options": options}
+    code = code_of(file, **told, names=names, source=source)
+    (body,) = bodies([code])
     lines = lines_wanted(code, body)
     return counts_of(code, read(code.function, body, lines), block, grid, given, asked, lines)
+
+
+def bodies(codes: Sequence[Code]) -> list[list[Instruction]]:
+    """The instructions of each kernel; the disassembler is asked once."""
+    asked = iter(disassembled([each.function for each in codes if each.listing is None]))
+    return [next(asked) if each.listing is None else each.listing.body for each in codes]
 
 
 def lines_wanted(code: Code, body: Sequence[Instruction]) -> dict[int, int]:
@@ -285,8 +299,3 @@ def _complete(
             + "\ngive each its value: arguments by set (--set NAME=VALUE), the others by times "
             "(--times NAME=VALUE)"
         )
-
-
-def identity(code: bytes, *given: object) -> str:
-    """What a compiled kernel is kept under: its source and all that changes it."""
-    return hashlib.sha256(code + repr(given).encode()).hexdigest()

@@ -33,6 +33,8 @@ class Memory:
         all of the launch are.
     sectors, width : float
         Sectors of the followed, and bytes a thread of all, summed over the requests.
+    loads, of_loads : float
+        Requests of loads whose sectors are known, and their sectors.
     asked : dict
         Bytes of the sectors of a request, by block of the code.
     """
@@ -46,7 +48,7 @@ class Memory:
         self.asked: dict[int, float] = {}
         self.requests = self.followed = self.within = self.sectors = self.width = 0.0
         self._footprints = Footprints(tally.launch, pointers)
-        self._alone = self._stored = 0.0
+        self._alone = self._stored = self.loads = self.of_loads = 0.0
 
     def add(self, number: int, place: int) -> None:
         """One instruction, by the block it stands in and its place there."""
@@ -63,6 +65,9 @@ class Memory:
             if told.sectors is not None:
                 self.followed += many
                 self.sectors += many * told.sectors
+                if one.kind == "global_load":
+                    self.loads += many
+                    self.of_loads += many * told.sectors
         into[number] = into.get(number, 0.0) + 1
         if many:
             where = self.accesses.address(one, number, place) if one.kind in GLOBAL else None

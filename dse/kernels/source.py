@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 __all__ = [
     "FRAME",
@@ -52,7 +53,8 @@ def without_comments(source: str) -> str:
     return _COMMENT.sub(blank, source)
 
 
-def signatures(source: str) -> dict[str, Signature]:
+@lru_cache(maxsize=16)
+def signatures(source: str) -> Mapping[str, Signature]:
     """The kernels of a source by their names."""
     bare, found = without_comments(source), {}
     for told in _KERNEL.finditer(bare):

@@ -6,6 +6,7 @@ compiled and counted; what was counted is kept by its content.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
@@ -21,8 +22,7 @@ import numpy as np
 
 from dse.kernels.assembly import Instruction
 from dse.kernels.cubin import Function
-from dse.kernels.disassembly import disassembled
-from dse.kernels.launches import Code, code_of, counts_of, identity, lines_wanted
+from dse.kernels.launches import Code, bodies, code_of, counts_of, lines_wanted
 from dse.kernels.tally import Reading, read
 from stochastic.kept.folder import load, save
 from symbolic.errors import DseError
@@ -39,6 +39,15 @@ __all__ = ["kernel_space", "tuned"]
 
 #: Variants that a process takes at once, at most: one start of the disassembler for all of them.
 _TAKEN = 256
+#: What a table has of a kernel besides its quantities; of loads and stores requests of a warp.
+_MORE = {
+    "instructions": "all",
+    "global_loads": "global_load_requests",
+    "global_stores": "global_store_requests",
+    "transactions_per_request": "sectors_per_load_request",
+    "floating_insts": "floating",
+    "flops": "flops",
+}
 
 
 def kernel_space(
@@ -73,8 +82,10 @@ def kernel_space(
     Returns
     -------
     Dataset
-        The quantities and ``instructions`` (executed by a warp) over the macros; where a variant
-        does not compile or cannot be counted they are NaN, and ``status`` says why.
+        The quantities over the macros, and of a warp ``instructions``, requests (``global_loads``,
+        ``global_stores``), sectors a load's request (``transactions_per_request``), ``flops``
+        and ``floating_insts``; where a variant does not compile or cannot be counted they are NaN,
+        and ``status`` says why.
 
     Raises
     ------
@@ -123,7 +134,7 @@ def tuned(
     """The quantities of each variant, in order; ``status`` where there are none."""
     source = file.read_bytes()
     about = (sorted(told.items(), key=str), _versions())
-    keys = [identity(source, sorted(each.items()), about) for each in variants]
+    keys = [_identity(source, sorted(each.items()), about) for each in variants]
     found: dict[str, dict[str, Any]] = {}
     if keep:
         for key in dict.fromkeys(keys):
@@ -132,7 +143,8 @@ def tuned(
     wanted = {key: each for key, each in zip(keys, variants, strict=True) if key not in found}
     of_text = _named_in(source.decode(errors="replace"))
     items = sorted(wanted.items(), key=lambda item: str(_compiled_as(item[1], of_text)))
-    many = processes or len(os.sched_getaffinity(0))
+    compiled = {str(_compiled_as(each, of_text)) for each in wanted.values()}
+    many = max(min(processes or len(os.sched_getaffinity(0)), len(compiled)), 1)
     taken = max(min(_TAKEN, -(-len(items) // many)), 1)
     parts = [items[at : at + taken] for at in range(0, len(items), taken)]
     many = min(many, len(parts))
@@ -150,8 +162,15 @@ def tuned(
     return [found[key] for key in keys]
 
 
+def _identity(code: bytes, *given: object) -> str:
+    """What a compiled kernel is kept under: its source and all that changes it."""
+    return hashlib.sha256(code + repr(given).encode()).hexdigest()
+
+
 def _named_in(source: str) -> set[str] | None:
     """The words of a source that macros can change; None where other files may hold more."""
+    if "__global__" not in source:
+        return set()  # machine code
     if "##" in source or re.search(r'^\s*#\s*include\s*"', source, re.MULTILINE):
         return None
     return set(re.findall(r"\w+", source))
@@ -163,8 +182,8 @@ def _compiled_as(variant: Mapping[str, object], words: set[str] | None) -> dict[
 
 
 def _versions() -> tuple[str, ...]:
-    """What counting rests on besides the source."""
-    found = []
+    """What counting rests on besides the source; what a table holds among it."""
+    found = list(_MORE)
     for package in ("simt-dse", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
         try:
             found.append(metadata.version(package))
@@ -192,7 +211,7 @@ def _part(
                 codes[keys[-1]] = error
     alike = {code.function: code for code in codes.values() if isinstance(code, Code)}
     readings: dict[Function, Reading | DseError] = {}
-    for code, body in zip(alike.values(), disassembled(list(alike)), strict=True):
+    for code, body in zip(alike.values(), bodies(list(alike.values())), strict=True):
         readings[code.function] = _read(code, body)
     return [
         _counted(codes[key], readings, each, told) for key, each in zip(keys, variants, strict=True)
@@ -228,7 +247,9 @@ def _counted(
         found = counts_of(code, reading, sizes[0], sizes[1], told["set"], times)
     except DseError as error:
         return {"status": str(error)}
-    return {**found, "instructions": found.numbers["all"]}
+    numbers = found.numbers
+    more = {name: numbers[told] for name, told in _MORE.items() if told in numbers}
+    return {**found, **more}
 
 
 def _size(given: int | str, variant: Mapping[str, object]) -> int:

@@ -29,11 +29,17 @@ class Values(Followed):
         #: Set when all passes are known, so that what becomes of an atom stays so.
         self.settled = False
         self._kept: dict[frozenset[int] | None, Replacing] = {}
+        self._held: dict[tuple[int, int], Condition] = {}
 
     def holds(self, block: int, place: int) -> Condition:
         """When the guard of an instruction holds; solved."""
+        if (block, place) in self._held:
+            return self._held[block, place]
         inside, behind = self._replacing(block)
-        return behind.condition(inside.condition(self.guarded(block, place)))
+        found = behind.condition(inside.condition(self.guarded(block, place)))
+        if self.settled:
+            self._held[block, place] = found
+        return found
 
     def solved(self, value: Whole, block: int) -> Whole:
         """An expression at a block, with what loops change written by their passes."""

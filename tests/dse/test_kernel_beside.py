@@ -1,0 +1,120 @@
+"""Counts of a kernel beside those of a profile: which agree, and what cannot be compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import dse
+from dse.cli import main
+from dse.kernels.beside import shares
+from symbolic.errors import DseError
+from tests.dse.test_kernel_listed import HEAD, _listing
+from tests.dse.test_kernel_source import COULOMB, compiling
+
+CODE = """
+S2R R0, SR_TID.X
+ISETP.GE.AND P0, PT, R0, c[0x0][0x168], PT
+@P0 EXIT
+IMAD.WIDE R2, R0, 0x4, c[0x0][0x160]
+LDG.E R4, [R2]
+MUFU.RSQ R4, R4
+FFMA R4, R4, R4, R4
+STG.E [R2], R4
+EXIT
+"""
+#: Of two blocks of 64 threads, of which 32 are active.
+ROWS = """"ID","Process ID","Kernel Name","launch__grid_size","launch__block_size",\
+"launch__registers_per_thread",\
+"smsp__inst_executed.sum","l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",\
+"l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio",\
+"smsp__sass_thread_inst_executed_op_fp32_pred_on.sum"
+"","","","","","register/thread","inst","","","inst"
+"0","7","k(float *, int)",2,64,5,24,2,8,128
+"1","7","void other::k2<float>(float *)",2,64,5,24,2,8,128
+"2","7","k(float *, int)",4,64,5,48,4,4,256
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """A listing of a kernel, and a profile of it and of another."""
+    listing, profile = tmp_path / "k.sass", tmp_path / "profile.csv"
+    listing.write_text(_listing(CODE, HEAD))
+    profile.write_text(ROWS)
+    return listing, profile
+
+
+def test_each_count_stands_beside_the_measured_one(files: tuple[Path, Path]) -> None:
+    listing, profile = files
+    found = dse.kernel(listing, entry="k", beside=profile, set={"arg1": 32})
+    assert found.configuration.values.tolist() == [0, 2]
+    told = {each["what"]: each for each in shares(found)}
+    assert found.instructions.values.tolist() == [(3 + 9) / 2] * 2
+    assert told["instructions"]["equal"] == told["instructions"]["of"] == 2
+    assert told["global_loads"]["equal"] == told["registers_per_thread"]["equal"] == 2
+    assert told["floating_insts"]["ratio"] == 1.0  # MUFU among them
+    sectors = told["transactions_per_request"]
+    assert (sectors["equal"], sectors["of"], sectors["furthest"]) == (1, 2, 0.5)
+    one = dse.kernel(listing, entry="k", beside=profile, row=2, set={"arg1": 64}, block=[32, 2])
+    assert one.instructions.values.tolist() == [9.0]
+    assert one.instructions_measured.values.tolist() == [6.0]
+
+
+def test_what_cannot_be_compared_is_named(files: tuple[Path, Path], tmp_path: Path) -> None:
+    listing, profile = files
+    bare, times = tmp_path / "bare.csv", tmp_path / "times.csv"
+    bare.write_text(ROWS.replace("launch__block_size", "other"))
+    times.write_text(
+        '"ID","Process ID","Kernel Name","gpu__time_duration.sum"\n,,,"ns"\n0,7,"k",3\n'
+    )
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"beside": profile}, "has launches of k, k2: name one by entry"),
+        ({"beside": profile, "entry": "k3"}, "no launch of 'k3', but of k, k2; did you mean"),
+        ({"beside": profile, "entry": "k", "row": 9}, "row 9 of 3: expected 0 to 2"),
+        ({"beside": bare, "entry": "k"}, "does not tell the block of each launch: give --block"),
+        ({"beside": times}, "has no counts that could stand beside"),
+        ({"beside": listing}, "k.sass"),
+    ]
+    for given, words in refused:
+        with pytest.raises(DseError, match=words):
+            dse.kernel(listing, set={"arg1": 32}, **given)
+    found = dse.kernel(listing, entry="k", beside=profile)
+    assert "arg1: an argument of the kernel" in str(found.status.values[0])
+    assert not list(shares(found.drop_vars("registers_per_thread_measured")))
+
+
+def test_the_command_tells_a_line_for_each_count(files: tuple[Path, Path], tmp_path: Path) -> None:
+    listing, profile = files
+    asked = ["kernel", str(listing), "--entry", "k", "--beside", str(profile)]
+    done = CliRunner().invoke(main, [*asked, "--set", "arg1=32"])
+    assert done.exit_code == 0, done.output
+    rows = {line.split()[0]: line.split() for line in done.output.splitlines()}
+    assert rows["instructions"][1:4] == ["6", "6", "1"]
+    out = tmp_path / "both.csv"
+    done = CliRunner().invoke(main, [*asked, "--json", "--out", str(out)])
+    assert json.loads(done.output)["not_counted"][0].startswith("the counts of _Z1kPfi rest on")
+    assert "instructions_measured" in out.read_text().splitlines()[0]
+
+
+@compiling
+@pytest.mark.skipif(not COULOMB.is_dir(), reason="../shared/data is not beside the project")
+def test_macros_are_those_of_each_row_of_a_tuner() -> None:
+    sizes = ["256 / WORK_GROUP_SIZE_X", "256 / WORK_GROUP_SIZE_Y", "256 / Z_ITERATIONS"]
+    found = dse.kernel(
+        COULOMB / "CoulombSum3d.cu",
+        arch="sm_75",
+        options=["-use_fast_math"],
+        beside=COULOMB / "coulomb_2080_full_search_space.json.gz",
+        row=100,
+        block=["WORK_GROUP_SIZE_X", "WORK_GROUP_SIZE_Y"],
+        grid=sizes,
+        set={"numberOfAtoms": 64, "gridSize": 256},
+    )
+    told = {each["what"]: each["ratio"] for each in shares(found)}
+    assert set(told) >= {"instructions", "global_loads", "registers_per_thread", "floating_insts"}
+    assert set(told.values()) == {1.0}
