@@ -95,17 +95,29 @@ def kernel(
     if not isinstance(path, (str, PathLike)):
         from dse.kernels.jitted import is_python, python_kernel
 
-        names: list[str] = []
-        lines: list[str] = []
-        data = path
-        if is_python(path):
-            data, names, lines = python_kernel(path, signature, arch)
         with TemporaryDirectory() as folder:
             file = Path(folder, f"{_name(path)}.cubin")
-            file.write_bytes(_machine_code(data))
             told = (entry, arch, define, options, block, grid, set)
-            with shown(progress, "counting"):
-                return _counted(file, times, *told, names, lines)
+            if is_python(path):
+                data, names, lines = python_kernel(path, signature, arch)
+                file.write_bytes(data)
+                with shown(progress, "counting"):
+                    return _counted(file, times, *told, names, lines)
+            file.write_bytes(_machine_code(path))
+            return kernel(
+                file,
+                times,
+                entry,
+                arch=arch,
+                define=define,
+                options=options,
+                block=block,
+                grid=grid,
+                set=set,
+                beside=beside,
+                row=row,
+                progress=progress,
+            )
     about: dict[str, Any]
     file = Path(fspath(path))
     if file.suffix == ".ptx" or (file.is_file() and _is_ptx(file.read_bytes()[:65536])):

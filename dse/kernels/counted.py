@@ -10,6 +10,7 @@ from dse.kernels.accesses import in_flight
 from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom
 from dse.kernels.memory import Memory
+from dse.kernels.signature import plain
 from dse.kernels.tally import GLOBAL, MEMORY, Reading, Tally
 from dse.wording import value_text
 from symbolic.visible import Card, Fold, Visible
@@ -185,8 +186,14 @@ def told(
         why = "addresses that cannot be followed: taken as bytes that nothing else touches"
         assumed |= dict.fromkeys(bytes_of, why)
     not_counted = [f"not taken: {what}" for what in reading.often.assumed]
-    if any(one.name == "CALL" and tally.number(at) for at, _, one in reading.instructions()):
-        not_counted.append("what functions do that it calls is not counted: inline them")
+    calls = [
+        one for at, _, one in reading.instructions() if one.name == "CALL" and tally.number(at)
+    ]
+    if calls:
+        within = dict(function.called)
+        called = dict.fromkeys(plain(within.get((one.target or 0) * 16, "")) for one in calls)
+        of = f" ({', '.join(filter(None, called))})" if any(called) else ""
+        not_counted.append(f"what functions do that it calls{of} is not counted: inline them")
     if not_counted:
         assumed["comp_insts"] = "; ".join(not_counted)
     runs = {name: ("how often a part of the kernel runs", f) for f, name in tally.runs.items()}

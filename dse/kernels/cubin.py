@@ -5,12 +5,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from symbolic.errors import DseError
 
 __all__ = ["Function", "functions"]
 
-_CUDA = 190  # the machine of an ELF file
+_CUDA, _FUNCTION = 190, 2  # the machine of an ELF file; a kind of symbol
 _REGISTERS, _ARGUMENT, _BANK, _FRAME = 0x2F, 0x17, 0x0A, 0x11
 
 
@@ -19,7 +20,8 @@ class Function:
     """A kernel in machine code.
 
     ``arguments`` are offsets and sizes in bytes, from the ``bank`` of the constants on; ``shared``
-    bytes a block, ``frame`` bytes of local memory a thread.
+    bytes a block, ``frame`` bytes of local memory a thread; ``called`` are the functions that lie
+    in its code, by their offsets.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Function:
     frame: int
     bank: int
     arguments: tuple[tuple[int, int], ...]
+    called: tuple[tuple[int, str], ...] = ()
 
 
 def _sections(data: bytes) -> dict[str, tuple[tuple[int, ...], bytes]]:
@@ -127,8 +130,22 @@ def _functions(data: bytes) -> dict[str, Function]:
             frame=of_symbol[_FRAME].get(name, 0),
             bank=bank,
             arguments=tuple((offset, size) for _, offset, size in sorted(arguments)),
+            called=_called(sections, name),
         )
     return found
+
+
+def _called(sections: Mapping[str, tuple[tuple[int, ...], bytes]], name: str) -> Any:
+    """The functions within the code of a kernel, by their offsets."""
+    table, names = sections[".symtab"][1], sections[".strtab"][1]
+    within = list(sections).index(f".text.{name}")
+    found = []
+    for number in range(len(table) // 24):
+        begin, about, _, section, value, _ = struct.unpack_from("<IBBHQQ", table, number * 24)
+        told = names[begin : names.index(b"\0", begin)].decode()
+        if about & 0xF == _FUNCTION and section == within and told != name:
+            found.append((value, told))
+    return tuple(sorted(found))
 
 
 def _symbols(sections: Mapping[str, tuple[tuple[int, ...], bytes]]) -> dict[int, str]:

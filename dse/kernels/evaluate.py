@@ -20,8 +20,7 @@ __all__ = ["Launch"]
 
 #: Blocks, and passes of a loop, that are looked at; passes that are followed one by one.
 _PLACES, _PASSES, _MOST = 512, 32, 1_000_000
-_BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
-_MOVING = ("pass", "first", "power", "power of")
+_BLOCKS, _MOVING = ("ctaid.x", "ctaid.y", "ctaid.z"), ("pass", "first", "power", "power of")
 
 
 class Launch:
@@ -125,8 +124,8 @@ class Launch:
         return self._mean(value, mean)
 
     def _mean(self, value: Whole, fold: Any, simply: Any = lambda value: None) -> float:
-        if (number := value.number) is not None:
-            return float(number)
+        if value.number is not None:
+            return float(value.number)
         try:
             if (folded := simply(value)) is not None:
                 return self._weighted(folded)

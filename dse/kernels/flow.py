@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +10,8 @@ from dse.kernels.assembly import Instruction
 from symbolic.errors import DseError
 
 __all__ = ["Block", "Flow", "Loop", "flow_of"]
+
+_REGISTER = re.compile(r"U?R\d+\b")
 
 
 @dataclass(slots=True, eq=False)
@@ -99,10 +102,15 @@ def _targets(body: Sequence[Instruction]) -> dict[int, list[int]]:
     for one in body:
         if one.name == "BSSY":
             barriers[one.operands[0]] = one.target or one.at + 1
-        elif one.name in ("BRX", "JMX"):
+        elif one.name in ("BRX", "BRXU", "JMX", "JMXU"):
             raise DseError(
                 f"the kernel jumps to a computed address ({one!r}), so that its flow is not known: "
                 "write the switch as if and else, or give counts by a profile (dse import)"
+            )
+        elif one.name == "CALL" and "REL" in one.modifiers and _REGISTER.match(one.text):
+            raise DseError(
+                f"the kernel calls a function by a pointer ({one!r}), so that it is not known "
+                "which: call it by its name, or give counts by a profile (dse import)"
             )
         elif one.name in ("BRA", "JMP") and one.target is not None:
             rare = "DIV" in one.modifiers or "CONV" in one.modifiers

@@ -18,6 +18,7 @@ from dse.kernels.evaluate import Launch
 from dse.kernels.hosted import built
 from dse.kernels.linear import Atom
 from dse.kernels.sass import Listed, is_sass, listed
+from dse.kernels.signature import plain
 from dse.kernels.source import Signature, signatures
 from dse.kernels.tally import Reading, read
 from symbolic.errors import DseError, nearest
@@ -148,22 +149,13 @@ def _wanted(entry: str, known: Mapping[str, Signature], file: str) -> str:
 
 
 def _chosen(found: Mapping[str, Function], entry: str, file: str) -> Function:
-    fits = [name for name in found if not entry or entry == name or _plain(name) == entry]
+    fits = [name for name in found if not entry or entry == name or plain(name) == entry]
     if len(fits) == 1:
         return found[fits[0]]
     if not found:
         raise DseError(f"{file} has no kernel")
-    names = ", ".join(map(_plain, found))
+    names = ", ".join(map(plain, found))
     raise DseError(f"{file} has the kernels {names}: name one of them by entry (--entry)")
-
-
-def _plain(name: str) -> str:
-    """The name of a function without what C++ adds to it."""
-    told = re.match(r"_Z(?:N\d*\w*?)?(\d+)", name)
-    if told is None:
-        return name
-    begin = told.end()
-    return name[begin : begin + int(told[1])]
 
 
 def _named(function: Function, names: Sequence[str]) -> dict[int, str]:

@@ -154,6 +154,7 @@ def _kernel(part: _Part, usage: Mapping[str, tuple[int, ...]], file: str) -> Lis
         frame=frame,
         bank=bank,
         arguments=parameters(part.name) or _read_ones(body, bank),
+        called=tuple((at * _SIZE, to) for to, at in part.labels.items() if to[0] == "$"),
     )
     return Listed(function, body, part.lines, assumed)
 

@@ -1,10 +1,10 @@
-"""The sizes of a kernel's arguments from its name, as C++ compilers write types into names."""
+"""What the name of a function tells, into which C++ compilers write its types: see the C++ ABI."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["parameters"]
+__all__ = ["parameters", "plain"]
 
 #: Bytes of the types that one letter stands for (Itanium C++ ABI, 5.1.5.2), on 64-bit systems.
 _BUILTIN = dict.fromkeys("bcah", 1) | dict.fromkeys("st", 2) | dict.fromkeys("ijfw", 4)
@@ -54,3 +54,16 @@ def _type(text: str, known: list[int]) -> tuple[int, str]:
         known.append(0)
         return 0, text[named.end() + int(named[0]) :]
     return 0, ""
+
+
+def plain(name: str) -> str:
+    """The name of a function without what C++ adds to it, nor whose code it lies in.
+
+    >>> plain("$_Z1kPfi$_Z5near1fi"), plain("_Z4rowsPKi"), plain("main")
+    ('near1', 'rows', 'main')
+    """
+    name = name.rpartition("$")[2]
+    told = re.match(r"_Z(?:N\d*\w*?)?(\d+)", name)
+    if told is None:
+        return name
+    return name[told.end() : told.end() + int(told[1])]

@@ -413,19 +413,38 @@ def test_loops_of_every_kind_run_as_often_as_by_hand(
     assert found["global_load_requests"] == pytest.approx(loads, rel=1e-12)
 
 
+CALLED = """
+__device__ __noinline__ float far(float x, int n) { return n > 0 ? far(x * x + 1.5f, n - 1) : x; }
+__device__ __noinline__ float near(float x, int n) { return x * n; }
+__device__ float (*table[2])(float, int) = {near, far};
+__global__ void k(float *x, int n) { x[threadIdx.x] = far(x[threadIdx.x], n); }
+__global__ void pointer(float *x, int n) { x[threadIdx.x] = table[n & 1](x[threadIdx.x], n); }
+__global__ void cases(float *x, int n) {
+    float a = x[threadIdx.x];
+    switch (n) {
+        case 0: a = a * 3; break; case 1: a = cosf(a); break; case 2: a = expf(a); break;
+        case 3: a = logf(a); break; case 4: a = erff(a); break; case 5: a = cbrtf(a); break;
+        case 6: a = tanf(a); break; default: a = 0;
+    }
+    x[threadIdx.x] = a;
+}
+"""
+
+
 @compiling
-def test_functions_that_are_called_are_said_not_to_be_counted(tmp_path: Path) -> None:
+def test_functions_that_are_called_are_named_and_those_that_are_not_known_refused(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "called.cu"
-    path.write_text(
-        "__device__ __noinline__ float far(float x, int n) {"
-        " return n > 0 ? far(x * x + 1.5f, n - 1) : x; }\n"
-        "__global__ void k(float *x, int n) { x[threadIdx.x] = far(x[threadIdx.x], n); }\n"
-    )
-    found = dse.kernel(path, set={"n": 3})
-    assert (
-        found.assumed["comp_insts"] == "what functions do that it calls is not counted: inline them"
-    )
+    path.write_text(CALLED)
+    found = dse.kernel(path, entry="k", set={"n": 3})
+    said = "what functions do that it calls (far) is not counted: inline them"
+    assert found.assumed["comp_insts"] == said
     assert 'assumed = "what functions do' in found.toml()
+    with pytest.raises(DseError, match=r"calls a function by a pointer \(.*CALL\.REL"):
+        dse.kernel(path, entry="pointer", set={"n": 3})
+    with pytest.raises(DseError, match=r"jumps to a computed address \(.*BRX"):
+        dse.kernel(path, entry="cases", set={"n": 3})
 
 
 @pytest.fixture(scope="module")
