@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dse.study.data import StudyData
 
-__all__ = ["labelled", "met"]
+__all__ = ["in_order", "labelled", "met"]
 
 
 def met(
@@ -77,6 +77,17 @@ def _met(grid: Grid, per: tuple[str, ...], most: int, deadline: float) -> Meetin
     )
 
 
+def _counts(found: Meeting) -> list[int]:
+    return [math.prod(row) for row in (found.hi - found.lo + 1).T.tolist()]
+
+
+def in_order(found: Meeting) -> Any:
+    """The numbers of the boxes: the certain ones first, the largest before others."""
+    sizes = [-float(count) for count in _counts(found)]
+    order = np.lexsort([*(-row for row in found.lo[::-1]), sizes])
+    return order[np.argsort(~found.certain[order], kind="stable")]
+
+
 def labelled(
     study: StudyData,
     grid: Grid,
@@ -86,10 +97,8 @@ def labelled(
 ) -> xr.Dataset:
     """The boxes of a grid as a Dataset, the certain ones first."""
     idle = math.prod(axis.size for name, axis in grid.axes.items() if name not in found.dims)
-    sizes = (found.hi - found.lo + 1).T.tolist()
-    counts = [idle * math.prod(row) for row in sizes]
-    order = np.lexsort([*(-row for row in found.lo[::-1]), [-float(c) for c in counts]])
-    order = order[np.argsort(~found.certain[order], kind="stable")]
+    counts = [idle * count for count in _counts(found)]
+    order = in_order(found)
     variables: dict[str, Any] = {}
     coordinates = axis_coordinates(grid)
     for name, axis in grid.axes.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dse.inverse.meeting import labelled
+from dse.inverse.meeting import in_order, labelled
 from sweeps.bounds.check import enclosed
 from sweeps.grid.goals import Goal, in_words, objective_node
 from sweeps.grid.grid import Grid
@@ -22,6 +22,7 @@ __all__ = ["rivalry"]
 
 #: Most boxes of an answer, and inputs that are told apart in cells.
 BOXES, INPUTS = 1 << 16, 3
+_CHANCE = "bound of the chance that the box holds the best, inputs uniform and independent"
 _SAID = {
     "certain": "whether the box is one configuration that is the best for some of the inputs",
     "inner": "configurations that certainly can be the best",
@@ -39,8 +40,10 @@ def rivalry(study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[Uncertain
     if len(inputs) > INPUTS:
         raise DseError(f"so many configurations are searched for at most {INPUTS} uncertain inputs")
     enclosed(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
-    found = rivals(grid, goal, inputs, most=BOXES)
-    ds = labelled(study, grid, (), found)
+    found, shares = rivals(grid, goal, inputs, most=BOXES)
+    ds, order = labelled(study, grid, (), found), in_order(found)
+    for name, row in zip(("chance_lower", "chance_upper"), shares, strict=True):
+        ds[name] = ("box", row[order], {"units": "1", "long_name": _CHANCE})
     for name, text in _SAID.items():
         ds[name].attrs["long_name"] = text
     told: Mapping[str, str] = {

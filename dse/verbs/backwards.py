@@ -210,7 +210,9 @@ def ranges(
         for all configurations. Of more than 2**20 configurations, where no outputs are asked, and
         at most three inputs: boxes along ``box``, as :func:`meets` gives them, outside of which
         none can be the best; a ``certain`` one is the best at the middle or a corner of the
-        inputs; ``inner`` and ``outer`` count those that certainly can, and that may.
+        inputs; ``inner`` and ``outer`` count those that certainly can, and that may. Between
+        ``chance_lower`` and ``chance_upper`` lies the chance that a box holds the best, the inputs
+        being uniform within their ends and independent; the lower is 0 where rivals are near.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},

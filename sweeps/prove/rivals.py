@@ -31,6 +31,8 @@ __all__ = ["rivals"]
 
 #: Parts of each input, by how many inputs there are; boxes bounded together.
 _PARTS, _TOGETHER = {1: 32, 2: 8, 3: 4}, 1 << 11
+#: Parts of each input for chances, where no more boxes than these are left.
+_FINE, _FEW = {1: 512, 2: 24, 3: 8}, 1 << 11
 
 
 class _Band:
@@ -79,7 +81,9 @@ class _Within(Problem):
         return found
 
 
-def rivals(grid: Grid, goal: Goal, inputs: Sequence[Uncertain], *, most: int) -> Meeting:
+def rivals(
+    grid: Grid, goal: Goal, inputs: Sequence[Uncertain], *, most: int
+) -> tuple[Meeting, NDArray[np.float64]]:
     """Boxes outside of which no configuration is the best, whatever the inputs.
 
     Those that are ``certain`` hold one configuration, which is the best for some values of the
@@ -146,7 +150,7 @@ class _Rivals:
                 found.append([best.place[axis] for axis in self.sizes])
         return np.unique(np.array(found, dtype=np.int64).reshape(-1, len(self.sizes)), axis=0).T
 
-    def run(self, most: int) -> Meeting:
+    def run(self, most: int) -> tuple[Meeting, NDArray[np.float64]]:
         """Halve boxes until all are single configurations, or there are enough."""
         winners = self._winners()
         points = Boxes(winners, winners)
@@ -170,7 +174,7 @@ class _Rivals:
             longest = np.argmax(boxes.hi - boxes.lo, axis=0)[split]
             boxes = joined([boxes.take(split).halves(longest), boxes.take(~split)])
             single = np.all(boxes.lo == boxes.hi, axis=0)
-        return Meeting(
+        found = Meeting(
             dims=tuple(self.sizes),
             lo=boxes.lo,
             hi=boxes.hi,
@@ -178,6 +182,9 @@ class _Rivals:
             bounded=self.tally.boxes,
             complete=complete,
         )
+        if boxes.lo.shape[1] <= _FEW:
+            cells = self._cells(_FINE[len(self.inputs)])
+        return found, _chances(boxes, cells)
 
     def _kept(
         self, boxes: Boxes, cells: Sequence[_Within], limits: list[float]
@@ -192,6 +199,20 @@ class _Rivals:
             alive |= (least <= limit) & (least < np.inf)
             tightened.append(limit)
         return boxes.take(alive), tightened
+
+
+def _chances(boxes: Boxes, cells: Sequence[_Within]) -> NDArray[np.float64]:
+    """In which share of the cells a box certainly holds the best, and in which it may."""
+    found = np.zeros((2, boxes.lo.shape[1]))
+    single = np.all(boxes.lo == boxes.hi, axis=0)
+    for cell in cells:
+        least, top = cell.least_and_most(boxes)
+        limit = np.min(top[single], initial=np.inf)
+        alive = (least <= limit) & (least < np.inf)
+        found[1] += alive
+        if np.count_nonzero(alive) == 1 and limit < np.inf:
+            found[0] += alive
+    return found / len(cells)
 
 
 def _holding(boxes: Boxes, places: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ import dse.inverse.within
 from symbolic.errors import DseError
 
 GIVEN = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600.0}
+GIVEN_THREADS = {**GIVEN, "threads": 256}
 GOAL = "cs_throughput - threads / 100 + intensity * absolute(mem_latency - 590) / 40"
 
 
@@ -47,10 +48,29 @@ def test_no_winner_is_left_out(monkeypatch: Any, within: dict[str, str], boxes: 
     assert len(winners) > 1
     for winner in winners:
         assert held(found, *winner).sum() == 1, winner
+    if list(within) == ["mem_latency"]:
+        middles = ((np.arange(100) + 0.5) / 100 * 240 + 480).tolist()
+        best = study(mem_latency=middles).optimum(maximize=GOAL, per="mem_latency")
+        pairs = zip(best.threads.values.tolist(), best.intensity.values.tolist(), strict=True)
+        inside = np.stack([held(found, *pair).values for pair in pairs]).mean(axis=0)
+        assert np.all(found.chance_lower - 0.03 <= inside)
+        assert np.all(inside <= found.chance_upper + 0.03)
     for box in np.flatnonzero(found.certain.values):
         place = found.isel(box=int(box))
         here = {"threads": place.threads_first.item(), "intensity": place.intensity_first.item()}
         assert near.sel(here).item()
+
+
+def test_chances_are_bounded_by_cells(monkeypatch: Any) -> None:
+    monkeypatch.setattr(dse.inverse.within, "MOST", 1)
+    near = dse.Study(model="transit", axes={"intensity": [2, 5, 10, 20, 40]}, set=GIVEN_THREADS)
+    found = near.ranges({"mem_latency": "20 %"}, maximize="intensity * (mem_latency - 590)")
+    exact = {40: (720 - 590) / 240, 2: (590 - 480) / 240}
+    for box in range(found.sizes["box"]):
+        one = found.isel(box=box)
+        chance = exact.get(one.intensity_first.item(), 0.0)
+        assert one.chance_lower <= chance <= one.chance_upper
+        assert one.chance_upper - one.chance_lower < 0.05
 
 
 def test_what_boxes_cannot_tell_is_refused(monkeypatch: Any) -> None:
