@@ -23,8 +23,6 @@ from symbolic.ops import Node, interpret_all, interpret_arrays, references
 from symbolic.statistic import DRAW, Statistic
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from dse.uncertain.draws import Uncertain
 
 __all__ = ["OutputLaw", "law_of"]
@@ -145,12 +143,6 @@ class OutputLaw:
         out = np.empty(1)
         summary(about, rows, weights, out)
         return float(out[0])
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the distribution function, with the mean and the middle 90 %."""
-        from dse.plots.chances import output_law
-
-        return output_law(self, ax=ax)
 
 
 def _level(q: Any) -> Fraction:
