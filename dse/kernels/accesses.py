@@ -56,14 +56,14 @@ class Accesses:
         self._sectors: dict[tuple[Whole, int, int], float | None] = {}
         self._least: dict[int, float] = {}
 
-    def of(self, one: Instruction, block: int, place: int) -> Access:
-        """What an instruction asks memory for, in the first blocks of the grid."""
+    def of(self, one: Instruction, where: Whole | None) -> Access:
+        """What an instruction asks memory for at its address, in the first blocks of the grid."""
         width = next((_WIDTHS[each] for each in one.modifiers if each in _WIDTHS), 4)
         if width not in self._least:
             threads = self.launch.active.sum(axis=-1)
             self._least[width] = float(np.ceil(threads * width / SECTOR).mean())
         sectors = None
-        if (where := self.address(one, block, place)) is not None:
+        if where is not None:
             terms = dict(where.terms)
             for each in self._bases & terms.keys():
                 if terms[each] == 1:

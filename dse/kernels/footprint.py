@@ -27,6 +27,10 @@ _FOLLOWED = ("special", "pass", "over", "scaled", "least", "most", "exclusive or
 Runs = npt.NDArray[np.int64]
 #: How far a step moves an address in bytes, and how many steps there are.
 Moves = tuple[tuple[int, int], ...]
+#: Arrays, or an address without one; moves by passes and by blocks; what is touched unmoved.
+Pattern = tuple[tuple[object, ...], Moves, Moves, Runs]
+#: Whether loaded or stored, and what accesses must share to be one set.
+Key = tuple[str, tuple[object, ...], Moves, Moves]
 
 
 @dataclass(slots=True)
@@ -111,10 +115,10 @@ class Footprints:
 
     def __init__(self, launch: Launch, pointers: set[int]) -> None:
         self.launch, self.pointers = launch, pointers
-        self._sets: dict[tuple[object, ...], tuple[list[Runs], Moves, Moves]] = {}
-        self._bases: dict[tuple[Whole, int], Runs | None] = {}
-        self._most: dict[tuple[object, ...], float] = {}
-        self._by_thread: set[tuple[object, ...]] = set()
+        self._patterns: dict[tuple[Whole, int], Pattern | None] = {}
+        self._sets: dict[Key, list[Runs]] = {}
+        self._most: dict[Key, float] = {}
+        self._by_thread: set[Key] = set()
 
     def add(self, where: Whole, width: int, threads: float, way: str) -> bool:
         """One access, whether its address can be followed.
@@ -122,6 +126,23 @@ class Footprints:
         ``threads`` is how many threads of a block make it, passes counted; ``way`` tells those
         apart that move bytes of their own, as loads and stores do.
         """
+        terms = dict(where.terms)
+        fixed = terms.pop((), 0)
+        told = Whole(terms), width
+        if told not in self._patterns:
+            self._patterns[told] = self._pattern(*told)
+        if (pattern := self._patterns[told]) is None:
+            return False
+        arrays, passes, blocks, base = pattern
+        key = (way, arrays, passes, blocks)
+        self._sets.setdefault(key, []).append(base + fixed)
+        if len(base) > 1 or base[0, 1] - base[0, 0] > width:
+            self._by_thread.add(key)
+        self._most[key] = self._most.get(key, 0.0) + threads * max(width, SECTOR)
+        return True
+
+    def _pattern(self, where: Whole, width: int) -> Pattern | None:
+        """The arrays of an address, what moves it, and what a block's threads touch unmoved."""
         arrays = tuple(
             one.of[0]
             for product, times in where.terms.items()
@@ -129,16 +150,13 @@ class Footprints:
         )
         offset = rebuilt(where, lambda one: constant(0) if self._pointer(one) else self._size(one))
         passes, blocks, rest = self._moves(offset)
-        fixed = rest.terms.get((), 0)
-        base = self._base(rest - constant(fixed), width)
-        if base is None:
-            return False
-        key = (way, arrays or (offset,), passes, blocks)
-        self._sets.setdefault(key, ([], passes, blocks))[0].append(base + fixed)
-        if len(base) > 1 or base[0, 1] - base[0, 0] > width:
-            self._by_thread.add(key)
-        self._most[key] = self._most.get(key, 0.0) + threads * max(width, SECTOR)
-        return True
+        if any(one.kind not in _FOLLOWED for one in rest.atoms()):
+            return None
+        places = self.launch.places(rest, LOOKED)
+        if places is None:
+            return None
+        base = union(np.stack([places, places + width], axis=1))
+        return arrays or (offset,), passes, blocks, base
 
     def block(self, way: str) -> Bytes:
         """What one block touches; what its threads touch one by one grows with it."""
@@ -152,8 +170,9 @@ class Footprints:
         """The bytes of all arrays, of each no more than lie between the first and the last."""
         found: dict[object, list[tuple[Touched, float, bool]]] = {}
         grid = math.prod(self.launch.grid) if every else 1
-        for key, (runs, passes, blocks) in self._sets.items():
-            if key[0] != way:
+        for key, runs in self._sets.items():
+            of, arrays, passes, blocks = key
+            if of != way:
                 continue
             touched = Touched(union(np.concatenate(runs)))
             moves = (*passes, *blocks) if every else passes
@@ -161,7 +180,7 @@ class Footprints:
                 touched = touched.moved(step, many)
             held = min(touched.bytes(), grid * self._most[key])
             grows = any(step for step, _ in blocks) if every else key in self._by_thread
-            found.setdefault(key[1], []).append((touched, held, grows))
+            found.setdefault(arrays, []).append((touched, held, grows))
         total = Bytes(0.0, 0.0)
         for parts in found.values():
             low, high = min(one.low for one, *_ in parts), max(one.high for one, *_ in parts)
@@ -199,15 +218,6 @@ class Footprints:
             else:
                 blocks.append((times, self.launch.grid["xyz".index(one.of[0][-1])]))
         return tuple(passes), tuple(blocks), Whole(rest)
-
-    def _base(self, rest: Whole, width: int) -> Runs | None:
-        """What a block's threads touch, with what does not move it by constants."""
-        if (rest, width) not in self._bases:
-            known = all(one.kind in _FOLLOWED for one in rest.atoms())
-            places = self.launch.places(rest, LOOKED) if known else None
-            runs = None if places is None else np.stack([places, places + width], axis=1)
-            self._bases[rest, width] = None if runs is None else union(runs)
-        return self._bases[rest, width]
 
 
 def _mover(one: Atom) -> bool:

@@ -48,6 +48,7 @@ class Memory:
         self.asked: dict[int, float] = {}
         self.requests = self.followed = self.within = self.sectors = self.width = 0.0
         self._footprints = Footprints(tally.launch, pointers)
+        self._each: dict[Whole, float] = {}
         self._alone = self._stored = self.loads = self.of_loads = 0.0
 
     def add(self, number: int, place: int) -> None:
@@ -56,7 +57,8 @@ class Memory:
         runs = self._runs(number, place)
         many = self.launch.per_warp(runs)
         self.by_kind[one.kind] = self.by_kind.get(one.kind, 0.0) + many
-        told = self.accesses.of(one, number, place)
+        where = self.accesses.address(one, number, place)
+        told = self.accesses.of(one, where)
         into = self.coalesced
         if one.kind in GLOBAL:
             into = self.uncoalesced if told.coalesced is False else self.coalesced
@@ -70,8 +72,9 @@ class Memory:
                     self.of_loads += many * told.sectors
         into[number] = into.get(number, 0.0) + 1
         if many:
-            where = self.accesses.address(one, number, place) if one.kind in GLOBAL else None
-            self._touch(one.kind, told, number, many, where, self.launch.per_thread(runs))
+            if runs not in self._each:
+                self._each[runs] = self.launch.per_thread(runs)
+            self._touch(one.kind, told, number, many, where, self._each[runs])
 
     def _touch(
         self, kind: str, told: Access, number: int, many: float, where: Whole | None, each: float
