@@ -83,10 +83,12 @@ class Folding:
         """The same within a part of some axes."""
         with self._lock:
             key = tuple((axis, cut.start, cut.stop) for axis, cut in sorted(parts.items()))
-            kept: dict[Any, Folding] = self.grid.kept.setdefault("parts", {})
+            kept: dict[Any, dict[Folding, Folding]] = self.grid.kept.setdefault("parts", {})
             if key not in kept:
                 kept.clear()  # one part after another is wanted
-                kept[key] = Folding(
+            within = kept.setdefault(key, {})
+            if self not in within:
+                within[self] = Folding(
                     grid=part_of(self.grid, parts),
                     root=self.root,
                     rest=self.rest,
@@ -94,7 +96,7 @@ class Folding:
                     fold=self.fold,
                     statistics=self.statistics,
                 )
-            return kept[key]
+            return within[self]
 
     def at(self, places: Mapping[str, Any]) -> Folding:
         """The same at some points, given by indices along the other axes; slices stay whole."""

@@ -31,6 +31,15 @@ def _tuned(file: Path) -> list[dict[str, Any]]:
         return [each for each in json.load(opened)["Results"] if each.get("ComputationResults")]
 
 
+def configurations(file: Path) -> list[dict[str, Any]]:
+    """The configurations of KTT's that ran and were counted."""
+    return [
+        each
+        for each in _tuned(file)
+        if each["ComputationResults"][0].get("ProfilingData", {}).get("Counters")
+    ]
+
+
 def _compared(result: dict[str, Any], file: Path, **given: Any) -> dict[str, float]:
     """Of one configuration of KTT, what was counted over what was measured."""
     run = result["ComputationResults"][0]
@@ -87,11 +96,7 @@ def coulomb(_: int, __: int) -> Iterator[str]:
 def convolution(many: int, seed: int) -> Iterator[str]:
     """The convolution of the benchmark hub on RTX 2080 Ti, some configurations drawn."""
     folder = DATA / "convolution"
-    results = [
-        each
-        for each in _tuned(folder / "KTConvolutionOutput_2080Ti.json.gz")
-        if each["ComputationResults"][0].get("ProfilingData", {}).get("Counters")
-    ]
+    results = configurations(folder / "KTConvolutionOutput_2080Ti.json.gz")
     drawn = random.Random(seed).sample(results, many)
     title = f"Convolution, RTX 2080 Ti, {many} of {len(results)} drawn by seed {seed}"
     yield from _space(title, drawn, folder / "KernelTunerConvolution.cu")

@@ -334,3 +334,17 @@ def test_explain_stands_at_the_most_central_draw() -> None:
     assert abs(float(told["mem_latency"].value) - 600) < 5
     assert told["cs_throughput"].value > 0
     assert study.explain(threads=512, draw=0)["mem_latency"].value != told["mem_latency"].value
+
+
+def test_parts_of_several_statistics_are_told_apart() -> None:
+    """What is cut out of a grid is kept for each formula and axes of a statistic."""
+    study = dse.Study(
+        model="transit",
+        axes={"threads": [256, 512, 1024]},
+        set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
+        outputs=["cs_throughput", "quantile(cs_throughput, 0.05)"],
+        random={"mem_latency": "uniform: 500 cycles, 700 cycles", "draws": 64},
+    )
+    found, ds = study.sensitivity(), study.run()
+    for name in ("mean(cs_throughput)", "quantile(cs_throughput, 0.05)"):
+        assert found.over_threads.sel(output=name).values == pytest.approx(ds[name].values)
