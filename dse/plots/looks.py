@@ -100,6 +100,12 @@ LOOKS: Mapping[str, Look] = {
     "shared memory": _look(PURPLE, MIXED, "X", "||"),
     "blocks": _look(SKY, DOTS, "s", "--"),
     "held at 1": _look(GREY, DASHES, "x", "xx"),
+    # units and levels of memory that a roofline with caches has
+    "issue": _look(GREY, DOTS, "P", "**"),
+    "integer": _look(VERMILLION, SHORT, "v", "--"),
+    "special": _look(ORANGE, MIXED, "P", "oo"),
+    "l1": _look(SKY, SHORT, "<", ".."),
+    "l2": _look(SKY, LONG, ">", "++"),
     # cells of a map without a number
     "no value": _look("#d9d9d9", hatch="..."),
     "infinite": _look("#bdbdbd", hatch="++"),
@@ -123,6 +129,9 @@ MEANS: Mapping[str, str] = {
     "memory bound": "memory",
     "computation bound": "computation",
     "memory and computation bound": "capacity",
+    "dram": "memory",
+    "floating point": "computation",
+    "latency": "threads",
     "thread": "threads",
     "not enough warps": "threads",
     "all within 1": "nothing short",
