@@ -94,6 +94,7 @@ class Explanation(Visible):
 
 def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     """See :func:`dse.explain`; what is random stands at its most central draw."""
+    study.grid()  # refuses real axes
     grid, parts = study.space(draws=True), study._parts
     quantities = grid.model.quantities
     for name in point:

@@ -81,6 +81,7 @@ class Law:
     def mean(self) -> Any:
         """Mean loss E[X]. [ratio]
 
+        >>> from stochastic import imbalance
         >>> imbalance(Pmf.uniform(1, 6), lanes=2).mean() == 64877 / 49896
         True
         """
@@ -137,6 +138,7 @@ class Law:
         A Fraction is compared exactly. A float stands for all numbers that round to it, so that
         ``cdf(1.2)`` counts the loss 6/5, although the double 1.2 is below it.
 
+        >>> from stochastic import imbalance
         >>> imbalance(Pmf.uniform(1, 6), lanes=2).cdf([1.0, 1.2]).round(12).tolist()
         [0.166666666667, 0.444444444444]
         """
@@ -155,6 +157,7 @@ class Law:
     def quantile(self, q: Any) -> Any:
         """The smallest loss x with P(X <= x) >= q, for a number or an array of probabilities.
 
+        >>> from stochastic import imbalance
         >>> imbalance(Pmf.uniform(1, 6), lanes=32).quantile(0.5) == 12 / 7
         True
         """

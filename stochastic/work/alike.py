@@ -202,7 +202,7 @@ def stickiness(trace: Any) -> Stickiness:
         Where fewer than two different values are there.
 
     >>> round(float(stickiness([3, 3, 3, 1, 1, 2, 2, 2, 3, 1])), 2)
-    0.33
+    0.34
     """
     items = np.asarray(trace)
     values, where, counts = np.unique(items, return_inverse=True, return_counts=True)

@@ -119,6 +119,7 @@ def test_threads_find_the_same(
 ) -> None:
     model, calls = remembering
     axes = {"mood": ["sad", "merry", ""], "amount": np.arange(100) / 8}
+    monkeypatch.setattr(sweeps.grid.tables, "_PATIENCE", 1e9)  # on a busy machine as well
     alone = Study(model=model, axes=axes, outputs=["length", "double"]).run()
     assert len({thread for *_, thread in calls()}) == 1
     calls().clear()
