@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from dse.kernels.accesses import SECTOR
 from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom, Whole, constant, rebuilt
 
 __all__ = ["Bytes", "Footprints", "Touched", "union"]
 
-#: Bytes of a sector, the piece in which caches and DRAM move data.
-SECTOR = 32
 #: Runs of bytes that are kept one by one, and addresses that are looked at for one access.
 MOST, LOOKED = 1 << 14, 1 << 18
 
