@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NoReturn
 
@@ -166,12 +166,6 @@ class Parser(Words):
 
     def _text(self) -> Term:
         token = self._take()
-        if not self.labels:
-            self.source.fail(
-                "a formula holds no text in quotes: numbers, units and quantities only; a "
-                "condition compares labels",
-                token.position,
-            )
         return Term(0, None, token.position, token.end, token.text[1:-1])
 
     def _no_quantity(self, token: Token) -> NoReturn:
@@ -184,7 +178,7 @@ class Parser(Words):
                 token.position,
                 ExpressionUnitError,
             )
-        held = [row.name for row in self.quantities.values() if self.labels and name in row.places]
+        held = [row.name for row in self.quantities.values() if name in self._labels(row)]
         if held:
             self.source.fail(
                 f"{shown(name)} is a label, which stands in quotes, as in {held[0]} == '{name}'",
@@ -192,6 +186,9 @@ class Parser(Words):
                 ExpressionNameError,
             )
         self._unknown(token, "is no quantity")
+
+    def _labels(self, row: Quantity) -> Iterable[str]:
+        return [*(row.places if self.labels else ()), *(label for _, label in row.flags)]
 
     def _unknown(self, token: Token, what: str) -> NoReturn:
         known = [*self.quantities, *FUNCTIONS, *STATISTICS, *KEYWORDS]
@@ -216,7 +213,8 @@ class Parser(Words):
                 token.position,
                 ExpressionUnitError,
             )
-        return Term(ops.reference(row.name), kind, token.position, token.end)
+        flagged = row if row.flags else None
+        return Term(ops.reference(row.name), kind, token.position, token.end, flagged=flagged)
 
     def _call(self, token: Token) -> Term:
         name = token.text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symbolic.errors import nearest
-from symbolic.ops import Node, equal, negate, reference
+from symbolic.ops import Node, either, equal, negate, reference
 from symbolic.quantity import Quantity, place_of
 from symbolic.term import Term
 from symbolic.tokens import ExpressionNameError, Source, shown
@@ -27,9 +27,17 @@ def _worded(word: str | Quantity) -> str:
     return f"{word.name} takes labels ({_held(word)})"
 
 
+def _labels(row: Quantity) -> dict[str, list[int]]:
+    """The labels of a quantity, each with the numbers that stand for it."""
+    found: dict[str, list[int]] = {}
+    for number, label in row.flags or enumerate(row.places):
+        found.setdefault(label, []).append(number)
+    return found
+
+
 def _held(row: Quantity) -> str:
-    labels = row.places or row.labels or ()
-    return ", ".join(labels[:8]) + ", ..." * (len(labels) > 8) or "none here: give it one"
+    labels = [*_labels(row)] or row.labels or ()
+    return ", ".join(labels[:12]) + ", ..." * (len(labels) > 12) or "none here: give it one"
 
 
 def _example(word: str | Quantity | None) -> str:
@@ -40,7 +48,8 @@ def _example(word: str | Quantity | None) -> str:
 
 def labelled(source: Source, operator: str, left: Term, right: Term) -> Node:
     """The condition that a quantity has, or has not, a label."""
-    row, label = (left.word, right.word) if isinstance(right.word, str) else (right.word, left.word)
+    term, label = (left, right.word) if isinstance(right.word, str) else (right, left.word)
+    row = term.flagged or term.word
     if not isinstance(row, Quantity) or not isinstance(label, str):
         odd, other = (left, right) if left.word is not None else (right, left)
         assert odd.word is not None
@@ -56,12 +65,16 @@ def labelled(source: Source, operator: str, left: Term, right: Term) -> Node:
         )
     if operator not in ("==", "!="):
         source.fail(f"the labels of {row.name} have no order: compare them by == or !=", left.start)
-    if label not in row.places:
+    held = _labels(row)
+    if row.flags and label not in held:  # as files of data write them, without blanks
+        written = label.replace("_", " ")
+        label = next((one for one in held if one.replace("_", " ") == written), label)
+    if label not in held:
         source.fail(
-            f"{row.name} has no label {shown(label)}{nearest(label, row.places)}; it takes "
-            f"{_held(row)}",
+            f"{row.name} has no label {shown(label)}{nearest(label, held)}; it takes {_held(row)}",
             right.start if isinstance(right.word, str) else left.start,
             ExpressionNameError,
         )
-    node: Node = equal(reference(place_of(row.name)), row.places.index(label))
+    of = reference(row.name if row.flags else place_of(row.name))
+    node: Node = either(*(equal(of, number) for number in held[label]))
     return node if operator == "==" else negate(node)

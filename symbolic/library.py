@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -83,7 +83,7 @@ def _from_module(module: ModuleType, name: str) -> Model:
     return Model(
         name=name,
         equations=tuple(equations),
-        quantities=quantities,
+        quantities=_flagged(quantities, equations),
         rules=RULES + tuple(getattr(module, "RULES", ())),
         outputs=outputs,
         families=tuple(getattr(module, "FAMILIES", ())),
@@ -92,6 +92,20 @@ def _from_module(module: ModuleType, name: str) -> Model:
         symbols=dict(getattr(module, "SYMBOLS", {})),
         summary=doc[0] if doc else "",
     )
+
+
+def _flagged(
+    quantities: Mapping[str, Quantity], equations: Iterable[Equation]
+) -> dict[str, Quantity]:
+    """The quantities, with the labels of cases and bounds where all their equations agree."""
+    found: dict[str, set[tuple[int, str]]] = {}
+    for eq in equations:
+        found.setdefault(eq.name, set()).update(eq.flags.items())
+    rows = dict(quantities)
+    for name, flags in found.items():
+        agree = len(dict(flags)) == len(flags)
+        rows[name] = replace(rows[name], flags=tuple(sorted(flags)) if agree else ())
+    return rows
 
 
 def _declared_of(module: ModuleType, name: str, kind: type[_D]) -> tuple[_D, ...]:
@@ -144,11 +158,12 @@ def _union(models: list[Model], prefer: str | None) -> Model:
     families: list[Family] = []
     for model in models:
         families += [family for family in model.families if family not in families]
-    joined = (eq for model in models for eq in model.equations if owner[eq.name] is model)
+    own = (eq for model in models for eq in model.equations if owner[eq.name] is model)
+    equations = tuple(_with_energy(own))
     return Model(
         name=" + ".join(names),
-        equations=tuple(_with_energy(joined)),
-        quantities=quantities,
+        equations=equations,
+        quantities=_flagged(quantities, equations),
         rules=tuple(dict.fromkeys(rule for model in models for rule in model.rules)),
         outputs=tuple(dict.fromkeys(name for model in models for name in model.outputs)),
         families=tuple(families),

@@ -100,7 +100,8 @@ class Quantity:
     ``labels`` is None for a number; a tuple of labels makes the quantity a *switch*, which chooses
     among equations while the graph is built; an empty tuple admits any label (such quantities feed
     table equations only). ``default`` is a number, a label, or the name of another quantity.
-    ``places`` are the labels that it takes where a condition is asked, in order. ``lever`` says who
+    ``places`` are the labels that it takes where a condition is asked, in order; ``flags`` the
+    meanings of the numbers of a case or bound, as they are compared in formulas. ``lever`` says who
     can move it, the ``programmer`` or the ``designer`` of the machine. Labels of which ``law`` says
     so are laws of a number: what formulas make of them has statistics, but no value.
 
@@ -118,6 +119,7 @@ class Quantity:
     labels: tuple[str, ...] | None = None
     settled_by: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
+    flags: tuple[tuple[int, str], ...] = ()
     lever: str = "programmer"
     law: bool = False
 

@@ -28,6 +28,8 @@ class Term:
         Its place in the text.
     word : str or Quantity, optional
         A label, or the quantity that takes labels; such a part has no value.
+    flagged : Quantity, optional
+        The case or bound that it is: a number that is compared with labels too.
     """
 
     value: Node | int | Fraction
@@ -35,6 +37,7 @@ class Term:
     start: int
     end: int
     word: str | Quantity | None = None
+    flagged: Quantity | None = None
 
     @property
     def is_literal(self) -> bool:

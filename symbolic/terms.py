@@ -177,7 +177,7 @@ def _kind(source: Source, name: str, terms: tuple[Term, ...]) -> Dimension | Non
 def compare(source: Source, operator: str, left: Term, right: Term) -> Term:
     """The condition of ``<``, ``<=``, ``>``, ``>=``, ``==`` or ``!=`` between two numbers.
 
-    ``==`` and ``!=`` also stand between a quantity that takes labels and a label.
+    ``==`` and ``!=`` also stand between a label and a quantity that takes labels or a case.
     """
     if left.word is not None or right.word is not None:
         return Term(labelled(source, operator, left, right), _PLAIN, left.start, right.end)

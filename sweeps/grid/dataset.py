@@ -212,4 +212,7 @@ def quantity_of(name: str, dtype: Any, attributes: Mapping[Any, Any]) -> Quantit
     if dtype.kind not in "iufb":
         return Quantity(name=name, labels=())
     unit = str(attributes.get("units", ""))
-    return Quantity(name=name, unit="" if unit == "1" else unit)
+    numbers = np.atleast_1d(attributes.get("flag_values", ())).tolist()
+    words = [word.replace("_", " ") for word in str(attributes.get("flag_meanings", "")).split()]
+    flags = tuple((int(number), word) for number, word in zip(numbers, words, strict=False))
+    return Quantity(name=name, unit="" if unit == "1" else unit, flags=flags)

@@ -163,6 +163,19 @@ def test_what_a_run_does_not_hold_its_study_tells(tmp_path: Path, source: str) -
         dse.optimum(ds, minimize="time", where="machine == 'gtx20'")
 
 
+@pytest.mark.parametrize("asked", OF_TABLES)
+def test_a_case_is_its_number(sources: dict[str, Any], asked: str) -> None:
+    ask = OF_TABLES[asked]
+    for text, number in [
+        ('case == "memory bound"', "case == 2"),
+        ("'computation_bound' != case and active_sms > 2", "case != 3 and active_sms > 2"),
+    ]:
+        for source in (study(), sources["memory"], sources["store"]):
+            same(ask(source, text), ask(source, number))
+    with pytest.raises(UnknownNameError, match="it takes not enough warps, memory bound, comp"):
+        ask(study(), "case == 'thread'")
+
+
 def test_a_part_of_a_run(sources: dict[str, Any]) -> None:
     one = sources["memory"].sel(machine="gtx280")
     expected = dse.optimum(one, minimize="time").time
@@ -288,7 +301,7 @@ def test_what_compares_no_labels_is_told_before_any_work(text: str, message: str
 
 @pytest.mark.parametrize("text", ["workload", "where(workload == 'svm', time, 0)", "time * 'svm'"])
 def test_formulas_refuse_labels(text: str) -> None:
-    message = "cannot stand in a formula: .* compare it in a condition|holds no text in quotes"
+    message = "cannot stand in a formula: .* compare it in a condition|is a label, no number"
     for ask in (
         lambda: study().optimum(minimize=text),
         lambda: study().quantiles(text, [0.5]),

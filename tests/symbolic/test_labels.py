@@ -18,6 +18,7 @@ ROWS = {
     "unset": Quantity(name="unset", labels=()),
     "time": quantity("time", unit="s"),
     "a": quantity("a"),
+    "case": Quantity(name="case", flags=((1, "few warps"), (2, "memory"), (4, "memory"))),
 }
 
 
@@ -40,6 +41,10 @@ ROWS = {
             "'one' == mode != 'two'",
             "both(equal(PLACE_OF_mode, 0), negate(equal(PLACE_OF_mode, 1)))",
         ),
+        ("case == 'few warps'", "equal(case, 1)"),
+        ("'few_warps' != (case)", "negate(equal(case, 1))"),
+        ("case == 'memory'", "either(equal(case, 2), equal(case, 4))"),
+        ("chance(case == 'few warps') < 0.5", "less(chance(case == 'few warps'), 0.5)"),
     ],
 )
 def test_what_is_read(text: str, tree: str) -> None:
@@ -54,6 +59,10 @@ REFUSED = [
     ("unset == 'x'", 9, UNKNOWN, "unset has no label 'x'; it takes none here: give it one"),
     ("mahcine == 'c2050'", 0, UNKNOWN, "'mahcine' is no quantity; did you mean 'machine'"),
     ("mode == two", 8, UNKNOWN, "'two' is a label, which stands in quotes, as in mode == 'two'"),
+    ("case == 'memry'", 8, UNKNOWN, "no label 'memry'; did you mean 'memory'.*few warps, memory"),
+    ("case == memory", 8, UNKNOWN, "'memory' is a label, which stands .* case == 'memory'"),
+    ("case < 'memory'", 0, None, "the labels of case have no order"),
+    ("case + 1 == 'memory'", 0, None, "'memory' is a label, and 'case . 1' is a number"),
     ("mode < 'two'", 0, None, "the labels of mode have no order: compare them by == or !="),
     ("mode == 1", 8, None, r"mode takes labels \(one, two\), and '1' is a number: compare"),
     ("mode == (a < 1)", 8, None, r"and '\(a < 1\)' is a condition: compare"),
@@ -93,8 +102,12 @@ def test_what_is_refused(
 @pytest.mark.parametrize("text", ["where(mode == 'one', 1, 2)", "mode", "a * 'x'", "'x'"])
 def test_a_number_is_not_made_of_labels(text: str) -> None:
     for read in (parse, lambda text, rows: parse_value(text, rows["a"], rows)):
-        with pytest.raises(ExpressionError, match=r"cannot stand in a formula|holds no text"):
+        with pytest.raises(ExpressionError, match=r"cannot stand in a formula|no number"):
             read(text, ROWS)
+
+
+def test_a_number_is_made_of_the_labels_of_a_case() -> None:
+    assert repr(parse("where(case == 'few warps', a, 0)", ROWS)) == "where(equal(case, 1), a, 0)"
 
 
 def test_no_quantity_is_called_like_a_place() -> None:
