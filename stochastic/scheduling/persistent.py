@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from stochastic.checks import choice
+from stochastic.errors import LawError
 from stochastic.scheduling.blocks import longest_of
 from stochastic.scheduling.launch import launch
+from stochastic.scheduling.sharing import SharedLaunch, Sharing
 from stochastic.scheduling.spent import Idle
 from stochastic.scheduling.times import Times
 from stochastic.work.pmf import Pmf
 
-__all__ = ["DISPATCH", "launched"]
+__all__ = ["DISPATCH", "launched", "launched_sharing"]
 
 DISPATCH = ("hardware", "loop", "queue")
 _BEYOND = 1e-14  # probabilities that are left out at either end
@@ -54,6 +58,39 @@ def launched(
         blocks, slots, warps = blocks * warps, slots * warps, 1
     found = launch(work, blocks=blocks, slots=slots, lanes=lanes, warps=warps, alike=alike)
     return found.times(), found.idle()
+
+
+def launched_sharing(
+    work: Pmf,
+    blocks: int,
+    slots: int,
+    lanes: int,
+    warps: int,
+    dispatch: str,
+    alike: float,
+    sharing: Sharing,
+) -> tuple[SharedLaunch, Idle]:
+    """The same of warps that share a rate, simulated, in steps of a full multiprocessor.
+
+    Raises
+    ------
+    LawError
+        A loop.
+    """
+    if dispatch == "loop":
+        raise LawError(
+            "dispatch='loop' of warps that share a rate is not simulated: take 'hardware' or "
+            "'queue', or slots that do not slow each other down"
+        )
+    share = min(sharing.full / (sharing.resident * warps), 1.0)
+    if dispatch == "queue":
+        sharing = replace(sharing, resident=sharing.resident * warps)
+        blocks, slots, warps = blocks * warps, slots * warps, 1
+    found = launch(
+        work, blocks=blocks, slots=slots, lanes=lanes, warps=warps, alike=alike, sharing=sharing
+    )
+    steps = replace(found, times=found.times * share, work_bound=found.work_bound * share)
+    return steps, steps.idle()
 
 
 def _looped(

@@ -11,6 +11,7 @@ import numpy as np
 from stochastic.checks import probability, whole
 from stochastic.errors import LawError
 from stochastic.scheduling.blocks import longest_of
+from stochastic.scheduling.spent import Idle
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -55,16 +56,29 @@ class SharedLaunch:
         Of the simulated launches, ascending.
     work_bound : float
         Mean work of all warps over the rate of all multiprocessors: no launch is faster on average.
+    lane_share : float
+        Share of a warp's work that its lanes wait for the longest of them, on average.
     """
 
     times: npt.NDArray[np.float64]
     work_bound: float
+    lane_share: float
     method = "simulated, shared rate"
 
     @property
     def error(self) -> float:
         """By how much no probability is off, at all times at once, with a chance of 99 %."""
         return math.sqrt(math.log(2.0 / (1.0 - _LEVEL)) / (2.0 * len(self.times)))
+
+    @property
+    def values(self) -> npt.NDArray[np.float64]:
+        """The times, as :class:`~stochastic.scheduling.times.Times` has them."""
+        return self.times
+
+    @property
+    def below(self) -> npt.NDArray[np.float64]:
+        """P(C <= each of them), within ``error``."""
+        return np.arange(1, len(self.times) + 1) / len(self.times)
 
     def cdf(self, t: Any) -> Any:
         """P(C <= t), within ``error``; for a number or an array of them."""
@@ -84,6 +98,25 @@ class SharedLaunch:
         """The smallest simulated time with P(C <= t) >= q."""
         probability("q", q)
         return float(self.times[max(math.ceil(q * len(self.times)) - 1, 0)])
+
+    def cvar(self, q: float) -> float:
+        """Mean of the slowest share 1 - q of the simulated launches."""
+        probability("q", q)
+        return float(self.times[min(math.ceil(q * len(self.times)), len(self.times) - 1) :].mean())
+
+    def idle(self) -> Idle:
+        """Where the rate of all multiprocessors goes; a warp that waits for its block needs none.
+
+        What is not asked of the rate is the tail: slots that are empty, and too few warps in them.
+        """
+        used = self.work_bound / self.mean()
+        return Idle(
+            slot_time=math.nan,
+            slot_share=1.0 - used,
+            lane_share=used * self.lane_share,
+            warp_share=0.0,
+            working_share=used * (1.0 - self.lane_share),
+        )
 
     def mean(self) -> float:
         """E[C]; its standard error is ``std() / sqrt(len(times))``."""
@@ -122,15 +155,19 @@ def simulated(
     rng = np.random.default_rng(whole("seed", sharing.seed, least=0))
     times = np.empty(size)
     step = max(1, _AT_ONCE // (blocks * warps))
-    room = (np.empty((places, resident, warps)), np.empty((places, resident), dtype=np.int64))
+    room = (
+        np.empty((2, places, resident), dtype=np.int64),
+        np.empty((2, places, resident)),
+        np.empty((4, places)),
+    )
     for first in range(0, size, step):
         count = min(step, size - first)
         drawn = rng.random((count, blocks, warps)) * below[-1]
         lengths = (warp.low + np.searchsorted(below, drawn, side="right")).astype(np.float64)
-        into = np.empty(count)
-        clocks, running = np.empty((2, places)), np.empty(places, dtype=np.int64)
-        shared(lengths, resident, float(sharing.full), *room, clocks, running, into)
-        times[first : first + count] = into
+        lengths.sort(axis=-1)
+        shared(lengths, float(sharing.full), *room, times[first : first + count])
     rate = places * min(float(sharing.full), float(resident * warps))
     bound = blocks * warps * warp.mean() / rate
-    return SharedLaunch(times=np.sort(times), work_bound=bound)
+    return SharedLaunch(
+        times=np.sort(times), work_bound=bound, lane_share=1.0 - work.mean() / warp.mean()
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from stochastic import Pmf
+    from stochastic.scheduling.sharing import SharedLaunch, Sharing
     from stochastic.scheduling.spent import Idle
     from stochastic.scheduling.times import Times
 
@@ -27,6 +28,7 @@ class Shape:
     warps: int
     dispatch: str = "hardware"
     alike: float = 0.0
+    sharing: Sharing | None = None
 
     def __post_init__(self) -> None:
         for name in ("blocks", "slots", "lanes", "warps"):
@@ -47,6 +49,7 @@ class LaunchLaw(str):
         warp = f"{shape.warps} warps of {shape.lanes} items"
         told = f"{text}: {shape.blocks} blocks of {warp} on {shape.slots} slots, {shape.dispatch}"
         told += f", alike {shape.alike!r}" if shape.alike else ""
+        told += f", {shape.sharing}" if shape.sharing else ""
         found = super().__new__(cls, told)
         found.law, found.shape, found._lock = law, shape, threading.Lock()
         found._text = text
@@ -59,12 +62,12 @@ class LaunchLaw(str):
         """What was computed is computed anew elsewhere."""
 
     @property
-    def _answers(self) -> tuple[Times, Idle]:
+    def _answers(self) -> tuple[Times | SharedLaunch, Idle]:
         with self._lock:
             return self._found
 
     @cached_property
-    def _found(self) -> tuple[Times, Idle]:
+    def _found(self) -> tuple[Times | SharedLaunch, Idle]:
         return _found(self)
 
     @property
@@ -76,6 +79,12 @@ class LaunchLaw(str):
     def below(self) -> Any:
         """The probability that it takes no more than each of these."""
         return np.asarray(self._answers[0].below, dtype=np.float64)
+
+    @property
+    def simulated(self) -> int:
+        """Of how many simulated launches this is the law; 0 where it is exact."""
+        found = self._answers[0]
+        return len(getattr(found, "times", ()))
 
     @property
     def mean(self) -> float:
@@ -94,12 +103,17 @@ class LaunchLaw(str):
 
 
 @lru_cache(maxsize=1024)
-def _found(launch: LaunchLaw) -> tuple[Times, Idle]:
+def _found(launch: LaunchLaw) -> tuple[Times | SharedLaunch, Idle]:
     """Kept from one question of a study to the next, which builds its grid anew."""
     from stochastic import LawError
-    from stochastic.scheduling.persistent import launched
+    from stochastic.scheduling.persistent import launched, launched_sharing
 
     try:
-        return launched(launch.law, *astuple(launch.shape))
+        shape = launch.shape
+        told = shape.blocks, shape.slots, shape.lanes, shape.warps, shape.dispatch, shape.alike
+        sharing = shape.sharing
+        if sharing is None or sharing.full >= sharing.resident * shape.warps:
+            return launched(launch.law, *told)
+        return launched_sharing(launch.law, *told, sharing)
     except LawError as error:  # of this launch; others of the sweep have their laws
         raise ValueError(str(error)) from error

@@ -87,9 +87,17 @@ class WorkLaw(str):
         lanes: float,
         warps: float,
         alike: float,
+        *rate: float,
     ) -> LaunchLaw:
-        """The law of a launch whose items have this law."""
-        shape = Shape(int(blocks), int(slots), int(lanes), int(warps), dispatch, alike)
+        """The law of a launch whose items have this law; ``rate``: of :class:`Sharing`."""
+        from stochastic import Sharing
+
+        sharing = None
+        if rate:
+            full, resident, launches = rate
+            sharing = Sharing(full=full, resident=int(resident), launches=int(launches))
+        sizes = int(blocks), int(slots), int(lanes), int(warps)
+        shape = Shape(*sizes, dispatch, alike, sharing)
         return LaunchLaw(f"{self} {self.content}".strip(), self.pmf, shape)
 
     def cut(self, lanes: float, overhead: float) -> tuple[float, float]:

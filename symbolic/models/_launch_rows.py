@@ -29,6 +29,13 @@ ROWS = (
         "each of as many blocks as there are slots has its own share; a queue, from which warps "
         "that persist take the work of one warp at a time",
     ),
+    switch(
+        "sharing",
+        "none rate",
+        "whether warps share the rate of their multiprocessor: none, slots do not slow each other "
+        "down; rate, where more are resident than run at full rate, warp_parallelism of them",
+    ),
+    row("simulated_launches", "", COUNT1, "launches simulated where warps share", (100, 4e3), 1000),
     row("alike", "", SHARE, "probability that an item repeats the work of its neighbour", None, 0),
     row("alike_pieces", "", SHARE, "the same of items or pieces, as they are launched", (0, 1)),
     row("lanes_per_item", "", COUNT1, "lanes that work on one item together", (1, 8), 1),

@@ -5,15 +5,19 @@ as its longest lane. ``launch_time`` has a law: ask ``mean``, ``std``, ``quantil
 ``chance`` of it, which are answered exactly, without draws. ``distribution`` is the law of the work
 of one item, in steps. One step takes ``step_cycles``, of a model of the kernel where one is joined.
 
-Slots do not slow each other down: the time of a step is that of a full machine to the end. The laws
-themselves are computed outside, as those of ``imbalance`` are.
+With ``sharing = "none"`` slots do not slow each other down: the time of a step is that of a full
+machine to the end, and the law is exact. With ``sharing = "rate"`` the case decides: where more
+warps are resident than run at full rate, ``warp_parallelism`` of them, each of n running warps goes
+at the rate min(1, warp_parallelism / n), and the launch is simulated; ``error(...)`` of a statistic
+tells within what. The laws themselves are computed outside, as those of ``imbalance`` are.
 """
 
 from __future__ import annotations
 
 from symbolic.equation import equation
 from symbolic.model import Guide
-from symbolic.models import _launch_costs, _shared
+from symbolic.models import _launch_costs, _launch_laws, _shared
+from symbolic.models._launch_laws import EXACT
 from symbolic.models.imbalance import law_behind, work_mean
 from symbolic.ops import ceil, divide, floor, where
 
@@ -38,11 +42,8 @@ ADVICE = Guide(
     },
 )
 
-EXACT = "the law of the B-th start of independent renewal processes"
 WALD = "Wald: mean steps of all slots"
 SHARED = (_shared.blocks, _shared.warps_per_block, work_mean)
-
-HARDWARE, LOOP, QUEUE = ({"dispatch": name} for name in ("hardware", "loop", "queue"))
 
 
 # --- what is launched
@@ -144,30 +145,7 @@ def step_time(item_step_time, lanes_per_item, lane_overhead):
 
 # --- the law
 
-
-def _law(dispatch, piece_law, *shape):
-    return law_behind(piece_law).launched(dispatch, *shape)
-
-
-@equation(name="launch_steps", source=EXACT, table=True, when=HARDWARE)
-def by_hardware(piece_law, launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces):
-    """The law of the steps of a launch whose blocks go to the first free slot."""
-    shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
-    return _law("hardware", piece_law, *shape)
-
-
-@equation(name="launch_steps", source="the longest of sums of equally many", table=True, when=LOOP)
-def by_loop(piece_law, launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces):
-    """The law of the steps where each slot has one block, which loops over its share."""
-    shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
-    return _law("loop", piece_law, *shape)
-
-
-@equation(name="launch_steps", source=EXACT, table=True, when=QUEUE)
-def by_queue(piece_law, launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces):
-    """The law of the steps where warps persist and take the work of one warp at a time."""
-    shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
-    return _law("queue", piece_law, *shape)
+LAWS = _launch_laws.EQUATIONS
 
 
 @equation(source=EXACT, table=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dse
-from stochastic import Pmf, launch, split
+from stochastic import Pmf, Sharing, launch, split
 from stochastic.scheduling.persistent import launched
 from symbolic.errors import DseError
 
@@ -210,3 +210,25 @@ def test_models_of_the_kernel_tell_the_time_of_a_step():
         outputs=["launch_time_mean"],
     )
     np.testing.assert_allclose(joined.run().launch_time_mean, ds.launch_time_mean, rtol=1e-12)
+
+
+def test_warps_that_share_a_rate_are_simulated_and_others_exact():
+    """With as many at full rate as are resident, nothing is shared; steps are of a full machine."""
+    sharing = Sharing(full=2, resident=4, launches=1000)
+    own = launch(Pmf.parse(WORK), blocks=30, slots=8, lanes=4, warps=2, sharing=sharing)
+    near = f"chance(launch_time <= {own.quantile(0.6) / 4} s)"
+    outputs = "mean(launch_time)", near, "tail_idle_share", "error(mean(launch_time))"
+    outputs += (f"error({near})",)
+    given = {"sharing": "rate", "active_blocks_per_sm": 4}
+    *exact, off, rarely = told(*outputs, warp_parallelism=8, **given)
+    assert (exact, off, rarely) == (told(*outputs[:3]), 0, 0)
+    mean, chance, tail, off, rarely = told(*outputs, warp_parallelism=2, **given)
+    assert mean == pytest.approx(own.mean() / 4)
+    assert chance == own.cdf(own.quantile(0.6))
+    assert tail == pytest.approx(1 - own.work_bound / own.mean())
+    assert off == pytest.approx(1.96 * own.std() / 4 / math.sqrt(1000), rel=0.2)
+    assert rarely == pytest.approx(1.96 * math.sqrt(chance * (1 - chance) / 1000), rel=0.2)
+    queued = told("mean(launch_time)", dispatch="queue", warp_parallelism=2, **given)[0]
+    assert queued < mean
+    with pytest.raises(DseError, match="dispatch='loop' of warps that share a rate"):
+        told("mean(launch_time)", dispatch="loop", warp_parallelism=2, **given)

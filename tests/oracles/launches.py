@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-__all__ = ["enumerated"]
+__all__ = ["enumerated", "sharing"]
 
 
 def enumerated(
@@ -35,3 +35,35 @@ def enumerated(
 
     go(tuple((0, kind) for kind in kinds), blocks, (0, 0, 0), Fraction(1))
     return found
+
+
+def sharing(
+    blocks: Sequence[Sequence[int]], places: int, resident: int, full: Fraction
+) -> Fraction:
+    """The time of a launch of blocks of warps of so much work; of n warps that run on a
+    multiprocessor each goes at the rate min(1, full / n)."""
+    waiting, time = list(blocks), Fraction(0)
+    held: list[list[list[Fraction]]] = [[] for _ in range(places)]
+    for _ in range(resident):  # dealt round
+        for place in held:
+            if waiting:
+                place.append([Fraction(work) for work in waiting.pop(0)])
+    while any(held):
+        running = [sum(len(block) for block in place) for place in held]
+        slower = [max(Fraction(1), n / full) for n in running]
+        step, first = min(
+            (min(map(min, place)) * slow, at)
+            for at, (place, slow) in enumerate(zip(held, slower, strict=True))
+            if place
+        )
+        time += step
+        for at, place in enumerate(held):
+            for block in place:
+                block[:] = [left - step / slower[at] for left in block]
+        ended = next(block for block in held[first] if 0 in block)
+        ended.remove(Fraction(0))
+        if not ended:
+            held[first].remove(ended)
+            if waiting:
+                held[first].append([Fraction(work) for work in waiting.pop(0)])
+    return time

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from stochastic import LawError, Pmf, Sharing, launch
+from stochastic.kernels.shared import shared
 from stochastic.scheduling.centred import Centred
 from stochastic.scheduling.inversion import Inversion
 from stochastic.scheduling.renewals import renewals
 from stochastic.scheduling.setting import Kind, Setting
 from tests.oracles.launch_digits import BITS, below
-from tests.oracles.launches import enumerated
+from tests.oracles.launches import enumerated, sharing
 
 DICE = Pmf.from_weights([Fraction(1, 6)] * 6, low=1)
 
@@ -212,6 +213,27 @@ def test_warps_that_share_a_rate(full: int, mean: float, bound: float) -> None:
         alone = launch(work, **given)
         times = np.arange(550, 800, 5)
         assert np.abs(found.cdf(times) - alone.cdf(times)).max() < found.error
+
+
+def test_each_launch_of_shared_rates_is_that_of_events_in_fractions() -> None:
+    rng = random.Random(3)
+    for _ in range(60):
+        places, resident, warps = rng.randint(1, 3), rng.randint(1, 3), rng.randint(1, 3)
+        full = Fraction(rng.randint(1, 12), 2)
+        blocks = [[rng.randint(1, 40) for _ in range(warps)] for _ in range(rng.randint(1, 12))]
+        room = np.empty((2, places, resident), np.int64), np.empty((2, places, resident))
+        lengths, found = np.sort(np.array([blocks], dtype=float)), np.empty(1)
+        shared(lengths, float(full), *room, np.empty((4, places)), found)
+        assert found[0] == pytest.approx(float(sharing(blocks, places, resident, full)), rel=1e-12)
+
+
+def test_where_a_shared_rate_goes() -> None:
+    found = launch(DICE, blocks=40, slots=12, lanes=2, warps=2, sharing=Sharing(full=3, resident=6))
+    spent = found.idle()
+    shares = spent.slot_share, spent.lane_share, spent.warp_share, spent.working_share
+    assert sum(shares) == pytest.approx(1)
+    assert spent.working_share == pytest.approx(40 * 2 * 3.5 / (2 * 3 * found.mean()))
+    assert found.cvar(0.9) == found.times[1800:].mean()
 
 
 def test_one_multiprocessor_at_one_warp_does_all_the_work_in_a_row() -> None:
