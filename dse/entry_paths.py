@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from dse.products import alike, capability_of, plain_name
@@ -22,9 +23,15 @@ def absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))
 
 
+@cache
+def _shipped(kind: str) -> tuple[Path, ...]:
+    """The shipped files, which stay as they are while a process runs."""
+    return tuple((DATA / f"{kind}s").glob("*.toml"))
+
+
 def paths_of(kind: str) -> dict[str, list[Path]]:
     """The files of every name, in the order of names; none is parsed."""
-    files = list((DATA / f"{kind}s").glob("*.toml"))
+    files = [*_shipped(kind)]
     mark = re.compile(rf"^\s*kind\s*=\s*[\"']{kind}[\"']", re.MULTILINE)
     for folder in folders():
         files += (folder / f"{kind}s").glob("*.toml")

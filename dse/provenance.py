@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["attributes", "fingerprints", "study_text", "version"]
 
 
+@cache
 def version() -> str:
     """The version of the installed distribution."""
     try:

@@ -12,6 +12,7 @@ import importlib.util
 import os
 import traceback
 from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -95,13 +96,18 @@ def file_text(path: Path) -> str:
 
 def model_paths() -> dict[str, list[Path]]:
     """The files that bear each name of a model: the shipped, and those of ``DSE_PATH``."""
-    found: dict[str, list[Path]] = {}
-    for folder in dict.fromkeys([SHIPPED, *folders()]):
-        for path in sorted(folder.glob("*.py")) if folder.is_dir() else []:
-            text = "equation" if folder == SHIPPED else file_text(path)
-            if "equation" in text and not path.stem.startswith("_"):
+    found = {path.stem: [path] for path in _shipped()}
+    for folder in dict.fromkeys(folders()):
+        for path in sorted(folder.glob("*.py")) if folder.is_dir() and folder != SHIPPED else []:
+            if "equation" in file_text(path) and not path.stem.startswith("_"):
                 found.setdefault(path.stem, []).append(path)
     return found
+
+
+@cache
+def _shipped() -> tuple[Path, ...]:
+    """The files of the shipped models, which stay as they are while a process runs."""
+    return tuple(each for each in sorted(SHIPPED.glob("*.py")) if not each.stem.startswith("_"))
 
 
 def path_of(name: str, base: Path | None) -> Path:
@@ -149,7 +155,7 @@ def found_again(model: str, files: Iterable[Sequence[str]]) -> str:
         ``DSE_PATH``. None is run.
     """
     hashes = {str(name): str(digest) for name, digest in files}
-    shipped = {path.stem for path in SHIPPED.glob("*.py") if not path.stem.startswith("_")}
+    shipped = {path.stem for path in _shipped()}
     parts = []
     for name in (part.strip() for part in model.split("+")):
         if name in hashes:
