@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.errors import LawError
-from stochastic.work.alike import Alike, Markov, Shock, Sticky
+from stochastic.work.alike import Alike, Markov, Shock, Sticky, Windows
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class AlikeLaw:
         The law of one item, cut where it is infinite.
     lanes : int
         Items in lockstep.
-    alike : Sticky, Markov or Shock
+    alike : Sticky, Markov, Shock or Windows
         How they are alike.
     """
 
@@ -54,6 +55,8 @@ class AlikeLaw:
 
     def mean(self) -> float:
         """E[X], to some 1e-11 of it."""
+        if isinstance(self.alike, Windows):
+            return math.fsum(float(p) * float(x) for x, p in self.table.items())
         if isinstance(self.alike, Shock):
             found = 0.0
             for p, law in self.alike.parts:
@@ -71,8 +74,10 @@ class AlikeLaw:
         LawError
             Where the law is too large.
         """
-        if isinstance(self.alike, Shock):
-            found: dict[Fraction, Any] = {}
+        found: dict[Fraction, Any] = {}
+        if isinstance(self.alike, Windows):
+            found = {**self.alike.losses(self.lanes)}
+        elif isinstance(self.alike, Shock):
             for p, law in self.alike.parts:
                 for x, chance in _joint(law, self.lanes, None).items():
                     found[x] = found.get(x, 0) + p * chance

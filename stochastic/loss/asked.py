@@ -51,11 +51,12 @@ def imbalance(
         The law of the work of one item.
     lanes : int
         Items in lockstep, 1 or more.
-    alike : number, matrix, or pairs, optional
+    alike : number, matrix, pairs, or trace, optional
         Lanes that are not independent: a lane repeats its neighbour's work with this probability;
-        P(next | this) of the values of a finite law; or pairs (probability, law) of which one holds
-        for all lanes, ``pmf`` their mixture. The answer then has ``mean()``, ``slowdown()``,
-        ``longest``, and for a small law ``cdf``, ``quantile`` and ``table``.
+        P(next | this) of the values of a finite law; pairs (probability, law) of which one holds
+        for all lanes, ``pmf`` their mixture; or a trace, of which lanes are items in a row from any
+        one on. The answer then has ``mean()``, ``slowdown()``, ``longest``, and for a small law
+        ``cdf``, ``quantile`` and ``table``.
     tol : float
         Tolerance on the mean: an infinite support is cut so far out that it moves the mean by less.
     eps : float, optional

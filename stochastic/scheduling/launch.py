@@ -77,10 +77,11 @@ def launch(
     lanes, warps : int
         Items in lockstep, and warps of a block: independent items. With ``lanes = warps = 1``,
         ``work`` is that of a block.
-    alike : number, matrix, or pairs
+    alike : number, matrix, pairs, or trace
         How the lanes of a block are alike, all of them in a row: a lane repeats its neighbour's
-        work with this probability; P(next | this) of a finite law's values; or, of pairs
-        (probability, law), one law for the whole block, ``work`` their mixture.
+        work with this probability; P(next | this) of a finite law's values; of pairs
+        (probability, law), one law for the whole block, ``work`` their mixture; or a trace, of
+        which a block takes items in a row.
     sharing : Sharing, optional
         Warps that share the rate of their multiprocessor: simulated, with an interval; the answer
         then is a ``SharedLaunch``.

@@ -13,7 +13,17 @@ import numpy.typing as npt
 from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf, law_of_work
 
-__all__ = ["Alike", "Markov", "Shock", "Stickiness", "Sticky", "alike_of", "runs", "stickiness"]
+__all__ = [
+    "Alike",
+    "Markov",
+    "Shock",
+    "Stickiness",
+    "Sticky",
+    "Windows",
+    "alike_of",
+    "runs",
+    "stickiness",
+]
 
 _ROUNDS = 10_000
 
@@ -83,7 +93,47 @@ class Shock:
         return Pmf.mixture([(p, part.max_of(lanes)) for p, part in self.parts])
 
 
-Alike = Sticky | Markov | Shock
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """The lanes are items of a trace in a row, from one on that is drawn; its first follow its
+    last, so that the law of one lane is that of the trace.
+    """
+
+    trace: npt.NDArray[np.int64]
+
+    def longest(self, work: Pmf, lanes: int) -> Pmf:
+        """The longest of each window, all in O(items) (van Herk 1992)."""
+        del work  # that of the trace
+        found, counts = np.unique(self._longest(lanes), return_counts=True)
+        weights = [0] * int(found[-1] - found[0] + 1)
+        for value, count in zip(found - found[0], counts.tolist(), strict=True):
+            weights[value] = count
+        return Pmf.from_weights([Fraction(w, len(self.trace)) for w in weights], low=int(found[0]))
+
+    def losses(self, lanes: int) -> dict[Fraction, Fraction]:
+        """P(X = x), X = lanes · max / sum of a window, and 1 without any work."""
+        longest, size = self._longest(lanes), len(self.trace)
+        rounds, rest = divmod(lanes, size)
+        upto = np.concatenate([[0], np.cumsum(np.tile(self.trace, 2))])
+        total = rounds * int(self.trace.sum()) + upto[rest : size + rest] - upto[:size]
+        pairs, counts = np.unique(np.stack([longest, total]), axis=1, return_counts=True)
+        found: dict[Fraction, Fraction] = {}
+        for most, work, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
+            x = Fraction(lanes * most, work) if work else Fraction(1)
+            found[x] = found.get(x, Fraction(0)) + Fraction(count, size)
+        return found
+
+    def _longest(self, lanes: int) -> npt.NDArray[np.int64]:
+        """That of the window from each item on."""
+        from scipy.ndimage import maximum_filter1d
+
+        size = min(lanes, len(self.trace))
+        return np.asarray(
+            maximum_filter1d(self.trace, size, mode="wrap", origin=-(size // 2)), dtype=np.int64
+        )
+
+
+Alike = Sticky | Markov | Shock | Windows
 
 
 def _weights(work: Pmf, moves: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -100,7 +150,7 @@ def _of_below(low: int, below: npt.NDArray[Any]) -> Pmf:
 
 
 def alike_of(given: Any, work: Pmf) -> Alike | None:
-    """How lanes are alike, as it was given: a number, (probability, law) pairs, or a matrix.
+    """How lanes are alike, as it was given: a number, (probability, law) pairs, a matrix, a trace.
 
     Raises
     ------
@@ -126,11 +176,24 @@ def alike_of(given: Any, work: Pmf) -> Alike | None:
         return Shock(parts)
     if isinstance(given, list | tuple | np.ndarray) and np.ndim(given) == 2:
         return _chain(np.asarray(given), work)
+    if isinstance(given, list | tuple | np.ndarray) and np.ndim(given) == 1 and len(given):
+        return _windows(given, work)
     raise LawError(
         f"alike = {given!r:.80}: expected the probability that a lane repeats its neighbour's "
-        "work, pairs (probability, law) of which one holds for all lanes, or a matrix of "
-        "P(next | this)"
+        "work, pairs (probability, law) of which one holds for all lanes, a matrix of "
+        "P(next | this), or a trace of items in the order of the lanes"
     )
+
+
+def _windows(given: Any, work: Pmf) -> Windows:
+    own = Pmf.from_samples(given)
+    apart = abs(own.mean() - work.mean()), abs(own.var() - work.var())
+    if max(apart) > 1e-9 * (1.0 + work.var()):
+        raise LawError(
+            f"alike: an item of this trace works {own.mean():.6g} on average, of work "
+            f"{work.mean():.6g}: expected work=Pmf.from_samples(alike)"
+        )
+    return Windows(np.asarray(given, dtype=np.int64))
 
 
 def _is_part(one: Any) -> bool:

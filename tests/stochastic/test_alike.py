@@ -55,14 +55,24 @@ def shocked(lanes: int) -> dict[tuple[int, ...], Fraction]:
     return found
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 4])
-@pytest.mark.parametrize("how", ["sticky", "matrix", "shock"])
+TRACE = [2, 2, 1, 0, 0, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("how", "lanes"),
+    [*itertools.product(["sticky", "matrix", "shock", "windows"], [1, 2, 4]), ("windows", 9)],
+)
 def test_every_way_lanes_can_be(how: str, lanes: int) -> None:
     if how == "sticky":
         table, alike, work = enumerated(WORK.exact, sticky, lanes), RHO, WORK
     elif how == "matrix":
         table = enumerated(WORK.exact, lambda i, j: MATRIX[i][j], lanes)
         alike, work = MATRIX, WORK
+    elif how == "windows":
+        table, alike, work = {}, TRACE, Pmf.from_samples(TRACE)
+        for k in range(len(TRACE)):
+            seen = tuple((TRACE * 3)[k : k + lanes])
+            table[seen] = table.get(seen, Fraction(0)) + Fraction(1, len(TRACE))
     else:
         table, alike, work = shocked(lanes), SHOCK, Pmf.mixture(SHOCK)
     law = imbalance(work, lanes, alike=alike)
@@ -138,7 +148,9 @@ def test_sorting_gains_what_it_is_told_to_gain() -> None:
     assert float(found["slowdown"][1]) == pytest.approx(paid / trace.sum(), rel=0.01)
 
 
-@pytest.mark.parametrize("alike", [-0.1, 1.5, True, "0.3", [[1, 0], [0, 1]], [(1, WORK.shift(1))]])
+@pytest.mark.parametrize(
+    "alike", [-0.1, 1.5, True, "0.3", [[1, 0], [0, 1]], [(1, WORK.shift(1))], [1, 2, 2]]
+)
 def test_what_does_not_fit(alike: Any) -> None:
     with pytest.raises(LawError, match="alike"):
         imbalance(WORK, 4, alike=alike)
