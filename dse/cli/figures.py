@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.canvas import canvas, save, say, told
 from dse.cli.described import axis_of, setting
 from dse.cli.ends import reading
 from dse.cli.frame import (
@@ -25,6 +24,7 @@ from dse.cli.frame import (
     where,
 )
 from dse.cli.papers import paper
+from dse.cli.unsaid import ANY, completed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,13 +48,15 @@ KINDS: Mapping[str, Kind] = {
     "kernels": Kind(shows="transit figures by a profiler's counters, with what was measured"),
     "zigzag": Kind(shows="slowdown by passes not full", model="tmm", outputs=("sched_factor",)),
     "runtime": Kind(
-        shows="run time over blocks and threads", model="apsp + tmm_calibrated", outputs=("time",)
+        shows="run time over blocks and threads",
+        model="apsp + tmm_calibrated",
+        outputs=("memory_bound_time",),
     ),
     "mwp": Kind(shows="MWP and what limits it", model="mwp_cwp", outputs=("mwp",)),
     "sms": Kind(
         shows="performance, power and both over SMs", model="ipp", outputs=("perf_per_watt",)
     ),
-    "power-shares": Kind(shows="who draws the power", model="ipp", outputs=("power",)),
+    "power-shares": Kind(shows="who draws the power", model="ipp", outputs=("standing_power",)),
     "temperature": Kind(
         shows="heating and cooling", model="ipp + temperature", outputs=("temperature",)
     ),
@@ -67,9 +69,14 @@ KINDS: Mapping[str, Kind] = {
         model="energy_speedup",
         outputs=("energy_efficiency",),
     ),
-    "tail": Kind(shows="how rarely a launch lasts longer", model="launch"),
-    "bands": Kind(shows="quantiles of the time of a launch over an axis", model="launch"),
-    "lost": Kind(shows="where the time of all slots goes", model="launch"),
+    **{
+        name: Kind(shows=shows, model="launch", outputs=("launch_time_mean",))
+        for name, shows in {
+            "tail": "how rarely a launch lasts longer",
+            "bands": "quantiles of the time of a launch over an axis",
+            "lost": "where the time of all slots goes",
+        }.items()
+    },
     "slots": Kind(shows="the blocks of each slot in one simulated launch"),
     "regimes": Kind(shows="which case holds over two axes, and its borders"),
     "law": Kind(shows="what lockstep costs: --set distribution=geometric:0.05"),
@@ -79,6 +86,7 @@ KINDS: Mapping[str, Kind] = {
     "bars": Kind(shows="quantities of labels, side by side"),
     "pareto": Kind(shows="what no other configuration beats in two goals"),
     "tornado": Kind(shows="how far each axis moves the mean of a quantity"),
+    "importance": Kind(shows="by how much each input moves a quantity at one configuration"),
     "chances": Kind(shows="how likely each configuration is the best, where inputs are random"),
     "worth": Kind(shows="what knowing each random input is worth"),
     "fan": Kind(shows="quantiles of an output over an axis, where inputs are random"),
@@ -87,8 +95,6 @@ KINDS: Mapping[str, Kind] = {
 
 _LISTED = "\n".join(f"  {name:<13} {kind.shows}" for name, kind in KINDS.items())
 _LISTED += "\n  paper         a figure of a paper: dse plot paper --help"
-#: The least width and height of a figure, and the most of either, in inches.
-_LEAST, _MOST = (4.0, 3.0), 40.0
 
 
 class _Plot(click.Command):
@@ -144,7 +150,9 @@ def plot(
     """Draw a figure of a model or of a study.
 
     Most kinds draw a study: a file, a stored dataset, or what --machine, --workload, --axis and
-    --set describe. What is drawn is computed by the model, whatever outputs the study names.
+    --set describe. What is drawn is computed by the model, whatever outputs the study names. What
+    is not said is by the question of the study, its [best]: the quantity, the goal, and where axes
+    stand that a kind does not show.
     """
     from dse import plots
 
@@ -152,38 +160,22 @@ def plot(
     picture(path, "--out")
     with reading():
         draw = getattr(plots, kind.replace("-", "_"))
-        arguments = _arguments(kind, draw, source, options)
-        arguments["ax"] = _canvas(size)
+        arguments, added = _arguments(kind, draw, source, options)
+        arguments["ax"] = canvas(size)
     ax = draw(**arguments)
-    _save(ax.figure, path, size is not None)
+    if added:
+        say(ax.figure, added)
+    save(ax.figure, path, size is not None)
     data = {"kind": kind, "figure": path, "bytes": path.stat().st_size}
-    put(as_json, data, lambda: f"{path} ({kind}: {KINDS[kind].shows})")
-
-
-def _save(figure: Any, path: Path, asked: bool) -> None:
-    """Write a figure; refuse a size, where one was asked for, that leaves a legend no room."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="constrained_layout not applied")
-        try:
-            figure.draw_without_rendering()
-            legends = [ax.get_legend() for ax in figure.axes if ax.get_legend() is not None]
-            boxes = [legend.get_window_extent() for legend in legends]
-            whole = figure.bbox
-            if asked and any(box.x0 < -1 or box.x1 > whole.x1 + 1 for box in boxes):
-                raise UserWarning
-        except UserWarning:
-            width, height = figure.get_size_inches()
-            raise click.UsageError(
-                f"names and legend have no room within {width:g}x{height:g} inches: "
-                "give a larger --size"
-            ) from None
-    figure.savefig(path, dpi=110)
+    said = "; ".join(f"{name} {told(value)}" for name, value in added.items())
+    data |= {"chosen": added} if added else {}
+    put(as_json, data, lambda: f"{path} ({kind}: {KINDS[kind].shows}{'; ' * bool(said)}{said})")
 
 
 def _arguments(
     kind: str, draw: Any, source: str | None, options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What the function of a kind is given: each option that it takes, and no other."""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the function of a kind is given, each option that it takes; what is chosen of it."""
     taken = inspect.signature(draw).parameters
     given: dict[str, Any] = {
         "over": options["over"],
@@ -207,26 +199,43 @@ def _arguments(
         if name not in taken:
             can = [f"--{known}" for known in taken if known not in ("source", "ax", "point")]
             raise click.UsageError(f"{kind} does not take --{name}; it takes {', '.join(can)}")
+    if "source" in taken and source is not None:
+        read = _source(kind, source, options, given)
+        defaults = {k: None if p.default is p.empty else p.default for k, p in taken.items()}
+        whole = completed(kind, given, read, defaults, KINDS[kind].outputs)
+        if isinstance(whole.get("quantity"), str) and "Sequence" in str(
+            taken["quantity"].annotation
+        ):
+            whole["quantity"] = [whole["quantity"]]
+        chosen = {name: value for name, value in whole.items() if given.get(name) != value}
+        _complete(kind, taken, whole)
+        return whole | {"source": read}, chosen
     if "counters" in taken and source is not None:
         given["counters"], source = source, None
-    missing = [
-        name
-        for name, parameter in taken.items()
-        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
-        if name not in given and name != "source"
-    ]
-    if missing:
-        if missing[0] == "counters":
-            raise click.UsageError(f"{kind} draws a table of counters: name its CSV file")
-        raise click.UsageError(f"{kind} needs --{missing[0]}: give it a name")
+    _complete(kind, taken, given)
     if "source" in taken:
-        return given | {"source": _source(kind, source, options, given)}
+        return given | {"source": _source(kind, source, options, given)}, {}
     if source is not None or options["axis"] or options["where"]:
-        raise click.UsageError(f"{kind} draws one configuration: give it with --machine and --set")
+        raise click.UsageError(
+            f"{kind} draws one configuration: give it with --machine and --set; of a study take "
+            f"{ANY}"
+        )
     entries = {name: options[name] for name in ("model", "machine", "workload") if options[name]}
     if kind == "law" and entries:
         raise click.UsageError(f"law takes --set distribution and lanes, and no --{min(entries)}")
-    return given | entries | pairs(options["given"], "set")
+    return given | entries | pairs(options["given"], "set"), {}
+
+
+def _complete(kind: str, taken: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> None:
+    """Raise where an option that a kind needs is not given."""
+    for name, parameter in taken.items():
+        if parameter.default is not parameter.empty or name in given or name == "source":
+            continue
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        if name == "counters":
+            raise click.UsageError(f"{kind} draws a table of counters: name its CSV file")
+        raise click.UsageError(f"{kind} needs --{name}: give it a name")
 
 
 def _source(
@@ -264,25 +273,3 @@ def _names(drawn: Mapping[str, Any]) -> Sequence[str]:
         value = drawn.get(name, [])
         found += [value] if isinstance(value, str) else value
     return [name for name in found if name.isidentifier()]
-
-
-def _canvas(size: str | None) -> Any:
-    """The Axes of a figure of a given size; None where the kind chooses."""
-    if size is None:
-        return None
-    from dse.plots.frame import new_figure
-
-    wide, times, high = size.lower().partition("x")
-    try:
-        inches = float(wide), float(high)
-        if not times or not all(math.isfinite(length) for length in inches):
-            raise ValueError
-    except ValueError:
-        raise click.UsageError(f"--size {size!r}: expected such as 6.4x4.2, inches") from None
-    if not (_LEAST[0] <= inches[0] <= _MOST and _LEAST[1] <= inches[1] <= _MOST):
-        least = "x".join(f"{length:g}" for length in _LEAST)
-        raise click.UsageError(
-            f"--size {size!r}: a figure that can be read takes {least} inches or more, and no side "
-            f"more than {_MOST:g}"
-        )
-    return new_figure(*inches).subplots()

@@ -12,6 +12,7 @@ from dse.plots.chances import chances, fan, outcome, worth
 from dse.plots.curves import lines
 from dse.plots.energy import power_shares, sms, temperature
 from dse.plots.fronts import pareto
+from dse.plots.importance import importance
 from dse.plots.kernels import kernels
 from dse.plots.launches import bands, lost, tail
 from dse.plots.laws import law, law_figure
@@ -33,6 +34,7 @@ __all__ = [
     "efficiency",
     "fan",
     "heatmap",
+    "importance",
     "kernels",
     "launch_figure",
     "law",

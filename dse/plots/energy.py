@@ -180,7 +180,7 @@ def temperature(
         Where to draw; a new figure where None.
     """
     if not isinstance(source, StudyData):
-        raise DseError(f"{source!r}: expected a Study, because cooling begins where heating ends")
+        raise DseError("expected a Study, because cooling begins where heating ends")
     ds = dataset(source, ["temperature", "max_temperature", "idle_temperature"], at)
     heading, rising = lines_of(ds, over, "temperature", axis_of(ds, over, "temperature"))
     reached = ds["temperature"].isel({over: -1}, drop=True)

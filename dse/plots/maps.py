@@ -136,7 +136,7 @@ def _two(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -> tup
     if over is None or by is None or over == by or set(dims) - {over, by}:
         raise DseError(
             f"{quantity} varies over {', '.join(dims) or 'no axis'}: a map takes two axes; choose "
-            "them with over= and by=, and values of all others with at="
+            "them with over= and by=, and values of all others with at=; of one axis take lines"
         )
     return over, by
 
@@ -180,8 +180,9 @@ def _held(
     """Where every constraint holds, and each one that is broken somewhere, over the two axes."""
 
     def flat(array: Any) -> Array:
-        told = array.broadcast_like(ds[[over, by]]).transpose(by, over)
-        return np.asarray(told.values, dtype=bool)
+        told = array.broadcast_like(ds[[over, by]])
+        extra = [dim for dim in told.dims if dim not in (over, by)]
+        return np.asarray((told.any(extra) if extra else told).transpose(by, over), dtype=bool)
 
     each = {text: flat(array) for text, array in conditions.items()}
     held = np.logical_and.reduce([np.ones((ds.sizes[by], ds.sizes[over]), bool), *each.values()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dse.plots.maps import heatmap
@@ -28,7 +29,7 @@ def regimes(
 ) -> Axes:
     """Which case, bound, category or limiter holds over two axes, with the borders between them.
 
-    Shown is the first of the study's outputs that names one.
+    Shown is the first of the study's outputs that names one, else the first behind them.
 
     Parameters
     ----------
@@ -37,13 +38,18 @@ def regimes(
         As for :func:`heatmap`.
     """
     if not isinstance(source, StudyData):
-        raise DseError(f"{source!r}: expected a Study, whose equations tell the borders")
+        raise DseError(
+            "regimes are drawn of the study of one model, whose equations tell the borders: of "
+            "results take a heatmap of a case"
+        )
     grid = source.grid()
-    named = next((name for name in grid.outputs if grid.flags(name)), None)
+    known = (*grid.outputs, *next(iter(grid.graphs.values())).definitions)
+    named = next((name for name in known if grid.flags(name)), None)
     if named is None:
         raise DseError(
-            f"no output of {source.model} names a case, bound, category or limiter; its outputs "
-            f"are: {', '.join(grid.outputs)}"
+            f"nothing that the study yields of {source.model} is a case, bound, category or "
+            "limiter: name one among its outputs, or take a heatmap of a number"
         )
+    source = replace(source, outputs=(named,), best=None)
     given: dict[str, Any] = {"over": over, "by": by, "where": where, "at": at, "ax": ax}
     return heatmap(source, named, borders=named, **given)

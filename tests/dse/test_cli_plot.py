@@ -45,6 +45,7 @@ DRAWN = {
         "--model launch --set slots=4 --set lanes=4 --set warps_per_block=2 --set step_time=1 "
         "--set distribution=uniform:2,9 --axis blocks=6,10",
     ),
+    "importance": "study.toml --quantity time --at active_sms=16 --at threads_per_block=128",
     "slots": "--set slots=4 --set lanes=4 --set warps_per_block=2 --set blocks=6 "
     "--set step_time=1 --set distribution=uniform:2,9",
     "chances": "uncertain.toml --maximize cs_throughput-threads/128",
@@ -69,6 +70,12 @@ def test_help_lists_the_kinds(run: Run) -> None:
         assert f"    {name:<13} {kind.shows}" in text
 
 
+QUESTION = """model = "occupancy + mwp_cwp"
+machine = "gtx280"
+outputs = ["time", "case"]
+axes = { workload = ["sepia", "svm"], threads_per_block = [64, 128], active_sms = [8, 20] }
+best = { minimize = "time" }
+"""
 UNCERTAIN = """model = "transit"
 axes = { threads = [256, 512, 1024] }
 set = { intensity = 10, lanes_width = 32, ms_peak = 1 }
@@ -132,10 +139,30 @@ def test_what_is_drawn_needs_only_what_it_needs(run: Run) -> None:
     assert Path("b.png").exists()
 
 
+def test_what_is_not_said_is_by_the_question_of_the_study(run: Run) -> None:
+    """A quantity is the goal, axes that are not shown stand at its answer."""
+    Path("study.toml").write_text(QUESTION)
+    plain = run("plot", "heatmap", "study.toml", "--out", "a.png", "--json").stdout
+    assert json.loads(plain)["chosen"] == {"quantity": "time", "at": {"workload": "sepia"}}
+    run("run", "study.toml", "--store", "out.zarr")
+    told = json.loads(run("plot", "bars", "out.zarr", "--out", "a.png", "--json").stdout)["chosen"]
+    assert told["quantity"] == ["time"]
+    assert list(told["at"]) == ["threads_per_block"]
+    for kind in ("regimes", "importance"):
+        run("plot", kind, "study.toml", "--out", f"{kind}.png")
+        assert Path(f"{kind}.png").exists()
+
+
 MISUSED = [
     ("pie study.toml --out a.png", "'pie' is not one of"),
     ("lines study.toml --quantity time", "Missing option '--out'"),
-    ("lines study.toml --out a.png", "lines needs --quantity"),
+    ("lines --model transit --set threads=3 --out a.png", "lines needs --quantity"),
+    (
+        "zigzag study.toml --out a.png",
+        "draws sched_factor, which the study does not yield: take",
+    ),
+    ("fan study.toml --out a.png", "no input is: give some a law, as in"),
+    ("pareto study.toml --out a.png", "two goals, and the study asks for"),
     ("lines study.toml --quantity time --out a.gif", "ends in .png, .pdf, .svg"),
     ("lines study.toml --quantity time --out nowhere/a.png", "in a folder that exists"),
     ("lines study.toml --quantity time,case --out a.png", "lines takes one --quantity"),
