@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -198,6 +197,8 @@ def _answer(
     at: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Where axes stand at the answer of the study's question; else amid the points with a value."""
+    import numpy as np
+
     from dse.plots.sources import allowed, dataset
     from dse.verbs.chosen import optimum
 

@@ -135,11 +135,16 @@ def over_points(
     compiled(ready.nest)
     tiling = ready.tiling(PIECE if count else 2 * PIECE)  # a truth takes little
 
+    cut: list[int] = []
+
     def work(numbers: Numbers) -> Result:
         own, most = make(), tiling.bounds(0)[2]
         room, true = np.empty((count, most)), np.ones(most, dtype=bool)
         for number in numbers.tolist():
             bounds, origin, size = tiling.bounds(number)
+            if partial and stopped():
+                cut.append(size)
+                continue
             values = room if size == most else np.empty((count, size))
             ready.run(bounds, origin, *[*values, true[:size]][: len(nodes)])
             feed(own, values, true[:size], origin)
@@ -148,6 +153,7 @@ def over_points(
     known = None if keep is None else Enclosures.of(grid, key, nodes, dims)
     judge = keep or (lambda known, points: np.ones(points.size, dtype=bool))
     yield from streamed(tiling, ready.row, known, judge, work, skipped, partial=partial)
+    skipped.left += sum(cut)
 
 
 def _each(work: Callable[[Numbers], Result], shares: list[Numbers]) -> Iterable[Result]:

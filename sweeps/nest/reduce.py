@@ -11,8 +11,9 @@ from stochastic.kept import compiled
 
 __all__ = ["beaten_by", "extremes", "front", "ranges", "ready", "smallest"]
 
-#: Strong points that others are held against first; points among which they are looked for.
-_ARCHIVE, _SAMPLE = 32, 1 << 12
+#: Strong points that others are held against first; points among which they are looked for; points
+#: that are held against the front so far together.
+_ARCHIVE, _SAMPLE, _TOGETHER = 32, 1 << 12, 1 << 10
 #: The bits of the largest whole number, of the least, and of infinity.
 _TOP, _BOTTOM = np.int64(0x7FFFFFFFFFFFFFFF), np.int64(-0x8000000000000000)
 _INFINITE = np.int64(0x7FF0000000000000)
@@ -252,16 +253,18 @@ def front(values: NDArray[np.float64]) -> NDArray[np.int64]:
             kept = kept[beaten_by(part, part[:, places], places)]
     chosen = values[:, kept]
     order = np.lexsort((kept, *chosen[::-1]))
-    found: list[int] = []
-    members = np.empty((len(values), 0))
     if len(values) == 2:
         second = chosen[1, order]
         best_before = np.concatenate([[np.inf], np.minimum.accumulate(second)[:-1]])
-        found = kept[order[second < best_before]].tolist()
+        order = order[second < best_before]
     else:
-        for place in order:
-            point = chosen[:, place : place + 1]
-            if not np.any(np.all(members <= point, axis=0)):
-                members = np.concatenate([members, point], axis=1)
-                found.append(int(kept[place]))
-    return np.sort(finite[found]).astype(np.int64)
+        found: list[NDArray[np.int64]] = []
+        members = np.empty((len(values), 0))
+        for start in range(0, order.size, _TOGETHER):  # none is beaten by a later one
+            some = order[start : start + _TOGETHER]
+            some = some[beaten_by(chosen[:, some], members, np.full(members.shape[1], -1))]
+            some = some[beaten_by(chosen[:, some], chosen[:, some], np.arange(some.size))]
+            members = np.concatenate([members, chosen[:, some]], axis=1)
+            found.append(some)
+        order = np.concatenate(found)
+    return np.sort(finite[kept[order]]).astype(np.int64)

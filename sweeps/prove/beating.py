@@ -62,7 +62,10 @@ class Exploration:
             some, ideals = self.boxes.take(slice(count, None)), self.ideals[:, count:]
             self.boxes, self.ideals = self.boxes.take(slice(count)), self.ideals[:, :count]
             small = some.points <= LEAF
-            self._scan(some.take(small))
+            rest = np.flatnonzero(small)[~self._scan(some.take(small))]
+            if rest.size:  # the time was up before
+                self.boxes = joined([self.boxes, some.take(rest)])
+                self.ideals = np.concatenate([self.ideals, ideals[:, rest]], axis=1)
             if not small.all():
                 some, ideals = some.take(~small), ideals[:, ~small]
                 axis_of = along_which(
@@ -128,24 +131,30 @@ class Exploration:
             kept = own.places[0]
         return self.leaves.places(chosen, kept)
 
-    def _scan(self, boxes: Boxes) -> None:
-        """Look at every point of some boxes."""
+    def _scan(self, boxes: Boxes) -> NDArray[np.bool_]:
+        """Look at every point of some boxes; which of them were looked at in time."""
         points = boxes.points
-        self.tally.visited += int(points.sum())
-        self.tally.scanned += int(points.sum())
         tiny = points * points.size <= TOGETHER
+        seen = np.ones(points.size, dtype=bool)
+        others = np.flatnonzero(~tiny)
         if tiny.any():
             self.offer(boxes.take(tiny).inside())
         ends = list(zip(boxes.lo[:, ~tiny].T, boxes.hi[:, ~tiny].T, strict=True))
 
         def work(number: int) -> Indices:
             low, high = ends[number]
+            if self.tally.late:
+                seen[others[number]] = False
+                return np.zeros((len(low), 0), dtype=np.int64)
             return self._look([np.arange(a, b + 1) for a, b in zip(low, high, strict=True)])
 
         if ends:
             with np.errstate(all="ignore"):
                 places = np.concatenate(in_threads(work, len(ends)), axis=1)
             self.offer(places)
+        self.tally.visited += int(points[seen].sum())
+        self.tally.scanned += int(points[seen].sum())
+        return seen
 
     def _begin(self) -> None:
         """Good points before any box: some drawn, a coarse grid, what is better along each axis."""

@@ -181,9 +181,13 @@ def test_large_spaces_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
     assert three.attrs["method"] == "certified"
 
 
-def test_a_front_stopped_early_says_what_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("together", [0, sweeps.prove.beating.TOGETHER])
+def test_a_front_stopped_early_says_what_is_proven(
+    monkeypatch: pytest.MonkeyPatch, together: int
+) -> None:
     """Points that are not proven may be beaten; those that are belong to the front."""
     beating = sweeps.prove.beating
+    monkeypatch.setattr(beating, "TOGETHER", together)
     for name, value in (("LEAF", 4), ("BATCH", 2), ("_DRAWN", 2), ("_COARSE", 1), ("_ROUNDS", 0)):
         monkeypatch.setattr(beating, name, value)
     made, goals = small(16), {"minimize": "floor(threads / 2)", "maximize": "cs_throughput"}
