@@ -17,12 +17,12 @@ from symbolic.primitives import PRIMITIVES
 from symbolic.statistic import sensed
 from symbolic.term import Term
 from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
-from symbolic.units import misfit
+from symbolic.units import dimension, misfit
 
 __all__ = ["FUNCTIONS", "apply", "compare", "condition", "fold", "numeric"]
 
 _MAX_BITS = 2000
-_PLAIN = Dimension()
+_PLAIN, _TIME = Dimension(), dimension("s")
 _BOUNDS = ("<", "<=", ">", ">=")
 
 
@@ -63,6 +63,9 @@ def _same(source: Source, left: Term, right: Term) -> Dimension | None:
                 f"{shown(first)} is {left.kind}, and {shown(second)} is {right.kind}: "
                 "only like can be added, compared or chosen between"
             )
+        literal = second if right.is_literal else first if left.is_literal else ""
+        if literal and {left.kind, right.kind} == {_PLAIN, _TIME}:
+            message += f"; cycles are compared with {shown(f'{literal} * core_clock')}"
         source.fail(message, right.start, ExpressionUnitError)
     return right.kind if left.kind is None else left.kind
 

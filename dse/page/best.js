@@ -6,9 +6,26 @@ let searching = 0;
 const allHeld = () => data.axes.every((axis) => axis.kind !== "real" && axis.size === axis.count);
 const configured = () => data.axes.reduce((all, axis) => all * axis.count, 1);
 
+/** Axes for each value of which the study asks stand where they are. */
+function pinned(all) {
+  const per = data.best?.per ?? [];
+  all.axes.forEach((lever, k) => {
+    if (!per.includes(lever.name)) return;
+    const list = all.places[k];
+    all.places[k] = [lever.categories ? here.at[lever.name] : list[nearest(list.map((sample) => lever.numberOf(sample)), lever.now(here))]];
+  });
+  all.count = all.places.reduce((count, list) => count * list.length, 1);
+  return all;
+}
+
+const perWords = (own) => {
+  const per = own ? data.best?.per ?? [] : [];
+  return per.map((name) => `, ${name} = ${LEVERS.get(name).categories ? LEVERS.get(name).categories[here.at[name]] : valueText(LEVERS.get(name).now(here), LEVERS.get(name).unit)}`).join("");
+};
+
 /** Look through every configuration, a slice of time at a time, so that the page stays alive. */
 async function search(goals, where, shown) {
-  const own = ++searching, all = configurations(data.searched), steps = walked(all);
+  const own = ++searching, all = where ? pinned(configurations(data.searched)) : configurations(data.searched), steps = walked(all);
   let best = null;
   for (let began = performance.now(), step = steps.next(); !step.done; step = steps.next()) {
     const [point, n] = step.value;
@@ -35,7 +52,7 @@ function goalsNow() {
 
 async function findBest() {
   const goals = goalsNow(), own = goals === data.best?.goals, note = byId("best-note");
-  const words = goals.map(({ name, maximize }) => `${maximize ? "most" : "least"} ${name}`).join(", then ");
+  const words = goals.map(({ name, maximize }) => `${maximize ? "most" : "least"} ${name}`).join(", then ") + perWords(own);
   byId("found").replaceChildren();
   if (own && data.best.found && !Object.keys(here.set).length) return showFound(words);
   const found = await search(goals, own, (text) => { note.textContent = text; });
@@ -44,7 +61,7 @@ async function findBest() {
     note.textContent = "No configuration is feasible.";
     return undefined;
   }
-  const whole = data.axes.reduce((all, axis) => all * axis.size, 1);
+  const per = own ? data.best.per : [], whole = data.axes.reduce((all, axis) => all * (per.includes(axis.name) ? 1 : axis.size), 1);
   const point = new Point({ ...here, at: found.at, off: found.off });
   point.run();
   note.textContent = found.count === whole && allHeld()
@@ -55,9 +72,14 @@ async function findBest() {
 
 /** What Python found when the page was made. */
 function showFound(words) {
-  const { found } = data.best, point = new Point(here);
+  const { found, per } = data.best, point = new Point(here);
+  const index = per.reduce((all, name) => all * AXES.get(name).count + here.at[name], 0);
+  if (data.best.goals.some(({ name }) => name in found && !Number.isFinite(number(found[name][index])))) {
+    byId("best-note").textContent = "No configuration is feasible.";
+    return undefined;
+  }
   for (const lever of data.axes.map(({ name }) => LEVERS.get(name))) {
-    const value = found[lever.name];
+    const value = found[lever.name]?.[index];
     if (lever.categories) lever.move(point, lever.categories.indexOf(String(value)));
     else if (value !== undefined) {
       try {

@@ -28,8 +28,12 @@ _TRANSIT = (
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high"),
 )
+#: What the figure of a launch reads besides its law.
+_LAUNCH = ("launch_time_mean", "waves_time", "step_time")
 #: Laws of which a page holds the tails, places along each, and how far down they go.
 _LAWS, _PLACES, _RARE = 24, 120, 1e-9
+#: Laws of launches of which a page holds the tails, places along each, the rarest that is shown.
+_LAUNCHES, _STEPS, _RAREST = 96, 64, 1e-6
 _TRACED = ("ms_throughput", "threads_in_ms", "threads_in_cs")
 
 
@@ -39,6 +43,8 @@ def extra_names(model: Model) -> list[str]:
     found = [name for guide in guides(model) for name in (guide.state, guide.goal, guide.limits)]
     if "ms_throughput" in yields:
         found += [name for name in _TRANSIT if name in yields]
+    if "launch_steps" in yields:
+        found += [name for name in _LAUNCH if name in yields]
     return list(dict.fromkeys(found))
 
 
@@ -49,7 +55,9 @@ def figures_told(grid: Grid, kept: Mapping[str, Kept]) -> tuple[dict[str, Any], 
     functions: dict[str, str] = {}
     if set(_TRANSIT) <= names:
         told["transit"], functions["traced"] = _transit(grid)
-    if {"distribution", "lanes"} <= names:
+    if {"launch_steps", "step_time"} <= names:
+        told |= _launches(grid, kept)
+    elif {"distribution", "lanes"} <= names:
         told |= _tails(grid, kept)
     return told, functions
 
@@ -86,6 +94,35 @@ def _tails(grid: Grid, kept: Mapping[str, Kept]) -> dict[str, Any]:
         return {"tails": {"axes": list(leaf.axes), "laws": [_tail(law.pmf) for law in laws]}}
     except LawError:  # one without a mean
         return {}
+
+
+def _launches(grid: Grid, kept: Mapping[str, Kept]) -> dict[str, Any]:
+    """How rarely a launch takes more than so many steps, for each key of the switches."""
+    leaves = [known["launch_steps"] for known in grid.leaves.values()]
+    axes = leaves[0].axes
+    index = np.ix_(*(kept[name].places for name in axes)) if axes else ()
+    if any(leaf.axes != axes or leaf.failed for leaf in leaves):
+        return {}
+    laws = [np.asarray(leaf.array[index], dtype=object).reshape(-1) for leaf in leaves]
+    if sum(one.size for one in laws) > _LAUNCHES:
+        return {}
+    keys = [[_rarely(law) for law in one.tolist()] for one in laws]
+    return {"launches": {"axes": list(axes), "keys": keys}}
+
+
+def _rarely(law: Any) -> dict[str, Any]:
+    """Places of a law of steps, even in steps and in the chance of more."""
+    below = np.asarray(law.below, dtype=float)
+    first, last = np.searchsorted(below, [_RAREST, 1 - _RAREST])
+    last = min(int(last), below.size - 1)
+    levels = np.append(1 - np.geomspace(_RAREST, 1, _STEPS // 2), [0.5, 0.99, 0.9999])
+    places = np.concatenate(
+        [np.linspace(first, last, _STEPS // 2).round(), np.searchsorted(below, levels)]
+    )
+    places = np.unique(np.clip(places, first, last).astype(np.int64))
+    steps, more = np.asarray(law.values)[places], np.maximum(1 - below[places], 0)
+    steps, more = np.append(steps[0], steps), np.append(1.0, more)
+    return {"steps": steps, "tail": [float(f"{share:.6g}") for share in more]}
 
 
 def _tail(pmf: Pmf) -> dict[str, Any]:

@@ -84,19 +84,22 @@ function drawLimits(size, colors) {
   const values = shown.flatMap(({ ys }) => [...ys]).filter(Number.isFinite);
   const result = [...found.at(-1)].filter(Number.isFinite);
   const y = rangeSide(`terms of ${family.of}`, data.quantities[family.of].unit, values, view.log);
-  if (!view.log && !family.largest) y.high = Math.min(y.high, Math.max(...result, 0) * 2.5 || y.high);
+  if (!view.log && !family.largest) { // the result and at least the limit next above it
+    const most = Math.max(...result, 0), next = shown.flatMap(({ ys }) => Math.max(...[...ys].filter(Number.isFinite))).filter((high) => high > most * 1.01);
+    y.high = Math.min(y.high, Math.max(most * 2.5, Math.min(...next, most * 8) * 1.06) || y.high);
+  }
   const legend = shown.map(({ name }, k) => {
     const label = Object.keys(family.terms).find((key) => family.terms[key] === name);
     return { text: label && label !== name ? `${label}: ${name}` : name, ...lookOf(name, k, colors) };
   });
   legend.at(-1).text = `${family.of}, the ${family.largest ? "largest" : "smallest"}`;
+  if (shown.at(-1)?.name === family.of) [legend.at(-1).color, legend.at(-1).dash] = [colors.ink, ""];
   const chart = new Chart({ x: sideOf(lever, samples), y, ...size, colors, legend });
   shown.forEach(({ name, ys }, k) => {
     const whole = name === family.of;
     if (lever.categories) chart.dots(xs, ys, { color: legend[k].color, size: whole ? 11 : 6 });
     else chart.line(xs, ys, { ...legend[k], ...(whole ? { color: colors.ink, dash: "", wide: 3.5 } : {}) });
   });
-  if (shown.at(-1)?.name === family.of) [legend.at(-1).color, legend.at(-1).dash] = [colors.ink, ""];
   chart.upright(nowOf(lever, samples));
   chart.ring(nowOf(lever, samples), here.get(family.of), told(family.of, here.get(family.of), 4));
   return chart;

@@ -3,6 +3,7 @@
 const KINDS = {
   transit: { title: "Transit: supply and demand", draw: drawTransit, asks: [], here: () => "transit" in data.figures },
   tail: { title: "Work: the tail of one item and of the longest", draw: drawTail, asks: ["log"], here: () => "tails" in data.figures },
+  launch: { title: "Launch: how rarely it lasts longer", draw: drawLaunch, asks: ["log"], here: () => "launches" in data.figures },
   limits: { title: "What limits: the terms", draw: drawLimits, asks: ["family", "over", "log"], here: () => data.families.length && LEVERS.size },
   lines: { title: "Lines over one lever", draw: drawLines, asks: ["quantity", "over", "by", "log"], here: () => LEVERS.size },
   map: { title: "Map over two levers", draw: drawMap, asks: ["quantity", "over", "by"], here: () => LEVERS.size > 1 },
@@ -57,7 +58,7 @@ let chart = null;
 function redraw() {
   if (!KINDS[view.kind]) return; // nothing can be moved
   const box = byId("figure"), width = Math.max(300, Math.round(box.clientWidth));
-  chart = drawn({ width, height: Math.round(Math.min(Math.max(width * 0.6, 270), 520)) });
+  chart = drawn({ width, height: Math.round(Math.min(Math.max(width * (width < 500 ? 0.85 : 0.6), 270), 520)) });
   box.innerHTML = String(chart);
   const svg = box.firstChild;
   svg.setAttribute("role", "img");
@@ -122,6 +123,7 @@ function begin() {
   makeParts();
   view.family = Math.max(0, data.families.findIndex(({ of }) => of === data.guides[0]?.limits));
   view.kind = Object.keys(KINDS).find((kind) => KINDS[kind].here()) ?? "lines";
+  view.log = "launches" in data.figures; // a tail is seen by factors
   read(location.hash);
   settle();
   showChoices();

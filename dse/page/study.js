@@ -27,7 +27,7 @@ function onlyAlongAxes(name) {
 /** A configuration, by itself the middle of all axes: an index along each axis, values between those of an axis, values given. */
 class Point {
   constructor(from) {
-    this.at = from ? { ...from.at } : Object.fromEntries(data.axes.map((axis) => [axis.name, axis.values ? axis.count >> 1 : 0]));
+    this.at = from ? { ...from.at } : Object.fromEntries(data.axes.map((axis) => [axis.name, axis.values || axis.name === "distribution" ? axis.count >> 1 : 0]));
     this.off = { ...from?.off };
     this.set = { ...from?.set };
     this.x = new Float64Array(data.program.inputs.length);

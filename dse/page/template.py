@@ -14,7 +14,7 @@ __all__ = ["page_text"]
 _HERE = Path(__file__).parent
 #: The scripts in the order in which each finds what it uses.
 _SCRIPTS = (
-    *("text", "study", "controls", "chart", "figures", "map", "transit", "tail"),
+    *("text", "study", "controls", "chart", "figures", "map", "transit", "tail", "launch"),
     *("advice", "tree", "best", "share", "part", "main"),
 )
 #: Nothing is fetched from anywhere.

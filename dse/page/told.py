@@ -160,21 +160,29 @@ def _best(study: StudyData, grid: Grid, kept: Mapping[str, Kept], best: Best) ->
     told: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
         "where": list(best.where),
+        "per": list(best.per),
     }
     real = any(one.axis.real for one in kept.values())
     small = grid.points <= _SEARCHED and all(one.is_whole for one in kept.values())
     if not small and not real:
-        told["found"] = _answer(study, best)
+        told["found"] = _answer(study, kept, best)
     return told
 
 
-def _answer(study: StudyData, best: Best) -> dict[str, Any]:
-    """The best configuration by exact search, as the value on each axis and of each goal."""
+def _answer(study: StudyData, kept: Mapping[str, Kept], best: Best) -> dict[str, Any]:
+    """The best configurations by exact search: each axis and goal, along the axes of ``per``."""
+    import xarray as xr
+
     from dse.verbs.chosen import optimum
 
-    asked = {key: value for key, value in best.as_asked().items() if key not in ("per", "top")}
-    found = optimum(study, **asked)
-    return {str(name): found[name].values.reshape(-1)[0].item() for name in found.variables}
+    found = optimum(study, **best.as_asked() | {"top": 1})
+    found = found.isel({name: kept[name].places for name in best.per})
+    if "rank" in found.sizes:
+        found = found.isel(rank=0)
+    each = xr.broadcast(*(found[name] for name in found.variables))
+    return {
+        str(array.name): array.transpose(*best.per).values.reshape(-1).tolist() for array in each
+    }
 
 
 def _study_told(study: StudyData) -> dict[str, Any]:

@@ -253,6 +253,16 @@ def test_the_best_is_that_of_an_exact_search(page: Browser, written: dict[str, P
 
 
 @needs_chromium
+def test_the_best_is_that_at_what_it_is_asked_for_each_of(tour: Browser) -> None:
+    study = Study.from_toml(TOUR)
+    found = study.optimum(**study.best).threads.values.tolist()
+    for place, threads in enumerate(found):
+        state(tour, f"LEVERS.get('intensity').move(here, {place}); changed();")
+        at = tour.run("explorer.search(explorer.data.best.goals, true, () => {})")["at"]
+        assert (at["intensity"], 32 + 32 * at["threads"]) == (place, threads)
+
+
+@needs_chromium
 def test_what_moves_an_output_is_its_elasticity(tour: Browser) -> None:
     found = tour.run(
         "explorer.movers('ms_throughput').map(({ lever, slope }) => [lever.name, slope])"
@@ -352,15 +362,34 @@ def test_long_axes_are_thinned_and_a_page_stays_small(tmp_path: Path) -> None:
         model="transit",
         axes={"threads": range(1, 100_001), "intensity": range(1, 65)},
         set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600},
-        best={"maximize": "cs_throughput"},
+        best={"maximize": "cs_throughput", "per": "intensity"},
     )
     page = study.explore(tmp_path / "long.html")
     data = json.loads(page.read_text().split('id="data">')[1].split("</script>")[0])
     threads = data["axes"][0]
     assert (threads["size"], len(threads["values"])) == (100_000, 1000)
     assert (threads["values"][0], threads["values"][-1]) == (1, 100_000)
-    assert data["best"]["found"]["threads"] == study.optimum(**study.best).threads.item()
+    assert data["best"]["found"]["threads"] == study.optimum(**study.best).threads.values.tolist()
     assert page.stat().st_size < 400_000
+
+
+def test_the_tail_of_a_launch_is_that_of_its_law(tmp_path: Path) -> None:
+    study = Study(
+        model="launch",
+        axes={"blocks": [6, 10], "dispatch": ["hardware", "queue"]},
+        set={"slots": 4, "lanes": 4, "warps_per_block": 2, "step_time": 1e-6}
+        | {"distribution": "uniform:2,9"},
+    )
+    page = study.explore(tmp_path / "launch.html").read_text()
+    told = json.loads(page.split('id="data">')[1].split("</script>")[0])["figures"]["launches"]
+    assert told["axes"] == ["blocks"]
+    for key, leaves in zip(told["keys"], study.grid().leaves.values(), strict=True):
+        for one, law in zip(key, leaves["launch_steps"].array, strict=True):
+            rarely = dict(zip(law.values.tolist(), 1 - law.below, strict=True))
+            for step, share in list(zip(one["steps"], one["tail"], strict=True))[1:]:
+                assert share == pytest.approx(max(rarely[step], 0), rel=1e-5)
+            first = np.argmax(law.below >= 0.99)
+            assert law.values[first] in one["steps"]
 
 
 def test_the_command_writes_a_page_and_replaces_no_other(tmp_path: Path, monkeypatch: Any) -> None:

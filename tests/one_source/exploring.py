@@ -8,7 +8,6 @@ A study of each model under each label of its switches, random values given on t
 from __future__ import annotations
 
 import json
-import math
 import sys
 import tempfile
 import time
@@ -18,10 +17,9 @@ from pathlib import Path
 import numpy as np
 
 import dse
-from symbolic.ops import interpret_arrays, references, walk
-from symbolic.primitives import PRIMITIVES
+from symbolic.ops import interpret_arrays, references
 from tests.browser import Browser, browser
-from tests.one_source.javascript import LIBRARY, Subject, points, subjects
+from tests.one_source.javascript import LIBRARY, Subject, apart, calls, points, subjects
 
 #: How far Python and the page may differ where no library is called.
 PLAIN = 1e-12
@@ -82,12 +80,8 @@ def _check(
         wanted = interpret_arrays([root], columns)[0]
         got = found[:, place]
         expected = np.broadcast_to(np.asarray(wanted, dtype=float), got.shape)
-        called = any(s.op in PRIMITIVES and PRIMITIVES[s.op].call for s in walk((root,)))
-        with np.errstate(all="ignore"):
-            off = np.abs(got - expected) / np.maximum(np.abs(expected), np.finfo(float).tiny)
-        same = (got == expected) | (np.isnan(got) & np.isnan(expected))
-        off = np.where(same, 0.0, np.where(np.isnan(off), math.inf, off))
-        assert off.max() <= (LIBRARY if called else PLAIN), (subject.model.name, labels, name)
+        off = apart(root, columns, got, expected)
+        assert off.max() <= (LIBRARY if calls(root) else PLAIN), (subject.model.name, labels, name)
     return found.size
 
 

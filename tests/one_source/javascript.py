@@ -12,7 +12,7 @@ import math
 import sys
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from symbolic.intervals import Interval, enclose
 from symbolic.javascript import Program, program
 from symbolic.library import iterate_models
 from symbolic.model import Model
-from symbolic.ops import interpret_arrays, references, walk
+from symbolic.ops import Node, interpret_arrays, references, walk
 from symbolic.primitives import PRIMITIVES
 from tests.browser import Browser, browser
 from tests.one_source.enclosing import some
@@ -82,6 +82,25 @@ def points(subject: Subject, count: int, seed: int) -> dict[str, Floats]:
     return columns
 
 
+def apart(root: Node, known: Mapping[str, Floats], got: Floats, wanted: Floats) -> Floats:
+    """How far two worlds are apart at each point, and 0 where libraries may differ so far."""
+    with np.errstate(all="ignore"):
+        off = np.abs(got - wanted) / np.maximum(np.abs(wanted), np.finfo(float).tiny)
+    same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
+    off = np.where(same, 0.0, np.where(np.isnan(off), math.inf, off))
+    if calls(root) and (off > LIBRARY).any():
+        # each call is within a few ulp, and what is computed of it as far as that carries
+        boxes = {need: Interval(known[need], known[need]) for need in references(root)}
+        (reach,) = enclose([root], boxes)
+        off = np.where((reach.lo <= got) & (got <= reach.hi), 0.0, off)
+    return off
+
+
+def calls(root: Node) -> bool:
+    """Whether a function of a library is called."""
+    return any(step.op in PRIMITIVES and PRIMITIVES[step.op].call for step in walk((root,)))
+
+
 def check(subject: Subject, page: Browser, count: int, seed: int = 0) -> tuple[int, float]:
     """Compare; how many values, and how far the worst is off.
 
@@ -105,19 +124,8 @@ def check(subject: Subject, page: Browser, count: int, seed: int = 0) -> tuple[i
         for name, root, expected in zip(held, roots, interpret_arrays(roots, known), strict=True):
             got = found[:, made.outputs.index(name)]
             wanted = np.broadcast_to(np.asarray(expected, dtype=float), got.shape)
-            library = any(
-                step.op in PRIMITIVES and PRIMITIVES[step.op].call for step in walk((root,))
-            )
-            with np.errstate(all="ignore"):
-                off = np.abs(got - wanted) / np.maximum(np.abs(wanted), np.finfo(float).tiny)
-            same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
-            off = np.where(same, 0.0, np.where(np.isnan(off), math.inf, off))
-            if library and (off > LIBRARY).any():
-                # each call is within a few ulp, and what is computed of it as far as that carries
-                boxes = {need: Interval(known[need], known[need]) for need in references(root)}
-                (reach,) = enclose([root], boxes)
-                off = np.where((reach.lo <= got) & (got <= reach.hi), 0.0, off)
-            wrong = off > (LIBRARY if library else PLAIN)
+            off = apart(root, known, got, wanted)
+            wrong = off > (LIBRARY if calls(root) else PLAIN)
             compared += got.size
             if wrong.any():
                 place = int(np.argmax(wrong))
