@@ -120,15 +120,15 @@ def kernel(
             )
     about: dict[str, Any]
     file = Path(fspath(path))
-    if file.suffix == ".ptx" or (file.is_file() and _is_ptx(file.read_bytes()[:65536])):
+    if not file.is_file():
+        raise DseError(f"{file} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
+    if file.suffix == ".ptx" or _is_ptx(file.read_bytes()[:65536]):
         from dse.kernels.ptx import kernel as of_ptx
 
         return of_ptx(path, times or {}, entry)
     several = {
         name: each for name, each in (define or {}).items() if isinstance(each, (list, tuple))
     }
-    if not file.is_file():
-        raise DseError(f"{file} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
     if beside is not None:
         from dse.kernels.beside import beside as compared
 

@@ -24,10 +24,16 @@ function onlyAlongAxes(name) {
   return data.axes.some((axis) => axis.columns?.includes(name));
 }
 
+/** The first label; of laws the first that is uneven. */
+function firstOf(axis) {
+  const { axes, laws } = data.figures.tails ?? { axes: [], laws: [] };
+  return axes.join() === axis.name ? Math.max(0, laws.findIndex(({ work }) => work.length > 3)) : 0;
+}
+
 /** A configuration, by itself the middle of all axes: an index along each axis, values between those of an axis, values given. */
 class Point {
   constructor(from) {
-    this.at = from ? { ...from.at } : Object.fromEntries(data.axes.map((axis) => [axis.name, axis.values || axis.name === "distribution" ? axis.count >> 1 : 0]));
+    this.at = from ? { ...from.at } : Object.fromEntries(data.axes.map((axis) => [axis.name, axis.values ? axis.count >> 1 : firstOf(axis)]));
     this.off = { ...from?.off };
     this.set = { ...from?.set };
     this.x = new Float64Array(data.program.inputs.length);
