@@ -6,18 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dse.wording import value_text
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.ops import interpret_arrays
 from symbolic.quantities import label_of
-from symbolic.statistic import DRAW, StatisticName
+from symbolic.statistic import StatisticName
 from symbolic.visible import Card, Fold, Visible
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
-    from sweeps.grid.space import Axis
 
 __all__ = ["Explanation", "Step", "explained"]
 
@@ -104,7 +101,7 @@ def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
                 f"{', '.join(grid.axes) or 'none'}"
             )
     places = {
-        name: axis.position(point[name], quantities) if name in point else _first(axis)
+        name: axis.position(point[name], quantities) if name in point else axis.unsaid
         for name, axis in grid.axes.items()
     }
     at = {name: grid.axes[name].coordinate[place].item() for name, place in places.items()}
@@ -138,15 +135,6 @@ def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     for condition in graph.conditions:
         conditions[condition.text] = bool(interpret_arrays((condition.node,), values)[0])
     return Explanation(point=at, steps=tuple(steps), conditions=conditions)
-
-
-def _first(axis: Axis) -> int:
-    """Where an axis stands that is not given: at the first value, of draws the most central."""
-    if axis.name != DRAW:
-        return 0
-    columns = np.stack([np.asarray(column, dtype=float) for column in axis.columns.values()])
-    ranks = columns.argsort(axis=1).argsort(axis=1) - (columns.shape[1] - 1) / 2
-    return int(np.square(ranks).sum(axis=0).argmin())
 
 
 def _origin(said: str | Mapping[str, str] | None, labels: Iterable[Any]) -> str:

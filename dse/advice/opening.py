@@ -14,9 +14,11 @@ from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Grid, Leaf
 from symbolic.advice import extreme_terms, guides
 from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.expression import parse_condition
 from symbolic.library import load_model
 from symbolic.model import Guide, Model
 from symbolic.quantity import LEVERS
+from symbolic.statistic import DRAW, statistics_of
 
 __all__ = ["open_site"]
 
@@ -40,7 +42,8 @@ def open_site(
             raise DseError("prefer is part of a study: give it to dse.Study")
         named = {kind: name for kind, name in entries.items() if name is not None}
         entries, given = _of_study(what, {**point, **named})
-        model, where, folder = what.space().model, tuple(what.where), what.folder
+        model, folder = what.space().model, what.folder
+        where = [text for text in what.where if _of_one(text, what, model)]
         wanted = what.outputs or ()
     else:
         model = declared(load_model(what, prefer=prefer), entries.get("workload"))
@@ -142,11 +145,20 @@ def _guide(model: Model, wanted: Sequence[str], goal: str | None) -> Guide:
     )
 
 
+def _of_one(text: str, study: StudyData, model: Model) -> bool:
+    """Whether a condition speaks of one configuration, not of statistics along axes."""
+    asked = statistics_of([parse_condition(text, model.quantities)])
+    return not asked or (
+        study.uncertain is None and all(one.statistic.axes == (DRAW,) for one in asked)
+    )  # of a law of its own
+
+
 def _of_study(
     study: StudyData, point: Mapping[str, Any]
 ) -> tuple[dict[str, str | None], dict[str, Any]]:
     """A configuration of a study as the entries and values of one point."""
-    grid, parts = study.grid(), study._parts
+    study.grid()  # refuses real axes
+    grid, parts = study.space(draws=True), study._parts
     for name in point:
         if name not in grid.axes:
             raise UnknownNameError(
@@ -155,7 +167,7 @@ def _of_study(
             )
     quantities = parts.model.quantities
     places = {
-        name: axis.position(point[name], quantities) if name in point else 0
+        name: axis.position(point[name], quantities) if name in point else axis.unsaid
         for name, axis in grid.axes.items()
     }
     entries = {"machine": study.machine, "workload": study.workload}
@@ -168,7 +180,7 @@ def _of_study(
         place = places[name]
         if name in entries:
             entries[name] = axis.labels[place]
-        elif axis.kind == "zip":
+        elif axis.columns:
             given |= {column: float(array[place]) for column, array in axis.columns.items()}
         else:
             given[name] = axis.labels[place] if axis.labels else float(axis.values[place])

@@ -67,7 +67,8 @@ def advise(
         Whose moves are told: the programmer's, or those of who designs the machine.
     **point
         Of a model, its quantities: numbers, texts with units, formulas, labels of switches. Of a
-        study, a value for each axis; axes left out stand at their first value.
+        study, a value for each axis; axes left out stand at their first value, what is random at
+        its most central draw (``draw``).
 
     Raises
     ------

@@ -50,6 +50,15 @@ class Axis:
         """How many values it has."""
         return len(self.coordinate)
 
+    @property
+    def unsaid(self) -> int:
+        """Where a point stands that does not say: at the first value, of draws the most central."""
+        if self.kind != "draw":
+            return 0
+        columns = np.stack([np.asarray(column, dtype=float) for column in self.columns.values()])
+        ranks = columns.argsort(axis=1).argsort(axis=1) - (columns.shape[1] - 1) / 2
+        return int(np.square(ranks).sum(axis=0).argmin())
+
     def held(self, at: Mapping[str, float]) -> Axis:
         """The axis at one value, if one is given for it."""
         if self.name not in at:

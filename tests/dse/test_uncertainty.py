@@ -323,17 +323,19 @@ def test_weights_that_do_not_fit_an_axis_are_refused():
             transit(axes={"threads": {"values": [256, 512, 1024], "weights": weights}})
 
 
-def test_explain_stands_at_the_most_central_draw() -> None:
-    study = dse.Study(
-        model="transit",
-        axes={"threads": [256, 512]},
-        set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
-        random={"mem_latency": "uniform: 500 cycles, 700 cycles", "draws": 64},
-    )
+def test_explain_and_advise_stand_at_the_most_central_draw() -> None:
+    every = {"model": "transit", "axes": {"threads": [256, 512]}}
+    every |= {"set": {"intensity": 10, "lanes_width": 32, "ms_peak": 1}}
+    every |= {"random": {"mem_latency": "uniform: 500 cycles, 700 cycles", "draws": 64}}
+    study = dse.Study(**every)
     told = study.explain(threads=512)
     assert abs(float(told["mem_latency"].value) - 600) < 5
     assert told["cs_throughput"].value > 0
     assert study.explain(threads=512, draw=0)["mem_latency"].value != told["mem_latency"].value
+    given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "threads": 512}
+    central = dse.advise("transit", **given, mem_latency=float(told["mem_latency"].value))
+    late = dse.Study(**every, where=["chance(cs_throughput >= 1) >= 0.1"]).advise(threads=512)
+    assert str(study.advise(threads=512)) == str(late) == str(central)
 
 
 def test_parts_of_several_statistics_are_told_apart() -> None:
