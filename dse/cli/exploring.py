@@ -10,6 +10,7 @@ import click
 
 from dse.cli.ends import Misused, reading
 from dse.cli.frame import example, in_json, put, read_study, warned
+from dse.cli.named import StudyFile
 from dse.cli.point import at_point, described_study, entries, given_point
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
         "dse explore merge.zarr --serve",
     )
 )
-@click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL")
+@click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL", type=StudyFile())
 @at_point
 @entries
 @click.option(

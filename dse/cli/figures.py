@@ -23,6 +23,7 @@ from dse.cli.frame import (
     read_source,
     where,
 )
+from dse.cli.named import Source
 from dse.cli.papers import paper
 from dse.cli.unsaid import ANY, completed
 
@@ -125,7 +126,7 @@ class _Plot(click.Command):
     ),
 )
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
-@click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=click.Path(exists=True))
+@click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=Source(exists=True))
 @click.option("--out", required=True, metavar="OUT.png|.svg|.pdf", type=click.Path())
 @click.option("--model", help="Of a study that the options describe. [that of the kind]")
 @click.option("--machine", metavar="NAME", help="Gives values that are not set.")

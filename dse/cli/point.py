@@ -12,6 +12,7 @@ from dse.cli import completing
 from dse.cli.described import axis_of, changed
 from dse.cli.ends import Misused, reading
 from dse.cli.frame import example, in_json, listed, put, read_study, warned
+from dse.cli.named import StudyFile
 
 if TYPE_CHECKING:
     from dse.cli.text import Answer
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_of = click.argument("source", metavar="STUDY_OR_MODEL")
+_of = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyFile())
 at_point = click.argument(
     "point", metavar="[NAME=VALUE]...", nargs=-1, shell_complete=completing.point
 )

@@ -108,6 +108,9 @@ def test_a_shipped_study_is_run_by_its_name(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert "transit: 320 points" in run("plan", "transit-tour").stdout
+    assert "Li 2015" in run("explain", "transit-tour", "threads=512", "intensity=40").stdout
+    assert "cs_throughput" in run("plot", "lines", "transit-tour", "--out", "a.png").stdout
+    assert "transit-tour.html" in run("explore", "transit-tour").stdout
     (tmp_path / "transit-tour").write_text("no study")  # a file of that name comes first
     assert "is no TOML" in run("plan", "transit-tour", status=2).stderr
     assert "does not exist" in run("plan", "transit-tours", status=2).stderr
