@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from dse.kernels.assembly import Instruction
+from dse.kernels.assembly import Instruction, split
 from dse.kernels.evaluate import Launch
 from dse.kernels.linear import ZERO, Atom, Whole
 from dse.kernels.values import Values
 
-__all__ = ["SECTOR", "Access", "Accesses", "in_flight"]
+__all__ = ["SECTOR", "Access", "Accesses", "Address", "in_flight"]
 
 #: Bytes of a sector, the piece in which caches and DRAM move data.
 SECTOR = 32
@@ -23,6 +23,8 @@ _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _UNKNOWN = ("unknown", "loaded", "entry", "reciprocal", "first")
 _ONLY = re.compile(r"U?R\d+")
+#: What moves an address, and the constant bytes from there.
+Address = tuple[Whole, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +52,12 @@ class Accesses:
         self.values, self.launch = values, launch
         #: Arrays begin at whole sectors.
         bases = pointers - launch.arguments.keys()
-        self._bases = {(Atom("argument", (each,)),) for each in bases}
+        self._bases = frozenset((Atom("argument", (each,)),) for each in bases)
         self._first = launch.first_block()
-        self._lanes: dict[Whole, Any] = {}
-        self._sectors: dict[tuple[Whole, int, int], float | None] = {}
+        self._solved: dict[tuple[Whole, int], Address] = {}
         self._least: dict[int, float] = {}
 
-    def of(self, one: Instruction, where: Whole | None) -> Access:
+    def of(self, one: Instruction, where: Address | None) -> Access:
         """What an instruction asks memory for at its address, in the first blocks of the grid."""
         width = next((_WIDTHS[each] for each in one.modifiers if each in _WIDTHS), 4)
         if width not in self._least:
@@ -64,27 +65,34 @@ class Accesses:
             self._least[width] = float(np.ceil(threads * width / SECTOR).mean())
         sectors = None
         if where is not None:
-            terms = dict(where.terms)
-            for each in self._bases & terms.keys():
-                if terms[each] == 1:
-                    del terms[each]
-            fixed = terms.pop((), 0) % SECTOR  # whole sectors on, as many
-            told = (Whole(terms), fixed, width)
-            if told not in self._sectors:
-                self._sectors[told] = self._touched(*told)
-            sectors = self._sectors[told]
+            moving, fixed = where[0], where[1] % SECTOR  # whole sectors on, as many
+            sectors = self.launch.once(
+                moving,
+                lambda: self._touched(moving, fixed, width),
+                "sectors",
+                fixed,
+                width,
+                self._bases,
+            )
         return Access(bytes=width, sectors=sectors, least=self._least[width])
 
-    def address(self, one: Instruction, block: int, place: int) -> Whole | None:
+    def address(self, one: Instruction, block: int, place: int) -> Address | None:
         """The address that an instruction names, by arguments, threads, blocks and passes."""
         where = _address(one, self.values, block, place)
-        return None if where is None else self.values.solved(where, block)
+        if where is None:
+            return None
+        moving, fixed = _apart(where)
+        if (moving, block) not in self._solved:
+            self._solved[moving, block] = _apart(self.values.solved(moving, block))
+        moving, more = self._solved[moving, block]
+        return moving, fixed + more
 
     def _touched(self, where: Whole, fixed: int, width: int) -> float | None:
         """The sectors that a warp's request touches, on average over the first warps."""
-        if where not in self._lanes:
-            self._lanes[where] = self._places(where)
-        if (lanes := self._lanes[where]) is None:
+        bases = [each for each in self._bases if where.terms.get(each) == 1]
+        where = Whole({product: t for product, t in where.terms.items() if product not in bases})
+        lanes = self.launch.once(where, lambda: self._places(where), "lanes")
+        if lanes is None:
             return None
         first = lanes + fixed
         ends = np.sort(np.hstack([first // SECTOR, (first + width - 1) // SECTOR]))
@@ -110,18 +118,28 @@ _WARPS = 8
 
 def _address(one: Instruction, values: Values, block: int, place: int) -> Whole | None:
     """The address that an instruction names, in bytes."""
-    inside = next((m[1] for each in one.operands if (m := _INSIDE.search(each))), None)
-    if inside is None:
+    if (parts := _parts(one.text)) is None:
         return None
     total = ZERO
-    for name, times in _parts(inside):
+    for name, times in parts:
         total = total + values.operand(name, block, place).times(times)
     return total
 
 
+def _apart(where: Whole) -> Address:
+    """An address without its constant, and that."""
+    fixed = where.terms.get((), 0)
+    if not fixed:
+        return where, 0
+    return Whole({product: t for product, t in where.terms.items() if product}), fixed
+
+
 @lru_cache(maxsize=1 << 14)
-def _parts(inside: str) -> list[tuple[str, int]]:
-    """The operands that an address sums, and their factors."""
+def _parts(text: str) -> list[tuple[str, int]] | None:
+    """The operands that the address in a text of operands sums, and their factors."""
+    inside = next((m[1] for each in split(text) if (m := _INSIDE.search(each.strip()))), None)
+    if inside is None:
+        return None
     found = []
     for part in inside.split("+"):
         name, _, times = part.partition(".X")

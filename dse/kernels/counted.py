@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -134,14 +135,17 @@ def told(
     pointers = {offset for offset, size in function.arguments if size >= 8}
     memory = Memory(reading, tally, pointers)
     flops = floating = 0.0
-    for number, place, one in reading.instructions():
-        counted = classes.setdefault(one.kind, {})
-        counted[number] = counted.get(number, 0.0) + 1
-        flops += tally.number(number) * FLOPS.get(one.name, 0)
-        if one.kind in UNITS["fp_insts"] or one.name == "MUFU":
-            floating += tally.number(number)
-        if one.kind in MEMORY:
-            memory.add(number, place)
+    for number in reading.often.blocks:
+        body, often = reading.flow.blocks[number].body, tally.number(number)
+        for (kind, name), many in Counter((one.kind, one.name) for one in body).items():
+            counted = classes.setdefault(kind, {})
+            counted[number] = counted.get(number, 0.0) + many
+            flops += often * many * FLOPS.get(name, 0)
+            if kind in UNITS["fp_insts"] or name == "MUFU":
+                floating += often * many
+        for place, one in enumerate(body):
+            if one.kind in MEMORY:
+                memory.add(number, place)
     counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()}
     every, asking = _summed(classes, tuple(classes)), _summed(classes, MEMORY)
     counts["comp_insts"] = {

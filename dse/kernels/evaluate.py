@@ -6,7 +6,7 @@ import copy
 import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,8 @@ class Launch:
     """A launch: sizes of grid and block, arguments, and what was asked for by name.
 
     Where blocks are many, a few along each axis stand for those between them; the first and last
-    are among them.
+    are among them. ``kept`` holds what was worked out before at the same sizes, arguments and
+    what was asked, of this kernel or of others.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Launch:
         asked: Mapping[str, float],
         passes: Mapping[int, Whole],
         warp: int = 32,
+        kept: dict[Any, Any] | None = None,
     ) -> None:
         self.grid, self.block, self.arguments, self.asked = grid, block, arguments, asked
         self.passes = passes
@@ -68,14 +70,30 @@ class Launch:
         self._special = at
         self._known: dict[Atom, Any] = {}
         self._now: dict[int, Any] = {}
-        self._per_warp: dict[Whole, float] = {}
+        self._kept: dict[Any, Any] = {} if kept is None else kept
+        self._turned: dict[Whole, tuple[Any, ...]] = {}
 
     def first_block(self) -> Launch:
         """The launch at its first block alone."""
         found = copy.copy(self)
         found._special = {**self._special, **dict.fromkeys(_BLOCKS, 0)}
-        found._known, found._now, found._per_warp = {}, {}, {}
+        found._known, found._now, found._kept = {}, {}, {}
         return found
+
+    def once(self, value: Whole, work: Callable[[], Any], *what: object) -> Any:
+        """What is worked out of an expression: kept by it, and the passes that it rests on."""
+        if value not in self._turned:
+            rests, waiting = dict[int, Whole](), [value]
+            while waiting:
+                for one in waiting.pop().atoms():
+                    if one.kind == "pass" and one.of[0] not in rests:
+                        rests[one.of[0]] = self.passes[one.of[0]]
+                        waiting.append(rests[one.of[0]])
+            self._turned[value] = tuple(sorted(rests.items()))
+        key = (*what, value, self._turned[value])
+        if key not in self._kept:
+            self._kept[key] = work()
+        return self._kept[key]
 
     # --- what is wanted
     def per_warp(self, value: Whole) -> float:
@@ -86,9 +104,7 @@ class Launch:
                 return every[..., 0]
             return (every if self._full else np.where(self.active, every, 0.0)).max(axis=-1)
 
-        if value not in self._per_warp:
-            self._per_warp[value] = self._mean(value, busiest, self._where)
-        return self._per_warp[value]
+        return float(self.once(value, lambda: self._mean(value, busiest, self._where), "warp"))
 
     def _where(self, value: Whole) -> Any:
         """Of a product of conditions: what each warp does of it; None of any other."""
@@ -112,16 +128,16 @@ class Launch:
 
     def per_thread(self, value: Whole) -> float:
         """The mean over threads."""
-        threads = self.active.sum(axis=-1)
-        share = threads / threads.mean()
 
         def mean(every: Any) -> Any:
+            threads = self.active.sum(axis=-1)
+            share = threads / threads.mean()
             if every.shape[-1] > 1:
                 every = np.where(self.active, every, 0.0).sum(axis=-1, keepdims=True)
                 every = every / threads[:, None]
             return every[..., 0] * share
 
-        return self._mean(value, mean)
+        return float(self.once(value, lambda: self._mean(value, mean), "thread"))
 
     def _mean(self, value: Whole, fold: Any, simply: Any = lambda value: None) -> float:
         if value.number is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dse.kernels.accesses import SECTOR
+from dse.kernels.accesses import SECTOR, Address
 from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom, Whole, constant, rebuilt
 
@@ -94,8 +94,9 @@ def union(runs: Runs) -> Runs:
     """
     runs = runs[np.argsort(runs[:, 0], kind="stable")]
     reach = np.maximum.accumulate(runs[:, 1])
-    first = np.flatnonzero(np.r_[True, runs[1:, 0] > reach[:-1]])
-    return np.stack([runs[first, 0], reach[np.r_[first[1:] - 1, len(runs) - 1]]], axis=1)
+    apart = np.flatnonzero(runs[1:, 0] > reach[:-1])
+    first, last = np.append(0, apart + 1), np.append(apart, len(runs) - 1)
+    return np.stack([runs[first, 0], reach[last]], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,23 +115,22 @@ class Footprints:
 
     def __init__(self, launch: Launch, pointers: set[int]) -> None:
         self.launch, self.pointers = launch, pointers
-        self._patterns: dict[tuple[Whole, int], Pattern | None] = {}
+        self._told = frozenset(pointers)
         self._sets: dict[Key, list[Runs]] = {}
         self._most: dict[Key, float] = {}
         self._by_thread: set[Key] = set()
 
-    def add(self, where: Whole, width: int, threads: float, way: str) -> bool:
+    def add(self, where: Address, width: int, threads: float, way: str) -> bool:
         """One access, whether its address can be followed.
 
         ``threads`` is how many threads of a block make it, passes counted; ``way`` tells those
         apart that move bytes of their own, as loads and stores do.
         """
-        terms = dict(where.terms)
-        fixed = terms.pop((), 0)
-        told = Whole(terms), width
-        if told not in self._patterns:
-            self._patterns[told] = self._pattern(*told)
-        if (pattern := self._patterns[told]) is None:
+        moving, fixed = where
+        pattern: Pattern | None = self.launch.once(
+            moving, lambda: self._pattern(moving, width), "pattern", width, self._told
+        )
+        if pattern is None:
             return False
         arrays, passes, blocks, base = pattern
         key = (way, arrays, passes, blocks)

@@ -212,8 +212,12 @@ def counts_of(
     given: Mapping[str, float],
     asked: Mapping[str, float],
     lines: Mapping[int, int] | None = None,
+    kept: dict[Any, dict[Any, Any]] | None = None,
 ) -> Counted:
-    """The quantities of a kernel that was read, at a launch."""
+    """The quantities of a kernel that was read, at a launch.
+
+    ``kept``, where it is given, holds what kernels that are counted in turn have in common.
+    """
     sizes = [_sizes(each, name) for each, name in ((block, "block"), (grid or (1,), "grid"))]
     for name in given:
         if name not in code.arguments.values():
@@ -231,7 +235,9 @@ def counts_of(
     _complete(code, reading, given, asked)
     offsets = {name: offset for offset, name in code.arguments.items()}
     values = {offsets[name]: int(value) for name, value in given.items()}
-    launch = Launch(sizes[1], sizes[0], values, asked, reading.often.passes)
+    alike = (*sizes, *(frozenset(each.items()) for each in (values, asked)))
+    common = {} if kept is None else kept.setdefault(alike, {})
+    launch = Launch(sizes[1], sizes[0], values, asked, reading.often.passes, kept=common)
     names = {Atom("argument", (offset,)): name for offset, name in code.arguments.items()}
     one = sum(size > 1 for size in sizes[0]) <= 1 and sum(size > 1 for size in sizes[1]) <= 1
     if one and sizes[0][0] > 1:

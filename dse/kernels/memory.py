@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from dse.kernels.accesses import SECTOR, Access, Accesses
+from dse.kernels.accesses import SECTOR, Access, Accesses, Address
 from dse.kernels.conditions import FALSE, TRUE, known
 from dse.kernels.footprint import Bytes, Footprints
 from dse.kernels.linear import ZERO, Whole, atom
@@ -48,7 +48,6 @@ class Memory:
         self.asked: dict[int, float] = {}
         self.requests = self.followed = self.within = self.sectors = self.width = 0.0
         self._footprints = Footprints(tally.launch, pointers)
-        self._each: dict[Whole, float] = {}
         self._alone = self._stored = self.loads = self.of_loads = 0.0
 
     def add(self, number: int, place: int) -> None:
@@ -72,12 +71,10 @@ class Memory:
                     self.of_loads += many * told.sectors
         into[number] = into.get(number, 0.0) + 1
         if many:
-            if runs not in self._each:
-                self._each[runs] = self.launch.per_thread(runs)
-            self._touch(one.kind, told, number, many, where, self._each[runs])
+            self._touch(one.kind, told, number, many, where, self.launch.per_thread(runs))
 
     def _touch(
-        self, kind: str, told: Access, number: int, many: float, where: Whole | None, each: float
+        self, kind: str, told: Access, number: int, many: float, where: Address | None, each: float
     ) -> None:
         """The bytes of an instruction that a warp runs so often, and each of its threads."""
         bytes_asked = SECTOR * (told.least if told.sectors is None else told.sectors)

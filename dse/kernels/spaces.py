@@ -213,8 +213,10 @@ def _part(
     readings: dict[Function, Reading | DseError] = {}
     for code, body in zip(alike.values(), bodies(list(alike.values())), strict=True):
         readings[code.function] = _read(code, body)
+    kept: dict[Any, dict[Any, Any]] = {}
     return [
-        _counted(codes[key], readings, each, told) for key, each in zip(keys, variants, strict=True)
+        _counted(codes[key], readings, each, told, kept)
+        for key, each in zip(keys, variants, strict=True)
     ]
 
 
@@ -233,6 +235,7 @@ def _counted(
     readings: Mapping[Function, Reading | DseError],
     variant: Mapping[str, object],
     told: Mapping[str, Any],
+    kept: dict[Any, dict[Any, Any]],
 ) -> dict[str, Any]:
     try:
         if isinstance(code, DseError):
@@ -244,7 +247,7 @@ def _counted(
         times = {
             name: value for name, value in told["times"].items() if name in reading.often.asked
         }
-        found = counts_of(code, reading, sizes[0], sizes[1], told["set"], times)
+        found = counts_of(code, reading, sizes[0], sizes[1], told["set"], times, kept=kept)
     except DseError as error:
         return {"status": str(error)}
     numbers = found.numbers
