@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dse.kernels.assembly import Instruction, split
-from dse.kernels.evaluate import Launch
+from dse.kernels.evaluate import BLOCKS, Launch
 from dse.kernels.linear import ZERO, Atom, Whole
 from dse.kernels.values import Values
 
@@ -53,7 +53,7 @@ class Accesses:
         #: Arrays begin at whole sectors.
         bases = pointers - launch.arguments.keys()
         self._bases = frozenset((Atom("argument", (each,)),) for each in bases)
-        self._first = launch.first_block()
+        self._first = launch.at({}, dict.fromkeys(BLOCKS, 0))
         self._solved: dict[tuple[Whole, int], Address] = {}
         self._least: dict[int, float] = {}
 

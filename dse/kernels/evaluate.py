@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dse.kernels.conditions import Condition, alone
 from dse.kernels.linear import Atom, Whole
 from symbolic.errors import DseError
 
-__all__ = ["Launch"]
+__all__ = ["BLOCKS", "Launch"]
 
 #: Blocks, and passes of a loop, that are looked at; passes that are followed one by one.
 _PLACES, _PASSES, _MOST = 512, 32, 1_000_000
-_BLOCKS, _MOVING = ("ctaid.x", "ctaid.y", "ctaid.z"), ("pass", "first", "power", "power of")
+_MOVING = ("pass", "first", "power", "power of")
+#: The numbers of a block in its grid.
+BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
 
 
 class Launch:
@@ -73,11 +73,11 @@ class Launch:
         self._kept: dict[Any, Any] = {} if kept is None else kept
         self._turned: dict[Whole, tuple[Any, ...]] = {}
 
-    def first_block(self) -> Launch:
-        """The launch at its first block alone."""
+    def at(self, passes: Mapping[int, int], blocks: Mapping[str, int]) -> Launch:
+        """The launch at passes of its loops, and at a place of its grid along some axes."""
         found = copy.copy(self)
-        found._special = {**self._special, **dict.fromkeys(_BLOCKS, 0)}
-        found._known, found._now, found._kept = {}, {}, {}
+        found._special = {**self._special, **blocks}
+        found._known, found._now, found._kept = {}, dict(passes), {}
         return found
 
     def once(self, value: Whole, work: Callable[[], Any], *what: object) -> Any:
@@ -167,24 +167,6 @@ class Launch:
     def most(self, value: Whole) -> int:
         """The largest number that a count takes in the first pass of the loops around it."""
         return max(math.ceil(float(np.max(self.value(value)))), 0)
-
-    def places(self, value: Whole, most: int) -> npt.NDArray[np.int64] | None:
-        """The different numbers of an expression over a block's threads, and the passes and blocks
-        that are in it; None of more than ``most``."""
-        inside = {(one.kind, one.of[0]) for one in value.atoms() if one.kind in ("pass", "special")}
-        heads = [name for kind, name in inside if kind == "pass"]
-        blocks = [name for kind, name in inside if kind == "special" and name in _BLOCKS]
-        sizes = [self.most(self.passes[head]) for head in heads]
-        sizes += [self.grid[_BLOCKS.index(name)] for name in blocks]
-        if math.prod(sizes) * self.active.size > most:
-            return None
-        here, found = copy.copy(self), set[int]()
-        for at in itertools.product(*map(range, sizes)):
-            here._known, here._now = {}, dict(zip(heads, at, strict=False))
-            here._special = self._special | dict(zip(blocks, at[len(heads) :], strict=True))
-            every = np.broadcast_to(np.asarray(here.value(value)), (1, *self.active.shape))
-            found.update(np.unique(every[0][self.active]).astype(np.int64).tolist())
-        return np.array(sorted(found), dtype=np.int64) if found else None
 
     # --- passes of loops that a value depends on are averaged
     def _over_passes(self, value: Whole) -> Any:

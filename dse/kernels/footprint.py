@@ -6,6 +6,7 @@ where an address is linear in them; what the moved sets have in common is counte
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dse.kernels.accesses import SECTOR, Address
-from dse.kernels.evaluate import Launch
+from dse.kernels.evaluate import BLOCKS, Launch
 from dse.kernels.linear import Atom, Whole, constant, rebuilt
 
 __all__ = ["Bytes", "Footprints", "Touched", "union"]
@@ -151,7 +152,7 @@ class Footprints:
         passes, blocks, rest = self._moves(offset)
         if any(one.kind not in _FOLLOWED for one in rest.atoms()):
             return None
-        places = self.launch.places(rest, LOOKED)
+        places = _places(self.launch, rest, LOOKED)
         if places is None:
             return None
         base = union(np.stack([places, places + width], axis=1))
@@ -221,3 +222,23 @@ class Footprints:
 
 def _mover(one: Atom) -> bool:
     return one.kind == "pass" or (one.kind == "special" and one.of[0].startswith("ctaid"))
+
+
+def _places(launch: Launch, value: Whole, most: int) -> npt.NDArray[np.int64] | None:
+    """The different numbers of an expression over a block's threads, and the passes and blocks
+    that are in it; None of more than ``most``."""
+    inside = {(one.kind, one.of[0]) for one in value.atoms() if one.kind in ("pass", "special")}
+    heads = [name for kind, name in inside if kind == "pass"]
+    blocks = [name for kind, name in inside if kind == "special" and name in BLOCKS]
+    sizes = [launch.most(launch.passes[head]) for head in heads]
+    sizes += [launch.grid[BLOCKS.index(name)] for name in blocks]
+    if math.prod(sizes) * launch.active.size > most:
+        return None
+    found = set[int]()
+    for at in itertools.product(*map(range, sizes)):
+        here = launch.at(
+            dict(zip(heads, at, strict=False)), dict(zip(blocks, at[len(heads) :], strict=True))
+        )
+        every = np.broadcast_to(np.asarray(here.value(value)), (1, *launch.active.shape))
+        found.update(np.unique(every[0][launch.active]).astype(np.int64).tolist())
+    return np.array(sorted(found), dtype=np.int64) if found else None
