@@ -186,7 +186,7 @@ def test_the_two_commands_are_single_lines_with_pip_alone() -> None:
     assert len(commands) == 2
     run, tests = commands
     assert "examples/kernels-on-gpus.toml --store kernels.zarr" in run
-    assert tests.endswith(".venv/bin/python -m pytest -n 2")
+    assert tests.endswith(".venv/bin/python -m pytest -n 2 --dist worksteal")
     assert (ROOT / "examples/kernels-on-gpus.toml").is_file()
     for command in commands:
         assert command.count("&&") == 2
