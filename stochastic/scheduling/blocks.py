@@ -16,6 +16,8 @@ from stochastic.work.pmf import Pmf
 
 __all__ = ["Weights", "from_zero", "longest_of", "setting_of", "whole_weights"]
 
+#: Steps of a block that are told apart.
+_MOST = 1 << 26
 #: P(D = 0), P(D = 1), ... of a block, on each kind of slots.
 Weights = list[npt.NDArray[Any]]
 
@@ -34,7 +36,19 @@ def longest_of(work: Pmf, items: int, beyond: float, alike: Any) -> tuple[Pmf, f
 
 
 def from_zero(block: Pmf) -> npt.NDArray[np.float64]:
-    """P(D = 0), P(D = 1), ..."""
+    """P(D = 0), P(D = 1), ...
+
+    Raises
+    ------
+    LawError
+        Where these are more than fit memory, with what works instead.
+    """
+    if block.high > _MOST:
+        raise LawError(
+            f"a block takes up to {int(block.high):,} steps, too large to be exact: expected up to "
+            f"{_MOST:,}. Count the work in units {math.ceil(block.high / 5e5):,} times as large, "
+            "rounded up and rounded down: the law lies between the two"
+        )
     return np.concatenate([np.zeros(block.low), block.weights])
 
 

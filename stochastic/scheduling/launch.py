@@ -113,11 +113,14 @@ def launch(
     beyond = tol / (4.0 * blocks)
     longest = [longest_of(one, lanes * warps, beyond, alike) for one in works]
     missing = 2.0 * blocks * max(left for _, left in longest)
-    setting = setting_of([from_zero(block) for block, _ in longest], each, blocks)
+    served = [min(one, blocks) for one in each]  # slots beyond the blocks stay empty
+    setting = setting_of([from_zero(block) for block, _ in longest], served, blocks)
     engine: Numerically | Exactly | None = None
     if setting is not None:
         engine = Numerically(setting=setting)
-        exactly = _in_fractions([block for block, _ in longest], each, blocks, setting.span, method)
+        exactly = _in_fractions(
+            [block for block, _ in longest], served, blocks, setting.span, method
+        )
         if exactly is not None:
             engine = Exactly(launch=exactly, setting=setting)
     warp, _ = longest_of(works[0], lanes, beyond, alike)
@@ -135,12 +138,12 @@ def launch(
 
 def _kinds(work: Any, slots: Any) -> tuple[list[Pmf], list[int]]:
     several = isinstance(work, list | tuple)
+    works = [law_of_work(one) for one in (work if several else [work])]
     if several != isinstance(slots, list | tuple) or (several and len(work) != len(slots)):
         raise LawError(
             f"work = {work!r:.60} and slots = {slots!r:.60}: expected one law and one number, or, "
             "of multiprocessors that are unlike, as many laws as numbers"
         )
-    works = [law_of_work(one) for one in (work if several else [work])]
     if not works:
         raise LawError("work is empty: expected a law of work, such as Pmf.geometric(0.05)")
     each = [whole("slots", one, least=1, example=864) for one in (slots if several else [slots])]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["SharedLaunch", "Sharing", "simulated"]
 
 _LEVEL = 0.99
-_AT_ONCE = 1 << 20  # warps
+_AT_ONCE, _MOST = 1 << 20, 1 << 26  # warps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +147,17 @@ def simulated(
             f"slots = {slots} are no multiple of resident = {resident}: expected multiprocessors "
             "times resident blocks"
         )
+    if blocks * warps > _MOST:
+        raise LawError(
+            f"{blocks:,} blocks of {warps:,} warps that share a rate are too many to be simulated: "
+            f"expected up to {_MOST:,} warps a launch; without sharing, blocks may be more"
+        )
     warp, _ = longest_of(work, lanes, 1e-15, alike)
     if float(warp.cdf(0)) > 0:
-        raise LawError("sharing: expected warps that all have work, P(0) = 0")
+        raise LawError(
+            "sharing: expected warps that all have work, P(0) = 0; without sharing, blocks may "
+            "have none"
+        )
     below = np.cumsum(warp.weights)
     places = slots // resident
     rng = np.random.default_rng(whole("seed", sharing.seed, least=0))

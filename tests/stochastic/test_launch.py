@@ -196,6 +196,9 @@ def test_other_nodes_give_the_same_within_the_bound(slots: int, blocks: int) -> 
 def test_blocks_that_all_start_at_once_take_as_long_as_the_longest() -> None:
     law = launch(Pmf.uniform(1, 50), blocks=7, slots=9)
     assert law.cdf(np.arange(51)) == pytest.approx((np.arange(51) / 50) ** 7, abs=1e-12)
+    beyond = launch(Pmf.uniform(1, 50), blocks=7, slots=10**9)
+    assert (beyond.mean(), beyond.quantile(0.9)) == (law.mean(), law.quantile(0.9))
+    assert beyond.idle().slot_time == pytest.approx(10**9 * law.mean() - 7 * 25.5, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -267,18 +270,30 @@ def test_nothing_to_do_takes_no_time() -> None:
         ({"blocks": 3, "slots": 2, "alike": 1.3}, "alike = 1.3"),
         ({"blocks": 3, "slots": 2, "sharing": 4}, "sharing = 4"),
         ({"blocks": 3, "slots": 3, "sharing": Sharing(full=1, resident=2)}, "no multiple"),
+        (
+            {
+                "blocks": 3,
+                "slots": 2,
+                "sharing": Sharing(full=1, resident=2),
+                "work": Pmf.bernoulli(0.5),
+            },
+            "have none",
+        ),
+        ({"blocks": 3, "slots": 2, "work": [0.5, 0.5]}, "0.5 is no law of work"),
         ({"blocks": 9000, "slots": 200, "method": "exact"}, "leave out method='exact'"),
     ],
 )
 def test_what_does_not_fit(given: dict[str, object], told: str) -> None:
     with pytest.raises(LawError, match=told):
-        launch(DICE, **given)  # type: ignore[arg-type]
+        launch(**{"work": DICE, **given})  # type: ignore[arg-type]
 
 
 def test_a_law_too_large_names_what_works() -> None:
     law = launch(Pmf.uniform(1, 100_000), blocks=100_000, slots=3)
     with pytest.raises(LawError, match=r"rounded up and rounded down.*sample"):
         law.cdf(1)
+    with pytest.raises(LawError, match=r"up to 1,000,.* steps.*rounded up and rounded down"):
+        launch(Pmf.from_weights([0.5, 0.5], low=10**9), blocks=4, slots=2)
 
 
 if __name__ == "__main__":
