@@ -100,7 +100,8 @@ def _unit(quantities: Mapping[str, Quantity], term: Term, kind: str) -> str:
 
 
 def _is_one(term: Term) -> bool:
-    return isinstance(term.node.args[0], StatisticName)
+    name = term.node.args[0]
+    return isinstance(name, StatisticName) and name.statistic.kind != "error"
 
 
 def _level(source: Source, kind: str, term: Term) -> Fraction:

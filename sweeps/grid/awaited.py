@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sweeps.grid.at import POINT, part_of, points_of
 from sweeps.grid.grid import Grid, Leaf
-from sweeps.grid.named_axes import named_axes, not_twice
+from sweeps.grid.named_axes import named_axes, not_of_labels, not_twice
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError
 from symbolic.graph import Graph
@@ -219,6 +219,7 @@ def _leaf(
             )
         own = replace(inner.folding, statistics={name: about}, _found={}, _lock=threading.RLock())
         return Awaited(own, name, inner.axes, inner.switched)
+    not_of_labels(name, graph)
     named = named_axes(name, axes, switches)
     depends = over(node)
     not_twice(name, node, named, depends)

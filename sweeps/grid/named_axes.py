@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.graph import Graph
 from symbolic.ops import Node
 from symbolic.statistic import DESIGN, DRAW, RUN, StatisticName, statistics_of
 
-__all__ = ["named_axes", "not_twice"]
+__all__ = ["named_axes", "not_of_labels", "not_twice"]
 
 
 def named_axes(name: StatisticName, axes: Mapping[str, Axis], switches: set[str]) -> set[str]:
@@ -59,3 +60,16 @@ def not_twice(name: StatisticName, node: Node, named: set[str], depends: set[str
                 f"{name}: {inner} goes over {twice[0]} already, so that nothing of it is left: "
                 "take one of the two, or name another axis"
             )
+
+
+def not_of_labels(name: StatisticName, graph: Graph) -> None:
+    """Refuse a statistic, other than a chance, of what tells cases by numbers."""
+    about = name.statistic
+    if about.kind == "chance" or about.argument.op != "reference":
+        return
+    definition = graph.definitions.get(about.argument.args[0])
+    if definition is not None and definition.equation and (flags := definition.equation.flags):
+        raise DseError(
+            f"{name}: {about.argument.args[0]} tells cases by numbers, which have no {about.kind}: "
+            f"ask chance({about.argument.args[0]} == {str(next(iter(flags.values())))!r})"
+        )

@@ -304,6 +304,8 @@ def test_bad_correlations_are_refused(entries, message):
         ("mean(cs_throughput < 2)", "where a number is expected"),
         ("mean(cs_throughput, threads, threads)", "twice"),
         ("error(cs_throughput)", "of one statistic"),
+        ("error(error(mean(cs_throughput)))", "of one statistic"),
+        ("mean(bound)", "tells cases by numbers"),
         ("error(worst_high(mean(cs_throughput), threads))", "goes over threads"),
     ],
 )
