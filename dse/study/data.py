@@ -222,10 +222,8 @@ class StudyData:
         check_settled(grid, asked)
         told: list[str] = []
         for name in self._outputs():
-            if name.isidentifier() and DRAW not in grid.dims(name):
-                told.append(name)
-            elif grid.kind(name) == "float":
-                told += self._told_of(name)
+            alone = name.isidentifier() and DRAW not in grid.dims(name)
+            told += [name] if alone else self._told_of(name)
         for name in more:
             if not name.isidentifier():
                 told += self._told_of(name)
@@ -234,8 +232,10 @@ class StudyData:
         return without(replace(grid, outputs=tuple(dict.fromkeys(told))), {DRAW})
 
     def _told_of(self, name: str) -> tuple[str, ...]:
-        quantities = self._parts.model.quantities
-        return () if quantities.get(name, _ROW).is_label else told_of(name, quantities)
+        model = self._parts.model
+        text = model.quantities.get(name, _ROW).is_label
+        text = text or any(eq.name == name and eq.flags for eq in model.equations)
+        return () if text else told_of(name, model.quantities)
 
     def text(self) -> str:
         """The study as canonical JSON: the same study always gives the same text."""

@@ -25,7 +25,7 @@ def suite(**axes: Any) -> Study:
     return Study(model="ipp", machine="gtx280", axes={**axes, "workload": WORKLOADS})
 
 
-@pytest.mark.parametrize("seed", [9, 12, 13, 17, 24, 26])
+@pytest.mark.parametrize("seed", [9, 12, 14, 17, 24, 26])
 def test_random_studies_are_as_a_scan_has_them(seed: int) -> None:
     assert proving_statistics.compared(seed, most=500) is not None
 
