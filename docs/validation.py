@@ -32,8 +32,8 @@ Rows that are predicted were not used to fit what predicts them. What loses to a
 first. An interval is learnt from other labels and should hold 90 %.
 
 Supply curves, each fitted by itself, stand in [calibration](calibration.md), clocks in
-[fits](fits.md). Not here yet: predictions from source alone. Units of double precision are not
-modelled; products of matrices (`tiled_product`) are held against nothing measured yet."""
+[fits](fits.md). Units of double precision are not modelled; products of matrices
+(`tiled_product`) are held against nothing measured yet."""
 
 
 def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
@@ -64,7 +64,7 @@ def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
 def draw(found: Any, path: Path) -> None:
     """Predicted against measured, with lines at equality and a factor of two about it."""
     figure, axes = plt.subplots(figsize=(4.2, 3.6), layout="constrained")
-    unit = dse.quantity(found.to).unit
+    unit = dse.model(found.model).quantities[found.to].unit
     labels = dict.fromkeys(found.labels) if len({*found.labels}) < 6 else {None: None}
     for label in labels:
         own = np.array([label in (None, each) for each in found.labels])

@@ -98,6 +98,13 @@ def both_tuned(folder: Path) -> pd.DataFrame:
     return pd.concat([tuned(profiles / at, name) for name, at in names.items()], ignore_index=True)
 
 
+def from_source(_: Path) -> pd.DataFrame:
+    """The same spaces, in part, by what ``dse kernel`` counts; written by counted_profiles.py."""
+    rows = pd.read_csv(Path(__file__).parent / "counted-profiles.csv").drop(columns="number")
+    strength = rows.mem_strength.clip(lower=1)  # 0 where nothing is loaded
+    return rows.assign(mem_strength=strength, core_clock=rows.program.map(CLOCKS))
+
+
 def rajaperf(folder: Path) -> pd.DataFrame:
     """Counters of RAJAPerf; a grid of a thread an element, which holds for most kernels."""
     given = {"threads_per_block": 256, "blocks": 32768}
@@ -165,7 +172,10 @@ def polybench(folder: Path, sizes: Collection[int]) -> pd.DataFrame:
     return rows.drop(columns=["mem_latency_dram", "departure_delay_uncoalesced", "transactions"])
 
 
+#: Median clocks at which both spaces ran, as :func:`tuned` reads them.
+CLOCKS = {"coulomb": 1.3445e9, "convolution": 1.7934e9}
 BYTES = {"DRAM bytes over printed bandwidth": "dram_bytes / mem_bandwidth"}
+TOUCHED = "launch_bytes / mem_bandwidth"
 THREADS = "blocks * threads_per_block"
 ROOFLINE = (
     "maximum(2 us, maximum(dram_bytes / (0.85 * mem_bandwidth), "
@@ -218,6 +228,28 @@ CASES = (
             "convolution: median": 0.15,
             "convolution: slowdown_p90": 1.2,
         },
+    ),
+    Case(
+        title="Coulomb sum and convolution, RTX 2080 Ti, from source alone",
+        rows=from_source,
+        model="occupancy + latency_roofline + footprint",
+        note="Counts are of `dse kernel` (`docs/counted_profiles.py`): all 210 of Coulomb, 60 of "
+        "convolution drawn; of the profiles the clock alone is read. One value is fitted. "
+        "Conflicts of banks of shared memory are not counted; convolution has up to two for one.",
+        ask={
+            "machine": "rtx2080ti",
+            "set": {
+                "l2_bandwidth": "1500 GB/s",
+                "mem_latency_nominal": 536,
+                "shared_wavefronts": "shared_insts",
+            },
+            "free": ["issue_interval"],
+            "leave_out": "program",
+            "within": "program",
+            "draws": (200, 30),
+            "baselines": {"bytes that all blocks touch over printed bandwidth": TOUCHED},
+        },
+        due={"coulomb: median": 0.15, "coulomb: slowdown_p90": 1.2, "convolution: median": 0.15},
     ),
     Case(
         title="RAJAPerf, V100",
