@@ -3,7 +3,7 @@
 import dse
 from pages.catalogue import catalogue, commands, limits
 from pages.gallery import gallery
-from pages.models import model_page, models
+from pages.models import model_page
 from pages.papers import figures
 from pages.rst import heading, paragraphs, table, tree
 
@@ -22,11 +22,11 @@ formula in other quantities. One of your own is a TOML file of the same form, na
 
 def pages():
     """Every generated page by its place."""
-    for name, model in models().items():
+    for name, model in dse.models().items():
         yield f"models/{name}.rst", model_page(model)
-    rows = [[f":doc:`{name}`", model.summary] for name, model in models().items()]
+    rows = [[f":doc:`{name}`", model.summary] for name, model in dse.models().items()]
     summary = table(["model", "what it says"], rows, "20 80")
-    yield "models/index.rst", paragraphs(heading("Models", "="), HOW, summary, tree(models()))
+    yield "models/index.rst", paragraphs(heading("Models", "="), HOW, summary, tree(dse.models()))
     shipped = {n: e for n, e in dse.machines().items() if not n.startswith("cc")}
     for kind, entries in {"machine": shipped, "workload": dse.workloads()}.items():
         last = limits() if kind == "machine" else ()

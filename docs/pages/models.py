@@ -5,12 +5,13 @@ import importlib
 import inspect
 import re
 from itertools import combinations
-from pathlib import Path
 
 import dse
 from dse.wording import value_text
 from pages.gallery import figures_of
 from pages.rst import heading, listed, math, paragraphs, plain, table
+from symbolic.files import SHIPPED, run_file
+from symbolic.library import available_models
 from symbolic.quantities import RULES
 
 #: Formulas longer than this, in LaTeX, are left to the equations they are made of.
@@ -19,15 +20,12 @@ LONG = 260
 KEPT = "A configuration that breaks one is not feasible; one of unknown quantities is not asked."
 
 
-def models():
-    """The shipped models, by name; those of ``DSE_PATH`` are no part of the project."""
-    home = Path(importlib.import_module("symbolic.models").__file__).parent
-    return {name: model for name, model in dse.models().items() if (home / f"{name}.py").is_file()}
-
-
 def module_of(model):
-    """The file of a shipped model."""
-    return importlib.import_module(f"symbolic.models.{model.name}")
+    """The module of a model, of its own file where it is not shipped."""
+    path = available_models().get(model.name)
+    if path is None or path.parent == SHIPPED:
+        return importlib.import_module(f"symbolic.models.{model.name}")
+    return run_file(path)[0]
 
 
 def label_of(model, eq):

@@ -90,6 +90,17 @@ def test_a_page_holds_every_input_switch_rule_and_guide(name: str, made: dict[st
         assert all(move in told for text in moves for move in re.findall(r"\w+", text))
 
 
+def test_a_model_of_ones_own_gets_its_page(
+    generator: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stencil.py").write_text((ROOT / "examples" / "my_model.py").read_text())
+    monkeypatch.setenv("DSE_PATH", str(tmp_path))
+    page = generator.model_page(dse.models()["stencil"])
+    assert "A stencil in tiles: a wide tile reads less halo" in page
+    assert ":ref:`halo_factor <stencil-halo_factor>`" in page
+    assert page.count(".. math::") == len(dse.models()["stencil"].equations)
+
+
 def test_corrections_of_the_print_are_told(made: dict[str, str]) -> None:
     told = words(made["models/mwp_cwp.rst"]).partition("with ``true`` they are as the paper prints")
     assert "computation longer than memory is case 3" in told[2]
