@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 
@@ -25,9 +26,20 @@ settings.load_profile("same")
 
 for threads in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # read when NumPy and SciPy are loaded
     os.environ.setdefault(threads, "1")
+
+
+def shared_folder() -> str:
+    """A folder that lasts as long as this process."""
+    folder = tempfile.mkdtemp(prefix="dse-tests-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 if os.environ.get("DSE_CACHE") == "":  # workers are given what is set here
-    os.environ["DSE_CACHE"] = tempfile.mkdtemp(prefix="dse-tests-")
-    atexit.register(shutil.rmtree, os.environ["DSE_CACHE"], ignore_errors=True)
+    os.environ["DSE_CACHE"] = shared_folder()
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = shared_folder()
 
 
 @pytest.fixture(scope="session")
