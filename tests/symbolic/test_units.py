@@ -105,9 +105,9 @@ def test_a_bandwidth_is_no_frequency_and_bytes_are_no_count():
     assert dimension("cycle/s") == dimension("Hz")
 
 
-@pytest.mark.parametrize("row", TABLE.values(), ids=lambda row: row.name)
-def test_every_unit_of_the_table_is_known_and_is_the_stored_one(row):
-    assert to_si(1.0, row.unit)[0] == 1.0
+def test_every_unit_of_the_table_is_known_and_is_the_stored_one():
+    for row in TABLE.values():
+        assert to_si(1.0, row.unit)[0] == 1.0, row.name
 
 
 REFUSED = [
@@ -187,12 +187,12 @@ def test_dimensions_compute():
     assert len({dimension("W"), dimension("J/s"), dimension("kW")}) == 1
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
-def test_every_name_converts(name):
-    assert is_unit(name)
-    assert name in spellings(name)
-    assert {to_si(1.0, other) for other in spellings(name)} == {to_si(1.0, name)}
-    assert to_si(1.0, name)[0] > 0
+def test_every_name_converts():
+    for name in NAMES:
+        assert is_unit(name), name
+        assert name in spellings(name)
+        assert {to_si(1.0, other) for other in spellings(name)} == {to_si(1.0, name)}, name
+        assert to_si(1.0, name)[0] > 0, name
 
 
 def test_the_nearest_unit():
