@@ -60,6 +60,8 @@ class Meter:
     def known(self, progress: Progress) -> None:
         """Keep how far a question is, for :meth:`working`."""
         told = f", {progress.done / progress.total:.0%}" if progress.total else ""
+        if progress.points is not None:
+            told = f", {progress.points:,} points so far{told and told + ' of the space settled'}"
         if progress.best is not None:
             told += f", best {progress.best:.6g}"
         if progress.gap is not None:

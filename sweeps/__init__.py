@@ -11,7 +11,7 @@ FACE = {
     "grid": "at build dataset failing goals grid laws plain space",
     "nest": "run summarize",
     "prove": "borders rivals targets tolerances",
-    "runtime": "progress stopping watching",
+    "runtime": "loop progress stopping watching",
     "scan": "arrays choosing decompose",
     "sources": "best grids real stores table",
     "store": "crew fill growth held layout medium reader records skeleton swap verify versions "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sweeps.grid.dataset import assemble, axis_coordinates
 from sweeps.grid.goals import per_axes
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.prove.targets import Meeting, meeting
+from sweeps.runtime.loop import Tally
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def met(
     wrong = isinstance(time_limit, bool) or not isinstance(time_limit, (int, float))
     if time_limit is not None and (wrong or not time_limit >= 0):
         raise DseError(f"time_limit = {time_limit!r}: expected seconds")
-    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+    tally = Tally.of(time_limit)
     grid = study.grid((), (*targets, *where))
     if not (targets or where or study.where):
         raise DseError("no target is given: name one, such as 'time <= 2 ms'")
@@ -50,10 +50,10 @@ def met(
     enclosed(grid, roots)
     check(study.grid(), counted=False)
     labels = per_axes(per, tuple(grid.axes))
-    return labelled(study, grid, targets, _met(grid, labels, most, deadline), labels)
+    return labelled(study, grid, targets, _met(grid, labels, most, tally), labels)
 
 
-def _met(grid: Grid, per: tuple[str, ...], most: int, deadline: float) -> Meeting:
+def _met(grid: Grid, per: tuple[str, ...], most: int, tally: Tally) -> Meeting:
     """The boxes, of which none holds several values of the axes ``per``."""
     parts = []
     dims = grid.ordered({*grid.dims(FEASIBLE), *per})
@@ -63,7 +63,7 @@ def _met(grid: Grid, per: tuple[str, ...], most: int, deadline: float) -> Meetin
         part = part_of(grid, at)
         roots = {key: part.feasible_node(key) for key in part.graphs}
         boxes = max(most // math.prod(shape), 1)
-        found = meeting(part, roots, dims, most=boxes, deadline=deadline)
+        found = meeting(part, roots, dims, tally, most=boxes)
         for axis, index in at.items():
             found.lo[dims.index(axis)] = found.hi[dims.index(axis)] = index
         parts.append(found)

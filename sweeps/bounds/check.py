@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.earliest import first_place
-from sweeps.bounds.search import Tally
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.tiling import Tiling
+from sweeps.runtime.loop import Tally
 from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError
 from symbolic.graph import Condition
 from symbolic.monotone import trends

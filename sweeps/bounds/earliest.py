@@ -8,9 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from sweeps.bounds.merging import reduced
-from sweeps.bounds.search import Least, Tally, search
+from sweeps.bounds.search import Least, search
 from sweeps.bounds.spaces import Space
 from sweeps.grid.grid import Leaf
+from sweeps.runtime.loop import Tally
 from symbolic.ops import Node
 
 __all__ = ["first_place", "lowest"]

@@ -8,7 +8,6 @@ what is looked at, does not depend on how many threads there are.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,12 +17,13 @@ from numpy.typing import NDArray
 
 from sweeps.bounds.boxes import Indices
 from sweeps.bounds.problem import Problem
-from sweeps.runtime.stopping import in_time, stopped
+from sweeps.runtime.loop import Tally, explore
+from sweeps.runtime.stopping import in_time
 from sweeps.runtime.threads import in_threads
-from sweeps.runtime.watching import found
+from sweeps.runtime.watching import best_so_far
 from symbolic.ops import constant
 
-__all__ = ["Least", "Tally", "parts", "ready", "search"]
+__all__ = ["Least", "parts", "ready", "search"]
 
 #: Boxes of a round; of the first, and boxes bounded in each before the next round.
 ROUND, BUDGET = 32, 512
@@ -35,21 +35,6 @@ _loaded: list[bool] = []
 _NEAR = 256
 #: Boxes bounded before a descent is thought worth its time.
 _QUICK = 1000
-
-
-@dataclass(slots=True, kw_only=True)
-class Tally:
-    """What a search did, and when it must end."""
-
-    deadline: float = math.inf
-    boxes: int = 0
-    visited: int = 0
-    scanned: int = 0
-
-    @property
-    def late(self) -> bool:
-        """Whether the time is up."""
-        return stopped() or time.monotonic() > self.deadline
 
 
 @dataclass(slots=True, kw_only=True)
@@ -101,10 +86,16 @@ class _Dug(NamedTuple):
 
 
 class _Search:
-    def __init__(self, problem: Problem, goal: Least, tally: Tally) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        goal: Least,
+        tally: Tally,
+        improve: Callable[[], None] | None = None,
+    ) -> None:
         from sweeps.bounds.encode import encoded
 
-        self.problem, self.goal, self.tally = problem, goal, tally
+        self.problem, self.goal, self.tally, self.improve = problem, goal, tally, improve
         self.tape = encoded(problem)
         self.quick = tally.boxes + _QUICK
         sizes = problem.sizes
@@ -117,39 +108,8 @@ class _Search:
             np.array([-math.inf]),
         )
 
-    def run(self, improve: Callable[[], None] | None) -> float:
-        """Until no box is left, or the time is up."""
-        goal, begun = self.goal, False
-        while True:
-            self._set_aside()
-            size = self.pool.bounds.size
-            if not size or goal.value <= goal.enough:
-                return math.inf
-            if self.tally.late and begun:
-                return float(self.pool.bounds.min())
-            if improve is not None and self.tally.boxes > self.quick:
-                improve()
-                improve = None
-                continue
-            rank, budget = self.pool.bounds, BUDGET
-            if size > POOL:
-                rank, budget = -rank, DEEP
-            order = np.argsort(rank, kind="stable")
-            some, self.pool = self.pool.take(order[:ROUND]), self.pool.take(order[ROUND:])
-            if improve is not None:
-                budget = max(_QUICK // 4, 1)
-            limit, begun = goal.value, True
-
-            def work(
-                number: int, some: _Stack = some, limit: float = limit, budget: int = budget
-            ) -> _Dug:
-                return self._dig(some.take([number]), limit, budget)
-
-            self._gather(in_threads(work, some.bounds.size))
-            found(goal.value, min(float(self.pool.bounds.min(initial=goal.value)), goal.aside))
-
-    def _set_aside(self) -> None:
-        """Close the boxes that a value found since they were bounded leaves no part in."""
+    def open(self) -> bool:
+        """Whether a box is left; those in which a value found since leaves no part are closed."""
         from sweeps.bounds.machine.tape import allowed
 
         goal, bounds = self.goal, self.pool.bounds
@@ -157,6 +117,35 @@ class _Search:
         gone = bounds[~open_to]
         goal.aside = min(goal.aside, float(gone[gone < goal.value].min(initial=math.inf)))
         self.pool = self.pool.take(open_to)
+        return bool(self.pool.bounds.size) and goal.value > goal.enough
+
+    def step(self) -> None:
+        """Dig into the boxes with the lowest bounds; or improve the goal, once, where many are."""
+        if self.improve is not None and self.tally.boxes > self.quick:
+            self.improve()
+            self.improve = None
+            return
+        rank, budget = self.pool.bounds, BUDGET
+        if rank.size > POOL:
+            rank, budget = -rank, DEEP
+        order = np.argsort(rank, kind="stable")
+        some, self.pool = self.pool.take(order[:ROUND]), self.pool.take(order[ROUND:])
+        if self.improve is not None:
+            budget = max(_QUICK // 4, 1)
+        limit = self.goal.value
+
+        def work(number: int) -> _Dug:
+            return self._dig(some.take([number]), limit, budget)
+
+        self._gather(in_threads(work, some.bounds.size))
+
+    def tell(self) -> None:
+        """The best so far, and below which nothing is; where any as good as one is sought, not."""
+        goal = self.goal
+        if goal.enough == -math.inf:
+            best_so_far(
+                goal.value, min(float(self.pool.bounds.min(initial=goal.value)), goal.aside)
+            )
 
     def _dig(self, box: _Stack, limit: float, budget: int) -> _Dug:
         from sweeps.bounds.machine.dig import dig, rooms
@@ -204,7 +193,8 @@ def search(
 
     ``improve`` is called once, where many boxes are open.
     """
-    return _Search(problem, goal, tally).run(improve)
+    one = _Search(problem, goal, tally, improve)
+    return math.inf if explore(one, tally, least=1) else float(one.pool.bounds.min())
 
 
 def ready(deadline: float = math.inf) -> None:

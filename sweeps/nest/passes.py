@@ -15,9 +15,9 @@ from sweeps.grid.grid import Grid
 from sweeps.grid.tiling import Tiling
 from sweeps.nest.compile import compiled
 from sweeps.nest.run import prepare
-from sweeps.runtime.stopping import halt, stopped
+from sweeps.runtime.loop import in_turn
+from sweeps.runtime.stopping import stopped
 from sweeps.runtime.threads import in_threads, workers
-from sweeps.runtime.watching import going_over, seen
 from symbolic.ops import Node
 
 __all__ = ["PIECE", "SMALL", "Skipped", "batches", "over_points", "streamed"]
@@ -47,6 +47,10 @@ class Skipped:
         """Some more."""
         self.tiles += tiles
         self.points += points
+
+    def leave(self, points: int) -> None:
+        """Some that an interrupt left."""
+        self.left += points
 
     def attributes(self, weight: int = 1) -> dict[str, int]:
         """For a Dataset; each point stands for ``weight`` configurations."""
@@ -80,14 +84,15 @@ def streamed(
     left.
     """
     points_of = math.prod(tiling.sizes)
-    going_over(points_of)
-    for numbers in batches(tiling.count):
-        first = tiling.bounds(int(numbers[0]))[1]
-        if stopped() and partial and skipped is not None:
-            skipped.left += points_of - first
-            return
-        halt()
-        batch = numbers
+
+    def sized() -> Iterator[tuple[Numbers, int]]:
+        for numbers in batches(tiling.count):
+            last = int(numbers[-1]) + 1
+            end = tiling.bounds(last)[1] if last < tiling.count else points_of
+            yield numbers, end - tiling.bounds(int(numbers[0]))[1]
+
+    leave = skipped.leave if partial and skipped is not None else None
+    for numbers in in_turn(sized(), points_of, leave):
         if enclosures is not None and tiling.count >= _WORTH:
             low, high, points = boxes(tiling, row, numbers)
             kept = keep(enclosures.over(low, high), points)
@@ -97,8 +102,6 @@ def streamed(
         if numbers.size:
             shares = np.array_split(numbers, min(numbers.size, _SHARES * workers()))
             yield from _each(work, shares)
-        last = int(batch[-1]) + 1
-        seen((tiling.bounds(last)[1] if last < tiling.count else points_of) - first)
 
 
 def over_points(
@@ -153,7 +156,7 @@ def over_points(
     known = None if keep is None else Enclosures.of(grid, key, nodes, dims)
     judge = keep or (lambda known, points: np.ones(points.size, dtype=bool))
     yield from streamed(tiling, ready.row, known, judge, work, skipped, partial=partial)
-    skipped.left += sum(cut)
+    skipped.leave(sum(cut))
 
 
 def _each(work: Callable[[Numbers], Result], shares: list[Numbers]) -> Iterable[Result]:

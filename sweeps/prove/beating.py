@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from sweeps.bounds.boxes import Boxes, Indices, joined
 from sweeps.bounds.problem import Problem
-from sweeps.bounds.search import Tally
 from sweeps.prove.archive import Archive
-from sweeps.prove.leaves import Leaves
+from sweeps.prove.leaves import Leaves, leaves_in_time
+from sweeps.runtime.loop import Tally
 from sweeps.runtime.threads import in_threads
+from sweeps.runtime.watching import going_over, points_so_far, seen
 
 __all__ = ["BATCH", "COMPILED", "LEAF", "Exploration", "along_which", "bounded", "ended"]
 
@@ -39,39 +40,44 @@ class Exploration:
     def __init__(self, problem: Problem, number: int, archive: Archive, tally: Tally) -> None:
         self.problem, self.number = problem, number
         self.archive, self.tally = archive, tally
-        sizes = self.problem.sizes
-        points = problem.points
-        self.leaves = Leaves(self.problem) if points > COMPILED else None
+        sizes, points = problem.sizes, problem.points
+        self.leaves: Leaves | None = None
         self.boxes = Boxes(np.zeros((sizes.size, 0), np.int64), np.zeros((sizes.size, 0), np.int64))
-        self.ideals = np.zeros((len(self.problem.roots), 0))
+        self.ideals = np.zeros((len(problem.roots), 0))
+        #: Points of open boxes, as the watcher was told.
+        self.untold = float(points)
+        going_over(int(points))
         if points > LEAF:
             self._begin()
-        self._enter(self.problem.whole)
+        self._enter(problem.whole)
 
-    @property
-    def left(self) -> int:
-        """How many boxes are open."""
-        return self.ideals.shape[1]
+    def open(self) -> bool:
+        """Whether a box is left."""
+        return bool(self.ideals.shape[1])
 
-    def run(self, most: float) -> None:
-        """Until no box is left, or the time is up, or so many boxes were bounded."""
-        while self.left and not self.tally.late and self.tally.boxes < most:
-            kept = self.archive.open_to(self.ideals)
-            self.boxes, self.ideals = self.boxes.take(kept), self.ideals[:, kept]
-            count = max(self.left - BATCH, 0)
-            some, ideals = self.boxes.take(slice(count, None)), self.ideals[:, count:]
-            self.boxes, self.ideals = self.boxes.take(slice(count)), self.ideals[:, :count]
-            small = some.points <= LEAF
-            rest = np.flatnonzero(small)[~self._scan(some.take(small))]
-            if rest.size:  # the time was up before
-                self.boxes = joined([self.boxes, some.take(rest)])
-                self.ideals = np.concatenate([self.ideals, ideals[:, rest]], axis=1)
-            if not small.all():
-                some, ideals = some.take(~small), ideals[:, ~small]
-                axis_of = along_which(
-                    self.problem, some, ideals, self._reach(), self._gone, self.tally
-                )
-                self._enter(some.halves(axis_of))
+    def step(self) -> None:
+        """Scan the small ones of some boxes, and halve the others."""
+        kept = self.archive.open_to(self.ideals)
+        self.boxes, self.ideals = self.boxes.take(kept), self.ideals[:, kept]
+        count = max(kept.size - BATCH, 0)
+        some, ideals = self.boxes.take(slice(count, None)), self.ideals[:, count:]
+        self.boxes, self.ideals = self.boxes.take(slice(count)), self.ideals[:, :count]
+        small = some.points <= LEAF
+        rest = np.flatnonzero(small)[~self._scan(some.take(small))]
+        if rest.size:  # the time was up before
+            self.boxes = joined([self.boxes, some.take(rest)])
+            self.ideals = np.concatenate([self.ideals, ideals[:, rest]], axis=1)
+        if not small.all():
+            some, ideals = some.take(~small), ideals[:, ~small]
+            axis_of = along_which(self.problem, some, ideals, self._reach(), self._gone, self.tally)
+            self._enter(some.halves(axis_of))
+
+    def tell(self) -> None:
+        """How many points the front has so far, and how much of the space is settled."""
+        left = float(self.boxes.points.sum())
+        points_so_far(self.archive.values.shape[1])
+        seen(int(self.untold - left))
+        self.untold = left
 
     # --- bounds
     def _enter(self, boxes: Boxes) -> None:
@@ -162,6 +168,10 @@ class Exploration:
         drawn = np.random.default_rng(0).integers(0, sizes[:, None], (sizes.size, _DRAWN))
         drawn[:, 0], drawn[:, -1] = 0, sizes - 1
         self._visit(drawn)
+        if self.problem.points > COMPILED:
+            self.leaves = leaves_in_time(self.problem, self.tally)
+            if self.leaves is None:
+                return
         steps = np.ones(sizes.size, dtype=np.int64)
         while np.prod(np.minimum(2 * steps, sizes).astype(np.float64)) <= _COARSE:
             steps = np.minimum(2 * steps, sizes)

@@ -8,7 +8,8 @@ import numpy as np
 
 from sweeps.bounds.boxes import Indices
 from sweeps.bounds.problem import Problem
-from sweeps.bounds.search import Least, Tally
+from sweeps.bounds.search import Least
+from sweeps.runtime.loop import Tally
 
 __all__ = ["descend"]
 

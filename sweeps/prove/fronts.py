@@ -8,7 +8,6 @@ axes stands for all (`settling`).
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.earliest import first_place
 from sweeps.bounds.merging import reduced
-from sweeps.bounds.search import Tally, ready
+from sweeps.bounds.search import ready
 from sweeps.bounds.spaces import Space
 from sweeps.grid.goals import Goal, objective_node
 from sweeps.grid.grid import Grid
@@ -28,6 +27,8 @@ from sweeps.prove.beating import Exploration
 from sweeps.prove.gaps import close_gaps
 from sweeps.prove.parts import Part, parts_of
 from sweeps.prove.settling import firsts
+from sweeps.runtime.loop import Tally, explore
+from sweeps.runtime.watching import points_so_far
 from symbolic.errors import InfeasibleError, OutOfTimeError
 from symbolic.ops import Node, both, constant, where
 
@@ -39,16 +40,14 @@ PATIENCE, ONE_BY_ONE, _VAST = 1 << 15, 1 << 15, 1 << 30
 
 
 def certified_front(
-    grid: Grid, goals: Sequence[Goal], *, time_limit: float | None = None
+    grid: Grid, goals: Sequence[Goal], tally: Tally
 ) -> tuple[NDArray[np.int64], dict[str, Any], NDArray[np.bool_] | None]:
     """The points that no other beats in every objective, proven: indices (points, axes) in order.
 
     When the time is up, the best found so far are given: of what is told besides, ``complete`` is 0
     then, ``boxes_left`` how many boxes may hold more; and which points none of these can beat.
     """
-    tally = Tally()
-    if time_limit is not None:
-        tally.deadline = time.monotonic() + time_limit
+    points_so_far(0)
     if len(goals) == 2 and grid.points > _VAST:
         ready(tally.deadline)
     for goal in goals:
@@ -69,7 +68,7 @@ def certified_front(
         ]
         patience = tally.boxes + PATIENCE if len(goals) == 2 else math.inf
         for one in explored:
-            one.run(patience)
+            explore(one, tally, patience)
         ideals = np.concatenate([one.ideals for one in explored], axis=1)
         ideals = ideals[:, _open(archive, ideals)]
         if ideals.shape[1] and not tally.late:

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.search import Least, Tally, search
+from sweeps.bounds.search import Least, search
 from sweeps.prove.beating import Exploration
+from sweeps.runtime.loop import Tally, explore
 from symbolic.ops import both, constant, where
 
 __all__ = ["close_gaps"]
@@ -24,19 +25,34 @@ Numbers = NDArray[np.float64]
 
 def close_gaps(explored: Sequence[Exploration], tally: Tally) -> Numbers:
     """Look into every gap, and those that points found there leave; the corners left when late."""
-    archive, closed = explored[0].archive, np.empty((2, 0))
-    while True:
-        corners = _corners(archive.values)
-        known = np.all(corners[:, :, None] <= closed[:, None], axis=0).any(axis=1)
-        corners = corners[:, ~known]
-        if not corners.shape[1]:
-            return corners
-        before = archive.values
-        for one in explored:
-            if not _look(one, corners[:, 0], tally):
-                return corners
-        if archive.values is before:
-            closed = np.concatenate([closed, corners[:, :1]], axis=1)
+    gaps = _Gaps(explored, tally)
+    explore(gaps, tally)
+    return gaps.corners
+
+
+class _Gaps:
+    def __init__(self, explored: Sequence[Exploration], tally: Tally) -> None:
+        self.explored, self.tally = explored, tally
+        self.archive = explored[0].archive
+        self.corners = self.closed = np.empty((2, 0))
+
+    def open(self) -> bool:
+        """Whether a gap is left between the points known by now."""
+        corners = _corners(self.archive.values)
+        known = np.all(corners[:, :, None] <= self.closed[:, None], axis=0).any(axis=1)
+        self.corners = corners[:, ~known]
+        return bool(self.corners.shape[1])
+
+    def step(self) -> None:
+        """Look into the first; it is closed where nothing is found."""
+        before, corner = self.archive.values, self.corners[:, :1]
+        seen = all(_look(one, corner[:, 0], self.tally) for one in self.explored)
+        if seen and self.archive.values is before:
+            self.closed = np.concatenate([self.closed, corner], axis=1)
+
+    def tell(self) -> None:
+        """How many points the front has so far."""
+        self.explored[0].tell()
 
 
 def _corners(values: Numbers) -> Numbers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,12 @@ from sweeps.bounds.boxes import Indices
 from sweeps.bounds.problem import Problem
 from sweeps.nest.compile import compiled
 from sweeps.nest.emit import emit
+from sweeps.runtime.loop import Tally
+from sweeps.runtime.stopping import in_time
+from symbolic.errors import OutOfTimeError
 from symbolic.ops import reference, substitute
 
-__all__ = ["Leaves"]
+__all__ = ["Leaves", "leaves_in_time"]
 
 #: Least points of a row, if the whole problem were looked at.
 _ROW = 1 << 10
@@ -82,3 +86,12 @@ class Leaves:
         for axis, index in zip(order, split, strict=True):
             places[axis] = chosen[axis][index]
         return places
+
+
+def leaves_in_time(problem: Problem, tally: Tally) -> Leaves | None:
+    """Those of a problem, unless the time is up before they are compiled."""
+    found: list[Leaves] = []
+    if not tally.late:
+        with suppress(OutOfTimeError):
+            in_time(lambda: found.append(Leaves(problem)), tally.deadline, "a nest was compiled")
+    return found[0] if found and not tally.late else None

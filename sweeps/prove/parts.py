@@ -11,10 +11,11 @@ import numpy as np
 
 from sweeps.bounds.earliest import first_place
 from sweeps.bounds.merging import reduced
-from sweeps.bounds.search import Least, Tally, search
+from sweeps.bounds.search import Least, search
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.prove.descent import descend
+from sweeps.runtime.loop import Tally
 from symbolic.ops import Node
 
 __all__ = ["NOTHING", "Part", "Winner", "asked_of", "best_within", "parts_of"]

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from sweeps.bounds.boxes import Boxes, joined
 from sweeps.bounds.problem import Extremes, Problem
-from sweeps.bounds.search import Tally
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.prove.parts import best_within, parts_of
 from sweeps.prove.targets import Meeting
 from sweeps.prove.tolerances import Uncertain
+from sweeps.runtime.loop import Tally
 from symbolic.intervals import Interval
 from symbolic.monotone import EVERY, Trend
 from symbolic.ops import Node

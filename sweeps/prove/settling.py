@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 import sweeps.prove.beating as beating
 from sweeps.bounds.boxes import Boxes, Indices, joined
-from sweeps.bounds.search import Tally
 from sweeps.bounds.spaces import Space
 from sweeps.prove.beating import along_which, bounded, ended
-from sweeps.prove.leaves import Leaves
+from sweeps.prove.leaves import leaves_in_time
+from sweeps.runtime.loop import Tally, explore
 from sweeps.runtime.threads import in_threads
 
 __all__ = ["firsts"]
@@ -45,7 +45,7 @@ def firsts(
     the axes (rows); with them, which targets are met. Once ``most`` boxes were bounded it ends.
     """
     settling = _Settling(space, axes, targets, places, tally)
-    settling.most = tally.boxes + most
+    settling.most = tally.boxes + most + 1
     proven = settling.run()
     return settling.originals(), settling.met, proven
 
@@ -58,7 +58,7 @@ class _Settling:
         self.problem, self.axes, self.tally = self.space.problem, tuple(axes), tally
         self.targets, self.most = targets, math.inf
         large = self.problem.points > beating.COMPILED
-        self.leaves = Leaves(self.problem) if large else None
+        self.leaves = leaves_in_time(self.problem, tally) if large else None
         reach = np.ptp(targets, axis=1, keepdims=True)
         self.reach = np.where(reach > 0, reach, 1.0)
         #: Which targets are met, and where; the first and last row of each axis that are left.
@@ -124,38 +124,39 @@ class _Settling:
         one = self.members[self.begins[:-1]]
         lo, hi = self.low[:, one], last[:, one]
         hi[number] = np.maximum.reduceat(last[number, self.members], self.begins[:-1])
-        return self._explore(Boxes(lo, hi))
+        self.boxes, self.owner = Boxes(lo, hi), np.arange(lo.shape[1])
+        return explore(self, self.tally, self.most)
 
-    def _explore(self, boxes: Boxes) -> bool:
-        owner = np.arange(boxes.lo.shape[1])
-        while owner.size:
-            if self.tally.late or self.tally.boxes > self.most:
-                return False
-            count = max(owner.size - beating.BATCH, 0)
-            some, own = boxes.take(slice(count, None)), owner[count:]
-            boxes, owner = boxes.take(slice(count)), owner[:count]
-            ideals, up, down = bounded(self.problem, some, self.tally)
-            kept = ~self._gone(ideals, own, some)
-            some, own, ideals = (
-                ended(some.take(kept), up[kept], down[kept], self.number),
-                own[kept],
-                ideals[:, kept],
-            )
-            small = some.points <= beating.LEAF
-            self._scan(some.take(small), own[small], ideals[:, small])
-            if small.all():
-                continue
-            some, own, ideals = some.take(~small), own[~small], ideals[:, ~small]
+    def open(self) -> bool:
+        """Whether a box is left."""
+        return bool(self.owner.size)
 
-            def gone(found: Numbers, at: Indices, own: Indices = own, some: Boxes = some) -> Truth:
-                return self._gone(found, own[at], some.take(at))
+    def step(self) -> None:
+        """Scan the small ones of some boxes, and halve the others."""
+        count = max(self.owner.size - beating.BATCH, 0)
+        some, own = self.boxes.take(slice(count, None)), self.owner[count:]
+        self.boxes, self.owner = self.boxes.take(slice(count)), self.owner[:count]
+        ideals, up, down = bounded(self.problem, some, self.tally)
+        kept = ~self._gone(ideals, own, some)
+        some = ended(some.take(kept), up[kept], down[kept], self.number)
+        own, ideals = own[kept], ideals[:, kept]
+        small = some.points <= beating.LEAF
+        self._scan(some.take(small), own[small], ideals[:, small])
+        if small.all():
+            return
+        some, own, ideals = some.take(~small), own[~small], ideals[:, ~small]
 
-            axis_of = along_which(self.problem, some, ideals, self.reach, gone, self.tally)
-            parts, own = some.halves(axis_of), np.tile(own, 2)
-            order = np.argsort(-self.along[parts.lo[self.number]], kind="stable")
-            boxes = joined([boxes, parts.take(order)])
-            owner = np.concatenate([owner, own[order]])
-        return True
+        def gone(found: Numbers, at: Indices) -> Truth:
+            return self._gone(found, own[at], some.take(at))
+
+        axis_of = along_which(self.problem, some, ideals, self.reach, gone, self.tally)
+        parts = some.halves(axis_of)
+        order = np.argsort(-self.along[parts.lo[self.number]], kind="stable")
+        self.boxes = joined([self.boxes, parts.take(order)])
+        self.owner = np.concatenate([self.owner, np.tile(own, 2)[order]])
+
+    def tell(self) -> None:
+        """The front is known; who stands for each of its points is not told."""
 
     def _pairs(self, own: Indices) -> tuple[Indices, Indices, Indices]:
         """Each box with each of its targets: numbers of boxes, targets, where each box begins."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +12,8 @@ from numpy.typing import NDArray
 from sweeps.bounds.boxes import Boxes, joined
 from sweeps.bounds.problem import Problem
 from sweeps.grid.grid import Grid
-from sweeps.runtime.stopping import stopped
+from sweeps.runtime.loop import Tally, explore
+from sweeps.runtime.watching import going_over, seen
 from symbolic.ops import Node, constant, where
 
 __all__ = ["Meeting", "meeting"]
@@ -40,11 +39,10 @@ class Meeting:
 class _Set:
     """The boxes of one part of a grid: certain, open, and points met."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, tally: Tally) -> None:
+        self.problem, self.tally = problem, tally
         self.certain: list[Boxes] = []
         self.open: list[Boxes] = []
-        self.bounded = 0
         self.compared = [node for node in problem.steps if node.op in ("less", "less_equal")]
 
     @property
@@ -56,7 +54,7 @@ class _Set:
 
         As wide as the numbers are far apart between which a comparison is open.
         """
-        self.bounded += boxes.lo.shape[1]
+        self.tally.boxes += boxes.lo.shape[1]
         steps = self.problem.trends(boxes)
         trend = steps[id(self.problem.root)]
         shape = (boxes.lo.shape[1],)
@@ -126,6 +124,39 @@ class _Set:
             self.enter(parts.take(half))
 
 
+class _Sets:
+    """Those of all parts, until there are enough boxes."""
+
+    def __init__(self, most: int) -> None:
+        self.parts: list[_Set] = []
+        self.most, self.untold = most, 0.0
+
+    def add(self, one: _Set) -> None:
+        """Of one more part."""
+        self.parts.append(one)
+        points = one.problem.points
+        going_over(int(points))
+        self.untold += points
+        one.enter(one.problem.whole)
+
+    def open(self) -> bool:
+        """Whether a box is left, and there is room for more."""
+        some = any(one.open for one in self.parts)
+        return some and sum(one.size for one in self.parts) <= self.most
+
+    def step(self) -> None:
+        """Split some of each part."""
+        for one in self.parts:
+            if one.open:
+                one.refine()
+
+    def tell(self) -> None:
+        """How much of the space is settled."""
+        left = sum(float(boxes.points.sum()) for one in self.parts for boxes in one.open)
+        seen(int(self.untold - left))
+        self.untold = left
+
+
 def _corners(boxes: Boxes, up: Any) -> tuple[Indices, Indices]:
     """Where a condition holds first and last, if it goes one way along every axis."""
     best, worst = boxes.lo.copy(), boxes.hi.copy()
@@ -161,9 +192,9 @@ def meeting(
     grid: Grid,
     roots: Mapping[tuple[str, ...], Node],
     dims: Sequence[str],
+    tally: Tally,
     *,
     most: int,
-    deadline: float = math.inf,
 ) -> Meeting:
     """Subdivide the grid until every box is certain or empty, or there are enough.
 
@@ -174,31 +205,23 @@ def meeting(
         The condition over the leaves, by the labels of the switch axes.
     dims : sequence of str
         The axes on which it depends.
+    tally : Tally
+        What is bounded is added to it; once it is late, what is open stays open.
     most : int
-        Boxes after which what is open stays open.
-    deadline : float
-        The same, as a time of :func:`time.monotonic`.
+        Boxes after which it does, too.
     """
     plain = [dim for dim in dims if dim not in grid.switch_axes]
     sizes = {dim: grid.axes[dim].size for dim in plain}
-    parts: list[tuple[dict[str, int], _Set]] = []
-    switched = [dim for dim in dims if dim in grid.switch_axes]
-    for index, key in grid.keys(dims):
-        root = constant(where(roots[key], 0.0, 1.0))
-        with np.errstate(all="ignore"):
-            one = _Set(Problem(root, grid.leaves[key], sizes))
-            one.enter(one.problem.whole)
-        parts.append((dict(zip(switched, index, strict=True)), one))
-    while any(one.open for _, one in parts):
-        count = sum(one.size for _, one in parts)
-        if count > most or stopped() or time.monotonic() > deadline:
-            break
-        with np.errstate(all="ignore"):
-            for _, one in parts:
-                if one.open:
-                    one.refine()
+    switched, before = [dim for dim in dims if dim in grid.switch_axes], tally.boxes
+    sets, labels = _Sets(most), []
+    with np.errstate(all="ignore"):
+        for index, key in grid.keys(dims):
+            root = constant(where(roots[key], 0.0, 1.0))
+            sets.add(_Set(Problem(root, grid.leaves[key], sizes), tally))
+            labels.append(dict(zip(switched, index, strict=True)))
+        explore(sets, tally)
     lows, highs, certain = [], [], []
-    for fixed, one in parts:
+    for fixed, one in zip(labels, sets.parts, strict=True):
         for held, sure in ((one.certain, True), (one.open, False)):
             if held:
                 boxes = _merged(joined(held))
@@ -211,8 +234,8 @@ def meeting(
         lo=np.concatenate([none, *lows], axis=1),
         hi=np.concatenate([none, *highs], axis=1),
         certain=np.concatenate([np.zeros(0, dtype=bool), *certain]),
-        bounded=sum(one.bounded for _, one in parts),
-        complete=not any(one.open for _, one in parts),
+        bounded=tally.boxes - before,
+        complete=not any(one.open for one in sets.parts),
     )
 
 

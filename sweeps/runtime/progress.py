@@ -19,7 +19,7 @@ class Progress:
     the values done were stored by an earlier run; ``best`` the best value so far of the quantity
     that is looked for, where one is; ``barred`` how many of the values done were not computed,
     because no point of their tile keeps the rules. Of a search with a proof ``gap`` is how far off,
-    as a share, the best so far can be.
+    as a share, the best so far can be; of a front ``points`` is how many it has so far.
     """
 
     done: int
@@ -31,6 +31,7 @@ class Progress:
     failed: int = 0
     barred: int = 0
     gap: float | None = None
+    points: int | None = None
 
     @property
     def rate(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from contextvars import ContextVar
 
 from sweeps.runtime.progress import Listener, Progress, gap_of
 
-__all__ = ["found", "going_over", "seen", "watched"]
+__all__ = ["best_so_far", "going_over", "points_so_far", "seen", "watched"]
 
 
 class _Watch:
@@ -20,6 +21,7 @@ class _Watch:
         self.done = self.total = 0
         self.best: float | None = None
         self.gap: float | None = None
+        self.points: int | None = None
 
     def tell(self) -> None:
         self.listener(
@@ -29,6 +31,7 @@ class _Watch:
                 elapsed=time.monotonic() - self.began,
                 best=self.best,
                 gap=self.gap,
+                points=self.points,
             )
         )
 
@@ -61,11 +64,18 @@ def seen(points: int) -> None:
         watch.tell()
 
 
-def found(value: float, bound: float) -> None:
-    """What a search has found so far, and below which nothing is."""
+def points_so_far(points: int) -> None:
+    """How many points a front has so far; the searches in its gaps name no best of it."""
     watch = _watch.get()
     if watch is not None:
-        known = value < float("inf")
+        watch.points = points
+
+
+def best_so_far(value: float, bound: float = -math.inf) -> None:
+    """What a search has found so far, and below which nothing is, if that is known."""
+    watch = _watch.get()
+    if watch is not None and watch.points is None:
+        known = value < math.inf
         watch.best = watch.sign * value if known else None
-        watch.gap = gap_of(value, bound) if known else None
+        watch.gap = gap_of(value, bound) if known and bound > -math.inf else None
         watch.tell()

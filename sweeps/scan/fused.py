@@ -18,7 +18,8 @@ from sweeps.nest.compile import compiled
 from sweeps.nest.passes import Skipped, streamed
 from sweeps.nest.reduce import smallest
 from sweeps.nest.run import prepare
-from sweeps.runtime.stopping import halt
+from sweeps.runtime.loop import in_turn
+from sweeps.runtime.watching import best_so_far
 from sweeps.scan.choosing import choose
 from symbolic.ops import Node
 
@@ -76,9 +77,10 @@ def _in_blocks(
     size = grid.axes[per[0]].size
     step = max(1, BLOCK * size // math.prod(grid.shape(dims)))
     parts = []
-    for low in range(0, size, step):
-        halt()
-        cut = part_of(grid, {per[0]: slice(low, min(low + step, size))})
+    rows = [slice(low, min(low + step, size)) for low in range(0, size, step)]
+    each = math.prod(grid.shape(dims)) // size
+    for some in in_turn(((row, each * (row.stop - row.start)) for row in rows), each * size):
+        cut = part_of(grid, {per[0]: some})
         parts.append(choose(_over(cut, objectives, dims), dims, per, top))
     flat, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     return flat, scores, parts[0][2]
@@ -182,4 +184,5 @@ def _fused_one(
         joined, at = np.concatenate([best, values]), np.concatenate([found, places])
         order = np.lexsort((at, joined))[:top]
         best, found = joined[order], at[order]
+        best_so_far(float(best[0]))
     return best, found

@@ -14,6 +14,7 @@ from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.nest.passes import Skipped, over_points
 from sweeps.nest.reduce import beaten_by, front
+from sweeps.runtime.watching import points_so_far
 from sweeps.scan.choosing import spread
 from sweeps.scan.fused import to_rest
 from symbolic.errors import InfeasibleError
@@ -74,6 +75,7 @@ def _front_of(
         partial=True,
     ):
         found.add(part.values, part.places)
+        points_so_far(found.places.size)
     return found
 
 

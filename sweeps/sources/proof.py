@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from sweeps.ask.places import as_good, check_listed, everywhere, limit_of, place
 from sweeps.bounds.boxes import Boxes
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded, waiting
-from sweeps.bounds.search import Tally, ready
+from sweeps.bounds.search import ready
 from sweeps.grid.at import part_of
 from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
 from sweeps.grid.grid import Grid
@@ -30,6 +29,7 @@ from sweeps.prove.fronts import certified_front
 from sweeps.prove.parts import NOTHING, Part, Winner, asked_of, best_within, parts_of
 from sweeps.prove.ranking import ranked as in_rank
 from sweeps.prove.targets import meeting
+from sweeps.runtime.loop import Tally
 from sweeps.runtime.progress import gap_of
 from sweeps.sources.grids import OfGrid, stage_node
 from symbolic.errors import OutOfTimeError
@@ -58,9 +58,7 @@ class _Search:
 
     def share(self) -> None:
         """The time that is left is shared by the searches that are left."""
-        if math.isfinite(self.end):
-            now = time.monotonic()
-            self.tally.deadline = now + max(self.end - now, 0.0) / max(self.stages, 1)
+        self.tally.share(self.end, self.stages)
         self.stages -= 1
 
 
@@ -94,12 +92,10 @@ def front_proof(grid: Grid, ask: Ask) -> GridProof:
 
 
 def _search(grid: Grid, ask: Ask, stages: int) -> _Search:
-    limit = ask.time_limit
-    end = math.inf if limit is None else time.monotonic() + limit
     stages *= math.prod(grid.shape(ask.per))
-    tally = Tally(deadline=end)
+    tally = Tally.of(ask.time_limit)
     winners: list[list[Winner]] = [[] for _ in ask.goals]
-    return _Search(ask=ask, tally=tally, end=end, stages=stages, winners=winners)
+    return _Search(ask=ask, tally=tally, end=tally.deadline, stages=stages, winners=winners)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +170,7 @@ class GridProof(OfGrid):
         OutOfTimeError
             The best, or not all that is near it, was proven in time.
         """
-        tally, end, goal = self.search.tally, self.search.end, stage.goal
+        tally, goal = self.search.tally, stage.goal
         best = self.search.winners[stage.number][-1]
         if best.bound < best.value:
             raise OutOfTimeError(
@@ -184,15 +180,14 @@ class GridProof(OfGrid):
         grid = part_of(self.grid, self.at)
         dims = grid.ordered(dims_of(grid, stage.goals))
         near = {key: constant(stage_node(grid, key, stage) <= limit) for key in grid.graphs}
-        met = meeting(grid, near, dims, most=_BOXES, deadline=end)
-        tally.boxes += met.bounded
+        tally.deadline = self.search.end
+        met = meeting(grid, near, dims, tally, most=_BOXES)
         sure = Boxes(met.lo, met.hi).take(met.certain)
         count = sum(math.prod(int(n) for n in row) for row in (sure.hi - sure.lo + 1).T)
         if not met.complete:
-            late = time.monotonic() > end
             raise OutOfTimeError(
                 f"at least {count:,} configurations {what}; not all could be told "
-                + ("in time: give more time" if late else f"with {_BOXES:,} boxes: scan them")
+                + ("in time: give more time" if tally.late else f"with {_BOXES:,} boxes: scan them")
                 + ", a smaller share, or fix some axes by constraints"
             )
         idle = [axis for axis in grid.axes if axis not in dims]
@@ -206,9 +201,8 @@ class GridProof(OfGrid):
         """See :class:`sweeps.ask.front.FrontSource`; the time left is shared by the parts left."""
         search = self.search
         search.share()
-        limit = max(search.tally.deadline - time.monotonic(), 0.0)
-        limited, part = math.isfinite(search.end), part_of(self.grid, self.at)
-        index, told, proven = certified_front(part, goals, time_limit=limit if limited else None)
+        part, tally = part_of(self.grid, self.at), Tally(deadline=search.tally.deadline)
+        index, told, proven = certified_front(part, goals, tally)
         places = dict(zip(part.axes, index.T, strict=True))
         return Front(places=placed_in(places, self.at), told=told, proven=proven)
 

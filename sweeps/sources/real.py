@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -12,13 +11,13 @@ import numpy as np
 from sweeps.ask.ask import check_method
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded
-from sweeps.bounds.search import Tally
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import Grid
 from sweeps.prove.certificate import none_in_time
 from sweeps.prove.parts import Part, parts_of
 from sweeps.prove.reals.lowest import TINY, Lowest, lowest
 from sweeps.prove.reals.mixed import Mixed
+from sweeps.runtime.loop import Tally
 from sweeps.runtime.progress import gap_of
 from sweeps.scan.choosing import Chosen
 from sweeps.sources.grids import GridScan
@@ -79,9 +78,7 @@ def real_optimum(
         check_asked(next(iter(real)), **{"method='scan'": True})
     check_method(method, time_limit, gap)
     gap = TOLERANCE if gap is None else gap
-    tally = Tally()
-    if time_limit is not None:
-        tally.deadline = time.monotonic() + time_limit
+    tally = Tally.of(time_limit)
     grid = expanded(grid, moved=True)
     parts = parts_of(grid, [goal], ())
     enclosed(grid, {part.key: part.root for part in parts})

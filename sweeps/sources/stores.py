@@ -33,14 +33,17 @@ __all__ = ["StoreSearch"]
 
 @dataclass(slots=True)
 class _Read:
-    """How many blocks were read, of how many."""
+    """How many blocks were read, of how many; configurations that an interrupt left."""
 
     read: int = 0
     blocks: int = 0
+    left: int = 0
 
     def add(self, question: Question) -> None:
         self.read += question.read
         self.blocks = question.blocks.count
+        idle = [n for axis, n in question.stored.axes.items() if axis not in question.axes]
+        self.left += question.left * math.prod(idle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,4 +136,6 @@ class StoreSearch(Answering):
 
     def told(self, goals: Sequence[Goal], found: xr.Dataset | None) -> dict[str, Any]:
         """How much was read."""
-        return {"method": "stored", "blocks_read": self.done.read, "blocks": self.done.blocks}
+        done = self.done
+        left = {"points_left": done.left} if done.left else {}
+        return {"method": "stored", "blocks_read": done.read, "blocks": done.blocks, **left}

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE
+from sweeps.runtime.loop import in_turn
 from sweeps.runtime.threads import workers
-from sweeps.runtime.watching import going_over, seen
+from sweeps.runtime.watching import seen
 from sweeps.store.reader import Stored
 from sweeps.stored.blocks import Blocks, points_cut
 from sweeps.stored.wanted import read_condition, read_goal
@@ -58,6 +59,7 @@ class Question:
         self.origins = self.starts(list(self.axes))
         self.names = tuple(names)
         self.read, self._compiles, self._per = 0, False, per  # blocks that were read
+        self.left = self._unread = 0  # points that an interrupt left
         self._bound()
         self._groups = self._merged()
         self.goals = [read_goal(node) for node in self.nodes]
@@ -244,12 +246,11 @@ class Question:
         ``built`` tells that it puts all values together.
         """
         self._compiles, self._batch = True, _BUILT if built else self._batch
-        going_over(int(self.points(numbers).sum()))
-        for start in range(0, numbers.size, _ROUND):
-            now = numbers[start : start + _ROUND]
+        rounds = (numbers[start : start + _ROUND] for start in range(0, numbers.size, _ROUND))
+        points = int(self.points(numbers).sum())
+        for now in in_turn(((some, int(self.points(some).sum())) for some in rounds), points):
             self.read += int(now.size)
             yield from self._worked(now, work)
-            seen(int(self.points(now).sum()))
 
     def rounds(
         self,
@@ -259,29 +260,41 @@ class Question:
         work: Callable[[NDArray[np.int64], int], Any],
         *,
         compiles: bool = False,
+        partial: bool = False,
     ) -> Iterator[list[Any]]:
         """The work on some blocks at a time, by their keys; each time those no longer needed go.
 
-        ``compiles`` tells that the work knows what to do once it is ``compiled``.
+        ``compiles`` tells that the work knows what to do once it is ``compiled``; ``partial``, that
+        what is known by an interrupt is an answer.
         """
         self._compiles = compiles
-        going_over(int(self.points(numbers).sum()))
-        if not numbers.size:
-            return
-        first = numbers[key[numbers] == key[numbers].min()][:1]
-        self.read += 1
-        yield self._worked(first, work)
-        rest = numbers[numbers != first[0]]
-        rest = rest[still(rest)]
-        rest = rest[np.argsort(key[rest], kind="stable")]
-        size = _FIRST
-        while rest.size:
-            now, rest = np.sort(rest[:size]), rest[size:]
+        batches, total = self._promising(numbers, key, still), int(self.points(numbers).sum())
+        for now in in_turn(batches, total, self._leave if partial else None):
             self.read += int(now.size)
             yield self._worked(now, work)
+
+    def _promising(
+        self,
+        rest: NDArray[np.int64],
+        key: NDArray[Any],
+        still: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
+    ) -> Iterator[tuple[NDArray[np.int64], int]]:
+        """Blocks by their keys, and how many points they have: one, then more each time."""
+        now = rest[key[rest] == key[rest].min()][:1] if rest.size else rest
+        rest, size = rest[rest != now[:1]], _FIRST
+        ordered = False
+        while now.size:
+            self._unread = int(self.points(now).sum() + self.points(rest).sum())
+            yield now, int(self.points(now).sum())
             left, rest = rest, rest[still(rest)]
-            seen(int(self.points(now).sum() + self.points(left).sum() - self.points(rest).sum()))
+            seen(int(self.points(left).sum() - self.points(rest).sum()))
+            if not ordered:
+                rest, ordered = rest[np.argsort(key[rest], kind="stable")], True
+            now, rest = np.sort(rest[:size]), rest[size:]
             size = min(size * 4, _ROUND)
+
+    def _leave(self, _: int) -> None:
+        self.left = self._unread
 
     def _worked(
         self, numbers: NDArray[np.int64], work: Callable[[NDArray[np.int64], int], Any]

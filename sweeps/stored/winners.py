@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.nest.reduce import beaten_by, front, smallest
+from sweeps.runtime.watching import best_so_far, points_so_far
 from sweeps.stored.blocks import points_cut
 from sweeps.stored.columns import columns_of, offsets
 from sweeps.stored.question import Question
@@ -51,7 +52,7 @@ def best(
         return _ranked(question, values, numbers, length, per, top)
 
     few = top <= _ORDERED and scores.size <= _WINNERS
-    for results in question.rounds(question.open, lower, still, work, compiles=few):
+    for results in question.rounds(question.open, lower, still, work, compiles=few, partial=True):
         slot, score, place = (np.concatenate(column) for column in zip(*results, strict=True))
         touched, slot = np.unique(slot, return_inverse=True)
         slot = np.concatenate([slot, np.repeat(np.arange(touched.size), top)])
@@ -61,6 +62,7 @@ def best(
         first = np.searchsorted(slot[sort], np.arange(touched.size))
         chosen = sort[first[:, None] + np.arange(top)]
         scores[touched], found[touched] = score[chosen], place[chosen]
+        best_so_far(float(scores.min()))
     found[np.isinf(scores)] = -1
     rest = tuple(axis for axis in question.axes if axis not in per)
     return (
@@ -165,12 +167,14 @@ def best_front(question: Question) -> NDArray[np.int64]:
     corners = lower[0, question.open]
     ends = corners.min(initial=math.inf), corners.max(initial=-math.inf)
     promise, two = _promise(question, lower), len(lower) == 2
-    for results in question.rounds(question.open, promise, still, work, compiles=two):
+    rounds = question.rounds(question.open, promise, still, work, compiles=two, partial=True)
+    for results in rounds:
         joined = np.concatenate([known, *(values for values, _ in results)], axis=1)
         at = np.concatenate([places, *(found for _, found in results)])
         sort = np.argsort(at, kind="stable")
         left = sort[front(np.ascontiguousarray(joined[:, sort]))]
         known, places = np.ascontiguousarray(joined[:, left]), at[left]
+        points_so_far(places.size)
     return np.sort(places)
 
 

@@ -198,8 +198,7 @@ def test_a_front_stopped_early_says_what_is_proven(
     told = []
     for limit in (1, 4, 10, 20, 30, 200):
         clock = Clock()
-        monkeypatch.setattr(sweeps.bounds.search, "time", clock)
-        monkeypatch.setattr(sweeps.prove.fronts, "time", clock)
+        monkeypatch.setattr("sweeps.runtime.loop.time", clock)
         some = small(16).pareto(**goals, time_limit=limit)
         assert clock.looks < limit + 40
         if some.attrs["complete"]:
@@ -212,8 +211,7 @@ def test_a_front_stopped_early_says_what_is_proven(
     assert len(set(told)) > 1
     nowhere = small(16, where=["cs_throughput > 0.5", "threads < 16"])
     clock = Clock()
-    monkeypatch.setattr(sweeps.bounds.search, "time", clock)
-    monkeypatch.setattr(sweeps.prove.fronts, "time", clock)
+    monkeypatch.setattr("sweeps.runtime.loop.time", clock)
     with pytest.raises(OutOfTimeError, match="no point of the front was found in time"):
         nowhere.pareto(**goals, time_limit=0)
 

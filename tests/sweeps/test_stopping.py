@@ -42,7 +42,7 @@ core_clock = { linspace = [8e8, 1.6e9, 8] }
 def struck(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Interrupts this process after so many looks of a search at whether it is to end."""
 
-    def after(looks: int, where: str = "bounds.search") -> None:
+    def after(looks: int) -> None:
         seen = 0
 
         def stopped() -> bool:
@@ -52,7 +52,7 @@ def struck(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 signal.raise_signal(signal.SIGINT)
             return stopping.stopped()
 
-        monkeypatch.setattr(f"sweeps.{where}.stopped", stopped)
+        monkeypatch.setattr("sweeps.runtime.loop.stopped", stopped)
 
     return after
 
@@ -86,13 +86,13 @@ def test_a_scan_hands_back_the_best_so_far(
 ) -> None:
     monkeypatch.setattr(sweeps.scan.fused, "REDUCED_TILE", 1 << 12)
     monkeypatch.setattr("sweeps.nest.passes.PIECE", 1 << 12)
-    struck(2, "nest.passes")
+    struck(4)
     with pytest.raises(Interrupted) as said:
         launch().optimum(minimize="energy", method="scan")
     found = said.value.best
     assert best <= float(found.energy)
     assert 0 < found.attrs["points_left"] < launch().grid().points
-    struck(2, "nest.passes")
+    struck(4)
     with pytest.raises(Interrupted) as said:
         launch().pareto(minimize=["energy", "time"], method="scan")
     assert said.value.best.attrs["points_left"] > 0
@@ -110,7 +110,7 @@ def test_other_searches(struck: Callable[..., None]) -> None:
     struck(30)
     with pytest.raises(Interrupted, match=r"not proven in time|could be told in time"):
         launch().optimum(minimize="energy", within=0.01, method="certified")
-    struck(2, "prove.targets")
+    struck(2)
     with pytest.raises(Interrupted) as said:
         dse.meets(launch(), "energy <= 20 mJ")
     assert said.value.best.attrs["complete"] == 0
@@ -122,7 +122,7 @@ def test_the_second_interrupt_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         signal.raise_signal(signal.SIGINT)
         return False
 
-    monkeypatch.setattr("sweeps.bounds.search.stopped", twice)
+    monkeypatch.setattr("sweeps.runtime.loop.stopped", twice)
     with pytest.raises(KeyboardInterrupt) as said:
         launch().optimum(minimize="energy", method="certified")
     assert not isinstance(said.value, Interrupted)
@@ -155,7 +155,7 @@ def test_the_command_tells_the_best_so_far(
     result = CliRunner().invoke(main, [*command, "--json"])
     assert result.exit_code == 130
     assert '"interrupted": true' in result.stdout
-    struck(2, "prove.targets")
+    struck(2)
     result = CliRunner().invoke(main, ["meets", "study.toml", "--where", "energy <= 20 mJ"])
     assert result.exit_code == 130
     assert "configurations that meet energy <= 20 mJ: between" in result.stdout

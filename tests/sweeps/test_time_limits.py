@@ -15,8 +15,8 @@ from sweeps.ask.ask import Ask
 from sweeps.bounds.alike import alike
 from sweeps.bounds.check import check
 from sweeps.bounds.merging import reduced
-from sweeps.bounds.search import Tally
 from sweeps.grid.goals import objective_node, one_goal
+from sweeps.runtime.loop import Tally
 from sweeps.sources.best import grid_optimum
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
@@ -93,8 +93,7 @@ def test_a_limit_ends_whatever_is_going_on(monkeypatch: pytest.MonkeyPatch) -> N
     proven = []
     for limit in (0, 20, 200):
         clock = Clock()
-        monkeypatch.setattr(sweeps.bounds.search, "time", clock)
-        monkeypatch.setattr("sweeps.sources.proof.time", clock)
+        monkeypatch.setattr("sweeps.runtime.loop.time", clock)
         ask = Ask(goals=(goal,), time_limit=limit)
         found = grid_optimum(dse.Study(**given(made)).grid(), ask)
         assert clock.looks < limit + 25

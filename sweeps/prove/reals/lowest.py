@@ -9,8 +9,9 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.search import Tally
 from sweeps.prove.reals.mixed import Floats, Mixed
+from sweeps.runtime.loop import Tally, explore
+from sweeps.runtime.watching import best_so_far
 
 __all__ = ["TINY", "Lowest", "lowest"]
 
@@ -62,7 +63,10 @@ class Lowest:
 def lowest(problem: Mixed, goal: Lowest, tally: Tally) -> None:
     """Improve a goal until nothing is lower by more than its tolerance, or the time is up."""
     with np.errstate(all="ignore"):
-        _Search(problem, goal, tally).run()
+        one = _Search(problem, goal, tally)
+        explore(one, tally, least=1)
+    goal.aside(one.bound)
+    goal.bound = min(goal.bound, goal.value)
 
 
 class _Search:
@@ -71,26 +75,31 @@ class _Search:
         self.real = problem.real[:, None]
         self.width = np.maximum(problem.high - problem.low, 1e-300)[:, None]
 
-    def run(self) -> None:
-        problem, goal = self.problem, self.goal
-        lo, hi = problem.low[:, None], problem.high[:, None]
-        bound = np.array([-math.inf])
+        self.lo, self.hi = problem.low[:, None], problem.high[:, None]
+        self.bound = np.array([-math.inf])
         self._drawn()
-        begun = False
-        while bound.size:
-            left = bound < goal.allowed
-            goal.aside(bound[~left])
-            lo, hi, bound = lo[:, left], hi[:, left], bound[left]
-            if begun and (self.tally.late or bound.size > _MOST):
-                break
-            begun = True
-            order = np.argsort(bound, kind="stable")
-            some, rest = order[:_TOGETHER], order[_TOGETHER:]
-            found = self._split(lo[:, some], hi[:, some], bound[some])
-            parts = ((lo, found[0]), (hi, found[1]), (bound, found[2]))
-            lo, hi, bound = (np.concatenate([a[..., rest], b], axis=-1) for a, b in parts)
-        goal.aside(bound)
-        goal.bound = min(goal.bound, goal.value)
+
+    def open(self) -> bool:
+        """Whether a box is left that may hold something better, and there is room for more."""
+        left = self.bound < self.goal.allowed
+        self.goal.aside(self.bound[~left])
+        self.lo, self.hi, self.bound = self.lo[:, left], self.hi[:, left], self.bound[left]
+        return 0 < self.bound.size <= _MOST
+
+    def step(self) -> None:
+        """Bound the most promising boxes closely, and halve what is left of them."""
+        lo, hi, bound = self.lo, self.hi, self.bound
+        order = np.argsort(bound, kind="stable")
+        some, rest = order[:_TOGETHER], order[_TOGETHER:]
+        split = self._split(lo[:, some], hi[:, some], bound[some])
+        parts = zip((lo, hi, bound), split, strict=True)
+        self.lo, self.hi, self.bound = (np.concatenate([a[..., rest], b], -1) for a, b in parts)
+
+    def tell(self) -> None:
+        """The best so far, and below which nothing is."""
+        best_so_far(
+            self.goal.value, min(self.goal.bound, float(self.bound.min(initial=self.goal.value)))
+        )
 
     def _drawn(self) -> None:
         """A few points, the same each time."""
