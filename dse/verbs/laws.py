@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.study.data import StudyData
+from dse.study.comparison import ComparisonData
 from dse.study.uncertain import uncertain_of
-from dse.verbs.sources import with_file_read
+from dse.verbs.refusals import with_reasons
+from dse.verbs.sources import Askable, each_study, with_file_read
 from symbolic.errors import DseError
 from symbolic.statistic import DRAW
 
 if TYPE_CHECKING:
+    from dse.study.data import StudyData
     from dse.uncertain.output import OutputLaw
 
 __all__ = ["law"]
 
 
-def law(
-    source: StudyData | str | Path, quantity: str, at: Mapping[str, Any] | None = None
-) -> OutputLaw:
+@with_reasons
+def law(source: Askable, quantity: str, at: Mapping[str, Any] | None = None) -> OutputLaw:
     """The law of an output at one configuration, where inputs are random.
 
     It is exact where laws are enumerated, and where one input alone is random in the output, along
@@ -28,8 +28,8 @@ def law(
 
     Parameters
     ----------
-    source : Study or path
-        A study with random inputs.
+    source : Study, Dataset or path
+        A study of one model with random inputs; of a Dataset or store the study that it tells.
     quantity : str
         A quantity or formula that has a value in each draw.
     at : mapping, optional
@@ -56,15 +56,22 @@ def law(
     from dse.uncertain.output import law_of
     from sweeps.grid.goals import Goal, texts_of
 
-    study = with_file_read(source)
-    if not isinstance(study, StudyData):
-        raise DseError(f"a law is that of a study of one model, not of a {type(study).__name__}")
+    of = with_file_read(source)
+    if isinstance(of, ComparisonData):
+        raise DseError(f"a law is that of one model: ask each of {', '.join(of.each)} by itself")
     texts = texts_of(quantity, "quantity")
     if len(texts) != 1:
         raise DseError(f"quantity = {quantity!r}: expected one quantity or formula")
     if at is not None and not isinstance(at, Mapping):
         raise DseError(f"at = {at!r}: expected a mapping from axes to values")
-    goal, about = Goal(text=texts[0], sign=1.0), uncertain_of(study)
-    grid = study._question([goal], (), per=[DRAW])
-    row = grid.model.quantities.get(goal.text)
-    return law_of(grid, goal, about, at or {}, row.unit if row is not None else "")
+    goal = Goal(text=texts[0], sign=1.0)
+
+    def ask(study: StudyData) -> OutputLaw:
+        about = uncertain_of(study)
+        grid = study._question([goal], (), per=[DRAW])
+        row = grid.model.quantities.get(goal.text)
+        return law_of(grid, goal, about, at or {}, row.unit if row is not None else "")
+
+    found = each_study(of, ask, "law")
+    assert not isinstance(found, dict)
+    return found

@@ -11,7 +11,8 @@ from dse.study.data import StudyData
 from dse.study.uncertain import redrawn, uncertain_of
 from dse.verbs.reading import asked_of, identified
 from dse.verbs.refusals import with_reasons
-from dse.verbs.sources import Askable, Table, one_answer, with_file_read
+from dse.verbs.sources import Askable, Table, check_asked, one_answer, with_file_read
+from sweeps.ask.matrix import refuse
 from sweeps.runtime.stopping import handing_back
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.statistic import DRAW, RUN
@@ -81,22 +82,24 @@ def chances(
     ([1024, 512, 256], [0.5, 0.25, 0.25])
     """
     from sweeps.ask.chances import chances as chances_of
-    from sweeps.grid.goals import one_goal, texts_of
+    from sweeps.grid.goals import read_goals, texts_of
 
-    goal = one_goal(minimize, maximize)
+    goals = read_goals(minimize, maximize)
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
     with shown(progress, "looking at every draw"):
         of = with_file_read(source)
         told = of if isinstance(of, (StudyData, ComparisonData)) else asked_of(of, zones=False)
+        for one in told.each.values() if isinstance(told, ComparisonData) else [told]:
+            check_asked("chances", one, {"per": bool(axes), "objectives": len(goals) > 1})
         if isinstance(told, Table) and RUN in told.ds.dims and DRAW not in told.ds.dims:
-            if axes:
-                raise DseError("chances of runs take no per: choose of the Dataset (ds.sel)")
+            refuse("chances", "rows", {"per": bool(axes)})
             from dse.measured.runs import chances_of_runs
 
             asked: dict[str, Any] = {"minimize": minimize, "maximize": maximize}
             return identified(chances_of_runs(told.ds, **asked, where=texts, top=top), told)
+        (goal,) = goals
         return _asked(
-            source, goal, texts, axes, lambda draws: chances_of(draws, goal, per=axes, top=top)
+            of, goal, texts, axes, lambda draws: chances_of(draws, goal, per=axes, top=top)
         )
 
 
@@ -120,8 +123,8 @@ def information(
 
     Parameters
     ----------
-    source : Study, Comparison or path
-        A study with random inputs.
+    source : Study, Comparison, Dataset or path
+        A study with random inputs; of a Dataset or store the study that it tells.
     minimize, maximize : str
         A quantity or formula of which the mean should be small or large; a difference in it is
         what knowledge is worth.
@@ -152,9 +155,10 @@ def information(
     (0.18, 512, 'mem_latency')
     """
     from sweeps.ask.information import information as information_of
-    from sweeps.grid.goals import one_goal, texts_of
+    from sweeps.grid.goals import read_goals, texts_of
 
-    goal, texts = one_goal(minimize, maximize), texts_of(where, "where")
+    goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
+    goal = goals[0]
 
     def ask(study: StudyData) -> xr.Dataset:
         about = uncertain_of(study)
@@ -170,7 +174,7 @@ def information(
         return identified(information_of(_drawn(study, goal, texts), goal, of, nested), study)
 
     with shown(progress, "looking at every draw"):
-        return one_answer("", source, ask)
+        return one_answer("information", source, ask, objectives=len(goals) > 1)
 
 
 def _sets(about: Uncertain, given: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:

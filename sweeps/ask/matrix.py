@@ -19,6 +19,9 @@ VERBS = (
     "meets",
     "ranges",
     "borders",
+    "chances",
+    "information",
+    "law",
 )
 #: Sources by name: what they are.
 SOURCES = {
@@ -41,7 +44,7 @@ MODIFIERS = (
 )
 
 _CHOOSING = ("top", "ties", "within", "gap")
-_EQUATIONS = ("meets", "ranges", "borders")
+_EQUATIONS = ("meets", "ranges", "borders", "information", "law")
 _RECORDED = ("store", "Dataset", "rows")
 
 _NO_CHOICE = "it chooses no configurations, so none can be ranked, tied or near the best"
@@ -57,6 +60,13 @@ _BETWEEN = "optimum answers for every real between them"
 _NO_GOAL = "it asks for no best: give minimize or maximize to optimum or pareto"
 _ONE_GOAL = "which configurations can be best is told for one objective"
 _EVERY = "it answers at every configuration already: choose of its answer (found.sel)"
+_DRAWS = (
+    "in each draw one is best, ties share it, and what another would miss is its regret: none "
+    "stands beside the best by a share"
+)
+_RUNS = "runs are compared as they stand: choose of the Dataset (ds.sel)"
+_ONE_CHOICE = "it is the worth of one choice among all configurations: give the study fewer"
+_ONE_PLACE = "a law is that of one configuration: give the values of its axes (at=)"
 _BOXES = "its boxes are found by bounds alone: there is no other method"
 
 #: Statistics that bounds over boxes tell of only where they were computed before.
@@ -99,6 +109,8 @@ def reason(verb: str, source: str, modifier: str = "") -> str:
         return _BETWEEN
     if verb in ("optimum", "pareto"):
         return _of_best(verb, source, modifier)
+    if verb in ("chances", "information", "law"):
+        return _of_random(verb, source, modifier)
     return _of_others(verb, modifier)
 
 
@@ -108,6 +120,20 @@ def _of_best(verb: str, source: str, modifier: str) -> str:
     if source in _RECORDED and modifier in ("method", "time_limit", "gap"):
         return _LOOKED_AT
     return ""
+
+
+def _of_random(verb: str, source: str, modifier: str) -> str:
+    if verb == "law":
+        return _ONE_PLACE if modifier else ""
+    if modifier == "objectives":
+        return _ONE_GOAL
+    if modifier in ("method", "time_limit"):
+        return _ONE_ANSWER
+    if verb == "information":
+        return _ONE_CHOICE if modifier in ("per", *_CHOOSING) else ""
+    if modifier in ("ties", "within", "gap"):
+        return _DRAWS
+    return _RUNS if source == "rows" and modifier == "per" else ""
 
 
 def _of_others(verb: str, modifier: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,17 @@ REALS = dse.Study(
     set=GIVEN,
     outputs=OUTPUTS[:2],
 )
+#: The same where an input is random: values that it takes, and how likely each is.
+LAW = {300.0: 0.25, 600.0: 0.25, 1200.0: 0.5}
+RANDOM = dse.Study(
+    model="transit",
+    axes=AXES,
+    set={"lanes_width": 32},
+    random={"mem_latency": "discrete: 300: 1, 600: 1, 1200: 2"},
+    outputs=OUTPUTS[:2],
+)
+ASKED_OF_LAWS = ("chances", "information", "law")
+MERIT = "ms_throughput - threads / 8192"
 WHERE, LABEL = "ms_throughput <= 0.5", "intensity"
 
 
@@ -63,6 +75,9 @@ ASKED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "meets": (("cs_throughput >= 5",), {}),
     "ranges": (({"mem_latency": "10 %"},), {}),
     "borders": (("bound",), {"along": "threads"}),
+    "chances": ((), {"maximize": MERIT}),
+    "information": ((), {"maximize": MERIT}),
+    "law": (("cs_throughput",), {"at": {"threads": 256, "intensity": 10, "ms_peak": 1}}),
 }
 GIVE: dict[str, dict[str, Any]] = {
     "where": {"where": WHERE},
@@ -100,7 +115,13 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ds.drop_vars("bound").to_dataframe().reset_index().to_csv(folder / "rows.csv", index=False)
     rows = dse.open(folder / "rows.csv", axes=[*AXES], shape="rows")
     found = {"study": STUDY, "reals": REALS, "store": folder / "out.zarr", "Dataset": ds}
-    return {**found, "rows": rows}
+    RANDOM.run(store=folder / "random.zarr")
+    again = rows.expand_dims(run=3).copy(deep=True)
+    again["ms_throughput"] = again.ms_throughput * xr.DataArray(
+        [1 - 1e-6, 1.0, 1 + 1e-6], dims="run"
+    )
+    random = {"study": RANDOM, "store": folder / "random.zarr", "Dataset": RANDOM.run()}
+    return {**found, "rows": rows, "random": {**random, "reals": REALS, "rows": again}}
 
 
 @pytest.fixture(scope="module")
@@ -132,17 +153,22 @@ def test_a_cell_answers_or_refuses_with_the_reason(
                 refuse(verb, source, {modifier: True})
             return
         with pytest.raises(dse.DseError) as raised:
-            asked(verb, sources[source], *given)
+            asked(verb, of(sources, verb, source), *given)
         assert why in str(raised.value)
     else:
-        CHECKS[verb](asked(verb, sources[source], *given), rows, source, given)
+        CHECKS[verb](asked(verb, of(sources, verb, source), *given), rows, source, given)
 
 
 @pytest.mark.parametrize(("verb", "source", "pair"), PAIRS)
 def test_two_modifiers_answer_together(
     verb: str, source: str, pair: tuple[str, str], sources: dict[str, Any], rows: dict[str, Any]
 ) -> None:
-    CHECKS[verb](asked(verb, sources[source], *pair), rows, source, pair)
+    CHECKS[verb](asked(verb, of(sources, verb, source), *pair), rows, source, pair)
+
+
+def of(sources: dict[str, Any], verb: str, source: str) -> Any:
+    """A source; where laws are asked of, that with a random input or with runs."""
+    return (sources["random"] if verb in ASKED_OF_LAWS else sources)[source]
 
 
 # --- what NumPy says
@@ -257,6 +283,63 @@ def check_borders(found: xr.Dataset, rows: Any, source: str, given: Any) -> None
     assert alone
     if "where" not in given:
         np.testing.assert_array_equal(found.bound.values, STUDY.run().bound.values)
+
+
+# --- where an input is random
+@cache
+def drawn(latency: float) -> Any:
+    """The columns of the configurations, in axis order, where the random input has a value."""
+    made = dse.Study(model="transit", axes=AXES, set={**GIVEN, "mem_latency": latency})
+    frame = made.run().to_dataframe().reset_index()
+    return {name: frame[name].to_numpy(dtype=float) for name in (*AXES, *OUTPUTS[:2])}
+
+
+def merits(given: Any) -> Any:
+    """What each configuration (column) is worth in each draw (row); nothing where it may not be."""
+    each = [drawn(latency) for latency in LAW]
+    worth = np.array([one["ms_throughput"] - one["threads"] / 8192 for one in each])
+    if "where" in given:
+        worth[np.array([one["ms_throughput"] for one in each]) > 0.5] = -np.inf
+    return worth
+
+
+def check_chances(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+    if source == "rows":
+        worth = np.where(next(parts(rows, given))[1], merits(())[1], -np.inf)
+        best = {
+            tuple(float(rows[n][k]) for n in AXES) for k in np.flatnonzero(worth == worth.max())
+        }
+        assert {tuple(float(found[n].values[k]) for n in AXES) for k in range(len(best))} == best
+        assert found.chance.values[: len(best)].sum() == pytest.approx(1)
+        return
+    weights = np.array(list(LAW.values()))
+    worth = merits(given)
+    for label, own in parts(rows, given[:0] if "per" not in given else ["per"]):
+        here, most = found.sel(label), np.where(own, worth, -np.inf).max(axis=1)
+        ties = (worth == most[:, None]) & own & np.isfinite(worth)
+        chance = weights @ (ties / np.maximum(ties.sum(axis=1), 1)[:, None])
+        real = here.chance.values > 0
+        order = np.sort(chance[chance > 0])[::-1][: 3 if "top" in given else None]
+        assert here.chance.values[real].tolist() == pytest.approx(order.tolist())
+        for rank in np.flatnonzero(real):
+            place = {n: np.broadcast_to(here[n].values, real.shape)[rank] for n in AXES}
+            at = np.all([rows[n] == float(place[n]) for n in AXES], axis=0)
+            assert chance[at].item() == pytest.approx(here.chance.values[rank])
+
+
+def check_information(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+    weights, worth = np.array(list(LAW.values())), merits(given)
+    worth = worth[:, np.all(np.isfinite(worth), axis=0)]
+    known = weights @ worth.max(axis=1) - (weights @ worth).max()
+    assert found.evpi.item() == pytest.approx(known, abs=1e-12)
+    assert known > 0
+
+
+def check_law(found: Any, rows: Any, source: str, given: Any) -> None:
+    one = (rows["threads"] == 256) & (rows["intensity"] == 10) & (rows["ms_peak"] == 1)
+    values = [drawn(latency)["cs_throughput"][one][0] for latency in LAW]
+    assert found.mean == pytest.approx(np.dot(values, list(LAW.values())), rel=1e-12)
+    assert found.quantile(0.6) == pytest.approx(sorted(values)[1], rel=1e-12)
 
 
 CHECKS = {

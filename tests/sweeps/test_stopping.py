@@ -86,13 +86,13 @@ def test_a_scan_hands_back_the_best_so_far(
 ) -> None:
     monkeypatch.setattr(sweeps.scan.fused, "REDUCED_TILE", 1 << 12)
     monkeypatch.setattr("sweeps.nest.passes.PIECE", 1 << 12)
-    struck(4)
+    struck(8)
     with pytest.raises(Interrupted) as said:
         launch().optimum(minimize="energy", method="scan")
     found = said.value.best
     assert best <= float(found.energy)
     assert 0 < found.attrs["points_left"] < launch().grid().points
-    struck(4)
+    struck(8)
     with pytest.raises(Interrupted) as said:
         launch().pareto(minimize=["energy", "time"], method="scan")
     assert said.value.best.attrs["points_left"] > 0
