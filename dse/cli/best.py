@@ -11,12 +11,14 @@ from dse.cli.ends import handed_back
 from dse.cli.filed import checked
 from dse.cli.frame import (
     asked,
+    at_values,
     example,
     from_study_or_store,
     goals,
     in_json,
     kinds,
     listed,
+    pinned,
     put,
     question,
     read_source,
@@ -31,6 +33,7 @@ __all__ = ["optimum", "pareto"]
     epilog=example(
         'dse optimum merge.zarr --minimize time --where "active_sms <= 8" --per workload',
         "dse optimum examples/merge-four-gpus.toml --minimize time --top 5",
+        "dse optimum merge.zarr --minimize time --at workload=svm,active_sms=30",
         "dse optimum examples/energy-gtx280.toml --minimize edp --method certified",
         "dse optimum examples/energy-gtx280.toml --minimize edp --within 1%",
         "dse optimum examples/energy-gtx280.toml --minimize time,energy",
@@ -40,6 +43,7 @@ __all__ = ["optimum", "pareto"]
 @from_study_or_store
 @goals(several=False)
 @kinds
+@at_values
 @click.option("--ties", is_flag=True, help="All that are as good as the best.")
 @click.option(
     "--within",
@@ -102,6 +106,7 @@ _OF_MODELS = (
 @from_study_or_store
 @goals(several=True)
 @click.option("--per", metavar="AXIS,...", help="A front for each value of some axes.")
+@at_values
 @click.option(
     "--method",
     type=click.Choice(["auto", "scan", "certified"]),
@@ -121,6 +126,7 @@ def pareto(
     maximize: Sequence[str],
     where: Sequence[str],
     per: str | None,
+    at: Sequence[str],
     method: str | None,
     time_limit: float | None,
     as_json: bool,
@@ -136,7 +142,7 @@ def pareto(
     if not any(given.values()):
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")
     read = read_source(source)
-    given |= {"where": list(where), "per": listed([per] if per else [])}
+    given |= {"where": [*where, *pinned(at)], "per": listed([per] if per else [])}
     limits = {"method": method, "time_limit": left(time_limit)}
     given |= {name: value for name, value in limits.items() if value is not None}
     with proving():

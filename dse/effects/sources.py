@@ -103,6 +103,11 @@ def _no_flag(text: str, flags: Any) -> None:
         )
 
 
+def _of_errors(name: str) -> bool:
+    """Whether an output tells how far another is off, which no one asks what moves it."""
+    return str(name).startswith("error(")
+
+
 # --- a study
 def _of_study(
     study: StudyData,
@@ -119,7 +124,8 @@ def _of_study(
     if not grid.axes:
         raise DseError("the study has no axes: without one nothing varies")
     quantities = grid.model.quantities
-    named = texts or tuple(name for name in grid.outputs if grid.kind(name) == "float")
+    amounts = (name for name in grid.outputs if grid.kind(name) == "float")
+    named = texts or tuple(name for name in amounts if not _of_errors(name))
     for text in named:
         _no_flag(text, text in quantities and grid.kind(text) != "float")
     _known(list(at), list(grid.axes), "at")
@@ -214,7 +220,10 @@ def _of_dataset(
         named = tuple(
             str(name)
             for name, variable in ds.data_vars.items()
-            if name != FEASIBLE and variable.dtype.kind == "f" and variable.ndim
+            if name != FEASIBLE
+            and variable.dtype.kind == "f"
+            and variable.ndim
+            and not _of_errors(str(name))
         )
         if not named:
             raise DseError("the Dataset holds no number that varies over an axis")

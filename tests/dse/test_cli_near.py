@@ -38,3 +38,18 @@ def test_a_certified_front(run: Run) -> None:
     run("run", "study.toml", "--store", "out.zarr")
     of_store = run("pareto", "out.zarr", "--minimize", "time", "--method", "certified", status=2)
     assert "what is recorded is looked at as it is" in of_store.stderr
+
+
+def test_axes_held_at_one_value(run: Run) -> None:
+    run("run", "study.toml", "--store", "out.zarr")
+    every = dse.Study.from_toml("study.toml").run()
+    axis = next(str(name) for name in every.time.dims if every[name].dtype.kind in "if")
+    value = every[axis].values[1].item()
+    for source in ("study.toml", "out.zarr"):
+        at = ("--at", f"{axis}={value!r}", "--json")
+        for verb in ("optimum", "pareto"):
+            told = json.loads(run(verb, source, "--minimize", "time", *at).stdout)
+            assert [row[axis] for row in told["rows"]] == [value]
+            assert told["rows"][0]["time"] == every.time.sel({axis: value}).min().item()
+    wrong = run("optimum", "out.zarr", "--minimize", "time", "--at", "active_sms", status=2)
+    assert "expected QUANTITY=VALUE" in wrong.stderr
