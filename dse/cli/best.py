@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,14 +12,13 @@ from dse.cli.ends import handed_back
 from dse.cli.filed import checked
 from dse.cli.frame import (
     asked,
-    at_values,
     example,
     from_study_or_store,
     goals,
     in_json,
     kinds,
     listed,
-    pinned,
+    pairs,
     put,
     question,
     read_source,
@@ -27,6 +27,22 @@ from dse.cli.proof import limited, proof_data, proof_text, proving, share
 from dse.signals import left
 
 __all__ = ["optimum", "pareto"]
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µ][A-Za-z%µ/ ]*)?")
+
+
+def _at_values(function: Any) -> Any:
+    """The option --at, which holds axes at one value each."""
+    text = "One value of an axis; others are chosen."
+    return click.option("--at", multiple=True, metavar="AXIS=VALUE,...", help=text)(function)
+
+
+def _pinned(at: Sequence[str]) -> list[str]:
+    """As conditions what --at says; what is no number, with or without a unit, is a label."""
+    return [
+        f"{axis} == {value}" if _NUMBER.fullmatch(value) else f"{axis} == {value!r}"
+        for axis, value in pairs(listed(at), "at").items()
+    ]
 
 
 @click.command(
@@ -43,7 +59,7 @@ __all__ = ["optimum", "pareto"]
 @from_study_or_store
 @goals(several=False)
 @kinds
-@at_values
+@_at_values
 @click.option("--ties", is_flag=True, help="All that are as good as the best.")
 @click.option(
     "--within",
@@ -61,6 +77,8 @@ def optimum(
     method: str | None,
     time_limit: float | None,
     gap: float | None,
+    at: Sequence[str],
+    where: Sequence[str],
     **options: Any,
 ) -> None:
     """The best configurations of a study, a stored dataset, or measurements.
@@ -76,7 +94,7 @@ def optimum(
     from dse.verbs import chosen
 
     read = read_source(source)
-    given, given_per = asked(**options), options["per"]
+    given, given_per = asked(**options, where=[*where, *_pinned(at)]), options["per"]
     best = checked(read, given) if isinstance(read, StudyData) else question(given, None)
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
@@ -106,7 +124,7 @@ _OF_MODELS = (
 @from_study_or_store
 @goals(several=True)
 @click.option("--per", metavar="AXIS,...", help="A front for each value of some axes.")
-@at_values
+@_at_values
 @click.option(
     "--method",
     type=click.Choice(["auto", "scan", "certified"]),
@@ -142,7 +160,7 @@ def pareto(
     if not any(given.values()):
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")
     read = read_source(source)
-    given |= {"where": [*where, *pinned(at)], "per": listed([per] if per else [])}
+    given |= {"where": [*where, *_pinned(at)], "per": listed([per] if per else [])}
     limits = {"method": method, "time_limit": left(time_limit)}
     given |= {name: value for name, value in limits.items() if value is not None}
     with proving():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "asked",
-    "at_values",
     "example",
     "expanding",
     "from_store",
@@ -39,7 +37,6 @@ __all__ = [
     "listening",
     "pairs",
     "picture",
-    "pinned",
     "put",
     "question",
     "read_models",
@@ -52,7 +49,6 @@ __all__ = [
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _PICTURES = (".png", ".pdf", ".svg")
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µ][A-Za-z%µ/ ]*)?")
 
 
 def _someone() -> bool:
@@ -181,20 +177,6 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
-def at_values(function: _F) -> _F:
-    """The option --at, which holds axes at one value each."""
-    text = "One value of an axis; others are chosen."
-    return click.option("--at", multiple=True, metavar="AXIS=VALUE,...", help=text)(function)
-
-
-def pinned(at: Sequence[str]) -> list[str]:
-    """As conditions what --at says; what is no number, with or without a unit, is a label."""
-    return [
-        f"{axis} == {value}" if _NUMBER.fullmatch(value) else f"{axis} == {value!r}"
-        for axis, value in pairs(listed(at), "at").items()
-    ]
-
-
 def picture(path: Path, option: str) -> None:
     """Refuse what cannot become a picture, before any work."""
     if path.suffix.lower() not in _PICTURES or not path.parent.is_dir():
@@ -280,14 +262,13 @@ def asked(
     per: Sequence[str],
     where: Sequence[str],
     top: int | None,
-    at: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The question of the options, in the form of a study's ``[best]``."""
     found: dict[str, Any] = {}
     for name, texts in (("minimize", minimize), ("maximize", maximize)):
         parts = listed(texts)
         found |= {name: parts if len(parts) > 1 else parts[0]} if parts else {}
-    given = {"per": listed(per), "where": [*where, *pinned(at)], "top": top}
+    given = {"per": listed(per), "where": list(where), "top": top}
     return found | {key: value for key, value in given.items() if value}
 
 

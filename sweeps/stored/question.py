@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,9 +12,6 @@ from numpy.typing import NDArray
 
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE
-from sweeps.runtime.loop import in_turn
-from sweeps.runtime.threads import workers
-from sweeps.runtime.watching import seen
 from sweeps.store.reader import Stored
 from sweeps.stored.blocks import Blocks, points_cut
 from sweeps.stored.wanted import read_condition, read_goal
@@ -24,14 +20,13 @@ from symbolic.intervals import Decision, Interval, enclose
 from symbolic.node import conjuncts
 from symbolic.ops import Node, interpret_arrays, reference, references
 
-__all__ = ["Question"]
+__all__ = ["BUILT", "Question"]
 
-#: Blocks read before the others are judged anew: few at first, which tell most. Blocks after which
-#: it pays to compile.
-_FIRST, _ROUND, _MANY = 4, 4096, 300
-#: Points of blocks that are evaluated together: with their values at hand, by compiled code where
-#: some are put together before, and where all are read where they lie.
-_BATCH, _BUILT, _PASS = 1 << 16, 1 << 19, 1 << 20
+#: Blocks after which it pays to compile.
+_MANY = 300
+#: Points of blocks that are evaluated together by compiled code: where some values are put together
+#: before, and where all are read where they lie.
+BUILT, _PASS = 1 << 19, 1 << 20
 
 
 class Question:
@@ -58,17 +53,17 @@ class Question:
         self.blocks = stored.once(("blocks", *self.axes), lambda: Blocks(self.axes))
         self.origins = self.starts(list(self.axes))
         self.names = tuple(names)
-        self.read, self._compiles, self._per = 0, False, per  # blocks that were read
-        self.left = self._unread = 0  # points that an interrupt left
+        self.read, self.compiles, self._per = 0, False, per  # blocks that were read
+        self.left = self.unread = 0  # points that an interrupt left
         self._bound()
         self._groups = self._merged()
         self.goals = [read_goal(node) for node in self.nodes]
         self.terms = [read_condition(node) for node in self.conditions]
         coordinates = set(self.names) - set(stored.zones)
-        self._batch = _PASS
+        self.batch = _PASS
         for term in (*self.goals, *self.terms):
             if term.name is None or not (term.name in coordinates or stored.mapped(term.name)):
-                self._batch = _BUILT
+                self.batch = BUILT
 
     # --- bounds
     def _bound(self) -> None:
@@ -227,87 +222,9 @@ class Question:
     @property
     def compiled(self) -> bool:
         """Whether compiled code is to go through the blocks: there are many."""
-        return self._compiles and self.read > _MANY and bool(self._groups)
+        return self.compiles and self.read > _MANY and bool(self._groups)
 
     @property
     def signs(self) -> NDArray[np.float64]:
         """By which the column of each goal is multiplied."""
         return np.array([goal.sign for goal in self.goals])
-
-    def through(
-        self,
-        numbers: NDArray[np.int64],
-        work: Callable[[NDArray[np.int64], int], Any],
-        *,
-        built: bool = False,
-    ) -> Iterator[Any]:
-        """The work on some blocks, all of them; it knows what to do once it is ``compiled``.
-
-        ``built`` tells that it puts all values together.
-        """
-        self._compiles, self._batch = True, _BUILT if built else self._batch
-        rounds = (numbers[start : start + _ROUND] for start in range(0, numbers.size, _ROUND))
-        points = int(self.points(numbers).sum())
-        for now in in_turn(((some, int(self.points(some).sum())) for some in rounds), points):
-            self.read += int(now.size)
-            yield from self._worked(now, work)
-
-    def rounds(
-        self,
-        numbers: NDArray[np.int64],
-        key: NDArray[Any],
-        still: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
-        work: Callable[[NDArray[np.int64], int], Any],
-        *,
-        compiles: bool = False,
-        partial: bool = False,
-    ) -> Iterator[list[Any]]:
-        """The work on some blocks at a time, by their keys; each time those no longer needed go.
-
-        ``compiles`` tells that the work knows what to do once it is ``compiled``; ``partial``, that
-        what is known by an interrupt is an answer.
-        """
-        self._compiles = compiles
-        batches, total = self._promising(numbers, key, still), int(self.points(numbers).sum())
-        for now in in_turn(batches, total, self._leave if partial else None):
-            self.read += int(now.size)
-            yield self._worked(now, work)
-
-    def _promising(
-        self,
-        rest: NDArray[np.int64],
-        key: NDArray[Any],
-        still: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
-    ) -> Iterator[tuple[NDArray[np.int64], int]]:
-        """Blocks by their keys, and how many points they have: one, then more each time."""
-        now = rest[key[rest] == key[rest].min()][:1] if rest.size else rest
-        rest, size = rest[rest != now[:1]], _FIRST
-        ordered = False
-        while now.size:
-            self._unread = int(self.points(now).sum() + self.points(rest).sum())
-            yield now, int(self.points(now).sum())
-            left, rest = rest, rest[still(rest)]
-            seen(int(self.points(left).sum() - self.points(rest).sum()))
-            if not ordered:
-                rest, ordered = rest[np.argsort(key[rest], kind="stable")], True
-            now, rest = np.sort(rest[:size]), rest[size:]
-            size = min(size * 4, _ROUND)
-
-    def _leave(self, _: int) -> None:
-        self.left = self._unread
-
-    def _worked(
-        self, numbers: NDArray[np.int64], work: Callable[[NDArray[np.int64], int], Any]
-    ) -> list[Any]:
-        """The work on blocks, those of a length together, as many as the cache holds."""
-        lengths = self.blocks.length(numbers)
-        batches: list[tuple[NDArray[np.int64], int]] = []
-        for length in np.unique(lengths).tolist():
-            alike = numbers[lengths == length]
-            most = self._batch if self.compiled else _BATCH
-            step = max(1, most // max(math.prod(self.sizes(length).values()), 1))
-            batches += [(alike[k : k + step], length) for k in range(0, alike.size, step)]
-        if len(batches) == 1 or workers() == 1:
-            return [work(*batch) for batch in batches]
-        with ThreadPoolExecutor(workers()) as pool:
-            return list(pool.map(work, *zip(*batches, strict=True)))

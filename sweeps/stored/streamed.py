@@ -18,6 +18,7 @@ from sweeps.scan.values import AnyPart, Bounds, fed, stated
 from sweeps.store.reader import Stored
 from sweeps.stored.columns import columns_of
 from sweeps.stored.question import Question
+from sweeps.stored.rounds import through
 from symbolic.expression import parse_condition
 from symbolic.node import conjuncts
 from symbolic.ops import Node, reference, references
@@ -75,7 +76,7 @@ class StoredValues:
             left = chosen[~whole.take(low[chosen], high[chosen], points[chosen])]
             rest = rest[~np.isin(rest, chosen)] if now is not None else rest
             seen += int(sizes[left].sum())
-            for part in question.through(left, work, built=True):
+            for part in through(question, left, work, built=True):
                 whole.add(part)
         self.skipped = Skipped(every.size - (question.read - before), int(sizes.sum()) - seen)
         return whole
@@ -94,7 +95,7 @@ def stored_count(stored: Stored, where: Sequence[str] = (), at: At | None = None
         sure = question.sure[question.possible]
         certain = int(question.points(question.possible[sure]).sum())
         left = question.possible[~sure]
-        return certain + int(sum(question.through(left, _counting(question))))
+        return certain + int(sum(through(question, left, _counting(question))))
 
     total = product_of(known, stored.axes, count)
     texts = stated(stored.outputs.get(FEASIBLE), where)

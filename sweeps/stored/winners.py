@@ -14,6 +14,7 @@ from sweeps.runtime.watching import best_so_far, points_so_far
 from sweeps.stored.blocks import points_cut
 from sweeps.stored.columns import columns_of, offsets
 from sweeps.stored.question import Question
+from sweeps.stored.rounds import rounds
 
 __all__ = ["best", "best_front", "upto"]
 
@@ -52,7 +53,7 @@ def best(
         return _ranked(question, values, numbers, length, per, top)
 
     few = top <= _ORDERED and scores.size <= _WINNERS
-    for results in question.rounds(question.open, lower, still, work, compiles=few, partial=True):
+    for results in rounds(question, question.open, lower, still, work, compiles=few, partial=True):
         slot, score, place = (np.concatenate(column) for column in zip(*results, strict=True))
         touched, slot = np.unique(slot, return_inverse=True)
         slot = np.concatenate([slot, np.repeat(np.arange(touched.size), top)])
@@ -167,8 +168,8 @@ def best_front(question: Question) -> NDArray[np.int64]:
     corners = lower[0, question.open]
     ends = corners.min(initial=math.inf), corners.max(initial=-math.inf)
     promise, two = _promise(question, lower), len(lower) == 2
-    rounds = question.rounds(question.open, promise, still, work, compiles=two, partial=True)
-    for results in rounds:
+    reading = rounds(question, question.open, promise, still, work, compiles=two, partial=True)
+    for results in reading:
         joined = np.concatenate([known, *(values for values, _ in results)], axis=1)
         at = np.concatenate([places, *(found for _, found in results)])
         sort = np.argsort(at, kind="stable")
@@ -237,7 +238,7 @@ def upto(
 
     places, scores = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     order = question.open[lower[question.open] <= limit]
-    for results in question.rounds(order, lower, lambda left: lower[left] <= limit, work):
+    for results in rounds(question, order, lower, lambda left: lower[left] <= limit, work):
         places += [at for at, _ in results]
         scores += [values for _, values in results]
         if sum(at.size for at in places) > most:

@@ -23,6 +23,7 @@ import sweeps.store.tiles
 import sweeps.store.zones
 import sweeps.stored.blocks
 import sweeps.stored.question
+import sweeps.stored.rounds
 from dse import DseError, Study
 from sweeps.grid.dataset import opened_from, placed, quantities_of
 from sweeps.store.reader import Stored
@@ -111,9 +112,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr(sweeps.store.zones, "LEAST", 3)
         patch.setattr(sweeps.store.zones, "FEW", 20)
         patch.setattr(sweeps.stored.blocks, "ZONE", 10)
-        patch.setattr(sweeps.stored.question, "_FIRST", 1)
-        patch.setattr(sweeps.stored.question, "_ROUND", 3)
-        patch.setattr(sweeps.stored.question, "_BATCH", 25)
+        patch.setattr(sweeps.stored.rounds, "_FIRST", 1)
+        patch.setattr(sweeps.stored.rounds, "_ROUND", 3)
+        patch.setattr(sweeps.stored.rounds, "_BATCH", 25)
         patch.setattr(sweeps.stored.question, "_PASS", 50)
         patch.setattr(sweeps.stored.question, "_MANY", 1)
         FOLDER.append(tmp_path_factory.mktemp("stores"))
