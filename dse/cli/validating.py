@@ -21,7 +21,7 @@ __all__ = ["validate"]
         "dse validate energy_roofline rows.csv --to power --leave-out kernel "
         "--free constant_power,energy_per_byte,energy_per_flop",
         "dse validate mwp_cwp launches.csv --to time --machine gtx280 --leave-out kernel "
-        "--within kernel,size --choose threads_per_block",
+        "--within kernel,size --choose threads_per_block --per kernel",
     )
 )
 @click.argument("model")
@@ -30,6 +30,7 @@ __all__ = ["validate"]
 @click.option("--free", multiple=True, metavar="Q,...", help="Fitted to the rows not left out.")
 @click.option("--leave-out", multiple=True, metavar="COLUMN,...", help="What is left out; or row.")
 @click.option("--folds", default=10, show_default=True, help="Most groups of what is left out.")
+@click.option("--per", multiple=True, metavar="COLUMN,...", help="Errors of each of its labels.")
 @click.option("--within", multiple=True, metavar="COLUMN,...", help="One space to choose in.")
 @click.option("--choose", multiple=True, metavar="COLUMN,...", help="What makes a configuration.")
 @click.option("--draws", metavar="MANY,SIZE", help="Random parts of each space.")
@@ -52,6 +53,7 @@ def validate(
     free: Sequence[str],
     leave_out: Sequence[str],
     folds: int,
+    per: Sequence[str],
     within: Sequence[str],
     choose: Sequence[str],
     draws: str | None,
@@ -82,6 +84,7 @@ def validate(
             free=listed(free),
             leave_out=listed(leave_out),
             folds=folds,
+            per=listed(per),
             within=listed(within),
             choose=listed(choose),
             draws=_draws(draws),

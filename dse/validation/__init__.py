@@ -35,6 +35,7 @@ def validate(
     residuals: str = "relative",
     leave_out: str | Sequence[str] = (),
     folds: int = 10,
+    per: str | Sequence[str] = (),
     within: str | Sequence[str] = (),
     choose: str | Sequence[str] = (),
     draws: tuple[int, int] | None = None,
@@ -68,9 +69,13 @@ def validate(
         Columns: rows of which they say the same are left out together. ``"row"``: each by itself.
     folds : int
         With more labels than this, several are left out together, dealt out at random.
+    per : str or sequence of str
+        Columns, or axes of a Dataset: scores again for each of their labels, of the model and of
+        each baseline. By default for each label that is left out, where these are few.
     within : str or sequence of str
         Columns: among rows of which they say the same a configuration is chosen, that of the least
-        prediction. Its slowdown is over the least that was measured there.
+        prediction. Its slowdown is over the least that was measured there. Where several are
+        equally good the first is chosen; what drawing one of them costs is a row of its own.
     choose : str or sequence of str
         Columns that make a configuration, for the baseline that always takes the same one.
     draws : (int, int), optional
@@ -119,6 +124,7 @@ def validate(
                 residuals=residuals,
                 leave_out=texts_of(leave_out, "leave_out"),
                 folds=folds,
+                per=texts_of(per, "per"),
                 within=texts_of(within, "within"),
                 choose=texts_of(choose, "choose"),
                 draws=draws,

@@ -92,7 +92,7 @@ def random_search(
     for rows in spaces:
         picks = rng.integers(0, rows.size, (draws, budget))
         found.append(measured[rows][picks].min(axis=1) / measured[rows].min())
-    slow = np.concatenate(found)
+    slow = np.concatenate(found) if found else np.array([math.nan])
     return Score(
         rank=0.0,
         slowdown_median=float(np.median(slow)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,14 +14,19 @@ from dse.fitting.rows import Rows
 from dse.validation import baselines as trivial
 from dse.validation.folds import Places, keys_of
 from dse.validation.question import Question, parts_of
-from dse.validation.scores import Score, score
+from dse.validation.scores import Score, score, tied
 from symbolic.errors import DseError
 from symbolic.expression import parse
 from symbolic.model import Model
 from symbolic.ops import interpret_arrays, references
 from symbolic.quantity import Quantity
 
-__all__ = ["beside"]
+__all__ = ["DRAWN", "Scored", "beside"]
+
+#: Added to the name of a baseline where its choice is drawn of all that it calls equally good.
+DRAWN = ", mean over its ties"
+#: The score on some rows, with the spaces among these, in their numbers.
+Scored = Callable[[Places, Sequence[Places]], Score]
 
 
 def beside(
@@ -30,43 +35,58 @@ def beside(
     table: Table,
     rows: Rows,
     folds: Sequence[tuple[Places, Places]],
-    spaces: Sequence[Places],
+    choices: Sequence[Places],
     keys: Sequence[str],
-) -> dict[str, Score]:
-    """Each baseline that applies, by its name."""
+) -> dict[str, Scored]:
+    """Each baseline that applies, by its name, as what scores it on some rows."""
     measured = next(iter(rows.measured.values()))
     known = trivial.Known(measured=measured, folds=folds)
     elsewhere = ", learnt elsewhere" if question.leave_out else ""
 
-    def scored(predicted: Floats, **more: Any) -> Score:
-        return score(measured, predicted, spaces, **more)
+    def by(predicted: Floats, **more: Any) -> Scored:
+        return lambda own, spaces: score(measured[own], predicted[own], spaces, **more)
 
-    found: dict[str, Score] = {}
+    found: dict[str, Scored] = {}
     for name, text in question.baselines.items():
         values = _formula(text, question, model, table, rows)
-        found[name] = scored(values)
+        found[name] = by(values)
+        if tied(measured, values, choices) is not None:
+            found[name + DRAWN] = _drawn(measured, values)
         if question.leave_out:
-            found[f"{name}, one factor{elsewhere}"] = scored(trivial.scaled(known, values))
+            found[f"{name}, one factor{elsewhere}"] = by(trivial.scaled(known, values))
     if question.along is not None:
         name, _ = table.find(question.along)
         x = numbers(table.columns[name], name)[rows.places]
-        found[f"linear interpolation over {name}"] = scored(trivial.along(known, x, keys))
+        found[f"linear interpolation over {name}"] = by(trivial.along(known, x, keys))
     if question.choose:
-        choices = keys_of(table, question.choose, rows.places)
-        values = trivial.constant_choice(known, keys, choices)
-        found[f"one choice of {', '.join(question.choose)}{elsewhere}"] = scored(
-            values, errors=False
+        shapes = keys_of(table, question.choose, rows.places)
+        found[f"one choice of {', '.join(question.choose)}{elsewhere}"] = by(
+            trivial.constant_choice(known, keys, shapes), errors=False
         )
-    if spaces:
+    if choices:
         tried = "one configuration" if question.budget == 1 else f"best of {question.budget}"
-        found[f"{tried} at random"] = trivial.random_search(measured, spaces, question.budget)
-    found[f"the median{elsewhere or ' of all rows'}"] = replace(
-        scored(trivial.one_value(known)),
+        found[f"{tried} at random"] = lambda own, spaces: trivial.random_search(
+            measured[own], spaces, question.budget
+        )
+    median = trivial.one_value(known)
+    found[f"the median{elsewhere or ' of all rows'}"] = lambda own, spaces: replace(
+        score(measured[own], median[own], spaces),
         rank=math.nan,
         slowdown_median=math.nan,
         slowdown_p90=math.nan,
     )
     return found
+
+
+def _drawn(measured: Floats, predicted: Floats) -> Scored:
+    """A choice that is drawn of the equally good, where there are any among some rows."""
+
+    def scored(own: Places, spaces: Sequence[Places]) -> Score:
+        first = score(measured[own], predicted[own], spaces)
+        drawn = tied(measured[own], predicted[own], spaces) or first
+        return Score(slowdown_median=drawn.slowdown_median, slowdown_p90=drawn.slowdown_p90)
+
+    return scored
 
 
 def _formula(text: str, question: Question, model: Model, table: Table, rows: Rows) -> Floats:

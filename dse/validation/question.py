@@ -33,6 +33,7 @@ class Question:
     bounds: Mapping[str, Sequence[Any]] | None
     residuals: str
     leave_out: Sequence[str]
+    per: Sequence[str]
     folds: int
     within: Sequence[str]
     choose: Sequence[str]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitting.columns import Floats
+from dse.validation.beside import DRAWN
 from dse.validation.scores import Score
 from symbolic.visible import Card, Fold, Visible
 
@@ -31,10 +32,17 @@ class Validation(Visible):
         What was known of the rows that are predicted.
     score : Score
         Of the predictions.
+    drawn : Score or None
+        What choosing costs if one of the equally good is drawn; None where there are no ties.
     baselines : mapping of str to Score
-        Of each baseline.
+        Of each baseline; ties of a baseline are a row of their own.
+    per : tuple of str
+        The columns whose labels were asked for.
     by : mapping of str to Score
-        Of the predictions again, for each label that was left out, where these are few.
+        Of the predictions again, for each label asked for; by default for each label that was left
+        out, where these are few.
+    beside : mapping of str to mappings of str to Score
+        Of each baseline, for each of these labels.
     fitted : tuple of mappings
         What was fitted, once for each group of rows left out.
     measured, predicted : array
@@ -50,8 +58,11 @@ class Validation(Visible):
     rows: int
     how: str
     score: Score
+    drawn: Score | None
     baselines: Mapping[str, Score]
+    per: tuple[str, ...]
     by: Mapping[str, Score]
+    beside: Mapping[str, Mapping[str, Score]]
     fitted: tuple[Mapping[str, float], ...]
     measured: Floats = field(repr=False)
     predicted: Floats = field(repr=False)
@@ -63,11 +74,22 @@ class Validation(Visible):
     @property
     def losses(self) -> dict[str, tuple[str, ...]]:
         """Baselines that are better, and in which measures."""
-        worse = {name: self.score.worse_than(other) for name, other in self.baselines.items()}
-        return {name: measures for name, measures in worse.items() if measures}
+        return _losses(self.score, self.drawn, self.baselines)
+
+    @property
+    def losses_by(self) -> dict[str, dict[str, tuple[str, ...]]]:
+        """For each label of ``by``, the baselines that are better there, and in which measures."""
+        found = {k: _losses(each, None, self.beside[k]) for k, each in self.by.items()}
+        return {label: losses for label, losses in found.items() if losses}
+
+    @property
+    def table(self) -> dict[str, Score]:
+        """The model, with its ties where there are any, and each baseline."""
+        own = {} if self.drawn is None else {self.model + DRAWN: self.drawn}
+        return {self.model: self.score, **own, **self.baselines}
 
     def _card(self) -> Card:
-        every = {self.model: self.score, **self.baselines}
+        every = self.table
         shown = heads([*every.values(), *self.by.values()])
 
         def table(title: str, scores: Mapping[str, Any], opened: bool) -> Fold:
@@ -78,7 +100,7 @@ class Validation(Visible):
             kind="Validation",
             line=f"{self.model} against {self.to} of {self.rows:,} rows, {self.how}",
             facts={f"loses to {name}": ", ".join(in_) for name, in_ in self.losses.items()},
-            folds=[table("errors", every, True), table("each left out", self.by, False)],
+            folds=[table("errors", every, True), table(self._each, self.by, False)],
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,20 +111,30 @@ class Validation(Visible):
             "rows": self.rows,
             "how": self.how,
             "score": _plain(self.score),
+            "drawn": None if self.drawn is None else _plain(self.drawn),
             "baselines": {name: _plain(each) for name, each in self.baselines.items()},
+            "per": list(self.per),
             "by": {name: _plain(each) for name, each in self.by.items()},
+            "beside": {
+                label: {name: _plain(each) for name, each in others.items()}
+                for label, others in self.beside.items()
+            },
             "losses": {name: list(measures) for name, measures in self.losses.items()},
             "fitted": [dict(each) for each in self.fitted],
         }
 
     def __str__(self) -> str:
-        every = {self.model: self.score, **self.baselines}
+        every = self.table
         shown = heads([*every.values(), *self.by.values()])
         table = [["", *shown.values()]]
         table += [[name, *cells(each, shown)] for name, each in every.items()]
         if len(self.by) > 1:
-            table.append([f"{self.model}, each left out:", *("" for _ in shown)])
-            table += [[f"  {name}", *cells(each, shown)] for name, each in self.by.items()]
+            table.append([f"{self.model}, {self._each}:", *("" for _ in shown)])
+            for label, each in self.by.items():
+                table.append([f"  {label}", *cells(each, shown)])
+                if self.per:
+                    others = self.beside[label].items()
+                    table += [[f"    {name}", *cells(other, shown)] for name, other in others]
         wide = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [f"{self.model} against {self.to} of {self.rows:,} rows, {self.how}"]
         for first, *rest in table:
@@ -110,9 +142,30 @@ class Validation(Visible):
             lines.append(f"  {first:{wide[0]}}  {'  '.join(numbers)}".rstrip())
         for name, measures in self.losses.items():
             lines.append(f"LOSES to {name}: {', '.join(_HEADS[m] for m in measures)}")
+        if self.per:
+            for label, losses in self.losses_by.items():
+                for name, measures in losses.items():
+                    told = ", ".join(_HEADS[m] for m in measures)
+                    lines.append(f"LOSES at {label} to {name}: {told}")
         if self.score.missing:
             lines.append(f"NOT PREDICTED: {self.score.missing:,} rows")
         return "\n".join(lines)
+
+
+    @property
+    def _each(self) -> str:
+        return f"for each {' and '.join(self.per)}" if self.per else "each left out"
+
+
+def _losses(
+    own: Score, drawn: Score | None, baselines: Mapping[str, Score]
+) -> dict[str, tuple[str, ...]]:
+    """Baselines that are better; ties are held against ties."""
+    worse = {
+        name: (drawn if drawn is not None and name.endswith(DRAWN) else own).worse_than(other)
+        for name, other in baselines.items()
+    }
+    return {name: measures for name, measures in worse.items() if measures}
 
 
 _HEADS = {

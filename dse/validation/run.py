@@ -17,7 +17,7 @@ from dse.validation.beside import beside
 from dse.validation.folds import Places, deal, groups_of, keys_of, subspaces
 from dse.validation.question import ROW, Question, parts_of
 from dse.validation.result import Validation
-from dse.validation.scores import score
+from dse.validation.scores import score, tied
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.model import Model
@@ -49,17 +49,28 @@ def run(question: Question) -> Validation:
     inside = None
     if np.isfinite(low).any():
         inside = (low <= measured) & (measured <= high)
-    few = groups_of(labels) if question.leave_out and ROW not in question.leave_out else {}
+    every = np.arange(len(measured))
+    others = beside(question, model, table, rows, folds, spaces, keys)
+    parts = {
+        label: (own, _inside(spaces, own))
+        for label, own in _parts(question, table, rows, labels).items()
+    }
     return Validation(
         model=model.name,
         to=to,
         rows=len(measured),
         how=question.how,
         score=score(measured, predicted, spaces, within=inside),
-        baselines=beside(question, model, table, rows, folds, spaces, keys),
+        drawn=tied(measured, predicted, spaces),
+        baselines={name: scored(every, spaces) for name, scored in others.items()},
+        per=tuple(question.per),
         by={
-            label: score(measured[own], predicted[own], _inside(spaces, own))
-            for label, own in (few.items() if len(few) <= FEW else ())
+            label: score(measured[own], predicted[own], inner)
+            for label, (own, inner) in parts.items()
+        },
+        beside={
+            label: {name: scored(own, inner) for name, scored in others.items()}
+            for label, (own, inner) in parts.items()
         },
         fitted=tuple(values),
         measured=measured,
@@ -128,6 +139,18 @@ def _folds(
         labels = keys_of(table, question.leave_out, rows.places)
     out = deal(labels, question.folds)
     return labels, [(fold, np.setdiff1d(every, fold)) for fold in out]
+
+
+def _parts(
+    question: Question, table: Table, rows: Rows, labels: Sequence[str]
+) -> dict[str, Places]:
+    """The rows of each label that is scored by itself: those asked for, or a few left out."""
+    if question.per:
+        return groups_of(keys_of(table, question.per, rows.places))
+    if not question.leave_out or ROW in question.leave_out:
+        return {}
+    few = groups_of(labels)
+    return few if len(few) <= FEW else {}
 
 
 def _predicted(

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from dse.fitting.columns import Floats
 from dse.validation.folds import Places
 
-__all__ = ["MEASURES", "Score", "rank_correlation", "score", "slowdowns"]
+__all__ = ["MEASURES", "Score", "rank_correlation", "score", "slowdowns", "tied"]
 
+#: Predictions that differ by a smaller share are equally good.
+SAME = 1e-9
 #: What is compared with baselines: each measure, and whether more of it is better.
 MEASURES = {"median": False, "mean": False, "p90": False, "rank": True, "slowdown_p90": False}
 
@@ -89,16 +91,38 @@ def _quantile(values: Floats, level: float) -> float:
     return float(np.quantile(values, level)) if values.size else math.nan
 
 
-def slowdowns(measured: Floats, predicted: Floats, spaces: Sequence[Places]) -> Floats:
+def slowdowns(
+    measured: Floats, predicted: Floats, spaces: Sequence[Places], *, drawn: bool = False
+) -> Floats:
     """What was measured at the least prediction, over the least measured, for each space.
 
-    Rows that are not predicted are not chosen; where none is, the first row is.
+    Rows that are not predicted are not chosen; where none is, the first row is. Of equally good
+    rows the first counts, or, as if one were ``drawn`` of them, their mean.
+
+    >>> one, told = np.array([2.0, 1.0, 3.0]), np.array([5.0, 5.0, 9.0])
+    >>> [slowdowns(one, told, [np.arange(3)], drawn=mean).item() for mean in (False, True)]
+    [2.0, 1.5]
     """
     found = []
     for rows in spaces:
         hoped = np.where(np.isfinite(predicted[rows]), predicted[rows], math.inf)
-        found.append(measured[rows][np.argmin(hoped)] / measured[rows].min())
+        chosen = _equal(hoped) if drawn else [np.argmin(hoped)]
+        found.append(measured[rows][chosen].mean() / measured[rows].min())
     return np.array(found)
+
+
+def _equal(hoped: Floats) -> NDArray[np.int64]:
+    """The rows that are as good as the best."""
+    least = hoped.min()
+    return np.flatnonzero(hoped <= least + SAME * abs(least))
+
+
+def tied(measured: Floats, predicted: Floats, spaces: Sequence[Places]) -> Score | None:
+    """What choosing costs if one of the equally good is drawn; None where nothing is as good."""
+    drawn = slowdowns(measured, predicted, spaces, drawn=True)
+    if np.array_equal(drawn, slowdowns(measured, predicted, spaces)):
+        return None
+    return Score(slowdown_median=_quantile(drawn, 0.5), slowdown_p90=_quantile(drawn, 0.9))
 
 
 def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Places] = ()) -> float:

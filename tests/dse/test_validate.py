@@ -245,3 +245,47 @@ def test_the_command_tells_the_same(run: Run, tmp_path: Path) -> None:
     assert json.loads(told.stdout) == json.loads(json.dumps(found.to_dict()))
     assert str(found) in run("validate", "transit_supply", str(path), *asked).stdout
     run("validate", "transit_supply", str(path), "--draws", "x", status=2)
+    again = run("validate", "transit_supply", str(path), *asked, "--per", "threads_in_ms")
+    assert "transit_supply, for each threads_in_ms:" in again.stdout
+
+
+# --- for each label
+
+
+def test_scores_of_a_label_are_those_of_its_rows_alone() -> None:
+    """Any column tells labels; every baseline is scored on the same rows."""
+    table = supply(3, noise=0.5).assign(bytes_wanted=lambda t: 1.1 * t.attained_bandwidth)
+    table["size"] = np.where(table.threads_in_ms < 512, "small", "large")
+    said: dict[str, Any] = {"free": SUPPLY, "leave_out": "card", "within": ("card", "size")}
+    found = dse.validate(
+        "transit_supply", table, per="size", baselines={"w": "bytes_wanted"}, **said
+    )
+    assert list(found.by) == ["small", "large"]
+    for size, each in found.by.items():
+        own = np.flatnonzero(table["size"].to_numpy() == size)
+        spaces = [np.flatnonzero(table.card.to_numpy()[own] == f"card {k}") for k in range(3)]
+        assert each == score(found.measured[own], found.predicted[own], spaces)
+        others = found.beside[size]
+        assert others.keys() == found.baselines.keys()
+        assert others["w"].median == pytest.approx(0.1)
+        assert "w" in found.losses_by[size]
+        assert f"LOSES at {size} to w: " in str(found)
+    assert list(dse.validate("transit_supply", table, **said).by) == ["card 0", "card 1", "card 2"]
+
+
+def test_ties_are_a_row_of_their_own_and_held_against_ties() -> None:
+    """A baseline that calls all the same is lucky by the first, and not by their mean."""
+    table = supply(2).assign(attained_bandwidth=lambda t: 9e9 / t.threads_in_ms, same=1.0)
+    given = {"ms_peak_bandwidth": "8 GB/s", "ms_transition": 512}
+    said: dict[str, Any] = {"set": given, "within": "card", "baselines": {"flat": "same"}}
+    turned = table.sort_values(["card", "threads_in_ms"], ascending=[True, False])
+    found = dse.validate("transit_supply", turned, **said)
+    mean = (turned.attained_bandwidth[:6] / turned.attained_bandwidth.min()).mean()
+    assert found.baselines["flat"].slowdown_p90 == 1
+    assert found.baselines["flat, mean over its ties"].slowdown_p90 == pytest.approx(mean)
+    assert found.drawn is None
+    flat = dse.validate("transit_supply", turned, **said | {"set": given | {"ms_transition": 1}})
+    assert flat.drawn is not None
+    assert flat.drawn.slowdown_p90 == pytest.approx(mean)
+    assert "flat, mean over its ties" not in flat.losses
+    assert "transit_supply, mean over its ties" in str(flat)
