@@ -30,6 +30,7 @@ def validate(
     workload: str | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002
     free: Sequence[str] = (),
+    own: Mapping[str, Sequence[str]] | None = None,
     start: Mapping[str, Any] | None = None,
     bounds: Mapping[str, Sequence[Any]] | None = None,
     residuals: str = "relative",
@@ -65,6 +66,10 @@ def validate(
         As for :func:`dse.fit`; by default ``to`` and every column that is an input of the model.
     free, start, bounds, residuals
         As for :func:`dse.fit`.
+    own : mapping of str to sequence of str, optional
+        A column, and the quantities that have a value for each of its labels, which are fitted too:
+        ``{"kernel": ["stall_time", "core_cycles"]}``, as ``per`` of :func:`dse.fit`. A label is
+        then predicted by its own rows that are known, and is missing where there are none.
     leave_out : str or sequence of str
         Columns: rows of which they say the same are left out together. ``"row"``: each by itself.
     folds : int
@@ -119,6 +124,7 @@ def validate(
                 entries={"machine": machine, "workload": workload},
                 given=dict(set or {}),
                 free=tuple(free),
+                own={column: tuple(names) for column, names in (own or {}).items()},
                 start=start,
                 bounds=bounds,
                 residuals=residuals,

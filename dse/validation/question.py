@@ -29,6 +29,7 @@ class Question:
     entries: Mapping[str, str | None]
     given: Mapping[str, Any]
     free: Sequence[str]
+    own: Mapping[str, Sequence[str]]
     start: Mapping[str, Any] | None
     bounds: Mapping[str, Sequence[Any]] | None
     residuals: str
@@ -45,9 +46,11 @@ class Question:
     prefer: str | None
 
     def __post_init__(self) -> None:
-        if self.free and not self.leave_out:
+        if len(self.own) > 1:
+            raise DseError(f"own names the columns {', '.join(self.own)}: expected one")
+        if self.fitted and not self.leave_out:
             raise DseError(
-                f"{', '.join(self.free)} would be fitted to the rows that are predicted: say with "
+                f"{', '.join(self.fitted)} would be fitted to the rows that are predicted: say with "
                 "leave_out= which rows are left out together, a column, or 'row'"
             )
         if not 0 < self.interval < 1:
@@ -59,13 +62,25 @@ class Question:
             raise DseError(f"draws = {self.draws}: expected how many, and rows of each")
 
     @property
+    def owned(self) -> tuple[str, Sequence[str]]:
+        """The column whose labels have values of their own, and of which quantities."""
+        return next(iter(self.own.items()))
+
+    @property
+    def fitted(self) -> tuple[str, ...]:
+        """All quantities that are fitted."""
+        return (*self.free, *(name for names in self.own.values() for name in names))
+
+    @property
     def how(self) -> str:
         """What is known of rows when they are predicted."""
         if not self.leave_out:
             return "nothing learnt from rows"
         what = " and ".join(self.leave_out)
-        fitted = f"{', '.join(self.free)} fitted to the others" if self.free else "as given"
-        return f"each {what} left out, {fitted}"
+        names = ", ".join(self.free)
+        for column, own in self.own.items():
+            names += f"{', ' if names else ''}{', '.join(own)} of each {column}"
+        return f"each {what} left out, {f'{names} fitted to the others' if names else 'as given'}"
 
 
 def parts_of(question: Question, model: Model, rows: Rows, free: Sequence[str] = ()) -> Parts:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dse.fitting.columns import Floats, Table, read_table
-from dse.fitting.request import Request
 from dse.fitting.rows import Case, Rows, chosen, read_rows
-from dse.fitting.run import run as fitted
 from dse.validation.beside import beside
 from dse.validation.folds import Places, deal, groups_of, keys_of, subspaces
+from dse.validation.predicting import predict
 from dse.validation.question import ROW, Question, parts_of
 from dse.validation.result import Validation
 from dse.validation.scores import score, tied
@@ -43,7 +42,7 @@ def run(question: Question) -> Validation:
             "what was measured, which should be above 0"
         )
     labels, folds = _folds(question, table, rows)
-    predicted, values = _predicted(question, model, rows, to, folds)
+    predicted, values = predict(question, model, table, rows, folds)
     spaces, keys = _spaces(question, table, rows)
     low, high = _interval(question, measured, predicted, folds)
     inside = None
@@ -97,7 +96,7 @@ def _rows(question: Question, model: Model, table: Table) -> Rows:
     named = question.columns
     if named is None:
         targets = [question.to] if question.to else [n for n in model.outputs if n in table.columns]
-        taken = (*targets, *question.given, *question.free)
+        taken = (*targets, *question.given, *question.fitted)
         named = [
             name
             for name in table.columns
@@ -151,63 +150,6 @@ def _parts(
         return {}
     few = groups_of(labels)
     return few if len(few) <= FEW else {}
-
-
-def _predicted(
-    question: Question,
-    model: Model,
-    rows: Rows,
-    to: str,
-    folds: Sequence[tuple[Places, Places]],
-) -> tuple[Floats, list[dict[str, float]]]:
-    """Each row as predicted by a fit to the rows known then, or by what is given."""
-    parts = parts_of(question, model, rows, question.free)
-    case = Case(model=model, parts=parts, to=(to,), free=tuple(question.free))
-    found, values = np.full(len(rows.places), math.nan), []
-    for out, known in folds:
-        own: dict[str, float] = {}
-        if question.free:
-            which = np.zeros(len(rows.places), dtype=bool)
-            which[known] = True
-            own = dict(_fit(question, model, rows.kept(which), to).set)
-            values.append(own)
-        which = np.zeros(len(rows.places), dtype=bool)
-        which[out] = True
-        found[out] = _evaluated(case, rows.kept(which), own, to)
-    return found, values
-
-
-def _fit(question: Question, model: Model, rows: Rows, to: str) -> Any:
-    data: dict[str, Any] = {**rows.inputs, **rows.measured}
-    if rows.workloads:
-        data["workload"] = np.array(rows.workloads)
-    return fitted(
-        Request(
-            model=model,
-            data=data,
-            free=question.free,
-            per=None,
-            to=to,
-            entries=question.entries,
-            given=question.given,
-            where=(),
-            columns=None,
-            weights=None,
-            residuals=question.residuals,
-            start=question.start,
-            bounds=question.bounds,
-            left_out="hat",
-            prefer=question.prefer,
-        )
-    )
-
-
-def _evaluated(case: Case, rows: Rows, values: Mapping[str, float], to: str) -> Floats:
-    """What the model yields on rows; NaN where a rule is broken."""
-    grid = case.grid(rows, values)
-    roots = [grid.graph.flat(to), grid.feasible_node(())]
-    found, feasible = grid.evaluate(roots, (), tuple(grid.axes))
-    return np.where(np.asarray(feasible, dtype=bool), np.asarray(found, dtype=float), math.nan)
 
 
 def _spaces(question: Question, table: Table, rows: Rows) -> tuple[list[Places], list[str]]:

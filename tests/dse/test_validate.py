@@ -289,3 +289,31 @@ def test_ties_are_a_row_of_their_own_and_held_against_ties() -> None:
     assert flat.drawn.slowdown_p90 == pytest.approx(mean)
     assert "flat, mean over its ties" not in flat.losses
     assert "transit_supply, mean over its ties" in str(flat)
+
+
+# --- values of each label
+
+
+def test_values_of_a_label_are_fitted_to_its_known_rows() -> None:
+    """Joint and one by one are the same; a label that is wholly left out is missing."""
+    table = supply(3, noise=0.5)
+    table["half"] = np.arange(len(table)) % 2
+    own = {"card": SUPPLY}
+    found = dse.validate("transit_supply", table, own=own, leave_out="half")
+    assert "ms_transition of each card fitted" in found.how
+    for half, values in zip([0, 1], found.fitted, strict=True):
+        seen = table[table.half != half][["threads_in_ms", "attained_bandwidth", "card"]]
+        twin = dse.fit("transit_supply", seen, per=own, residuals="relative", left_out="hat")
+        assert values == pytest.approx(twin.values)
+        out = table[(table.half == half) & (table.card == "card 2")]
+        expected = dse.evaluate(
+            "transit_supply", threads_in_ms=out.threads_in_ms.to_numpy(), **twin.set_of("card 2")
+        )
+        predicted = found.predicted[out.index.to_numpy()]
+        assert predicted == pytest.approx(expected["attained_bandwidth"].values)
+    shared = {"free": SUPPLY[:1], "own": {"card": SUPPLY[1:]}}
+    assert len(dse.validate("transit_supply", table, **shared, leave_out="half").fitted[0]) == 4
+    gone = dse.validate("transit_supply", table, own=own, leave_out="card")
+    assert gone.score.missing == len(table)
+    with pytest.raises(DseError, match="own names the columns"):
+        dse.validate("transit_supply", table, own={**own, "half": []}, leave_out="half")

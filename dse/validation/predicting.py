@@ -1,0 +1,111 @@
+"""Rows predicted by fits to the rows that are known then, or by what is given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dse.fitting.columns import Floats, Table
+from dse.fitting.request import Request
+from dse.fitting.result import Fit
+from dse.fitting.rows import Case, Rows
+from dse.fitting.run import run as fitted
+from dse.validation.folds import Places, groups_of, keys_of
+from dse.validation.question import Question, parts_of
+from symbolic.model import Model
+
+__all__ = ["predict"]
+
+
+def predict(
+    question: Question,
+    model: Model,
+    table: Table,
+    rows: Rows,
+    folds: Sequence[tuple[Places, Places]],
+) -> tuple[Floats, list[dict[str, float]]]:
+    """Each row as predicted by a fit to the rows known then, or by what is given; what was fitted.
+
+    NaN where a rule is broken, and where a label with values of its own has no row that is known.
+    """
+    to = next(iter(rows.measured))
+    parts = parts_of(question, model, rows, question.fitted)
+    case = Case(model=model, parts=parts, to=(to,), free=question.fitted)
+    found, values = np.full(len(rows.places), math.nan), []
+    for out, known in folds:
+        if not question.fitted:
+            found[out] = _evaluated(case, rows.kept(_among(rows, out)), {}, to)
+            continue
+        fold: dict[str, float] = {}
+        for own, fit, label in _fits(question, model, table, rows, out, known):
+            found[own] = _evaluated(
+                case, rows.kept(_among(rows, own)), fit.set_of(label) if label else fit.set, to
+            )
+            fold |= fit.values
+        values.append(fold)
+    return found, values
+
+
+def _fits(
+    question: Question, model: Model, table: Table, rows: Rows, out: Places, known: Places
+) -> Iterator[tuple[Places, Fit, str]]:
+    """Rows that are predicted, the fit that does, and the label of whose own values it does."""
+    if not question.own:
+        yield out, _fit(question, model, rows, known), ""
+        return
+    column, _ = question.owned
+    labels = np.array(keys_of(table, [column], rows.places))
+    shared = _fit(question, model, rows, known, labels) if question.free else None
+    for label, places in groups_of(labels[out].tolist()).items():
+        seen = known[labels[known] == label]
+        if seen.size:
+            # what nothing joins is fitted by itself: the same values, found sooner
+            fit = _fit(question, model, rows, seen, labels) if shared is None else shared
+            yield out[places], fit, label
+
+
+def _among(rows: Rows, places: Places) -> Any:
+    which = np.zeros(len(rows.places), dtype=bool)
+    which[places] = True
+    return which
+
+
+def _fit(
+    question: Question, model: Model, rows: Rows, known: Places, labels: Any | None = None
+) -> Fit:
+    seen = rows.kept(_among(rows, known))
+    data: dict[str, Any] = {**seen.inputs, **seen.measured}
+    if seen.workloads:
+        data["workload"] = np.array(seen.workloads)
+    if labels is not None:
+        data[question.owned[0]] = labels[np.sort(known)]
+    return fitted(
+        Request(
+            model=model,
+            data=data,
+            free=question.free,
+            per=question.own or None,
+            to=next(iter(rows.measured)),
+            entries=question.entries,
+            given=question.given,
+            where=(),
+            columns=None,
+            weights=None,
+            residuals=question.residuals,
+            start=question.start,
+            bounds=question.bounds,
+            left_out="hat",
+            prefer=question.prefer,
+        )
+    )
+
+
+def _evaluated(case: Case, rows: Rows, values: Mapping[str, float], to: str) -> Floats:
+    """What the model yields on rows; NaN where a rule is broken."""
+    grid = case.grid(rows, values)
+    roots = [grid.graph.flat(to), grid.feasible_node(())]
+    found, feasible = grid.evaluate(roots, (), tuple(grid.axes))
+    return np.where(np.asarray(feasible, dtype=bool), np.asarray(found, dtype=float), math.nan)
