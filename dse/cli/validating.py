@@ -39,6 +39,8 @@ __all__ = ["validate"]
 @click.option(
     "--baseline", "formulas", multiple=True, metavar="NAME=FORMULA", help="May be repeated."
 )
+@click.option("--order", "orders", multiple=True, metavar="NAME=FORMULA", help="To choose by.")
+@click.option("--own", multiple=True, metavar="COLUMN=Q,...", help="A value for each label.")
 @click.option("--set", "given", multiple=True, metavar="Q=VALUE", help="A value; may be repeated.")
 @click.option("--machine", metavar="NAME", help="Gives values that are not set.")
 @click.option("--workload", metavar="NAME", help="Gives values that are not set.")
@@ -60,6 +62,8 @@ def validate(
     budget: int,
     along: str | None,
     formulas: Sequence[str],
+    orders: Sequence[str],
+    own: Sequence[str],
     given: Sequence[str],
     machine: str | None,
     workload: str | None,
@@ -91,6 +95,8 @@ def validate(
             budget=budget,
             along=along,
             baselines=pairs(formulas, "baseline"),
+            orders=pairs(orders, "order"),
+            own={column: listed([names]) for column, names in pairs(own, "own").items()},
             set=pairs(given, "set"),
             machine=machine,
             workload=workload,

@@ -43,6 +43,7 @@ def validate(
     budget: int = 1,
     along: str | None = None,
     baselines: Mapping[str, str] | None = None,
+    orders: Mapping[str, str] | None = None,
     interval: float = 0.9,
     prefer: str | None = None,
     progress: Shown = False,
@@ -88,10 +89,14 @@ def validate(
     budget : int
         Configurations that a random search measures.
     along : str, optional
-        A column over which to interpolate linearly, between known rows of the same ``within``.
+        A column over which to interpolate linearly, between known rows of the same label of
+        ``own``, or else of the same ``within``.
     baselines : mapping of str to str
         Formulas in columns and in what is given, ``{"bytes": "dram_bytes / mem_bandwidth"}``. With
         ``leave_out`` each counts again, times the one factor that is best on the known rows.
+    orders : mapping of str to str
+        Formulas that predict nothing, by the least of which one would choose:
+        ``{"always 1 GHz": "abs(core_clock - 1 GHz)"}``.
     interval : float
         Of the intervals: how many rows should lie within. They are learnt with ``leave_out``, from
         how far off predictions of the other labels were.
@@ -137,6 +142,7 @@ def validate(
                 budget=budget,
                 along=along,
                 baselines=dict(baselines or {}),
+                orders=dict(orders or {}),
                 interval=interval,
                 prefer=prefer,
             )

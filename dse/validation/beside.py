@@ -54,10 +54,13 @@ def beside(
             found[name + DRAWN] = _drawn(measured, values)
         if question.leave_out:
             found[f"{name}, one factor{elsewhere}"] = by(trivial.scaled(known, values))
+    for name, text in question.orders.items():
+        found[name] = by(_formula(text, question, model, table, rows), errors=False)
     if question.along is not None:
         name, _ = table.find(question.along)
         x = numbers(table.columns[name], name)[rows.places]
-        found[f"linear interpolation over {name}"] = by(trivial.along(known, x, keys))
+        curves = keys_of(table, [question.owned[0]], rows.places) if question.own else keys
+        found[f"linear interpolation over {name}"] = by(trivial.along(known, x, curves))
     if question.choose:
         shapes = keys_of(table, question.choose, rows.places)
         found[f"one choice of {', '.join(question.choose)}{elsewhere}"] = by(
@@ -95,7 +98,7 @@ def _formula(text: str, question: Question, model: Model, table: Table, rows: Ro
         n: Quantity(name=n) for n in table.columns if n not in model.quantities and n.isidentifier()
     }
     node = parse(text, {**model.quantities, **own})
-    parts = parts_of(question, model, rows, question.free)
+    parts = parts_of(question, model, rows, question.fitted)
     values: dict[str, Any] = {}
     for name in references(node):
         if name in rows.inputs:

@@ -42,10 +42,16 @@ class Question:
     budget: int
     along: str | None
     baselines: Mapping[str, str]
+    orders: Mapping[str, str]
     interval: float
     prefer: str | None
 
     def __post_init__(self) -> None:
+        if self.orders and not (self.within or self.draws):
+            raise DseError(
+                f"{', '.join(self.orders)} would choose a configuration: say with within= among "
+                "which rows"
+            )
         if len(self.own) > 1:
             raise DseError(f"own names the columns {', '.join(self.own)}: expected one")
         if self.fitted and not self.leave_out:
