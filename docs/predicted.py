@@ -7,4 +7,5 @@ given = dse.quantity("given_prediction", domain="(0, inf)", meaning="what is pre
 
 @dse.equation(source="by definition", meaning="what was measured")
 def outcome(given_prediction):
+    """What was predicted, as it was predicted."""
     return given_prediction

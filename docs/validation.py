@@ -69,6 +69,8 @@ def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
     yield ""
     yield from labels_of(found)
     for number, values in enumerate(found.fitted[:2] if len(found.fitted) < 3 else ()):
+        if len(values) > 9:
+            continue
         fitted = ", ".join(f"`{name}` {value:.3g}" for name, value in values.items())
         yield f"Fitted for {list(found.by)[number]}: {fitted}.\n"
     yield f"![Predicted against measured]({figure})\n"

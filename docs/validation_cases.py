@@ -211,8 +211,12 @@ SHAPES_NOTE = (
     "PolyBench, sizes from 64 to 2048; counts beyond 512 lie on a line "
     "([launches](launches.md)), and launches whose counts are not known are left out. Which "
     "requests differ by row or by lane is read in the source. Of equally good shapes the first by "
-    "`block_x`, `block_y` is chosen; MWP-CWP calls many equally good. Lines of 32 and 64 bytes, "
-    "sums in place of the right angle, and reuse within a block were tried: none errs less."
+    "`block_x`, `block_y` is chosen; MWP-CWP calls many equally good. Tried, and no better by rows "
+    "left out: sectors of 32 and 64 bytes, two lines a request at least, waits that grow with lines "
+    "or instructions, another clock for data beyond the second cache, sums or maxima in place of "
+    "the right angle, and reuse within a block. Two lines at least make 16 and 32 lanes in a row "
+    "equally good: that chooses better up to 512 (p90 1.125) and worse beyond (1.187), by the order "
+    "of ties."
 )
 
 CASES = (
@@ -318,8 +322,9 @@ CASES = (
         model="block_shape",
         ask=SHAPES,
         note="Without the sizes whose counts lie on a line. MWP-CWP calls many shapes equally "
-        "good; with the mean over these its p90 slowdown is 1.36, as published 1.30 "
-        "([launches](launches.md)).",
+        "good, of which the first happens to be among the best ([launches](launches.md)). What is "
+        "lost here is lost in matrix products of 128 and 256, where 16 lanes in a row are up to a "
+        "fifth faster than 32; from 512 on they are slower.",
         due={"rank": 0.75},
         long=True,
     ),
@@ -378,7 +383,7 @@ CASES = (
             "set": {"clock_overlap": "none"},
             "leave_out": "half",
             "along": "core_clock",
-            "per": "core_clock",
+            "per": "MHz",
         },
         due={"mean": 0.0195},
         long=True,
@@ -395,7 +400,7 @@ CASES = (
             "set": fits.CURVES["knee"][1],
             "leave_out": "half",
             "along": "core_clock",
-            "per": "core_clock",
+            "per": "MHz",
         },
         due={"mean": 0.0425},
         long=True,
@@ -465,7 +470,8 @@ CASES = (
     Case(
         title="A vector addition in four sizes of block, RTX 2080 Ti",
         rows=own_files.vector_add,
-        note="As given, nothing is fitted; the clock is the printed one.",
+        note="As given, nothing is fitted; the clock is the printed one. Times are those of the "
+        "tuner, on the host: the same bytes take 77 us in blocks of 32 and 37 in blocks of 256.",
         ask={
             "machine": "rtx2080ti",
             "set": {
@@ -477,7 +483,7 @@ CASES = (
             },
             "baselines": BYTES,
         },
-        due={"median": 0.5},
+        long=True,
     ),
     Case(
         title="A copy of 8 MiB, MI100 and MI200, each left out",
@@ -505,7 +511,7 @@ CASES = (
             },
             "baselines": BYTES,
         },
-        due={"median": 0.5},
+        long=True,
     ),
 )
 

@@ -47,6 +47,7 @@ def clocks(folder: Path) -> pd.DataFrame:
     table = fits.clocks_table(folder)
     columns = {"kernel": "appName", "core_clock": "coreF", "time": "time/ms", "power": "power/W"}
     rows = pd.DataFrame({name: table[column] for name, column in columns.items()})
+    rows["MHz"] = rows.core_clock
     rows = rows.assign(core_clock=rows.core_clock * 1e6, time=rows.time / 1e3)
     return rows.assign(half=fits.half(table, 0).astype(int))
 

@@ -20,7 +20,7 @@ def beyond_validity(parts: Parts) -> list[str]:
     """
     found = []
     for row in parts.model.validity:
-        beyond = [name for name, value in _values(parts, row.of) if value > row.most]
+        beyond = [name for name, value in _values(parts, row.of) if not row.holds(value)]
         if beyond:
             found.append(f"{', '.join(dict.fromkeys(beyond))}: {row.says}")
     return found
@@ -33,7 +33,7 @@ def _values(parts: Parts, name: str) -> Iterator[tuple[str, float]]:
         yield parts.entries.get("machine", "set"), float(value)
     for axis in parts.axes:
         if axis.name == name:
-            yield "axis", float(np.max(axis.values))
+            yield from (("axis", float(end(axis.values))) for end in (np.min, np.max))
         column = parts.tables.get(axis.name, {}).get(name, ())
         for label, each in zip(axis.labels or (), column, strict=False):
             if isinstance(each, (int, float)):

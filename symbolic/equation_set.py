@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -101,21 +102,26 @@ class Guide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validity:
-    """Up to where a model holds; a model file declares it, or a tuple of several, as ``VALIDITY``.
+    """Where a model holds; a model file declares it, or a tuple of several, as ``VALIDITY``.
 
     Parameters
     ----------
-    of : str
-        A quantity that a machine's file tells, such as its levels of cache.
-    most : float
-        The largest value for which the model is meant.
     says : str
-        What a study is told whose machine is beyond it.
+        What a study is told whose machine is beyond it; without ``of``, why none is.
+    of : str
+        A quantity that a machine's file tells, such as its levels of cache or its year.
+    least, most : float
+        Between which values the model is meant.
     """
 
-    of: str
-    most: float
     says: str
+    of: str = ""
+    least: float = -math.inf
+    most: float = math.inf
+
+    def holds(self, value: float) -> bool:
+        """Whether the model is meant for such a machine."""
+        return self.least <= value <= self.most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

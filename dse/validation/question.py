@@ -56,8 +56,8 @@ class Question:
             raise DseError(f"own names the columns {', '.join(self.own)}: expected one")
         if self.fitted and not self.leave_out:
             raise DseError(
-                f"{', '.join(self.fitted)} would be fitted to the rows that are predicted: say with "
-                "leave_out= which rows are left out together, a column, or 'row'"
+                f"{', '.join(self.fitted)} would be fitted to the rows that are predicted: say "
+                "with leave_out= which rows are left out together, a column, or 'row'"
             )
         if not 0 < self.interval < 1:
             raise DseError(f"interval = {self.interval}: expected a share between 0 and 1")

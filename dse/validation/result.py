@@ -151,7 +151,6 @@ class Validation(Visible):
             lines.append(f"NOT PREDICTED: {self.score.missing:,} rows")
         return "\n".join(lines)
 
-
     @property
     def _each(self) -> str:
         return f"for each {' and '.join(self.per)}" if self.per else "each left out"

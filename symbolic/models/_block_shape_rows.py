@@ -18,7 +18,11 @@ ROWS = (
     ),
     row("load_line_cycles", "cycle", NONNEG, "cycles of an SM for a line that is loaded", (0.2, 8)),
     row(
-        "request_cycles", "cycle", NONNEG, "an SM's share of the second cache, a request", (0.2, 8)
+        "request_cycles",
+        "cycle",
+        NONNEG,
+        "an SM's share of the second cache, a line that is asked of it",
+        (0.2, 8),
     ),
     row("store_line_cycles", "cycle", NONNEG, "the same, a line that is stored", (0.2, 8)),
     # --- results

@@ -8,8 +8,10 @@ power whatever the cores do. Energies and powers are fitted (``dse.calibrate``) 
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 
 OUTPUTS = ("power", "access_power")
+VALIDITY = Validity(says="energies of accesses are fitted to the machine at hand")
 
 
 @equation(source="Kandiah 2021 (AccelWattch), Eq. 2: energies of accesses times their rates")

@@ -9,9 +9,9 @@ kinds, which the source tells (``row = block_y, column = block_x``):
   ``row_stores``);
 * ``a[column * n + k]``: a line for each lane beside another (``column_loads``).
 
-Loaded lines occupy the SM that asks, since their neighbours are found in its first cache again;
-stores are written through to the cache that all SMs share. Both take their time beside that of
-waiting, joined as in ``latency_roofline``. Five numbers of the machine and the start-up time are
+Loaded lines occupy the SM that asks, which looks them up one after the other, and the cache that
+all SMs share, which brings them; stores are written through to that. Both take their time beside
+that of waiting, joined as in ``latency_roofline``. Five numbers of the machine and the start-up time are
 calibrated; ``docs/validation.md`` says what this is worth. Lines are of 128 bytes and numbers of
 4: rows of a block of 32 such fill a line. Join with ``occupancy``, or give the blocks of an SM.
 """
@@ -19,6 +19,7 @@ calibrated; ``docs/validation.md`` says what this is worth. Lines are of 128 byt
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.models._residency import (
     blocks_per_busy_sm,
     busy_sms,
@@ -30,6 +31,11 @@ from symbolic.models._shared import warps_per_block
 from symbolic.ops import ceil, minimum, sqrt
 
 OUTPUTS = ("time", "sm_cycles", "shared_cache_cycles", "wait_cycles")
+VALIDITY = Validity(
+    of="cache_levels",
+    least=1,
+    says="block_shape takes a first cache that keeps what lanes beside one another read",
+)
 RULES = ("store_insts <= mem_insts",)
 
 SHARED = (
@@ -87,14 +93,14 @@ def sm_cycles(
 
 @equation(source="as sm_cycles, of the second cache; stores are written through (Jia 2018)")
 def shared_cache_cycles(
-    blocks, warps_per_block, active_sms, mem_insts, request_cycles, store_lines, store_line_cycles
+    blocks, warps_per_block, active_sms, load_lines, request_cycles, store_lines, store_line_cycles
 ):
     r"""Cycles of the cache that all SMs share, at their clock. [cycles]
 
     >>> shared_cache_cycles(200.0, 8.0, 20.0, 50.0, 0.5, 10.0, 2.0)
     3600.0
     """
-    of_warp = mem_insts * request_cycles + store_lines * store_line_cycles
+    of_warp = load_lines * request_cycles + store_lines * store_line_cycles
     return blocks * warps_per_block / active_sms * of_warp
 
 

@@ -16,11 +16,13 @@ slope are the machine's, the same for all workloads. The clock of least energy i
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.models import _energy
 from symbolic.models.power import clock_power_factor
 from symbolic.ops import maximum
 
 OUTPUTS = ("time", "power", "energy", "edp")
+VALIDITY = Validity(says="its numbers are fitted to the machine and workload at hand")
 
 CLOCK = (clock_power_factor,)
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from symbolic.equation import equation
 from symbolic.errors import DseError
+from symbolic.model import Validity
 from symbolic.ops import divide, power
 
 OUTPUTS = (
@@ -20,6 +21,9 @@ OUTPUTS = (
     "divergent_cycles_std",
     "divergent_cycles_bound",
     "divergence_loss",
+)
+VALIDITY = Validity(
+    says="any machine whose lanes run in lockstep: chances of paths alone are counted"
 )
 
 TOLERANCE = Fraction(1, 10**9)

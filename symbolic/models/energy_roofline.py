@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
-from symbolic.model import Family
+from symbolic.model import Family, Validity
 from symbolic.ops import divide, minimum
 
 OUTPUTS = ("power", "attained_flops", "attained_bandwidth", "flops_per_watt")
+VALIDITY = Validity(says="its energies are fitted to the machine at hand")
 
 FAMILIES = (
     Family(

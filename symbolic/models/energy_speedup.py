@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.models import _appendix_a
 from symbolic.ops import divide, maximum, where
 from symbolic.ops import power as raised
@@ -27,6 +28,7 @@ OUTPUTS = (
     "best_speed_share",
     "best_energy_share",
 )
+VALIDITY = Validity(says="any two devices: shares of work, time and power alone are told")
 
 FAMILIES, ADVICE = _appendix_a.FAMILIES, _appendix_a.ADVICE
 BENCHMARKS = _appendix_a.EQUATIONS

@@ -9,11 +9,13 @@ and where what it comes back to fits; what a cache evicts and loads again is not
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.models._shared import mem_insts, total_insts
 from symbolic.models.latency_roofline import launch_warps
 from symbolic.ops import maximum, minimum, where
 
 OUTPUTS = ("l1_bytes", "l2_bytes", "dram_bytes")
+VALIDITY = Validity(says="addresses are counted; a machine tells its levels of cache")
 
 SHARED = (launch_warps, mem_insts, total_insts)
 

@@ -9,10 +9,12 @@ of either device at work for the energy.
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.models import energy_speedup
 from symbolic.ops import divide, maximum, minimum
 
 OUTPUTS = ("gpu_share", "cpu_share", "time", "sharing_gain")
+VALIDITY = Validity(says="any two devices: the rates that both attain are given")
 
 
 @equation(source="Hong 2012, §5.9")

@@ -14,7 +14,7 @@ import math
 
 from symbolic.equation import equation
 from symbolic.errors import DseError
-from symbolic.model import Guide
+from symbolic.model import Guide, Validity
 from symbolic.models import _remedies
 from symbolic.ops import divide
 
@@ -26,6 +26,7 @@ OUTPUTS = (
     "imbalance_delta",
     "imbalance_limit",
 )
+VALIDITY = Validity(says="a law of counts, of any machine whose lanes run in lockstep")
 
 ADVICE = Guide(
     state="imbalance_slowdown",

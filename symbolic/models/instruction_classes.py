@@ -9,9 +9,16 @@ table interchanges 4.3 and 35. The counts are parts of ``comp_insts``.
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.ops import divide
 
 OUTPUTS = ("comp_factor",)
+VALIDITY = Validity(
+    of="release_year",
+    most=2009,
+    says="factors of instruction_classes are of GPUs of 2008 (Hong 2012, Table 6): give "
+    "those of the machine",
+)
 
 RULES = ("fp_div_insts + int_mul_insts + int_div_insts + int_mod_insts <= comp_insts",)
 

@@ -17,7 +17,7 @@ Join with ``occupancy``.
 from __future__ import annotations
 
 from symbolic.equation import equation
-from symbolic.model import Family
+from symbolic.model import Family, Validity
 from symbolic.models._residency import (
     blocks_per_busy_sm,
     busy_sms,
@@ -29,6 +29,11 @@ from symbolic.models._shared import mem_latency_dram, warps_per_block
 from symbolic.ops import divide, equal, maximum, minimum, sqrt, where
 
 OUTPUTS = ("time", "throughput_time", "latency_bound_time", "bound_by")
+VALIDITY = Validity(
+    of="cache_levels",
+    least=1,
+    says="latency_roofline mixes latencies of caches that the machine does not have: take mwp_cwp",
+)
 
 UNITS = {
     "issue": "issue_time",

@@ -15,7 +15,7 @@ tells within what. The laws themselves are computed outside, as those of ``imbal
 from __future__ import annotations
 
 from symbolic.equation import equation
-from symbolic.model import Guide
+from symbolic.model import Guide, Validity
 from symbolic.models import _launch_costs, _launch_laws, _shared
 from symbolic.models._launch_laws import EXACT
 from symbolic.models.imbalance import law_behind, work_mean
@@ -28,6 +28,9 @@ OUTPUTS = (
     "lane_idle_share",
     "warp_idle_share",
     "waves_time",
+)
+VALIDITY = Validity(
+    says="a law of blocks on slots, of any machine that starts a block where one ends"
 )
 
 ADVICE = Guide(

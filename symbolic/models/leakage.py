@@ -11,9 +11,11 @@ The sign of V_off is as in the text, :math:`-(|V_{th}| - V_{off})/(n v_t)`.
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.ops import exp
 
 OUTPUTS = ("static_power", "linear_static_power", "leakage_slope")
+VALIDITY = Validity(says="its numbers are fitted to the chip at hand")
 
 #: Volts for each kelvin: the Boltzmann constant over the elementary charge, exact in the SI.
 BOLTZMANN_OVER_CHARGE = 1.380649e-23 / 1.602176634e-19

@@ -15,11 +15,14 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
-from symbolic.model import Family
+from symbolic.model import Family, Validity
 from symbolic.models._shared import warps_per_block, warps_per_sm
 from symbolic.ops import both, ceil, divide, equal, floor, minimum, where
 
 OUTPUTS = ("active_blocks_per_sm", "warps_per_sm", "occupancy", "limiter")
+VALIDITY = Validity(
+    says="limits and units of allocation are those of the machine, from compute capability 1.0 on"
+)
 
 FAMILIES = (
     Family(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
-from symbolic.model import Guide
+from symbolic.model import Guide, Validity
 from symbolic.models import _lit_sets
 from symbolic.ops import equal, where
 
@@ -28,6 +28,11 @@ OUTPUTS = (
     "placement_power",
     "placement_loss",
     "placement_fit",
+)
+VALIDITY = Validity(
+    of="release_year",
+    most=2008,
+    says="placement knows which SMs share a cluster of a GPU of 2007 (8800 GT) alone",
 )
 
 #: Both may be given.

@@ -11,10 +11,17 @@ each core, unless ``threads_per_core`` is given: the paper's Fig. 5 compares at 
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.models import occupancy
 from symbolic.ops import floor, maximum, minimum, where
 
 OUTPUTS = ("shared_mem_padding", "automatic_blocks_per_sm", "shared_mem_per_block")
+VALIDITY = Validity(
+    of="release_year",
+    most=2012,
+    says="shared_mem_padding was held against a GPU of 2010 (GTX 480), of which shared "
+    "memory is set apart",
+)
 
 PRINTED, CUDA = {"granularity": "none"}, {"granularity": "cuda"}
 

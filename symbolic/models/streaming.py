@@ -13,9 +13,13 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.ops import divide, where
 
 OUTPUTS = ("time", "sustained_bandwidth", "attained_bandwidth")
+VALIDITY = Validity(
+    says="shares are fitted to the machine at hand; held against GPUs from 2016 to 2020"
+)
 
 
 @equation(source="McCalpin 1995 (STREAM): attained bandwidth is measured, not printed")

@@ -12,10 +12,12 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.ops import divide
 from symbolic.ops import power as raised
 
 OUTPUTS = ("attained_bandwidth",)
+VALIDITY = Validity(says="its numbers are fitted to the machine at hand")
 
 
 @equation(source="Li 2015, Eq. 1, whose two limits are joined by a p-norm of order p")

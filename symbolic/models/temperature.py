@@ -13,10 +13,16 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.models import _shared
 from symbolic.ops import absolute, divide, exp, log, maximum
 
 OUTPUTS = ("temperature", "power_at", "max_temperature", "steady_power", "settling_time")
+VALIDITY = Validity(
+    of="release_year",
+    most=2010,
+    says="numbers of temperature are of one GPU of 2008 (GTX 280): fit those of the machine",
+)
 
 #: Eq. 54 divides by the instructions that do not access memory.
 RULES = ("comp_insts > 0",)

@@ -16,7 +16,7 @@ Join ``power`` for energy. Its ``fp_insts`` are the unfused ones alone; where th
 from __future__ import annotations
 
 from symbolic.equation import equation
-from symbolic.model import Family, Guide
+from symbolic.model import Family, Guide, Validity
 from symbolic.models import (
     _idle_cycles,
     _instruction_mix,
@@ -37,6 +37,12 @@ OUTPUTS = (
     "suggested_sms",
     "suggested_warps",
     "clock_reduction",
+)
+VALIDITY = Validity(
+    of="release_year",
+    most=2012,
+    says="throughput was held against devices of 2010 (GTX 580, E5645): units beside the "
+    "cores and larger caches are not in it",
 )
 
 RULES = (

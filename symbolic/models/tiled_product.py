@@ -11,10 +11,12 @@ Held against no measured times.
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.models.latency_roofline import dram_time
 from symbolic.ops import ceil, maximum
 
 OUTPUTS = ("time", "product_efficiency", "product_tiles", "product_waves")
+VALIDITY = Validity(says="rates and tiles are given; held against no measured times yet")
 
 GUIDE = "NVIDIA DU-09799, Matrix Multiplication Background"
 

@@ -18,10 +18,16 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
-from symbolic.model import Family, Guide
+from symbolic.model import Family, Guide, Validity
 from symbolic.ops import ceil, divide, equal, maximum, where
 
 OUTPUTS = ("relative_time", "time_steps", "bound", "sched_factor")
+VALIDITY = Validity(
+    of="release_year",
+    most=2012,
+    says="tmm counts every access to global memory, and was held against a GPU of 2010 "
+    "(GTX 480): caches of later ones keep more",
+)
 
 FAMILIES = (
     Family(

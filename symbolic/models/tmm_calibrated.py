@@ -13,11 +13,17 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
-from symbolic.model import Family, Guide
+from symbolic.model import Family, Guide, Validity
 from symbolic.models import tmm
 from symbolic.ops import divide, maximum, sqrt
 
 OUTPUTS = ("time", "root_blocks_per_thread")
+VALIDITY = Validity(
+    of="release_year",
+    most=2012,
+    says="the published numbers of tmm_calibrated are of a GPU of 2010 (GTX 480): "
+    "calibrate them first",
+)
 
 FAMILIES = (
     Family(

@@ -17,10 +17,11 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
-from symbolic.model import Family, Guide
+from symbolic.model import Family, Guide, Validity
 from symbolic.ops import both, divide, equal, maximum, minimum, sqrt, where
 
 OUTPUTS = ("ms_throughput", "cs_throughput", "threads_in_ms", "threads_in_cs", "bound")
+VALIDITY = Validity(says="a machine of two units, whose curves are measured at hand")
 RULES = ("threads <= max_threads",)
 
 TERMS = {"thread": "thread_limit", "memory": "ms_peak", "computation": "computation_limit"}

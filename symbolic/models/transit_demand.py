@@ -9,9 +9,11 @@ measured rates; over the lanes of the machine, π's threads are its ``arithmetic
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.ops import minimum
 
 OUTPUTS = ("attained_flops",)
+VALIDITY = Validity(says="a machine of two units, whose curves are measured at hand")
 
 
 @equation(source="Li 2015, Eq. 1, Fig. 3-A", symbol="G(x)")

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.ops import absolute, divide
 
 OUTPUTS = ("threads", "intensity")
+VALIDITY = Validity(says="a machine of two units, whose curves are measured at hand")
 
 #: A workload that never reaches DRAM is outside the model.
 RULES = ("dram_reads + dram_writes > 0",)

@@ -11,9 +11,11 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.ops import divide, minimum
 
 OUTPUTS = ("attained_bandwidth",)
+VALIDITY = Validity(says="a machine of two units, whose curves are measured at hand")
 
 
 @equation(name="attained_bandwidth", source="Li 2015, Eq. 1, Fig. 4-B", when={"supply": "sharp"})

@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
+from symbolic.model import Validity
 from symbolic.models import _memory_warps, _residency, _shared, mwp_cwp, transit_warps
 from symbolic.ops import divide, minimum
 
 OUTPUTS = ("time", "case")
+VALIDITY = Validity(says="a machine of two units, whose curves are measured at hand")
 
 RULES = transit_warps.RULES
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from click.testing import Result
 
 import dse
+from dse.inputs import read_parts
+from dse.validity import beyond_validity
 
 SAID = "mwp_cwp has no caches: every access goes to DRAM"
 GIVEN = {"workload": "svm", "set": {"threads_per_block": 256}}
@@ -93,3 +96,29 @@ def test_the_command_line_tells_it(run: Callable[..., Result]) -> None:
     assert f"note: l40: {SAID}" in run("plan", "s.toml").stdout
     assert f"note: l40: {SAID}" in run("run", "s.toml").stdout
     assert json.loads(run("run", "s.toml", "--json").stdout)["notes"][0].startswith("l40: ")
+
+
+def test_every_shipped_model_says_where_it_holds_or_why_it_does_anywhere() -> None:
+    """One row or more for each; what it asks of a machine is a quantity that files may tell."""
+    told = {name: dse.model(name).validity for name in dse.models()}
+    assert [name for name, rows in told.items() if not rows] == []
+    for name, rows in told.items():
+        for row in rows:
+            limits = [end for end in (row.least, row.most) if math.isfinite(end)]
+            assert len(row.says) > 20
+            assert bool(limits) == bool(row.of), name
+            assert not row.of or any(row.of in dse.machine(m).values for m in dse.machines())
+
+
+@pytest.mark.parametrize(
+    ("model", "within", "beyond"),
+    [
+        ("temperature", "gtx280", "gtx580"),
+        ("tmm", "gtx480", "l40"),
+        ("latency_roofline", "l40", "gtx280"),
+    ],
+)
+def test_years_and_caches_count_from_both_ends(model: str, within: str, beyond: str) -> None:
+    for machine, many in ((within, 0), (beyond, 1)):
+        parts = read_parts(dse.model(model), (), entries={"machine": machine}, given={})
+        assert len(beyond_validity(parts)) == many

@@ -84,7 +84,7 @@ def shaped(rows: Any, values: Any) -> Any:
         start,
         block_shape.sm_cycles(most, warps, rows.total_insts, 1 / 4, loads, load),
         block_shape.shared_cache_cycles(
-            rows.blocks, warps, sms, rows.mem_insts, request, stores, store
+            rows.blocks, warps, sms, loads, request, stores, store
         ),
         block_shape.wait_cycles(turns, rows.mem_insts, wait),
         clock,
