@@ -211,12 +211,12 @@ SHAPES_NOTE = (
     "PolyBench, sizes from 64 to 2048; counts beyond 512 lie on a line "
     "([launches](launches.md)), and launches whose counts are not known are left out. Which "
     "requests differ by row or by lane is read in the source. Of equally good shapes the first by "
-    "`block_x`, `block_y` is chosen; MWP-CWP calls many equally good. Tried, and no better by rows "
-    "left out: sectors of 32 and 64 bytes, two lines a request at least, waits that grow with lines "
-    "or instructions, another clock for data beyond the second cache, sums or maxima in place of "
-    "the right angle, and reuse within a block. Two lines at least make 16 and 32 lanes in a row "
-    "equally good: that chooses better up to 512 (p90 1.125) and worse beyond (1.187), by the order "
-    "of ties."
+    "`block_x`, `block_y` is chosen; MWP-CWP calls many equally good. Tried, and no "
+    "better by rows left out: sectors of 32 and 64 bytes, two lines a request at least, waits that "
+    "grow with lines or instructions, slower data beyond the second cache, sums or maxima in place "
+    "of the right angle, and reuse within a block. Two lines at least make 16 and 32 lanes in a "
+    "row equally good: that chooses better up to 512 (p90 1.125) and worse on all (1.187), by the "
+    "order of ties."
 )
 
 CASES = (
@@ -418,8 +418,8 @@ CASES = (
             "within": "kernel",
             "choose": "core_clock",
             "orders": {
-                "the median clock": "abs(core_clock - 1012000000)",
-                "the default clock": "abs(core_clock - 1328000000)",
+                "the median clock": "absolute(core_clock - 1012000000)",
+                "the default clock": "absolute(core_clock - 1328000000)",
             },
         },
         due={"slowdown_p90": 1.02},

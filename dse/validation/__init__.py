@@ -96,7 +96,7 @@ def validate(
         ``leave_out`` each counts again, times the one factor that is best on the known rows.
     orders : mapping of str to str
         Formulas that predict nothing, by the least of which one would choose:
-        ``{"always 1 GHz": "abs(core_clock - 1 GHz)"}``.
+        ``{"always 1 GHz": "absolute(core_clock - 1 GHz)"}``.
     interval : float
         Of the intervals: how many rows should lie within. They are learnt with ``leave_out``, from
         how far off predictions of the other labels were.

@@ -11,9 +11,10 @@ kinds, which the source tells (``row = block_y, column = block_x``):
 
 Loaded lines occupy the SM that asks, which looks them up one after the other, and the cache that
 all SMs share, which brings them; stores are written through to that. Both take their time beside
-that of waiting, joined as in ``latency_roofline``. Five numbers of the machine and the start-up time are
-calibrated; ``docs/validation.md`` says what this is worth. Lines are of 128 bytes and numbers of
-4: rows of a block of 32 such fill a line. Join with ``occupancy``, or give the blocks of an SM.
+that of waiting, joined as in ``latency_roofline``. Four numbers of the machine and the start-up
+time are calibrated; ``docs/validation.md`` says what this is worth. Lines are of 128 bytes and
+numbers of 4: rows of a block of 32 such fill a line. Join with ``occupancy``, or give the blocks of
+an SM.
 """
 
 from __future__ import annotations

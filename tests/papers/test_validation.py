@@ -83,9 +83,7 @@ def shaped(rows: Any, values: Any) -> Any:
     return block_shape.time(
         start,
         block_shape.sm_cycles(most, warps, rows.total_insts, 1 / 4, loads, load),
-        block_shape.shared_cache_cycles(
-            rows.blocks, warps, sms, loads, request, stores, store
-        ),
+        block_shape.shared_cache_cycles(rows.blocks, warps, sms, loads, request, stores, store),
         block_shape.wait_cycles(turns, rows.mem_insts, wait),
         clock,
     )
