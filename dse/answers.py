@@ -56,9 +56,7 @@ class Answer(Visible):
     def __str__(self) -> str:
         names = self.shown
         shown = [[self.cell(name, row) for name in names] for row in self.rows[:ROWS]]
-        text = text_table(names, shown)
-        more = len(self.rows) - ROWS
-        return text + (f"\n... and {more:,} more (--json has them all)" if more > 0 else "")
+        return text_table(names, shown, of=len(self.rows))
 
     def cell(self, name: str, row: Mapping[str, Any]) -> str:
         """A value of a row for people, with its unit or what its flag means."""
@@ -86,11 +84,7 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
     coordinates = sorted(coords, key=lambda name: places.get(name, len(places)))
     outputs = sorted(variables_of, key=lambda name: places.get(name, len(places)))
     leading = [name for name in over if name in coordinates]
-    names = [
-        *leading,
-        *(name for name in coordinates if name not in leading),
-        *outputs,
-    ]
+    names = [*leading, *(name for name in coordinates if name not in leading), *outputs]
     columns, variables = {}, {}
     for name in names:
         dims, values, attributes = arrays[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -23,25 +23,26 @@ def absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))
 
 
-@cache
-def _shipped(kind: str) -> tuple[Path, ...]:
-    """The shipped files, which stay as they are while a process runs."""
-    return tuple((DATA / f"{kind}s").glob("*.toml"))
-
-
-def paths_of(kind: str) -> dict[str, list[Path]]:
-    """The files of every name, in the order of names; none is parsed."""
-    files = [*_shipped(kind)]
+def _own(kind: str) -> Iterator[Path]:
+    """The files of your own, in the folders of ``DSE_PATH``."""
     mark = re.compile(rf"^\s*kind\s*=\s*[\"']{kind}[\"']", re.MULTILINE)
     for folder in folders():
-        files += (folder / f"{kind}s").glob("*.toml")
-        for path in folder.glob("*.toml"):
-            if mark.search(file_text(path)):
-                files.append(path)
+        yield from (folder / f"{kind}s").glob("*.toml")
+        yield from (path for path in folder.glob("*.toml") if mark.search(file_text(path)))
+
+
+@cache  # the shipped files stay as they are while a process runs
+def _named(kind: str, own: frozenset[Path]) -> Mapping[str, list[Path]]:
+    files = own.union(map(absolute, (DATA / f"{kind}s").glob("*.toml")))
     found: dict[str, list[Path]] = {}
-    for path in sorted({*map(absolute, files)}, key=lambda p: (p.stem.lower(), p)):
+    for path in sorted(files, key=lambda p: (p.stem.lower(), p)):
         found.setdefault(path.stem.lower(), []).append(path)
     return found
+
+
+def paths_of(kind: str) -> Mapping[str, list[Path]]:
+    """The files of every name, in the order of names; none is parsed."""
+    return _named(kind, frozenset(map(absolute, _own(kind))))
 
 
 def file_titles(kind: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from dse.places import places_of
 from dse.wording import value_text
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.ops import interpret_arrays
@@ -93,17 +94,8 @@ def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     """See :func:`dse.explain`; what is random stands at its most central draw."""
     study.grid()  # refuses real axes
     grid, parts = study.space(draws=True), study._parts
-    quantities = grid.model.quantities
-    for name in point:
-        if name not in grid.axes:
-            raise UnknownNameError(
-                f"{name!r} is no axis of the study{nearest(name, grid.axes)}; its axes are: "
-                f"{', '.join(grid.axes) or 'none'}"
-            )
-    places = {
-        name: axis.position(point[name], quantities) if name in point else axis.unsaid
-        for name, axis in grid.axes.items()
-    }
+    said = places_of(grid, point, word="")
+    places = {name: said.get(name, axis.unsaid) for name, axis in grid.axes.items()}
     at = {name: grid.axes[name].coordinate[place].item() for name, place in places.items()}
     key = tuple(grid.axes[axis].labels[places[axis]] for axis in grid.switch_axes)
     graph = grid.graphs[key]

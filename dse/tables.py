@@ -15,8 +15,16 @@ ROWS = 60
 _WORDS = 24
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None) -> str:
+def table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int | None = None,
+    of: int | None = None,
+) -> str:
     """Columns under their names; a column of numbers stands on the right.
+
+    Where these are the first rows ``of`` more, the end says how many are left.
 
     What is wider than ``width``, by default the terminal's where it is printed on one, goes on
     below: words of the last column, else whole columns, beside the first one again.
@@ -59,7 +67,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | 
         yield (start + pieces[0]).rstrip()
         yield from (" " * len(start) + piece for piece in pieces[1:])
 
-    return "\n\n".join(
+    told = "\n\n".join(
         "\n".join(line for cells in [header, *rows] for line in lines(cells, columns))
         for columns in blocks
     )
+    more = 0 if of is None else of - len(rows)
+    return told + (f"\n... and {more:,} more (--json has them all)" if more > 0 else "")

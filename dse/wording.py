@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 if TYPE_CHECKING:
     from sweeps.grid.failing import Failure
@@ -23,7 +22,7 @@ def value_text(value: Any, unit: str = "") -> str:
     >>> value_text(1.35e9, "Hz"), value_text(0.016660123, "s"), value_text(float("nan"))
     ('1.35 GHz', '16.66 ms', '-')
     """
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool":
         return "yes" if value else "no"
     if isinstance(value, str):
         return value
@@ -34,7 +33,7 @@ def value_text(value: Any, unit: str = "") -> str:
     if unit in _SCALED and math.isfinite(number) and number:
         power = min(max(3 * math.floor(math.log10(abs(number)) / 3), -12), 12)
         return f"{number / 10.0**power:.4g} {_PREFIXES[power]}{unit}"
-    text = str(value) if isinstance(value, (int, np.integer)) else f"{number:.6g}"
+    text = str(value) if isinstance(value, Integral) else f"{number:.6g}"
     return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from dse.advice.site import Site, extreme
 from dse.inputs import declared, read_parts
+from dse.places import places_of
 from dse.study.data import StudyData
 from sweeps.bounds.check import check
 from sweeps.grid.build import build_grid
@@ -159,17 +160,8 @@ def _of_study(
     """A configuration of a study as the entries and values of one point."""
     study.grid()  # refuses real axes
     grid, parts = study.space(draws=True), study._parts
-    for name in point:
-        if name not in grid.axes:
-            raise UnknownNameError(
-                f"{name!r} is no axis of the study{nearest(name, grid.axes)}; its axes are: "
-                f"{', '.join(grid.axes) or 'none'}"
-            )
-    quantities = parts.model.quantities
-    places = {
-        name: axis.position(point[name], quantities) if name in point else axis.unsaid
-        for name, axis in grid.axes.items()
-    }
+    said = places_of(grid, point, word="")
+    places = {name: said.get(name, axis.unsaid) for name, axis in grid.axes.items()}
     entries = {"machine": study.machine, "workload": study.workload}
     given: dict[str, Any] = {**(study.fit.values if study.fit else {}), **study.set}
     for name, value in given.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,33 +12,17 @@ import click
 
 from dse.cli.beside import compiling_beside
 from dse.cli.best import optimum, pareto
-from dse.cli.calibrating import calibrate
 from dse.cli.checking import verify
 from dse.cli.compare import disagreement
-from dse.cli.described import axis_of, changed, setting
+from dse.cli.described import changed, described
 from dse.cli.doctor import doctor
 from dse.cli.effects import sensitivity
-from dse.cli.ends import Commands, handed_back, reading
+from dse.cli.ends import Commands, end_with, handed_back, reading
 from dse.cli.exploring import explore
 from dse.cli.figures import plot
 from dse.cli.filed import checked, looked_for, looked_up, watched
-from dse.cli.fits import fit
-from dse.cli.frame import (
-    asked,
-    example,
-    expanding,
-    from_store,
-    from_study,
-    goals,
-    in_json,
-    kinds,
-    listening,
-    pairs,
-    put,
-    read_study,
-    telling,
-    warned,
-)
+from dse.cli.fits import calibrate, fit
+from dse.cli.frame import asked, example, in_json, listening, read_study, warned
 from dse.cli.growing import add
 from dse.cli.inverse import borders, meets, ranges
 from dse.cli.kernels import kernel
@@ -48,6 +31,7 @@ from dse.cli.law import imbalance
 from dse.cli.listing import machines, models, quantities, workloads
 from dse.cli.measure import measure
 from dse.cli.measured import import_measured
+from dse.cli.options import expanding, from_store, from_study, goals, kinds, telling
 from dse.cli.point import advise, evaluate, explain
 from dse.cli.spread import count, histogram, quantiles
 from dse.cli.starting import new
@@ -58,6 +42,8 @@ __all__ = ["main"]
 
 #: Whatever the study, its best configuration takes the same compiled code, of this name.
 _BEST, _NAMED = "from sweeps.stored.kernels import ready; ready()", ("least",)
+#: Options of a run that are handed on as they are.
+_RUN = ("expand", "fresh", "extend", "compression", "workers")
 
 
 @click.group(
@@ -92,7 +78,7 @@ def main() -> None:
     )
 )
 @from_study
-@setting
+@described
 @click.option(
     "--store", metavar="OUT.zarr", help="Write the dataset here; the same command continues."
 )
@@ -116,24 +102,15 @@ def main() -> None:
 @goals(several=False)
 @kinds
 @in_json
-@click.pass_context
 def run(
-    ctx: click.Context,
-    /,
     study: str,
-    axis: Sequence[str],
-    given: Sequence[str],
+    axes: dict[str, Any],
+    given: dict[str, str],
     store: str | None,
-    expand: bool,
-    compression: str | None,
-    fresh: bool,
-    extend: bool,
-    workers: int | None,
-    scheduler: str | None,
     progress: str,
-    as_json: bool,
+    scheduler: str | None,
     **options: Any,
-) -> None:
+) -> Any:
     """Sweep a study and find its best configuration.
 
     Tells what was swept, how fast, the best configuration, and where the dataset lies. The best
@@ -153,44 +130,32 @@ def run(
     from dse.cli.report import run_data, run_text
     from dse.runner import run_study
 
-    read = read_study(study)
-    filed = read
-    if axis or given:
-        axes = {name: axis_of(text) for name, text in pairs(axis, "axis").items()}
+    read = filed = read_study(study)
+    if axes or given:
+        own = {name: getattr(read, name) for name in ("machine", "workload", "axes", "set")}
         with reading():
-            read = replace(
-                read,
-                **changed(
-                    {name: getattr(read, name) for name in ("machine", "workload", "axes", "set")},
-                    pairs(given, "set"),
-                    axes,
-                ),
-            )
+            read = replace(read, **changed(own, given, axes))
         warned(read, filed)
-    best = checked(read, asked(**options))
+    best = checked(read, asked(options))
     began = time.monotonic()
     with nullcontext() if store is None else compiling_beside(_BEST, _NAMED):
         with listening(progress, looked_for(best, read) if best is not None else None) as listener:
             done = run_study(
                 read,
                 store=store,
-                expand=expand,
                 progress=listener,
-                fresh=fresh,
-                extend=extend,
-                compression=compression,
                 client=scheduler,
-                workers=workers,
                 watch=watched(best, read) if best is not None else None,
+                **{name: options[name] for name in _RUN},
             )
         found = (
             handed_back(lambda: looked_up(best, read, done.values)) if best is not None else None
         )
     seconds = time.monotonic() - began
     data = run_data(read, done, seconds=seconds, store=store, best=found)
-    put(as_json, data, lambda: run_text(data))
     if done.failed:
-        ctx.exit(1)
+        end_with(1)
+    return data, lambda: run_text(data)
 
 
 @main.command(
@@ -200,7 +165,7 @@ def run(
 @expanding
 @click.option("--no-code", is_flag=True, help="Run no Python that the study names; tell of it.")
 @in_json
-def plan(study: str, expand: bool, no_code: bool, as_json: bool) -> None:
+def plan(study: str, expand: bool, no_code: bool) -> Any:
     """What a run would do, before any work.
 
     Points, tiles, memory, what each output depends on, defaults and assumptions.
@@ -218,17 +183,16 @@ def plan(study: str, expand: bool, no_code: bool, as_json: bool) -> None:
         if found:
             data = {"study": study, "would_run": [asdict(code) for code in found]}
             lines = [f"{study} would run this; nothing was run, so there is no plan:"]
-            put(as_json, data, lambda: "\n  ".join([*lines, *map(str, found)]))
-            return
+            return data, "\n  ".join([*lines, *map(str, found)])
     planned = make_plan(read_study(study), expand=expand)
-    put(as_json, planned.to_dict(), lambda: str(planned))
+    return planned.to_dict(), planned
 
 
 @main.command(epilog=example("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv"))
 @from_store
 @click.argument("out", metavar="OUT.nc|.csv|.parquet|.zarr", type=click.Path())
 @in_json
-def export(store: str, out: str, as_json: bool) -> None:
+def export(store: str, out: str) -> Any:
     """Write a stored dataset in another format.
 
     The ending of the name chooses it. Values, units, flags and attributes are kept.
@@ -245,45 +209,13 @@ def export(store: str, out: str, as_json: bool) -> None:
     with shown(True, f"writing {path}"):
         write(ds, path)
     size = size_of(path)
-    data = {"source": store, "written": path, "bytes": size}
-    put(as_json, data, lambda: f"{path} ({bytes_text(size)})")
+    return {"source": store, "written": path, "bytes": size}, f"{path} ({bytes_text(size)})"
 
 
 for command in (
-    *(
-        add,
-        advise,
-        borders,
-        calibrate,
-        chances,
-        count,
-        disagreement,
-        doctor,
-        evaluate,
-        explain,
-        explore,
-        fit,
-        histogram,
-        imbalance,
-        information,
-        law,
-        verify,
-    ),
-    *(
-        import_measured,
-        kernel,
-        launch,
-        machines,
-        measure,
-        meets,
-        models,
-        new,
-        optimum,
-        pareto,
-        plot,
-        quantiles,
-        ranges,
-    ),
-    *(quantities, sensitivity, validate, workloads),
+    *(add, advise, borders, calibrate, chances, count, disagreement, doctor, evaluate, explain),
+    *(explore, fit, histogram, imbalance, import_measured, information, kernel, launch, law),
+    *(machines, measure, meets, models, new, optimum, pareto, plot, quantiles, quantities, ranges),
+    *(sensitivity, validate, verify, workloads),
 ):
     main.add_command(command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from dse.cli.text import table
+from dse.tables import table
 from dse.wording import value_text
 
 if TYPE_CHECKING:

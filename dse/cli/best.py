@@ -10,20 +10,9 @@ import click
 
 from dse.cli.ends import handed_back
 from dse.cli.filed import checked
-from dse.cli.frame import (
-    asked,
-    example,
-    from_study_or_store,
-    goals,
-    in_json,
-    kinds,
-    listed,
-    pairs,
-    put,
-    question,
-    read_source,
-)
-from dse.cli.proof import limited, proof_data, proof_text, proving, share
+from dse.cli.frame import asked, example, in_json, question, read_source
+from dse.cli.options import from_study_or_store, given, goals, kinds, listed, names, pairs, values
+from dse.cli.proof import how, proof_data, proof_text, proving, seconds, share, slack
 from dse.signals import left
 
 __all__ = ["optimum", "pareto"]
@@ -31,18 +20,20 @@ __all__ = ["optimum", "pareto"]
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µ][A-Za-z%µ/ ]*)?")
 
 
-def _at_values(function: Any) -> Any:
-    """The option --at, which holds axes at one value each."""
-    text = "One value of an axis; others are chosen."
-    return click.option("--at", multiple=True, metavar="AXIS=VALUE,...", help=text)(function)
-
-
-def _pinned(at: Sequence[str]) -> list[str]:
+def _pinned(_ctx: click.Context, _option: click.Parameter, at: Sequence[str]) -> list[str]:
     """As conditions what --at says; what is no number, with or without a unit, is a label."""
     return [
         f"{axis} == {value}" if _NUMBER.fullmatch(value) else f"{axis} == {value!r}"
-        for axis, value in pairs(listed(at), "at").items()
+        for axis, value in pairs(listed(at), "--at").items()
     ]
+
+
+_held = values(
+    "--at",
+    callback=_pinned,
+    metavar="AXIS=VALUE,...",
+    help="One value of an axis; others are chosen.",
+)
 
 
 @click.command(
@@ -59,7 +50,7 @@ def _pinned(at: Sequence[str]) -> list[str]:
 @from_study_or_store
 @goals(several=False)
 @kinds
-@_at_values
+@_held
 @click.option("--ties", is_flag=True, help="All that are as good as the best.")
 @click.option(
     "--within",
@@ -67,20 +58,11 @@ def _pinned(at: Sequence[str]) -> list[str]:
     metavar="X%",
     help="All that are worse than the best by at most this.",
 )
-@limited
+@how("prove that none is better; auto scans small spaces")
+@seconds("the best found is told, and how good it is proven to be")
+@slack
 @in_json
-def optimum(
-    source: str,
-    as_json: bool,
-    ties: bool,
-    within: float | None,
-    method: str | None,
-    time_limit: float | None,
-    gap: float | None,
-    at: Sequence[str],
-    where: Sequence[str],
-    **options: Any,
-) -> None:
+def optimum(source: str, ties: bool, where: list[str], at: list[str], **options: Any) -> Any:
     """The best configurations of a study, a stored dataset, or measurements.
 
     Of a study nothing is stored, and where no objective is given its [best] is asked. Of equally
@@ -89,26 +71,30 @@ def optimum(
     objectives each decides among what is best by those before it; a minus turns one around.
     Measurements are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
     """
-    from dse.cli.text import answer, order_of
+    from dse.answers import answer, order_of
     from dse.study.data import StudyData
     from dse.verbs import chosen
 
     read = read_source(source)
-    given, given_per = asked(**options, where=[*where, *_pinned(at)]), options["per"]
-    best = checked(read, given) if isinstance(read, StudyData) else question(given, None)
+    wanted = asked({**options, "where": [*where, *at]})
+    best = checked(read, wanted) if isinstance(read, StudyData) else question(wanted, None)
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
-    limits: dict[str, Any] = {"method": method, "time_limit": left(time_limit), "gap": gap}
-    limits["within"] = within
-    limits = {name: value for name, value in limits.items() if value is not None}
-    limits |= {"ties": ties, "progress": True}
+    limits = _limits(options) | {"ties": ties, "progress": True}
     with proving():
         found = handed_back(lambda: chosen.optimum(read, **best.as_asked(), **limits))
     told = answer(found, order_of(read))
     data = told.data() | proof_data(found.attrs)
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
-    note = _OF_MODELS if of_models and "model" not in listed(given_per) else ""
-    put(as_json, data, lambda: f"{told.question}\n\n{told}{proof_text(found.attrs)}{note}")
+    note = _OF_MODELS if of_models and "model" not in options["per"] else ""
+    return data, lambda: f"{told.question}\n\n{told}{proof_text(found.attrs)}{note}"
+
+
+def _limits(options: dict[str, Any]) -> dict[str, Any]:
+    """How to search, and for how long: what was said of it."""
+    named = ("method", "time_limit", "gap", "within")
+    said = given({name: options.get(name) for name in named})
+    return said | ({"time_limit": left(said["time_limit"])} if "time_limit" in said else {})
 
 
 #: What is told where one of several models was chosen.
@@ -123,49 +109,28 @@ _OF_MODELS = (
 )
 @from_study_or_store
 @goals(several=True)
-@click.option("--per", metavar="AXIS,...", help="A front for each value of some axes.")
-@_at_values
-@click.option(
-    "--method",
-    type=click.Choice(["auto", "scan", "certified"]),
-    help="Look at every point, or prove each of the front; auto scans what it can. [auto]",
-)
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(min=0),
-    metavar="S",
-    help="Seconds after which the best points found are told, and which of them are proven; "
-    "counted from the start of the command.",
-)
+@names("--per", metavar="AXIS,...", help="A front for each value of some axes.")
+@_held
+@how("prove each of the front; auto scans what it can")
+@seconds("the best points found are told, and which of them are proven")
 @in_json
-def pareto(
-    source: str,
-    minimize: Sequence[str],
-    maximize: Sequence[str],
-    where: Sequence[str],
-    per: str | None,
-    at: Sequence[str],
-    method: str | None,
-    time_limit: float | None,
-    as_json: bool,
-) -> None:
+def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     """The configurations no other beats in every objective.
 
     Of configurations equal in every objective the first in the order of the axes stands for all.
     """
-    from dse.cli.text import answer, order_of
+    from dse.answers import answer, order_of
     from dse.verbs import chosen
 
-    given: dict[str, Any] = {"minimize": listed(minimize), "maximize": listed(maximize)}
-    if not any(given.values()):
+    if not options["minimize"] and not options["maximize"]:
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")
     read = read_source(source)
-    given |= {"where": [*where, *_pinned(at)], "per": listed([per] if per else [])}
-    limits = {"method": method, "time_limit": left(time_limit)}
-    given |= {name: value for name, value in limits.items() if value is not None}
+    limits = _limits(options) | {"progress": True}
+    wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
+    wanted["where"] = [*where, *at]
     with proving():
-        found = handed_back(lambda: chosen.pareto(read, **given, progress=True))
+        found = handed_back(lambda: chosen.pareto(read, **wanted, **limits))
     told = answer(found, order_of(read))
     counted = f"{len(told.rows):,} configurations"
     data = told.data() | proof_data(found.attrs)
-    put(as_json, data, lambda: f"{told.question}: {counted}\n\n{told}{proof_text(found.attrs)}")
+    return data, lambda: f"{told.question}: {counted}\n\n{told}{proof_text(found.attrs)}"

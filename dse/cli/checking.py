@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 
-from dse.cli.frame import example, from_store, in_json, listening, put, read_study, telling
+from dse.cli.ends import end_with
+from dse.cli.frame import example, in_json, listening, read_study
+from dse.cli.options import from_store, of_study, telling
 
 __all__ = ["verify"]
 
@@ -16,17 +19,10 @@ __all__ = ["verify"]
 )
 @from_store
 @click.option("--repair", is_flag=True, help="Compute the damaged tiles again, and no others.")
-@click.option(
-    "--study",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The study file, where the store alone does not tell its study.",
-)
+@of_study
 @telling
 @in_json
-@click.pass_context
-def verify(
-    ctx: click.Context, store: str, repair: bool, study: str | None, progress: str, as_json: bool
-) -> None:
+def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
     """Find damage in the store of a run, and repair it.
 
     Every chunk, record and description is compared with its checksum. What is damaged is named,
@@ -53,6 +49,6 @@ def verify(
         lines.append(f"{found.pending:,} tiles are not stored yet: dse run continues")
     if not found.damages:
         lines.append(f"{found.tiles - found.pending:,} tiles as they were written: no damage")
-    put(as_json, data, lambda: "\n".join(lines))
     if found.damages and not found.repaired:
-        ctx.exit(1)
+        end_with(1)
+    return data, "\n".join(lines)

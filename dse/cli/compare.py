@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.frame import (
-    asked,
-    example,
-    from_study_or_store,
-    goals,
-    in_json,
-    put,
-    read_models,
-)
+from dse.cli.frame import asked, example, in_json, read_models
+from dse.cli.options import from_study_or_store, goals, names
+from dse.tables import ROWS, table
+from dse.wording import value_text
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["disagreement"]
-
-#: Rows of a table for people; JSON has them all.
-ROWS = 60
 
 
 @click.command(
@@ -38,12 +29,10 @@ ROWS = 60
 )
 @from_study_or_store
 @goals(several=False)
-@click.option("--per", multiple=True, metavar="AXIS,...", help="Compared for each value.")
+@names("--per", metavar="AXIS,...", help="Compared for each value.")
 @click.option("--store", metavar="OUT.zarr", type=click.Path(), help="Write the dataset here.")
 @in_json
-def disagreement(
-    source: str, per: Sequence[str], store: str | None, as_json: bool, **options: Any
-) -> None:
+def disagreement(source: str, store: str | None, **options: Any) -> Any:
     """Where models differ, and what it costs to follow one if another is right.
 
     Of a study whose model is a list, or of a stored dataset of one. Tells where the models differ
@@ -55,7 +44,7 @@ def disagreement(
     from sweeps.files.export import export
 
     ds, filed = read_models(source)
-    given = asked(**options, per=per, top=None)
+    given = asked(options)
     if not {"minimize", "maximize"} & set(given):
         given = {**filed, **given}
     given.pop("top", None)
@@ -63,7 +52,7 @@ def disagreement(
     if store is not None:
         export(ds, Path(store))
     data = _data(found) | ({"dataset": store} if store is not None else {})
-    put(as_json, data, lambda: _text(data))
+    return data, lambda: _text(data)
 
 
 def _data(found: xr.Dataset) -> dict[str, Any]:
@@ -100,9 +89,6 @@ def _data(found: xr.Dataset) -> dict[str, Any]:
 
 
 def _text(data: dict[str, Any]) -> str:
-    from dse.cli.text import table
-    from dse.wording import value_text
-
     letters = dict(zip(data["models"], _letters(), strict=False))
     lines = [f"{letter} = {model}" for model, letter in letters.items()]
     for name, said in data["differs"].items():
@@ -124,9 +110,7 @@ def _text(data: dict[str, Any]) -> str:
             regret = [f"{row['regret'][model]:.4f}" for model in data["models"]]
             body.append([*cells[:split], letters[row["model"]], *cells[split:], *regret])
         lines += ["", f"{data['question']}; regret of the best by one model if another is right:"]
-        lines += ["", table(header, body)]
-        more = len(data["rows"]) - ROWS
-        lines += [f"... and {more:,} more (--json has them all)"] if more > 0 else []
+        lines += ["", table(header, body, of=len(data["rows"]))]
     if "dataset" in data:
         lines.append(f"dataset: {data['dataset']}")
     return "\n".join(lines)

@@ -3,42 +3,44 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import click
 
-from dse.cli.frame import listed
+from dse.cli.options import listed, pairs, values
 
-__all__ = ["axis_of", "changed", "setting"]
+__all__ = ["axis_of", "changed", "described", "number_of"]
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 #: How a range of an axis begins; labels such as geometric:0.05 are none.
 _RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
 
 
-def setting(function: _F) -> _F:
+def described(function: Any) -> Any:
     """The options --axis and --set."""
+
+    def read(_ctx: click.Context, _option: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
+        return {name: axis_of(text) for name, text in pairs(texts, "--axis").items()}
+
     text = "An axis, or Q=V,V,...; repeatable."
-    axis = click.option("--axis", multiple=True, metavar="Q=A:B[:STEP]", help=text)
-    given = click.option(
-        "--set", "given", multiple=True, metavar="Q=VALUE", help="A value; repeatable."
-    )
-    return axis(given(function))
+    axes = values("--axis", "axes", callback=read, metavar="Q=A:B[:STEP]", help=text)
+    given = values("--set", "given", metavar="Q=VALUE", help="A value; repeatable.")
+    return axes(given(function))
 
 
 def axis_of(text: str) -> Any:
     """``1:30``, ``0.4 GHz:1.6 GHz:50 MHz`` or ``64,128,256``."""
     if not _RANGE.fullmatch(text):
-        return [_number(piece) for piece in listed([text])]
-    parts = [_number(piece.strip()) for piece in text.split(":")]
+        return [number_of(piece) for piece in listed([text])]
+    parts = [number_of(piece.strip()) for piece in text.split(":")]
     if len(parts) > 3:
         raise click.UsageError(f"the axis {text!r}: expected START:STOP or START:STOP:STEP")
     return dict(zip(("start", "stop", "step"), parts, strict=False))
 
 
-def _number(text: str) -> Any:
-    for read in (int, float):
+def number_of(text: str, kinds: Sequence[Callable[[str], Any]] = (int, float)) -> Any:
+    """A number of the first kind that a text is of; else the text."""
+    for read in kinds:
         try:
             return read(text)
         except ValueError:
@@ -54,7 +56,7 @@ def changed(
         if name in axes:
             raise click.UsageError(f"{name} is set and is an axis: keep one of them")
     own = {name: axes.get(name, v) for name, v in fields["axes"].items() if name not in given}
-    values = {**fields["set"], **{name: _number(text) for name, text in given.items()}}
+    values = {**fields["set"], **{name: number_of(text) for name, text in given.items()}}
     found = {name: values.pop(name, fields[name]) for name in ("machine", "workload")}
     for name in axes:
         values.pop(name, None)

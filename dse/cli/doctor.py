@@ -9,10 +9,13 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
-from dse.cli.frame import example, in_json, put
+from dse.cli.ends import end_with
+from dse.cli.frame import example, in_json
+from dse.tables import table
 
 __all__ = ["doctor"]
 
@@ -39,8 +42,7 @@ class Finding:
 
 @click.command(epilog=example("dse doctor", "dse doctor --json"))
 @in_json
-@click.pass_context
-def doctor(ctx: click.Context, as_json: bool) -> None:
+def doctor() -> Any:
     """What of this installation works, and what is absent.
 
     Versions against those that are required, extras and how to have them, the folder of compiled
@@ -54,17 +56,12 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
       eval "$(_DSE_COMPLETE=zsh_source dse)"
       _DSE_COMPLETE=fish_source dse | source
     """
-    from dse.cli.text import table
 
     found = list(_findings())
-    rows = [[one.what, one.state, one.told] for one in found]
-    put(
-        as_json,
-        {"findings": [asdict(one) for one in found]},
-        lambda: table(["what", "state", "told"], rows),
-    )
     if any(one.state == "wrong" for one in found):
-        ctx.exit(1)
+        end_with(1)
+    rows = [[one.what, one.state, one.told] for one in found]
+    return {"findings": [asdict(one) for one in found]}, table(["what", "state", "told"], rows)
 
 
 def _findings() -> Iterator[Finding]:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.frame import (
-    example,
-    from_study_or_store,
-    in_json,
-    listed,
-    pairs,
-    picture,
-    put,
-    read_source,
-    where,
-)
+from dse.cli.frame import example, in_json, read_source
+from dse.cli.options import drawn, from_study_or_store, names, values, where
+from dse.tables import table
+from dse.wording import value_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,19 +32,12 @@ _TOLD = 20
     )
 )
 @from_study_or_store
-@click.option("--output", multiple=True, metavar="Q,...", help="Quantities or formulas. [all]")
+@names("--output", help="Quantities or formulas. [all]")
 @where("Constraint; may be repeated.")
-@click.option("--at", multiple=True, metavar="AXIS=VALUE", help="Where elasticities are told.")
-@click.option("--plot", metavar="OUT.png|.svg|.pdf", type=click.Path(), help="A tornado figure.")
+@values("--at", metavar="AXIS=VALUE", help="Where elasticities are told.")
+@drawn("--plot", help="A tornado figure.")
 @in_json
-def sensitivity(
-    source: str,
-    output: Sequence[str],
-    where: Sequence[str],
-    at: Sequence[str],
-    plot: str | None,
-    as_json: bool,
-) -> None:
+def sensitivity(source: str, output: list[str], plot: Path | None, **options: Any) -> Any:
     """How strongly an output depends on each axis and input.
 
     For each axis the share of the variance that it explains alone, and in all, with interactions,
@@ -61,22 +47,16 @@ def sensitivity(
     """
     import dse
 
-    named = listed(output)
-    if plot is not None:
-        picture(Path(plot), "--plot")
-        if len(named) != 1:
-            raise click.UsageError("--plot draws one output: name it with --output")
-    read = read_source(source)
-    asked: dict[str, Any] = {"where": list(where), "at": pairs(at, "at")}
-    found = dse.sensitivity(read, output=named or None, **asked, progress=True)
+    if plot is not None and len(output) != 1:
+        raise click.UsageError("--plot draws one output: name it with --output")
+    found = dse.sensitivity(read_source(source), output=output or None, **options, progress=True)
     data = _data(found)
     if plot is not None:
         from dse.plots.tornado import draw
 
-        figure: Any = draw(found, named[0], None).figure
-        figure.savefig(plot, dpi=110)
+        draw(found, output[0], None).figure.savefig(plot, dpi=110)  # type: ignore[union-attr]
         data["figure"] = plot
-    put(as_json, data, lambda: _text(data))
+    return data, lambda: _text(data)
 
 
 def _data(found: xr.Dataset) -> dict[str, Any]:
@@ -115,9 +95,6 @@ _EACH = ("mean", "std", "counted", "points", "value")
 
 
 def _text(data: Mapping[str, Any]) -> str:
-    from dse.cli.text import table
-    from dse.wording import value_text
-
     lines: list[str] = []
     at = ", ".join(
         value if isinstance(value, str) else f"{name} = {value_text(value, data['units'][name])}"
@@ -149,9 +126,6 @@ def _text(data: Mapping[str, Any]) -> str:
 
 
 def _slopes_text(text: str, one: Mapping[str, Any], at: str) -> list[str]:
-    from dse.cli.text import table
-    from dse.wording import value_text
-
     told = {
         name: said
         for name, said in one["inputs"].items()
@@ -165,10 +139,8 @@ def _slopes_text(text: str, one: Mapping[str, Any], at: str) -> list[str]:
     rows = sorted(told.items(), key=lambda item: -max(abs(_or_zero(item[1][k])) for k in _SLOPES))
     body = [[name, *(_slope(said[key]) for key in _SLOPES)] for name, said in rows[:_TOLD]]
     lines = [f"{text} = {here} at {at}; elasticities:", ""]
-    lines += [table(["input", "elasticity", "downwards", "upwards"], body)]
-    more = len(rows) - _TOLD
-    lines += [f"... and {more:,} more (--json has them all)"] if more > 0 else []
-    return [*lines, ""]
+    told_of = table(["input", "elasticity", "downwards", "upwards"], body, of=len(rows))
+    return [*lines, told_of, ""]
 
 
 def _or_zero(value: float) -> float:

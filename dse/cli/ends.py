@@ -28,10 +28,10 @@ from symbolic.errors import (
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Commands", "Misused", "handed_back", "reading"]
+__all__ = ["Commands", "Misused", "end_with", "handed_back", "reading"]
 
-#: Says, of a command, that its answer is that of a search which was interrupted.
-_STOPPED = "dse.interrupted"
+#: The exit status of a command that has told its answer all the same.
+_STATUS = "dse.status"
 
 
 #: Errors of what was asked rightly.
@@ -90,8 +90,8 @@ class Commands(click.Group):
                 found = super().invoke(ctx)
             if (number := struck()) is not None:  # what it raised was lost where nobody could tell
                 ctx.exit(ending(Signalled(number)))
-            if ctx.meta.get(_STOPPED):
-                ctx.exit(128 + signal.SIGINT)
+            if status := ctx.meta.get(_STATUS):
+                ctx.exit(status)
             return found
         except (Signalled, KeyboardInterrupt) as stopped:
             ctx.exit(ending(stopped))
@@ -123,6 +123,11 @@ class Commands(click.Group):
             raise _Failed(str(error)) from error
 
 
+def end_with(status: int) -> None:
+    """Let the command end with a status, once its answer is told."""
+    click.get_current_context().meta[_STATUS] = status
+
+
 @contextmanager
 def reading() -> Iterator[None]:
     """What is wrong with an input that is reached and whole is misuse, if the system is well."""
@@ -149,6 +154,6 @@ def handed_back(search: Callable[[], xr.Dataset]) -> xr.Dataset:
     except Interrupted as stopped:
         if stopped.best is None:
             raise
-        click.get_current_context().meta[_STOPPED] = True
+        end_with(128 + signal.SIGINT)
         found: xr.Dataset = stopped.best
         return found

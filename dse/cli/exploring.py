@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dse.cli.ends import Misused, reading
-from dse.cli.frame import example, in_json, put, read_study, warned
+from dse.cli.frame import example, in_json, read_study, warned
 from dse.cli.named import StudyFile
-from dse.cli.point import at_point, described_study, entries, given_point
+from dse.cli.options import at_point, entries
+from dse.cli.point import described_study, given_point
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
@@ -47,16 +47,13 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
 @in_json
 def explore(
     source: str,
-    point: Sequence[str],
-    machine: str | None,
-    workload: str | None,
     out: str | None,
     title: str | None,
     note: str,
     serve: bool,
     port: int,
-    as_json: bool,
-) -> None:
+    **options: Any,
+) -> Any:
     """Write a page on which a study is explored in a browser, without a network.
 
     It holds the equations, a slider or list for every axis and value, figures that follow them,
@@ -69,20 +66,15 @@ def explore(
     import dse
 
     if serve:
-        _serve(source, title, note, port)
-        return
-    at = given_point(point, machine, workload)
+        return _serve(source, title, note, port)
+    at = given_point(options)
     path = Path(out) if out is not None else Path(f"{Path(source).stem}.html")
     if out is None and path.exists() and _OURS not in path.read_text("utf-8", "replace")[:2000]:
         raise Misused(f"{path} is there and is none of these pages: name another with --out")
     with reading():
         page = dse.explore(_source(source, at), path, title=title, note=note)
-    data = {"page": page, "bytes": page.stat().st_size}
-    put(
-        as_json,
-        data,
-        lambda: f"{page} ({page.stat().st_size / 1000:,.0f} kB): open it in a browser",
-    )
+    size = page.stat().st_size
+    return {"page": page, "bytes": size}, f"{page} ({size / 1000:,.0f} kB): open it in a browser"
 
 
 def _source(source: str, at: dict[str, str]) -> StudyData | str:

@@ -11,19 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.canvas import canvas, save, say, told
-from dse.cli.described import axis_of, setting
+from dse.cli.described import described
 from dse.cli.ends import reading
-from dse.cli.frame import (
-    example,
-    in_json,
-    listed,
-    pairs,
-    picture,
-    put,
-    read_source,
-    where,
-)
+from dse.cli.frame import example, in_json, read_source
 from dse.cli.named import Source
+from dse.cli.options import drawn, entries, names, values, where
 from dse.cli.papers import paper
 from dse.cli.unsaid import ANY, completed
 
@@ -127,27 +119,24 @@ class _Plot(click.Command):
 )
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=Source(exists=True))
-@click.option("--out", required=True, metavar="OUT.png|.svg|.pdf", type=click.Path())
+@drawn("--out", required=True)
 @click.option("--model", help="Of a study that the options describe. [that of the kind]")
-@click.option("--machine", metavar="NAME", help="Gives values that are not set.")
-@click.option("--workload", metavar="NAME", help="Gives values that are not set.")
-@setting
+@entries
+@described
 @where("A constraint; repeatable.")
-@click.option("--quantity", multiple=True, metavar="Q", help="What is drawn.")
+@names("--quantity", metavar="Q", help="What is drawn.")
 @click.option("--over", metavar="AXIS", help="The axis across.")
 @click.option("--by", metavar="AXIS", help="The axis upwards, of a map.")
 @click.option("--x", metavar="Q", help="The quantity across, where it is no axis.")
-@click.option("--at", multiple=True, metavar="AXIS=VALUE", help="One value of an axis; repeatable.")
-@click.option("--minimize", multiple=True, metavar="Q", help="To be small: a star, or a front.")
-@click.option("--maximize", multiple=True, metavar="Q", help="To be large: a star, or a front.")
+@values("--at", metavar="AXIS=VALUE", help="One value of an axis; repeatable.")
+@names("--minimize", metavar="Q", help="To be small: a star, or a front.")
+@names("--maximize", metavar="Q", help="To be large: a star, or a front.")
 @click.option("--borders", metavar="Q", help="Of a map: a case whose borders are drawn.")
 @click.option("--move", metavar="Q", help="Of transit: where the advice on a quantity leads.")
 @click.option("--relative", is_flag=True, help="Each line, or group of bars, by its largest.")
 @click.option("--size", metavar="WxH", help="Of the figure, in inches.")
 @in_json
-def plot(
-    kind: str, source: str | None, out: str, size: str | None, as_json: bool, **options: Any
-) -> None:
+def plot(kind: str, source: str | None, out: Path, size: str | None, **options: Any) -> Any:
     """Draw a figure of a model or of a study.
 
     Most kinds draw a study: a file, a stored dataset, or what --machine, --workload, --axis and
@@ -157,8 +146,6 @@ def plot(
     """
     from dse import plots
 
-    path = Path(out)
-    picture(path, "--out")
     with reading():
         draw = getattr(plots, kind.replace("-", "_"))
         arguments, added = _arguments(kind, draw, source, options)
@@ -166,11 +153,15 @@ def plot(
     ax = draw(**arguments)
     if added:
         say(ax.figure, added)
-    save(ax.figure, path, size is not None)
-    data = {"kind": kind, "figure": path, "bytes": path.stat().st_size}
+    save(ax.figure, out, size is not None)
+    data = {"kind": kind, "figure": out, "bytes": out.stat().st_size}
     said = "; ".join(f"{name} {told(value)}" for name, value in added.items())
     data |= {"chosen": added} if added else {}
-    put(as_json, data, lambda: f"{path} ({kind}: {KINDS[kind].shows}{'; ' * bool(said)}{said})")
+    return data, f"{out} ({kind}: {KINDS[kind].shows}{'; ' * bool(said)}{said})"
+
+
+#: Options that the functions of kinds take as they are.
+_DRAWN = ("over", "by", "x", "move", "borders", "relative", "at")
 
 
 def _arguments(
@@ -178,23 +169,15 @@ def _arguments(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the function of a kind is given, each option that it takes; what is chosen of it."""
     taken = inspect.signature(draw).parameters
-    given: dict[str, Any] = {
-        "over": options["over"],
-        "by": options["by"],
-        "x": options["x"],
-        "move": options["move"],
-        "borders": options["borders"],
-        "relative": options["relative"],
-        "at": pairs(options["at"], "at"),
-    }
-    several = {name: listed(options[name]) for name in ("quantity", "minimize", "maximize")}
+    given: dict[str, Any] = {name: options[name] for name in _DRAWN}
+    several = {name: options[name] for name in ("quantity", "minimize", "maximize")}
     for name, texts in several.items():
         many = name in taken and "Sequence" in str(taken[name].annotation)
         if len(texts) > 1 and not many:
             raise click.UsageError(f"{kind} takes one --{name}, was given {', '.join(texts)}")
         given[name] = texts if many else (texts[0] if texts else None)
     if "where" in taken:
-        given["where"] = list(options["where"])
+        given["where"] = options["where"]
     given = {name: value for name, value in given.items() if value}
     for name in given:
         if name not in taken:
@@ -216,15 +199,15 @@ def _arguments(
     _complete(kind, taken, given)
     if "source" in taken:
         return given | {"source": _source(kind, source, options, given)}, {}
-    if source is not None or options["axis"] or options["where"]:
+    if source is not None or options["axes"] or options["where"]:
         raise click.UsageError(
             f"{kind} draws one configuration: give it with --machine and --set; of a study take "
             f"{ANY}"
         )
-    entries = {name: options[name] for name in ("model", "machine", "workload") if options[name]}
-    if kind == "law" and entries:
-        raise click.UsageError(f"law takes --set distribution and lanes, and no --{min(entries)}")
-    return given | entries | pairs(options["given"], "set"), {}
+    named = {name: options[name] for name in ("model", "machine", "workload") if options[name]}
+    if kind == "law" and named:
+        raise click.UsageError(f"law takes --set distribution and lanes, and no --{min(named)}")
+    return given | named | options["given"], {}
 
 
 def _complete(kind: str, taken: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> None:
@@ -246,7 +229,7 @@ def _source(
     from dse.study.data import StudyData
 
     own = {"model": "--model", "machine": "--machine", "workload": "--workload"}
-    own |= {"axis": "--axis", "given": "--set"} | ({} if "where" in drawn else {"where": "--where"})
+    own |= {"axes": "--axis", "given": "--set"} | ({} if "where" in drawn else {"where": "--where"})
     if source is not None:
         for name, option in own.items():
             if options[name]:
@@ -260,9 +243,9 @@ def _source(
         model=model,
         machine=options["machine"],
         workload=options["workload"],
-        axes={name: axis_of(text) for name, text in pairs(options["axis"], "axis").items()},
-        set=pairs(options["given"], "set"),
-        where=() if "where" in drawn else list(options["where"]),
+        axes=options["axes"],
+        set=options["given"],
+        where=() if "where" in drawn else options["where"],
         outputs=list(dict.fromkeys(wanted)) or None,
     )
 

@@ -1,4 +1,4 @@
-"""The command `dse fit`: quantities of a model from measured rows."""
+"""The commands `dse fit` and `dse calibrate`: quantities of a model from measured rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,63 @@ from typing import Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json, listed, pairs, put, where
+from dse.cli.frame import example, in_json
+from dse.cli.options import Adds, entries, given, listed, names, setting, values, where
 
-__all__ = ["columns_of", "fit"]
+__all__ = ["calibrate", "columns", "fit", "of_rows"]
+
+
+def of_rows(free: str) -> Adds:
+    """The arguments MODEL and DATA; the options --free, --set, --machine and --workload."""
+
+    def add(function: Any) -> Any:
+        function = names("--free", help=free)(setting(entries(function)))
+        data = click.argument("data", type=click.Path(exists=True))
+        return click.argument("model")(data(function))
+
+    return add
+
+
+def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
+    """Names alone, or quantities with their headers; a name alone is its own header."""
+    if not any("=" in text for text in texts):
+        return list(texts)
+    told = {name.strip(): header.strip() for name, _, header in (t.partition("=") for t in texts)}
+    return {name: header or name for name, header in told.items()}
+
+
+def columns(text: str) -> Adds:
+    """The option --columns."""
+    return names("--columns", read=_headers, metavar="Q[=HEADER],...", help=text)
+
+
+def _per(_ctx: click.Context, _option: click.Parameter, text: str | None) -> Any:
+    if text is None:
+        return None
+    column, equals, told = text.partition("=")
+    if not (column.strip() and equals and told.strip()):
+        raise click.UsageError(f"--per {text!r}: expected COLUMN=QUANTITY,...")
+    return {column.strip(): listed([told])}
+
+
+def _kept(found: Any, save: str | None, out: str | None = None) -> tuple[dict[str, Any], str]:
+    """What was found, its rows and itself in files where that is asked for: data and text."""
+    from sweeps.files.export import export
+
+    said, lines = found.to_dict(), [str(found)]
+    if out is not None:
+        said["dataset"] = export(found.dataset, Path(out))
+        lines.append(f"dataset: {out}")
+    if save is not None:
+        with reading():
+            said["saved"] = found.save(save)
+        lines.append(f'saved: {save}, for fit = "{save}" of a study')
+    return said, "\n".join(lines)
+
+
+_saving = click.option(
+    "--save", metavar="NAME.fit.json", type=click.Path(), help="A file for studies."
+)
 
 
 @click.command(
@@ -22,40 +76,25 @@ __all__ = ["columns_of", "fit"]
         '--columns "core_clock=MHz [MHz],time=ms [ms]"',
     )
 )
-@click.argument("model")
-@click.argument("data", type=click.Path(exists=True))
-@click.option("--free", multiple=True, metavar="Q,...", help="Quantities to be fitted.")
-@click.option("--per", metavar="COLUMN=Q,...", help="Further ones, for each label of a column.")
-@click.option("--to", multiple=True, metavar="Q,...", help="Measured: by default the main output.")
-@click.option("--set", "given", multiple=True, metavar="Q=VALUE", help="A value; may be repeated.")
-@click.option("--machine", metavar="NAME", help="Gives values that are not set.")
-@click.option("--workload", metavar="NAME", help="Gives values that are not set.")
+@of_rows("Quantities to be fitted.")
+@click.option(
+    "--per", metavar="COLUMN=Q,...", callback=_per, help="Further ones, for each label of a column."
+)
+@names("--to", help="Measured: by default the main output.")
 @where("Rows to fit; may be repeated.")
-@click.option("--columns", multiple=True, metavar="Q[=HEADER],...", help="To read. [all]")
+@columns("To read. [all]")
 @click.option("--weights", metavar="COLUMN", help="Weights of the squared residuals.")
-@click.option("--relative", is_flag=True, help="Residuals as shares of what was measured.")
-@click.option("--start", multiple=True, metavar="Q=VALUE", help="Where the search begins too.")
+@click.option(
+    "--relative",
+    "residuals",
+    flag_value="relative",
+    help="Residuals as shares of what was measured.",
+)
+@values("--start", metavar="Q=VALUE", help="Where the search begins too.")
 @click.option("--out", metavar="OUT.nc", type=click.Path(), help="Write the rows as fitted here.")
-@click.option("--save", metavar="NAME.fit.json", type=click.Path(), help="A file for studies.")
+@_saving
 @in_json
-def fit(
-    model: str,
-    data: str,
-    free: Sequence[str],
-    per: str | None,
-    to: Sequence[str],
-    given: Sequence[str],
-    machine: str | None,
-    workload: str | None,
-    where: Sequence[str],
-    columns: Sequence[str],
-    weights: str | None,
-    relative: bool,
-    start: Sequence[str],
-    out: str | None,
-    save: str | None,
-    as_json: bool,
-) -> None:
+def fit(model: str, data: str, out: str | None, save: str | None, **options: Any) -> Any:
     """Fit quantities of a model to measured rows.
 
     DATA is a CSV file with a value a row in each column, headed by the name of its quantity with a
@@ -63,49 +102,45 @@ def fit(
     the model should yield from the others.
     """
     from dse.fitting import fit as fitted
-    from sweeps.files.export import export
 
     with reading():
-        found = fitted(
-            model,
-            data,
-            free=listed(free),
-            per=_per(per),
-            to=listed(to) or None,
-            set=pairs(given, "set"),
-            machine=machine,
-            workload=workload,
-            where=list(where),
-            columns=columns_of(listed(columns)),
-            weights=weights,
-            residuals="relative" if relative else "absolute",
-            start=pairs(start, "start"),
-        )
-    said: dict[str, Any] = found.to_dict()
-    if out is not None:
-        said["dataset"] = export(found.dataset, Path(out))
-    tail = f"\ndataset: {out}" if out is not None else ""
-    if save is not None:
-        with reading():
-            said["saved"] = found.save(save)
-        tail += f'\nsaved: {save}, for fit = "{save}" of a study'
-    put(as_json, said, lambda: f"{found}{tail}")
+        found = fitted(model, data, **given(options))
+    return _kept(found, save, out)
 
 
-def _per(text: str | None) -> dict[str, list[str]] | None:
-    if text is None:
-        return None
-    column, equals, names = text.partition("=")
-    if not (column.strip() and equals and names.strip()):
-        raise click.UsageError(f"--per {text!r}: expected COLUMN=QUANTITY,...")
-    return {column.strip(): listed([names])}
+@click.command(
+    epilog=example(
+        "dse calibrate streaming runs.csv --free startup_time,bandwidth_share --leave-out gpu",
+        "dse calibrate clock_scaling runs.csv --free stall_time,core_cycles "
+        "--choose clock_overlap=none,full --save runs.fit.json",
+    )
+)
+@of_rows("Quantities to be found.")
+@click.option("--to", default="time", show_default=True, metavar="Q", help="Measured.")
+@click.option("--leave-out", metavar="COLUMN", help="Each of its labels is predicted by others.")
+@values("--choose", metavar="Q=LABEL,...", help="Alternatives to try.")
+@where("Rows to fit; may be repeated.")
+@click.option(
+    "--absolute",
+    "residuals",
+    flag_value="absolute",
+    help="Residuals, not shares of what was measured.",
+)
+@_saving
+@in_json
+def calibrate(
+    model: str, data: str, choose: dict[str, str], save: str | None, **options: Any
+) -> Any:
+    """Find free quantities of a model from profiles and times, and how well they predict.
 
+    DATA holds a row a measurement, as for dse fit; columns that the model does not take are not
+    read. What the rows do not determine is an error, or, of an alternative, told beside the others.
+    """
+    from dse.calibration import calibrate as calibrated
 
-def columns_of(texts: Sequence[str]) -> list[str] | dict[str, str] | None:
-    """Names alone, or quantities with their headers; a name alone is its own header."""
-    if not texts:
-        return None
-    if not any("=" in text for text in texts):
-        return list(texts)
-    pairs = {name.strip(): header.strip() for name, _, header in (t.partition("=") for t in texts)}
-    return {name: header or name for name, header in pairs.items()}
+    if not options["free"]:
+        raise click.UsageError("name what is to be found: --free bandwidth_share,startup_time")
+    labels = {name: text.split(",") for name, text in choose.items()}
+    with reading():
+        found = calibrated(data, model=model, choose=labels, **given(options))
+    return _kept(found, save)

@@ -1,19 +1,19 @@
-"""The frame of the command line: inputs and shared options."""
+"""The frame of a command: what it reads, what it is asked, and how it tells its answer."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli import completing
 from dse.cli.ends import Misused, reading
-from dse.cli.named import Source, StudyFile
+from dse.cli.options import given
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,29 +26,39 @@ if TYPE_CHECKING:
 __all__ = [
     "asked",
     "example",
-    "expanding",
-    "from_store",
-    "from_study",
-    "from_study_or_store",
-    "goals",
     "in_json",
-    "kinds",
-    "listed",
     "listening",
-    "pairs",
-    "picture",
-    "put",
     "question",
     "read_models",
     "read_source",
     "read_study",
-    "telling",
     "warned",
-    "where",
 ]
 
-_F = TypeVar("_F", bound=Callable[..., Any])
-_PICTURES = (".png", ".pdf", ".svg")
+
+def example(*lines: str) -> str:
+    """The end of a command's help."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def in_json(command: Callable[..., Any]) -> Callable[..., None]:
+    """The option --json of a command, which returns its data, and a text of it or what makes one.
+
+    Nothing is printed where it returns nothing.
+    """
+
+    @wraps(command)
+    def printed(*args: Any, as_json: bool, **options: Any) -> None:
+        told = command(*args, **options)
+        if told is None:
+            return
+        from dse.cli.text import to_json
+
+        data, text = told
+        click.echo(to_json(data) if as_json else text() if callable(text) else str(text))
+
+    option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+    return option(printed)
 
 
 def _someone() -> bool:
@@ -97,25 +107,9 @@ def warned(study: StudyData, known: StudyData | None = None) -> StudyData:
 
     told = odd_numbers(known) if known is not None else ()
     for text in odd_numbers(study):
-        if text in told:
-            continue
-        click.echo(f"warning: {text}", err=True)
+        if text not in told:
+            click.echo(f"warning: {text}", err=True)
     return study
-
-
-def where(text: str) -> Callable[[_F], _F]:
-    """The option --where; limits without a unit are told with theirs."""
-
-    def told(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[str]) -> Any:
-        if texts:
-            from dse.cautions import bare_limits
-            from symbolic.quantities import TABLE
-
-            for limit in bare_limits(texts, TABLE):
-                click.echo(f"warning: {limit}", err=True)
-        return texts
-
-    return click.option("--where", multiple=True, metavar="CONDITION", callback=told, help=text)
 
 
 def read_source(path: str) -> StudyData | xr.Dataset:
@@ -146,53 +140,6 @@ def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     return run(read), dict(first.best or {})
 
 
-def listed(texts: Sequence[str]) -> list[str]:
-    """Names or formulas, given one by one or with commas between them (not within brackets)."""
-    found = []
-    for text in texts:
-        depth, piece = 0, ""
-        for letter in text + ",":
-            depth += (letter in "([") - (letter in ")]")
-            if letter == "," and depth <= 0:
-                found.append(piece.strip())
-                piece = ""
-            else:
-                piece += letter
-        found += [piece.strip()] if piece.strip() else []
-    if "" in found:
-        raise click.UsageError(f"{' '.join(texts)!r} has an empty place between commas")
-    return found
-
-
-def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
-    """What an option gives as NAME=VALUE, each name once."""
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name.strip() and equals and value.strip()):
-            raise click.UsageError(f"--{option} {text!r}: expected QUANTITY=VALUE")
-        if name.strip() in found:
-            raise click.UsageError(f"--{option} gives {name.strip()} twice")
-        found[name.strip()] = value.strip()
-    return found
-
-
-def picture(path: Path, option: str) -> None:
-    """Refuse what cannot become a picture, before any work."""
-    if path.suffix.lower() not in _PICTURES or not path.parent.is_dir():
-        raise click.UsageError(
-            f"{option} {path}: expected the name of a file that ends in {', '.join(_PICTURES)}, in "
-            "a folder that exists"
-        )
-
-
-def put(as_json: bool, data: Any, text: Callable[[], str]) -> None:
-    """Print data as JSON, or as its text."""
-    from dse.cli.text import to_json
-
-    click.echo(to_json(data) if as_json else text())
-
-
 @contextmanager
 def listening(
     how: str, looked_for: tuple[str, str] | None = None
@@ -210,66 +157,12 @@ def listening(
         listener.close()
 
 
-telling = click.option(
-    "--progress",
-    type=click.Choice(["auto", "json", "none"]),
-    default="auto",
-    help="On standard error: for people, as JSON lines for logs, or none. [auto]",
-)
-in_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-from_study = click.argument("study", type=StudyFile(exists=True, dir_okay=False, readable=True))
-from_store = click.argument("store", type=Source(exists=True))
-from_study_or_store = click.argument("source", metavar="STUDY_OR_STORE", type=Source(exists=True))
-expanding = click.option("--expand", is_flag=True, help="Store every output over all axes.")
-
-
-def goals(several: bool) -> Callable[[_F], _F]:
-    """The options --minimize, --maximize and --where."""
-
-    def add(function: _F) -> _F:
-        what = "Quantities or formulas, with commas between"
-        what = what if several else "Quantity or formula, or several, the most important first"
-        for name in ("maximize", "minimize"):
-            text = f"{what}, to make as {'small' if name == 'minimize' else 'large'} as can be."
-            option = click.option(
-                f"--{name}",
-                multiple=True,
-                metavar="Q",
-                shell_complete=completing.quantities,
-                help=text,
-            )
-            function = option(function)
-        return where('Constraint, such as "time <= 10 ms"; may be repeated.')(function)
-
-    return add
-
-
-def kinds(function: _F) -> _F:
-    """The options --per and --top."""
-    per = click.option("--per", multiple=True, metavar="AXIS,...", help="A winner for each value.")
-    top = click.option("--top", type=click.IntRange(min=1), help="How many, best first. [1]")
-    return per(top(function))
-
-
-def example(*lines: str) -> str:
-    """The end of a command's help."""
-    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-def asked(
-    minimize: Sequence[str],
-    maximize: Sequence[str],
-    per: Sequence[str],
-    where: Sequence[str],
-    top: int | None,
-) -> dict[str, Any]:
+def asked(options: Mapping[str, Any]) -> dict[str, Any]:
     """The question of the options, in the form of a study's ``[best]``."""
-    found: dict[str, Any] = {}
-    for name, texts in (("minimize", minimize), ("maximize", maximize)):
-        parts = listed(texts)
-        found |= {name: parts if len(parts) > 1 else parts[0]} if parts else {}
-    given = {"per": listed(per), "where": list(where), "top": top}
-    return found | {key: value for key, value in given.items() if value}
+    names = ("minimize", "maximize", "per", "where", "top")
+    found = given({name: options.get(name) for name in names})
+    alone = {name: found[name][0] for name in names[:2] if len(found.get(name, ())) == 1}
+    return found | alone
 
 
 def question(given: Mapping[str, Any], filed: Mapping[str, Any] | None) -> Best | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from dse.cli.frame import example, from_store, in_json, listed, listening, put, read_study, telling
+from dse.cli.frame import example, in_json, listening, read_study
+from dse.cli.options import from_store, listed, of_study, telling
 
 __all__ = ["add"]
 
@@ -14,16 +17,10 @@ __all__ = ["add"]
 )
 @from_store
 @click.argument("quantities", nargs=-1, required=True, metavar="QUANTITY...")
-@click.option(
-    "--study",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The study file, where the store alone does not tell its study.",
-)
+@of_study
 @telling
 @in_json
-def add(
-    store: str, quantities: tuple[str, ...], study: str | None, progress: str, as_json: bool
-) -> None:
+def add(store: str, quantities: tuple[str, ...], study: str | None, progress: str) -> Any:
     """Add quantities of its model to the finished store of a run.
 
     They are computed from the axes; what is stored stays as it is. A command that was interrupted
@@ -31,9 +28,8 @@ def add(
     """
     from dse.growth import add as add_to
 
+    of = read_study(study) if study else None
     with listening(progress) as listener:
-        ds = add_to(
-            store, listed(quantities), study=read_study(study) if study else None, progress=listener
-        )
+        ds = add_to(store, listed(quantities), study=of, progress=listener)
     held = [str(name) for name in ds.data_vars]
-    put(as_json, {"store": store, "outputs": held}, lambda: f"{store} holds {', '.join(held)}")
+    return {"store": store, "outputs": held}, f"{store} holds {', '.join(held)}"

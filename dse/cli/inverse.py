@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import handed_back
-from dse.cli.frame import example, from_study, in_json, listed, pairs, put, read_study, where
+from dse.cli.frame import example, in_json, read_study
+from dse.cli.options import from_study, names, time_limit, values, where
 from dse.signals import left
+from dse.tables import ROWS, table
+from dse.wording import value_text
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["borders", "meets", "ranges"]
 
-#: Rows of a table for people; JSON has them all.
-ROWS = 60
-_BESIDES = "A constraint besides; may be repeated."
-_where = where(_BESIDES)
+_where = where("A constraint besides; may be repeated.")
 
 
 @click.command(
@@ -34,20 +34,12 @@ _where = where(_BESIDES)
 )
 @from_study
 @click.option("--quantity", metavar="Q", help="A case, bound or limiter, or a condition.")
-@click.option("--along", multiple=True, metavar="Q,...", help="What is moved. [the axes]")
-@click.option("--at", multiple=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
+@names("--along", help="What is moved. [the axes]")
+@values("--at", commas=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
 @_where
 @click.option("--closed-form", is_flag=True, help="Solve for the borders, where the model can.")
 @in_json
-def borders(
-    study: str,
-    quantity: str | None,
-    along: Sequence[str],
-    at: Sequence[str],
-    where: Sequence[str],
-    closed_form: bool,
-    as_json: bool,
-) -> None:
+def borders(study: str, quantity: str | None, along: list[str], **options: Any) -> Any:
     """Where one bound, case or category gives way to the next.
 
     Along each axis of numbers, or each quantity named, from every configuration; of real quantities
@@ -57,17 +49,9 @@ def borders(
     import dse
 
     read = read_study(study)
-    found = dse.borders(
-        read,
-        quantity,
-        along=listed(along) or None,
-        at=pairs(listed(at), "at"),
-        where=list(where),
-        closed_form=closed_form,
-        progress=True,
-    )
+    found = dse.borders(read, quantity, along=along or None, **options, progress=True)
     data = _borders_data(found)
-    put(as_json, data, lambda: _borders_text(data))
+    return data, lambda: _borders_text(data)
 
 
 def _borders_data(found: xr.Dataset) -> dict[str, Any]:
@@ -103,9 +87,6 @@ def _borders_data(found: xr.Dataset) -> dict[str, Any]:
 
 
 def _borders_text(data: Mapping[str, Any]) -> str:
-    from dse.cli.text import table
-    from dse.wording import value_text
-
     lines: list[str] = []
     if "next" in data:
         lines += [f"{data['case']}: {data['here']}", ""]
@@ -136,10 +117,7 @@ def _borders_text(data: Mapping[str, Any]) -> str:
             for row in rows[:ROWS]
         ]
         lines += [f"{data['case']} along {along}: {len(rows):,} borders", ""]
-        lines += [table([*names, "border", "from", "to"], body)]
-        more = len(rows) - ROWS
-        lines += [f"... and {more:,} more (--json has them all)"] if more > 0 else []
-        lines += [""]
+        lines += [table([*names, "border", "from", "to"], body, of=len(rows)), ""]
     for along, told in data.get("closed_forms", {}).items():
         for pair, solved in told.items():
             lines += [f"{pair}: {along} = {each}" for each in solved]
@@ -156,11 +134,9 @@ def _borders_text(data: Mapping[str, Any]) -> str:
 @from_study
 @where("A target; may be repeated.")
 @click.option("--boxes", type=click.IntRange(min=1), default=10_000, help="At most. [10000]")
-@click.option("--time-limit", type=click.FloatRange(min=0), metavar="S", help="Seconds, at most.")
+@time_limit("Seconds, at most.")
 @in_json
-def meets(
-    study: str, where: Sequence[str], boxes: int, time_limit: float | None, as_json: bool
-) -> None:
+def meets(study: str, where: list[str], boxes: int, time_limit: float | None) -> Any:
     """The configurations that meet targets, as boxes of the design space.
 
     Certain boxes meet them wholly; what is open when the limits are reached may meet them. Run to
@@ -169,9 +145,9 @@ def meets(
     import dse
 
     read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=left(time_limit))
-    found = handed_back(lambda: dse.meets(read, list(where), **limits, progress=True))
+    found = handed_back(lambda: dse.meets(read, where, **limits, progress=True))
     data = _meets_data(found, list(read.grid().axes))
-    put(as_json, data, lambda: _meets_text(data))
+    return data, lambda: _meets_text(data)
 
 
 def _meets_data(found: xr.Dataset, axes: Sequence[str]) -> dict[str, Any]:
@@ -192,9 +168,6 @@ def _meets_data(found: xr.Dataset, axes: Sequence[str]) -> dict[str, Any]:
 
 
 def _meets_text(data: Mapping[str, Any]) -> str:
-    from dse.cli.text import table
-    from dse.wording import value_text
-
     inner, outer, total = data["inner"], data["outer"], data["total"]
     if data["complete"]:
         count = f"{inner:,} of {total:,} configurations, {inner / total:.3%}, exactly"
@@ -216,9 +189,7 @@ def _meets_text(data: Mapping[str, Any]) -> str:
             ]
             for row in data["boxes"][:ROWS]
         ]
-        lines += ["", table([*units, "", "configurations"], body)]
-        more = len(data["boxes"]) - ROWS
-        lines += [f"... and {more:,} more (--json has them all)"] if more > 0 else []
+        lines += ["", table([*units, "", "configurations"], body, of=len(data["boxes"]))]
     return "\n".join(lines)
 
 
@@ -230,41 +201,25 @@ def _meets_text(data: Mapping[str, Any]) -> str:
     )
 )
 @from_study
-@click.option("--within", multiple=True, metavar="Q=±", help="How far off an input may be.")
-@click.option("--output", multiple=True, metavar="Q,...", help="Quantities or formulas. [all]")
+@values("--within", metavar="Q=±", help="How far off an input may be.")
+@names("--output", help="Quantities or formulas. [all]")
 @click.option("--minimize", metavar="Q", help="Asks which configurations can have the least of it.")
 @click.option("--maximize", metavar="Q", help="Asks which configurations can have the most of it.")
 @_where
 @in_json
-def ranges(
-    study: str,
-    within: Sequence[str],
-    output: Sequence[str],
-    minimize: str | None,
-    maximize: str | None,
-    where: Sequence[str],
-    as_json: bool,
-) -> None:
+def ranges(study: str, within: dict[str, str], output: list[str], **options: Any) -> Any:
     """Outputs where inputs are known within ±: certain lower and upper ends.
 
     How far an input may be off is a share (5%) or an amount with its unit. With an objective,
     which configurations can be the best for some values of the inputs, shared by all.
     """
     import dse
-    from dse.cli.text import answer, order_of, to_json
+    from dse.answers import answer, order_of
 
-    if None not in (minimize, maximize):
+    if None not in (options["minimize"], options["maximize"]):
         raise click.UsageError("--minimize and --maximize are both given: ask one")
     read = read_study(study)
-    found = dse.ranges(
-        read,
-        pairs(within, "within"),
-        outputs=listed(output) or None,
-        minimize=minimize,
-        maximize=maximize,
-        where=list(where),
-        progress=True,
-    )
+    found = dse.ranges(read, within, outputs=output or None, **options, progress=True)
     flat = _flattened(found)
     told = answer(flat, order_of(read))
     data = told.data()
@@ -277,13 +232,11 @@ def ranges(
     def text() -> str:
         lines = [told.question, "", str(shown)]
         if "can_be_best" in data:
-            lines += [
-                "",
-                f"{best:,} of {size:,} configurations can be the best: {data['objective']}",
-            ]
+            said = f"{best:,} of {size:,} configurations can be the best: {data['objective']}"
+            lines += ["", said]
         return "\n".join(lines)
 
-    click.echo(to_json(data) if as_json else text())
+    return data, text
 
 
 def _flattened(found: xr.Dataset) -> xr.Dataset:

@@ -9,9 +9,24 @@ from typing import Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json, listed, pairs, put
+from dse.cli.frame import example, in_json
+from dse.cli.options import given, listed, names, pairs, values
+from dse.tables import table
 
 __all__ = ["kernel"]
+
+_MACRO = "A macro, or all of several; repeatable."
+_TIMES = "How often a loop runs, or a branch is taken, by the name that is asked for; repeatable."
+
+
+def _numbers(_ctx: click.Context, option: click.Parameter, texts: Sequence[str]) -> Any:
+    told = pairs(listed(texts), option.opts[0])
+    try:
+        return {name: float(text) for name, text in told.items()}
+    except ValueError:
+        raise click.UsageError(
+            f"{option.opts[0]} {' '.join(texts)}: expected NAME=NUMBER"
+        ) from None
 
 
 @click.command(
@@ -28,20 +43,14 @@ __all__ = ["kernel"]
 )
 @click.option("--arch", default="sm_80", metavar="sm_NN", help="Compiled for. [sm_80]")
 @click.option("--entry", "--kernel", default="", metavar="NAME", help="The kernel, of several.")
+@values("--define", metavar="K=V,...", help=_MACRO)
 @click.option(
-    "--define", multiple=True, metavar="K=V,...", help="A macro, or all of several; repeatable."
+    "--option", "options", multiple=True, metavar="-O", help="Of the compiler; repeatable."
 )
-@click.option("--option", multiple=True, metavar="-O", help="Of the compiler; repeatable.")
-@click.option("--block", metavar="X,Y,Z", help="Threads of a block. [256]")
-@click.option("--grid", metavar="X,Y,Z", help="Blocks of the grid. [one stands for all]")
-@click.option("--set", "given", multiple=True, metavar="N=V,...", help="Arguments; repeatable.")
-@click.option(
-    "--times",
-    "--trips",
-    multiple=True,
-    metavar="NAME=N,...",
-    help="How often a loop runs, or a branch is taken, by the name that is asked for; repeatable.",
-)
+@names("--block", metavar="X,Y,Z", help="Threads of a block. [256]")
+@names("--grid", metavar="X,Y,Z", help="Blocks of the grid. [one stands for all]")
+@values("--set", callback=_numbers, metavar="N=V,...", help="Arguments; repeatable.")
+@values("--times", "--trips", callback=_numbers, metavar="NAME=N,...", help=_TIMES)
 @click.option(
     "--out",
     metavar="OUT.toml|.csv|.nc",
@@ -58,19 +67,12 @@ __all__ = ["kernel"]
 @in_json
 def kernel(
     path: str,
-    arch: str,
     entry: str,
-    define: Sequence[str],
-    option: Sequence[str],
-    block: str | None,
-    grid: str | None,
-    given: Sequence[str],
-    times: Sequence[str],
+    times: dict[str, float],
+    define: dict[str, str],
     out: str | None,
-    beside: str | None,
-    row: int | None,
-    as_json: bool,
-) -> None:
+    **options: Any,
+) -> Any:
     """Count the instructions of a kernel, as a workload file; no GPU is needed.
 
     Source is compiled and disassembled (the extra kernels), and each instruction counted
@@ -80,31 +82,13 @@ def kernel(
     """
     from dse.kernels import kernel as counted
 
+    macros = {k: listed([v]) if "," in v else v for k, v in define.items()}
     with reading():
-        numbers = {
-            name: _numbers(texts, name) for name, texts in (("set", given), ("times", times))
-        }
-        macros: dict[str, Any] = dict(pairs(define, "define"))
-        macros = {k: listed([v]) if "," in v else v for k, v in macros.items()}
-        found = counted(
-            path,
-            numbers["times"],
-            entry,
-            arch=arch,
-            define=macros,
-            options=option,
-            block=listed([block]) if block else (),
-            grid=listed([grid]) if grid else (),
-            set=numbers["set"],
-            beside=beside,
-            row=row,
-        )
-    if beside is not None:
-        _beside(found, out, as_json)
-        return
+        found = counted(path, times, entry, define=macros, **given(options))
+    if options["beside"] is not None:
+        return _beside(found, out)
     if any(isinstance(each, list) for each in macros.values()):
-        _table(found, out, as_json)
-        return
+        return _table(found, out)
     with reading():
         text = _text(path, found)
     if out is not None:
@@ -112,13 +96,12 @@ def kernel(
     data = {"kernel": path, "values": dict(found)}
     for name in ("formulas", "numbers", "assumed", "origin", "left_out"):
         data |= {name: getattr(found, name)} if hasattr(found, name) else {}
-    put(as_json, data, lambda: text if out is None else f"{out}: {len(found)} quantities")
+    return data, text if out is None else f"{out}: {len(found)} quantities"
 
 
-def _beside(found: Any, out: str | None, as_json: bool) -> None:
+def _beside(found: Any, out: str | None) -> Any:
     """Counts beside measured ones, a line each; what was not counted, and why."""
     import dse
-    from dse.cli.text import table
     from dse.kernels.beside import shares
 
     if out is not None:
@@ -135,10 +118,10 @@ def _beside(found: Any, out: str | None, as_json: bool) -> None:
             lines.append(f"{len(failed)} not counted; the first: {failed[0]}")
         return "\n".join(lines)
 
-    put(as_json, data, told)
+    return data, told
 
 
-def _table(found: Any, out: str | None, as_json: bool) -> None:
+def _table(found: Any, out: str | None) -> Any:
     """A tuning space: written as any Dataset, or its variants told."""
     import dse
 
@@ -147,7 +130,7 @@ def _table(found: Any, out: str | None, as_json: bool) -> None:
     dse.export(found, out)
     failed = int((found.status != "").sum())
     data = {"variants": found.status.size, "not_counted": failed, "out": out}
-    put(as_json, data, lambda: f"{out}: {found.status.size:,} variants, {failed:,} not counted")
+    return data, f"{out}: {found.status.size:,} variants, {failed:,} not counted"
 
 
 def _text(path: str, found: Mapping[str, Any]) -> str:
@@ -157,11 +140,3 @@ def _text(path: str, found: Mapping[str, Any]) -> str:
     from dse.kernels.ptx import workload_text
 
     return workload_text(path, found)
-
-
-def _numbers(texts: Sequence[str], option: str) -> dict[str, float]:
-    told = pairs(listed(texts), option)
-    try:
-        return {name: float(text) for name, text in told.items()}
-    except ValueError:
-        raise click.UsageError(f"--{option} {' '.join(texts)}: expected NAME=NUMBER") from None

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json, picture, put
+from dse.cli.frame import example, in_json
+from dse.cli.options import drawn
+from dse.tables import table
+from dse.wording import value_text
 
 if TYPE_CHECKING:
     from stochastic import Launch, Pmf
@@ -41,9 +44,9 @@ QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 @click.option("--share-overhead", default=0.0, help="Share a further lane adds. [0]")
 @click.option("--advice/--no-advice", default=True, help="What would shorten it. [advice]")
 @click.option("--trace", is_flag=True, help="LAW is a file of lengths in order: as they lie, too.")
-@click.option("--plot", metavar="OUT.png", type=click.Path(), help="Draw the law here.")
+@drawn("--plot", help="Draw the law here.")
 @in_json
-def launch(law: str, blocks: int | None, plot: str | None, as_json: bool, **options: Any) -> None:
+def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> Any:
     """How long a launch takes where the work of its blocks is random.
 
     LAW is that of the work of one item, as for dse imbalance: geometric:P, uniform:LOW,HIGH, a CSV
@@ -51,8 +54,6 @@ def launch(law: str, blocks: int | None, plot: str | None, as_json: bool, **opti
     """
     from stochastic import Pmf
 
-    if plot is not None:
-        picture(Path(plot), "--plot")
     with reading():
         work = Pmf.parse(law)
         lengths = _lengths(law) if options["trace"] else None
@@ -65,8 +66,8 @@ def launch(law: str, blocks: int | None, plot: str | None, as_json: bool, **opti
         from dse.plots import launch_figure
 
         launch_figure(found, step=data["step"] or 1.0).savefig(plot, dpi=110)
-        data["plot"] = Path(plot)
-    put(as_json, data, lambda: launch_text(data))
+        data["plot"] = plot
+    return data, lambda: launch_text(data)
 
 
 def launch_data(
@@ -176,7 +177,6 @@ def _lengths(path: str) -> Any:
 
 def launch_text(data: Mapping[str, Any]) -> str:
     """The same for people."""
-    from dse.cli.text import table
 
     told = _teller(data["step"])
     rows = [
@@ -215,14 +215,10 @@ def launch_text(data: Mapping[str, Any]) -> str:
 
 
 def _teller(step: float | None) -> Any:
-    from dse.wording import value_text
-
     return (lambda t: f"{t:.6g}") if step is None else (lambda t: value_text(t, "s"))
 
 
 def _lost(shares: Mapping[str, float]) -> str:
-    from dse.cli.text import table
-
     words = {
         "working": "lanes work",
         "lanes": "lanes wait for the longest of their warp",
@@ -234,8 +230,6 @@ def _lost(shares: Mapping[str, float]) -> str:
 
 
 def _helps(advice: Any, told: Any) -> str:
-    from dse.cli.text import table
-
     rows = [
         [
             *(one["remedy"], told(one["mean"]), told(one["0.99"]), f"{one['gain']:.3f}"),

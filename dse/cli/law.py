@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.beside import compiling_beside
+from dse.cli.described import number_of
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json, picture, put
+from dse.cli.frame import example, in_json
+from dse.cli.options import drawn
+from dse.tables import table
 
 if TYPE_CHECKING:
     from stochastic import Law
@@ -55,23 +58,9 @@ sorted_in(Pmf.uniform(1, 3), 2, 32)
 @click.option("--bins", default=8, help="Most bins that items are sorted into. [8]")
 @click.option("--seed", default=0, help="Of the simulation in the figure. [0]")
 @click.option("--trace", is_flag=True, help="LAW is a file of lengths in order: as they lie, too.")
-@click.option("--plot", metavar="OUT.png", type=click.Path(), help="Draw the law here.")
+@drawn("--plot", help="Draw the law here.")
 @in_json
-def imbalance(
-    law: str,
-    lanes: str,
-    tol: float,
-    eps: float | None,
-    zero_work: str,
-    groups: int,
-    group: int,
-    overhead: float,
-    bins: int,
-    seed: int,
-    trace: bool,
-    plot: str | None,
-    as_json: bool,
-) -> None:
+def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: Any) -> Any:
     """What lockstep costs when the work of the lanes is random.
 
     LAW is that of the work of one item: geometric:P (trials, from 1), poisson:RATE,
@@ -81,21 +70,21 @@ def imbalance(
     from stochastic import Pmf
     from stochastic import imbalance as law_of
 
-    if plot is not None:
-        picture(Path(plot), "--plot")
+    of_law = {name: options.pop(name) for name in ("tol", "eps", "zero_work")}
+    seed = options.pop("seed")
     with reading(), compiling_beside(_REST) as other:
-        found = law_of(Pmf.parse(law), _whole(lanes), tol=tol, eps=eps, zero_work=zero_work)
+        found = law_of(Pmf.parse(law), number_of(lanes), **of_law)
         found.std()
         other()
-        data = law_data(found, groups=groups, group=group, overhead=overhead, bins=bins)
+        data = law_data(found, **options)
         if trace:
             data["trace"] = _trace(law, found.lanes, seed)
     if plot is not None:
         from dse.plots import law_figure
 
         law_figure(found, seed=seed).savefig(plot, dpi=110)
-        data["plot"] = Path(plot)
-    put(as_json, data, lambda: law_text(data))
+        data["plot"] = plot
+    return data, lambda: law_text(data)
 
 
 def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
@@ -110,16 +99,6 @@ def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
         names = ("loss", "loss_error", "slowdown", "loss_over_iid", "autocorrelation")
         found[order] = {name: float(told[name]) for name in names}
     return found
-
-
-def _whole(text: str) -> Any:
-    """A number where the text is one; what is wrong with it is said where lanes are checked."""
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text
 
 
 def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -> dict[str, Any]:
@@ -199,7 +178,6 @@ def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:
 
 def law_text(data: Mapping[str, Any]) -> str:
     """The same for people."""
-    from dse.cli.text import table
 
     work, slowdown, bound, error = (data[k] for k in ("work", "slowdown", "bounds", "error"))
     groups = data["quantiles_simulated"]
@@ -248,8 +226,6 @@ def law_text(data: Mapping[str, Any]) -> str:
 
 
 def _granularity(found: Mapping[str, Any]) -> str:
-    from dse.cli.text import table
-
     rows = []
     for n, loss, cost in zip(found["items_per_group"], found["loss"], found["cost"], strict=True):
         mark = "best" if int(n) == found["best"] else ""
@@ -262,8 +238,6 @@ def _granularity(found: Mapping[str, Any]) -> str:
 
 
 def _binning(found: Mapping[str, Any]) -> str:
-    from dse.cli.text import table
-
     rows = []
     for bins, slowdown, gain in zip(found["bins"], found["slowdown"], found["gain"], strict=True):
         mark = "enough" if bins == found["enough"] else ""
@@ -279,8 +253,6 @@ def _binning(found: Mapping[str, Any]) -> str:
 
 
 def _orders(found: Mapping[str, Mapping[str, float]]) -> str:
-    from dse.cli.text import table
-
     rows = [
         [order, *(f"{told[name]:.6g}" for name in ("loss", "slowdown", "loss_over_iid"))]
         for order, told in found.items()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
 import click
 
 from dse.cli import completing
-from dse.cli.frame import example, in_json, put
+from dse.cli.frame import example, in_json
+from dse.tables import table
 
 __all__ = ["machines", "models", "quantities", "workloads"]
 
@@ -14,14 +18,13 @@ __all__ = ["machines", "models", "quantities", "workloads"]
 @click.argument("name", required=False, shell_complete=completing.models)
 @click.option("--latex", is_flag=True, help="The equations in LaTeX, one a line.")
 @in_json
-def models(name: str | None, latex: bool, as_json: bool) -> None:
+def models(name: str | None, latex: bool) -> Any:
     """The models, or one of them.
 
     NAME is a model, the path of a file (.py), or several joined by +. Of one: its inputs, switches,
     outputs and equations with their sources.
     """
     from dse.cli.about import model_data, model_text
-    from dse.cli.text import table
     from dse.library import model
     from dse.library import models as known
 
@@ -31,20 +34,18 @@ def models(name: str | None, latex: bool, as_json: bool) -> None:
         rows = [(key, one.summary, list(one.outputs)) for key, one in known().items()]
         data = [{"name": key, "summary": text, "outputs": out} for key, text, out in rows]
         lines = [[key, text] for key, text, _ in rows]
-        put(as_json, {"models": data}, lambda: table(["model", "summary"], lines))
-        return
+        return {"models": data}, lambda: table(["model", "summary"], lines)
     found = model(name)
     if latex:
         equations = found.latex()
-        put(as_json, {"name": found.name, "latex": equations.splitlines()}, lambda: equations)
-        return
-    put(as_json, model_data(found), lambda: model_text(found))
+        return {"name": found.name, "latex": equations.splitlines()}, equations
+    return model_data(found), lambda: model_text(found)
 
 
 @click.command(epilog=example("dse machines", "dse machines a100_80", "dse machines cc8.0 --json"))
 @click.argument("name", required=False, shell_complete=completing.machines)
 @in_json
-def machines(name: str | None, as_json: bool) -> None:
+def machines(name: str | None) -> Any:
     """The machines, or one of them.
 
     NAME is one of the list, a product's ("RTX 3080") or the path of a file (.toml). Of one: every
@@ -52,20 +53,20 @@ def machines(name: str | None, as_json: bool) -> None:
     """
     from dse.cli.about import entries
 
-    put(as_json, *entries("machine", name))
+    return entries("machine", name)
 
 
 @click.command(epilog=example("dse workloads", "dse workloads svm"))
 @click.argument("name", required=False, shell_complete=completing.workloads)
 @in_json
-def workloads(name: str | None, as_json: bool) -> None:
+def workloads(name: str | None) -> Any:
     """The workloads, or one of them.
 
     NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
     """
     from dse.cli.about import entries
 
-    put(as_json, *entries("workload", name))
+    return entries("workload", name)
 
 
 @click.command(
@@ -74,13 +75,11 @@ def workloads(name: str | None, as_json: bool) -> None:
 @click.argument("words", metavar="[WORD]...", nargs=-1)
 @click.option("--model", metavar="NAME", help="Only those that this model yields or needs.")
 @in_json
-def quantities(words: tuple[str, ...], model: str | None, as_json: bool) -> None:
+def quantities(words: tuple[str, ...], model: str | None) -> Any:
     """The quantities, or those that a WORD finds in name, meaning, symbol or labels.
 
     Each with its unit, symbol, default and meaning, the models that yield it and that need it.
     """
-    from dataclasses import asdict
-
     from dse.cli.about import quantities_text
     from dse.cli.ends import reading
     from dse.glossary import quantities as known
@@ -88,4 +87,4 @@ def quantities(words: tuple[str, ...], model: str | None, as_json: bool) -> None
     with reading():
         found = known(" ".join(words), model=model)
     data = {"quantities": [asdict(row) for row in found.values()]}
-    put(as_json, data, lambda: quantities_text(found))
+    return data, lambda: quantities_text(found)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dse.cli.ends import Misused, reading
-from dse.cli.frame import example, in_json, put
+from dse.cli.frame import example, in_json
 
 __all__ = ["measure"]
 
@@ -43,16 +43,7 @@ _UNITS = {
 @click.option("--ring", type=click.IntRange(min=256), multiple=True, help="Of latency, in bytes.")
 @click.option("--blocks", type=click.IntRange(min=1), default=1000, help="Of the launch. [1000]")
 @in_json
-def measure(
-    what: str,
-    out: str,
-    threads: tuple[int, ...],
-    steps: int,
-    size: int,
-    ring: tuple[int, ...],
-    blocks: int,
-    as_json: bool,
-) -> None:
+def measure(what: str, out: str, **options: Any) -> Any:
     """Measure the NVIDIA GPU at hand (extra gpu), and keep the rows.
 
     supply: bandwidth against threads that only wait; demand: operations against threads that only
@@ -70,10 +61,10 @@ def measure(
         raise Misused(f"{out}: expected a name that ends in .csv, in a folder that exists")
     if path.exists():
         raise Misused(f"{out} is there already: choose another name, or remove it")
-    if what == "blocks" and len(threads) > 1:
+    if what == "blocks" and len(options["threads"]) > 1:
         raise Misused("--threads is given more than once: blocks of a launch have one size")
     with reading():
-        facts, run, given = _measuring(what, threads, steps, size, ring, blocks)
+        facts, run, given = _measuring(what, **options)
         found = run()
     names = [f"{name} [{_UNITS[name]}]" if name in _UNITS else name for name in found]
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -84,7 +75,7 @@ def measure(
     path.with_suffix(".json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     rows = len(next(iter(found.values())))
     data = {"rows": rows, "columns": names, "written": [path, path.with_suffix(".json")], **told}
-    put(as_json, data, lambda: f"{path}: {rows} rows of {', '.join(names)}, on {facts['device']}")
+    return data, f"{path}: {rows} rows of {', '.join(names)}, on {facts['device']}"
 
 
 def _measuring(

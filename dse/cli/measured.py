@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json, listed, pairs, put
+from dse.cli.frame import example, in_json
+from dse.cli.options import names, pairs, values
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ _MOST = 60
 )
 @click.argument("measured", type=click.Path(exists=True, dir_okay=False))
 @click.argument("out", metavar="OUT.zarr|.nc|.csv|.parquet|.toml", type=click.Path())
-@click.option("--axes", multiple=True, metavar="Q,...", help="Of a table: what varies.")
-@click.option("--unit", multiple=True, metavar="Q=UNIT", help="Of a column; may be repeated.")
+@names("--axes", help="Of a table: what varies.")
+@values("--unit", "units", metavar="Q=UNIT", help="Of a column; may be repeated.")
 @click.option(
     "--shape",
     type=click.Choice(["auto", "grid", "rows"]),
@@ -47,24 +48,20 @@ _MOST = 60
 @click.option(
     "--map", "maps", multiple=True, metavar="COLUMN=Q[:UNIT]|FILE", help="What a column is; a map."
 )
-@click.option(
-    "--set", "given", multiple=True, metavar="Q=VALUE", help="What the file does not tell."
-)
+@values("--set", "given", metavar="Q=VALUE", help="What the file does not tell.")
 @click.option("--runs", is_flag=True, help="Keep every run of what was measured repeatedly.")
 @click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of OUT.toml: which row.")
 @in_json
 def import_measured(
     measured: str,
     out: str,
-    axes: Sequence[str],
-    unit: Sequence[str],
-    shape: str,
+    axes: list[str],
     maps: Sequence[str],
-    given: Sequence[str],
-    runs: bool,
+    given: dict[str, str],
     row: int | None,
-    as_json: bool,
-) -> None:
+    shape: str,
+    **options: Any,
+) -> Any:
     """Make a dataset of what was measured elsewhere.
 
     MEASURED is a T4 file, a cache of Kernel Tuner or results of KTT (.json, .json.gz), a profile
@@ -83,12 +80,11 @@ def import_measured(
             raise DseError("--row chooses the row of a workload file: give OUT.toml with it")
         ds = open_measured(
             Path(measured),
-            axes=listed(axes) or None,
-            units=pairs(unit, "unit"),
+            axes=axes or None,
             shape="rows" if out.endswith(".toml") else shape,
             columns=_columns(maps),
-            given=_values(pairs(given, "set")),
-            runs=runs,
+            given=_values(given),
+            **options,
         )
         text = workload_text(ds, row) if out.endswith(".toml") else ""
     if text:
@@ -97,14 +93,14 @@ def import_measured(
     else:
         path = export(ds, Path(out))
     data = {"source": measured, "written": path, "bytes": size_of(path), **_told(ds)}
-    put(as_json, data, lambda: _text(data))
+    return data, lambda: _text(data)
 
 
 def _columns(maps: Sequence[str]) -> str | Mapping[str, str] | None:
     """A map file, or columns one by one."""
     files = [text for text in maps if "=" not in text]
     if not files:
-        return pairs(maps, "map") or None
+        return pairs(maps, "--map") or None
     if len(maps) > 1:
         raise DseError(f"--map {files[0]} is a map by itself: write further columns into a file")
     return files[0]

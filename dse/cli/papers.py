@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json, picture, put
+from dse.cli.frame import example, in_json
+from dse.cli.options import picture
 
 if TYPE_CHECKING:
     from dse.plots.papers import Paper
@@ -33,7 +34,7 @@ __all__ = ["paper"]
     help="Of one figure a file, of all a folder. [PAPER-N.png, PAPER]",
 )
 @in_json
-def paper(name: str | None, figure: str | None, out: str | None, as_json: bool) -> None:
+def paper(name: str | None, figure: str | None, out: str | None) -> Any:
     """Draw a figure of a paper, as the models yield it.
 
     Below it stands what of it is the paper's data and what the model's. Without --figure the
@@ -45,15 +46,13 @@ def paper(name: str | None, figure: str | None, out: str | None, as_json: bool) 
     if name is None:
         if figure or out:
             raise click.UsageError("name the paper: dse plot paper lists them")
-        put(as_json, [_about(one) for one in papers.papers().values()], _all_papers)
-        return
+        return [_about(one) for one in papers.papers().values()], _all_papers
     with reading():
         found = papers.paper(name)
     if figure is None:
         if out is not None:
             raise click.UsageError("--out needs --figure: a number, or all")
-        put(as_json, {**_about(found), "figures": _rows(found)}, lambda: _all_figures(found))
-        return
+        return {**_about(found), "figures": _rows(found)}, lambda: _all_figures(found)
     numbers = [n for n, row in found.figures.items() if not row.why]
     if figure != "all":
         with reading():
@@ -73,7 +72,7 @@ def paper(name: str | None, figure: str | None, out: str | None, as_json: bool) 
         drawn.savefig(to, dpi=110)
         row = found.figure(number)
         data.append({"figure": row.number, "path": to, "caption": row.caption})
-    put(as_json, data, lambda: "\n".join(f"{one['path']} ({one['caption']})" for one in data))
+    return data, "\n".join(f"{one['path']} ({one['caption']})" for one in data)
 
 
 def _about(one: Paper) -> dict[str, Any]:

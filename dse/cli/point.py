@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dse.cli import completing
 from dse.cli.described import axis_of, changed
 from dse.cli.ends import Misused, reading
-from dse.cli.frame import example, in_json, listed, put, read_study, warned
+from dse.cli.frame import example, in_json, read_study, warned
 from dse.cli.named import StudyFile
+from dse.cli.options import at_point, entries, names
+from dse.tables import table
 
 if TYPE_CHECKING:
-    from dse.cli.text import Answer
+    from dse.answers import Answer
     from dse.study.data import StudyData
 
-__all__ = [
-    "advise",
-    "at_point",
-    "described_study",
-    "entries",
-    "evaluate",
-    "explain",
-    "given_point",
-]
+__all__ = ["advise", "described_study", "evaluate", "explain", "given_point"]
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 _of = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyFile())
-at_point = click.argument(
-    "point", metavar="[NAME=VALUE]...", nargs=-1, shell_complete=completing.point
-)
 _POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
 
@@ -49,21 +39,10 @@ def _read_point(texts: Sequence[str]) -> dict[str, str]:
     return at
 
 
-def entries(function: _F) -> _F:
-    """The options --machine and --workload."""
-    for name in ("workload", "machine"):
-        text = f"A {name}, or the path of its file: its values are used where none is given."
-        complete = getattr(completing, f"{name}s")
-        option = click.option(f"--{name}", metavar="NAME", shell_complete=complete, help=text)
-        function = option(function)
-    return function
-
-
-def given_point(point: Sequence[str], machine: str | None, workload: str | None) -> dict[str, str]:
+def given_point(options: Mapping[str, Any]) -> dict[str, str]:
     """The values and entries of one configuration."""
-    options = {"machine": machine, "workload": workload}
-    named = [f"{name}={value}" for name, value in options.items() if value is not None]
-    return _read_point([*named, *point])
+    named = [f"{n}={options[n]}" for n in ("machine", "workload") if options[n] is not None]
+    return _read_point([*named, *options["point"]])
 
 
 def _is_study(source: str) -> bool:
@@ -95,29 +74,22 @@ def described_study(
 @click.argument("model", shell_complete=completing.models)
 @at_point
 @entries
-@click.option("--outputs", metavar="Q,...", help="The quantities wanted. [the model's outputs]")
+@names("--outputs", help="The quantities wanted. [the model's outputs]")
 @in_json
-def evaluate(
-    model: str,
-    point: Sequence[str],
-    machine: str | None,
-    workload: str | None,
-    outputs: str | None,
-    as_json: bool,
-) -> None:
+def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     """A model's outputs at given values, without a study.
 
     Several values (64,128,256), or a range (START:STOP:STEP), are an axis, of machines and
     workloads too. dse explain tells every quantity on the way.
     """
-    from dse.cli.text import answer, order_of
+    from dse.answers import answer, order_of
     from dse.validity import beyond_validity
     from dse.verbs.running import run
 
-    at = given_point(point, machine, workload)
+    at = given_point(options)
     lacking: dict[str, str] = {}
-    if outputs is not None:
-        study = described_study(model, at, listed([outputs]))
+    if outputs:
+        study = described_study(model, at, outputs)
     else:
         study, lacking = _what_can_be(model, at)
     found = answer(run(warned(study), expand=True), order_of(study))
@@ -125,7 +97,7 @@ def evaluate(
     more = [f"\n{name}: not told: {text}" for name, text in lacking.items()]
     more += [f"\nnote: {text}" for text in notes]
     data = {**found.data(), "lacking": lacking, "notes": notes}
-    put(as_json, data, lambda: _text(found) + "".join(more))
+    return data, lambda: _text(found) + "".join(more)
 
 
 def _what_can_be(model: str, at: dict[str, str]) -> tuple[StudyData, dict[str, str]]:
@@ -154,7 +126,6 @@ def _what_can_be(model: str, at: dict[str, str]) -> tuple[StudyData, dict[str, s
 
 def _text(found: Answer) -> str:
     """One configuration stands upright, with what each output is; several are rows."""
-    from dse.cli.text import table
 
     if len(found.rows) > 1:
         return str(found)
@@ -184,15 +155,7 @@ def _text(found: Answer) -> str:
     help="Whose moves are told. [all]",
 )
 @in_json
-def advise(
-    source: str,
-    point: Sequence[str],
-    machine: str | None,
-    workload: str | None,
-    goal: str | None,
-    levers: str,
-    as_json: bool,
-) -> None:
+def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     """What limits one configuration, and what would help.
 
     The bound, case or category; each input that helps, until something else limits and by what
@@ -202,11 +165,11 @@ def advise(
     """
     import dse
 
-    at = given_point(point, machine, workload)
+    at = given_point(options)
     of = read_study(source) if _is_study(source) else source
     with reading():
         told = dse.advise(of, goal=goal, levers=levers, **at)
-    put(as_json, told.to_dict(), lambda: str(told))
+    return told.to_dict(), told
 
 
 @click.command(
@@ -219,9 +182,7 @@ def advise(
 @at_point
 @entries
 @in_json
-def explain(
-    source: str, point: Sequence[str], machine: str | None, workload: str | None, as_json: bool
-) -> None:
+def explain(source: str, **options: Any) -> Any:
     """Every intermediate quantity at one configuration.
 
     Each with its value, unit, equation and source. Of a study, axes not given stand at their first
@@ -229,10 +190,9 @@ def explain(
     """
     import dse
 
-    at = given_point(point, machine, workload)
-    told = (
-        dse.explain(read_study(source), **at)
-        if _is_study(source)
-        else dse.explain(warned(described_study(source, at)))
-    )
-    put(as_json, told.to_dict(), lambda: str(told))
+    at = given_point(options)
+    if _is_study(source):
+        told = dse.explain(read_study(source), **at)
+    else:
+        told = dse.explain(warned(described_study(source, at)))
+    return told.to_dict(), told

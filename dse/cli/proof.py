@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from dse.cli.beside import compiling_beside
+from dse.cli.options import Adds, time_limit
 
-__all__ = ["limited", "proof_data", "proof_text", "proving", "share"]
+__all__ = ["how", "proof_data", "proof_text", "proving", "seconds", "share", "slack"]
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+#: What is told of an answer, of one where it is not 0, and of what is certified.
+_ALWAYS = ("within", "configurations", "complete", "points_proven", "boxes_left")
+_SOME = ("points_skipped", "points_left")
 _TOLD = (
-    "bound",
-    "gap",
-    "tolerance",
-    "real_axes",
-    "settled",
-    "boxes",
-    "points_visited",
-    "points_excluded",
+    *("bound", "gap", "tolerance", "real_axes", "settled", "boxes"),
+    *("points_visited", "points_excluded"),
 )
 
 
@@ -45,44 +42,37 @@ def share(_: click.Context, param: click.Parameter, value: str | None) -> float 
     return found
 
 
-def limited(function: _F) -> _F:
-    """The options --method, --time-limit and --gap."""
-    method = click.option(
-        "--method",
-        type=click.Choice(["auto", "scan", "certified"]),
-        help="Look at every point, or prove that none is better; auto scans small spaces. [auto]",
-    )
-    seconds = click.option(
-        "--time-limit",
-        type=click.FloatRange(min=0),
-        metavar="S",
-        help="Seconds after which the best found is told, and how good it is proven to be; counted "
-        "from the start of the command.",
-    )
-    gap = click.option(
-        "--gap",
-        type=click.FloatRange(min=0),
-        metavar="X",
-        help="End when none can be better by more than this share, such as 0.05.",
-    )
-    return method(seconds(gap(function)))
+def how(text: str) -> Adds:
+    """The option --method."""
+    kinds = click.Choice(["auto", "scan", "certified"])
+    return click.option("--method", type=kinds, help=f"Look at every point, or {text}. [auto]")
+
+
+def seconds(text: str) -> Adds:
+    """The option --time-limit."""
+    told = f"Seconds after which {text}; counted from the start of the command."
+    return time_limit(told)
+
+
+slack = click.option(
+    "--gap",
+    type=click.FloatRange(min=0),
+    metavar="X",
+    help="End when none can be better by more than this share, such as 0.05.",
+)
 
 
 def proof_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """For JSON: the method, what a scan left out, and the certificate of a certified answer."""
     found: dict[str, Any] = {"method": attributes.get("method", "scan")}
-    for name in ("within", "configurations", "complete", "points_proven", "boxes_left"):
-        if name in attributes:
-            found[name] = attributes[name]
-    for name in ("points_skipped", "points_left"):
-        if attributes.get(name):
-            found[name] = attributes[name]
+    found |= {name: attributes[name] for name in _ALWAYS if name in attributes}
+    found |= {name: attributes[name] for name in _SOME if attributes.get(name)}
     if attributes.get("interrupted"):
         found["interrupted"] = True
     if "bound" in attributes:
         found["certificate"] = {key: attributes[key] for key in _TOLD if key in attributes}
-    if "certificate" in found and "settled" in attributes:
-        found["certificate"]["settled"] = bool(attributes["settled"])
+        if "settled" in attributes:
+            found["certificate"]["settled"] = bool(attributes["settled"])
     return found
 
 

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.cli.text import Answer, answer, order_of, table
+from dse.answers import Answer, answer, order_of
+from dse.tables import table
 from dse.validity import beyond_validity
 from dse.wording import failures_text, value_text
 

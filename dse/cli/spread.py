@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.frame import example, from_study_or_store, in_json, listed, put, read_source, where
+from dse.cli.described import number_of
+from dse.cli.frame import example, in_json, read_source
+from dse.cli.options import from_study_or_store, listed, names, where
+from dse.tables import table
+from dse.wording import value_text
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["count", "histogram", "quantiles"]
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 #: Widest bar of a histogram for people.
 _BAR = 40
 
 _where = where('Constraint, such as "time <= 10 ms"; may be repeated.')
-_per = click.option("--per", metavar="AXIS,...", help="For each value of some axes.")
+_per = names("--per", metavar="AXIS,...", help="For each value of some axes.")
 _output = click.option("--output", required=True, metavar="Q", help="Quantity or formula.")
 
 
@@ -33,17 +36,12 @@ def _data(found: xr.Dataset) -> dict[str, Any]:
     return attributes | {"conditions": said.split("; ") if said else []}
 
 
-def _axes(per: str | None) -> list[str]:
-    return listed([per]) if per else []
-
-
 def _counts(found: xr.Dataset) -> dict[str, int]:
     return {name: int(found[name].sum()) for name in ("feasible_points", "points")}
 
 
-def _rows(found: xr.Dataset, per: str | None, names: Sequence[str]) -> dict[str, Any]:
+def _rows(found: xr.Dataset, axes: list[str], names: Sequence[str]) -> dict[str, Any]:
     """What is told for each value of some axes, a row each; nothing where there are none."""
-    axes = _axes(per)
     if not axes:
         return {}
     labels = itertools.product(*(found[axis].values.tolist() for axis in axes))
@@ -57,7 +55,6 @@ def _rows(found: xr.Dataset, per: str | None, names: Sequence[str]) -> dict[str,
 
 def _each(told: dict[str, Any]) -> str:
     """The rows of :func:`_rows` as a table."""
-    from dse.cli.text import table
 
     if not told:
         return ""
@@ -69,13 +66,9 @@ def _each(told: dict[str, Any]) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return "  ".join(map(_shown, value))
-    return (
-        f"{value:,.6g}"
-        if isinstance(value, float)
-        else f"{value:,}"
-        if isinstance(value, int)
-        else str(value)
-    )
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _skipped(data: dict[str, Any]) -> str:
@@ -102,7 +95,7 @@ def _feasible(data: dict[str, Any]) -> str:
 @_where
 @_per
 @in_json
-def count(source: str, where: Sequence[str], per: str | None, as_json: bool) -> None:
+def count(source: str, where: list[str], per: list[str]) -> Any:
     """How many configurations are feasible.
 
     Of a study nothing is stored. Conditions over different axes are counted apart and multiplied,
@@ -110,10 +103,10 @@ def count(source: str, where: Sequence[str], per: str | None, as_json: bool) -> 
     """
     import dse
 
-    found = dse.count(read_source(source), where=list(where), per=_axes(per), progress=True)
+    found = dse.count(read_source(source), where=where, per=per, progress=True)
     data = {**_data(found), **_counts(found)}
     rows = _rows(found, per, ("feasible_points", "points"))
-    put(as_json, data | rows, lambda: _each(rows) + _feasible(data))
+    return data | rows, lambda: _each(rows) + _feasible(data)
 
 
 @click.command(
@@ -130,9 +123,7 @@ def count(source: str, where: Sequence[str], per: str | None, as_json: bool) -> 
 @_where
 @_per
 @in_json
-def histogram(
-    source: str, output: str, bins: str, where: Sequence[str], per: str | None, as_json: bool
-) -> None:
+def histogram(source: str, output: str, bins: str, where: list[str], per: list[str]) -> Any:
     """How the values of a quantity spread over the feasible configurations.
 
     Of a study nothing is stored. A bin holds its low edge, the last one both of its edges.
@@ -140,23 +131,20 @@ def histogram(
     import dse
 
     edges = listed([bins])
-    asked = int(bins) if bins.strip().isdecimal() else [_number(edge) for edge in edges]
-    options: dict[str, Any] = {"bins": asked, "where": list(where), "per": _axes(per)}
+    asked = int(bins) if bins.strip().isdecimal() else [number_of(edge, [float]) for edge in edges]
+    options: dict[str, Any] = {"bins": asked, "where": where, "per": per}
     found = dse.histogram(read_source(source), output, **options, progress=True)
     unit = str(found["low"].attrs.get("units", ""))
     names = ("low", "high", "configurations")
-    whole = found.sum(_axes(per)) if per else found
+    whole = found.sum(per) if per else found
     columns = [whole[name].values.tolist() for name in names]
     bars = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     data = {**_data(found), "units": unit, "bins": bars}
     rows = _rows(found, per, ("configurations",))
-    put(as_json, data | rows, lambda: _each(rows) + _bars(data, unit))
+    return data | rows, lambda: _each(rows) + _bars(data, unit)
 
 
 def _bars(data: dict[str, Any], unit: str) -> str:
-    from dse.cli.text import table
-    from dse.wording import value_text
-
     most = max(row["configurations"] for row in data["bins"]) or 1
     rows = [
         [
@@ -184,43 +172,29 @@ def _bars(data: dict[str, Any], unit: str) -> str:
 @_where
 @_per
 @in_json
-def quantiles(
-    source: str, output: str, q: str, where: Sequence[str], per: str | None, as_json: bool
-) -> None:
+def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]) -> Any:
     """The least values of a quantity that given shares of the configurations do not exceed.
 
     Exact, and of some configuration: never a mean of two neighbours. Of a study nothing is stored.
     """
     import dse
-    from dse.wording import value_text
 
-    shares = [_number(share) for share in listed([q])]
-    options: dict[str, Any] = {"where": list(where), "per": _axes(per), "progress": True}
+    shares = [number_of(share, [float]) for share in listed([q])]
+    options: dict[str, Any] = {"where": where, "per": per, "progress": True}
     found = dse.quantiles(read_source(source), output, shares, **options)
     (name,) = found.data_vars
     unit = str(found[name].attrs.get("units", ""))
     if per:
         each = _rows(found, per, (str(name),))
         data = {**_data(found), "units": unit, "q": shares, **each}
-        put(as_json, data, lambda: f"{data['question']} at {q}\n\n{_each(each)}{_feasible(data)}")
-        return
+        return data, lambda: f"{data['question']} at {q}\n\n{_each(each)}{_feasible(data)}"
     pairs = zip(found["quantile"].values.tolist(), found[name].values.tolist(), strict=True)
     rows = [{"quantile": share, "value": value} for share, value in pairs]
     data = {**_data(found), "units": unit, "quantiles": rows}
 
     def text() -> str:
-        from dse.cli.text import table
-
         shown = [[f"{row['quantile']:g}", value_text(row["value"], unit)] for row in rows]
         told = table(["quantile", output], shown)
         return f"{data['question']}\n\n{told}\n\n{_feasible(data)}"
 
-    put(as_json, data, text)
-
-
-def _number(text: str) -> Any:
-    """A number where a text is one."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    return data, text

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dse.cli.ends import Misused, reading
-from dse.cli.frame import example, in_json, put
+from dse.cli.frame import example, in_json
 from dse.cli.named import examples
 from symbolic.errors import UnknownNameError, nearest
 
@@ -67,7 +67,7 @@ minimize = "time"
     help="The machine, workload or example study to start from. [gtx280, svm; a study: none]",
 )
 @in_json
-def new(kind: str, out: str, base: str | None, as_json: bool) -> None:
+def new(kind: str, out: str, base: str | None) -> Any:
     """Write a commented file to start from: a study, a machine or a workload.
 
     It works as it stands. A machine or workload starts from another's values, which its file shows
@@ -94,7 +94,7 @@ def new(kind: str, out: str, base: str | None, as_json: bool) -> None:
         raise Misused(f"{out} is there already: choose another name, or remove it") from None
     filling = [f"to fill in for {name}: {', '.join(names)}" for name, names in closed.items()]
     told = "\n".join([f"{path} (a {kind} to start from)", *filling])
-    put(as_json, {"kind": kind, "written": path, "to_fill_in": closed}, lambda: told)
+    return {"kind": kind, "written": path, "to_fill_in": closed}, told
 
 
 def _example(name: str) -> str:

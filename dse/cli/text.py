@@ -1,4 +1,4 @@
-"""What the command line prints: JSON documents, and tables for people."""
+"""JSON documents, as the command line prints them."""
 
 from __future__ import annotations
 
@@ -8,29 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dse.answers import Answer, answer, order_of
-from dse.tables import table
-
-__all__ = [
-    "Answer",
-    "answer",
-    "order_of",
-    "table",
-    "to_json",
-]
+__all__ = ["to_json"]
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
+    if hasattr(value, "tolist"):  # of NumPy: an array, or one number
+        return _plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     return str(value) if isinstance(value, Path) else value
@@ -39,6 +26,7 @@ def _plain(value: Any) -> Any:
 def to_json(value: Any) -> str:
     """One valid JSON document: NaN is null, infinity the text "inf".
 
+    >>> import numpy as np
     >>> to_json({"a": float("nan"), "b": [np.int8(1), -np.inf]}).split()
     ['{', '"a":', 'null,', '"b":', '[', '1,', '"-inf"', ']', '}']
     """

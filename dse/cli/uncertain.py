@@ -9,22 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import handed_back, reading
-from dse.cli.frame import (
-    asked,
-    example,
-    from_study,
-    from_study_or_store,
-    goals,
-    in_json,
-    kinds,
-    listed,
-    pairs,
-    picture,
-    put,
-    question,
-    read_source,
-    read_study,
-)
+from dse.cli.frame import asked, example, in_json, question, read_source, read_study
+from dse.cli.options import drawn, from_study, from_study_or_store, goals, kinds, listed, values
+from dse.tables import table
+from dse.wording import value_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,7 +34,7 @@ _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 @goals(several=False)
 @kinds
 @in_json
-def chances(source: str, as_json: bool, **options: Any) -> None:
+def chances(source: str, **options: Any) -> Any:
     """How likely each configuration is the best, where inputs are random.
 
     Tells the likeliest first: the chance, and the regret, by how much it is expected to miss the
@@ -60,7 +48,7 @@ def chances(source: str, as_json: bool, **options: Any) -> None:
     read, given = _read(source, options)
     found = handed_back(lambda: uncertain.chances(read, **given, progress=True))
     data = _chances_data(found)
-    put(as_json, data, lambda: _chances_text(found, data, given.get("top")))
+    return data, lambda: _chances_text(found, data, given.get("top"))
 
 
 def _read(source: str, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -71,11 +59,11 @@ def _read(source: str, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]
     with reading():
         read = with_file_read(source) if source.endswith(".toml") else read_source(source)
     filed = read.best if isinstance(read, StudyData) else None
-    best = question(asked(**options), filed)
+    best = question(asked(options), filed)
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
     given = best.as_asked()
-    if options["top"] is None:
+    if options.get("top") is None:
         given.pop("top", None)
     return read, given
 
@@ -92,7 +80,7 @@ def _read(source: str, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]
     "--set-of", "sets", multiple=True, metavar="Q,...", help="Inputs known together; repeatable."
 )
 @in_json
-def information(study: str, sets: Sequence[str], as_json: bool, **options: Any) -> None:
+def information(study: str, sets: Sequence[str], **options: Any) -> Any:
     """What it would be worth to know random inputs, and which to measure next.
 
     Of all inputs (EVPI), of each (EVPPI) and of sets, in the unit of the objective: by how much the
@@ -101,15 +89,13 @@ def information(study: str, sets: Sequence[str], as_json: bool, **options: Any) 
     """
     from dse.verbs import uncertain
 
-    read, given = _read(study, {**options, "per": (), "top": None})
-    asked_of = {name: given[name] for name in ("minimize", "maximize", "where") if name in given}
-    found = handed_back(
-        lambda: uncertain.information(
-            read, **asked_of, sets=[listed([text]) for text in sets], progress=True
-        )
-    )
+    read, given = _read(study, options)
+    asked_of = ("minimize", "maximize", "where")
+    wanted: dict[str, Any] = {name: given[name] for name in asked_of}
+    wanted["sets"] = [listed([text]) for text in sets]
+    found = handed_back(lambda: uncertain.information(read, **wanted, progress=True))
     data = _information_data(found)
-    put(as_json, data, lambda: _information_text(found, data))
+    return data, lambda: _information_text(found, data)
 
 
 def _information_data(found: xr.Dataset) -> dict[str, Any]:
@@ -131,9 +117,6 @@ def _information_data(found: xr.Dataset) -> dict[str, Any]:
 
 
 def _information_text(found: xr.Dataset, data: Mapping[str, Any]) -> str:
-    from dse.cli.text import table
-    from dse.wording import value_text
-
     unit = "" if data["unit"] == "1" else data["unit"]
 
     def worth(value: float, error: float) -> list[str]:
@@ -167,10 +150,10 @@ def _information_text(found: xr.Dataset, data: Mapping[str, Any]) -> str:
 )
 @from_study
 @click.argument("quantity")
-@click.option("--at", multiple=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
-@click.option("--plot", metavar="OUT.png", type=click.Path(), help="Draw the law here.")
+@values("--at", commas=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
+@drawn("--plot", help="Draw the law here.")
 @in_json
-def law(study: str, quantity: str, at: Sequence[str], plot: str | None, as_json: bool) -> None:
+def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any:
     """The law of an output at one configuration, where inputs are random.
 
     Mean, standard deviation and quantiles, with the half widths of 95 % intervals where they are
@@ -179,10 +162,7 @@ def law(study: str, quantity: str, at: Sequence[str], plot: str | None, as_json:
     """
     from dse.verbs import laws
 
-    if plot is not None:
-        picture(Path(plot), "--plot")
-    read = read_study(study)
-    found = laws.law(read, quantity, pairs(listed(at), "at"))
+    found = laws.law(read_study(study), quantity, at)
     data: dict[str, Any] = {"quantity": quantity, "unit": found.unit, "at": dict(found.at)}
     data |= {"way": found.way, "undefined": found.undefined, "atoms": None}
     if found.way == "enumerated":
@@ -191,18 +171,12 @@ def law(study: str, quantity: str, at: Sequence[str], plot: str | None, as_json:
     data["quantiles"] = [[q, found.quantile(q), found.error("quantile", q)] for q in _QUANTILES]
     if plot is not None:
         from dse.plots.chances import output_law
-        from dse.plots.frame import new_figure
 
-        figure = new_figure(6.4, 4.2)
-        output_law(found, ax=figure.subplots())
-        figure.savefig(plot, dpi=110)
-    put(as_json, data, lambda: _law_text(data))
+        output_law(found).figure.savefig(plot, dpi=110)  # type: ignore[union-attr]
+    return data, lambda: _law_text(data)
 
 
 def _law_text(data: Mapping[str, Any]) -> str:
-    from dse.cli.text import table
-    from dse.wording import value_text
-
     unit = data["unit"]
     told = {name: data[name] for name in ("mean", "std")}
     told |= {f"quantile {q:g}": [value, error] for q, value, error in data["quantiles"]}
@@ -226,7 +200,7 @@ _WAYS = {
 
 
 def _chances_data(found: xr.Dataset) -> dict[str, Any]:
-    from dse.cli.text import answer
+    from dse.answers import answer
 
     lists = found.drop_vars([name for name in found.data_vars if "rank" not in found[name].dims])
     data = answer(lists).data()
@@ -238,7 +212,7 @@ def _chances_data(found: xr.Dataset) -> dict[str, Any]:
 
 
 def _chances_text(found: xr.Dataset, data: Mapping[str, Any], top: int | None) -> str:
-    from dse.cli.text import answer
+    from dse.answers import answer
 
     shown = found.isel(rank=slice(top or _ROWS))
     lists = shown.drop_vars([name for name in found.data_vars if "rank" not in found[name].dims])

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from dse.cli.ends import reading
-from dse.cli.fits import columns_of
-from dse.cli.frame import example, in_json, listed, pairs, put
+from dse.cli.fits import columns, of_rows
+from dse.cli.frame import example, in_json
+from dse.cli.options import given, listed, names, values
 
 __all__ = ["validate"]
+
+
+def _draws(_ctx: click.Context, _option: click.Parameter, text: str | None) -> Any:
+    if text is None:
+        return None
+    many, _, size = text.partition(",")
+    try:
+        return int(many), int(size)
+    except ValueError:
+        raise click.UsageError(f"--draws {text!r}: expected MANY,SIZE, as in 200,100") from None
 
 
 @click.command(
@@ -24,54 +34,29 @@ __all__ = ["validate"]
         "--within kernel,size --choose threads_per_block --per kernel",
     )
 )
-@click.argument("model")
-@click.argument("data", type=click.Path(exists=True))
+@of_rows("Fitted to the rows not left out.")
 @click.option("--to", metavar="Q", help="Measured: by default the main output.")
-@click.option("--free", multiple=True, metavar="Q,...", help="Fitted to the rows not left out.")
-@click.option("--leave-out", multiple=True, metavar="COLUMN,...", help="What is left out; or row.")
+@names("--leave-out", metavar="COLUMN,...", help="What is left out; or row.")
 @click.option("--folds", default=10, show_default=True, help="Most groups of what is left out.")
-@click.option("--per", multiple=True, metavar="COLUMN,...", help="Errors of each of its labels.")
-@click.option("--within", multiple=True, metavar="COLUMN,...", help="One space to choose in.")
-@click.option("--choose", multiple=True, metavar="COLUMN,...", help="What makes a configuration.")
-@click.option("--draws", metavar="MANY,SIZE", help="Random parts of each space.")
+@names("--per", metavar="COLUMN,...", help="Errors of each of its labels.")
+@names("--within", metavar="COLUMN,...", help="One space to choose in.")
+@names("--choose", metavar="COLUMN,...", help="What makes a configuration.")
+@click.option("--draws", metavar="MANY,SIZE", callback=_draws, help="Random parts of each space.")
 @click.option("--budget", default=1, show_default=True, help="Configurations tried at random.")
 @click.option("--along", metavar="COLUMN", help="Interpolate linearly over it.")
+@values("--baseline", "baselines", metavar="NAME=FORMULA", help="May be repeated.")
+@values("--order", "orders", metavar="NAME=FORMULA", help="To choose by.")
+@values("--own", metavar="COLUMN=Q,...", help="A value for each label.")
+@columns("To read. [all inputs]")
 @click.option(
-    "--baseline", "formulas", multiple=True, metavar="NAME=FORMULA", help="May be repeated."
+    "--absolute",
+    "residuals",
+    flag_value="absolute",
+    help="Fit residuals, not shares of what was measured.",
 )
-@click.option("--order", "orders", multiple=True, metavar="NAME=FORMULA", help="To choose by.")
-@click.option("--own", multiple=True, metavar="COLUMN=Q,...", help="A value for each label.")
-@click.option("--set", "given", multiple=True, metavar="Q=VALUE", help="A value; may be repeated.")
-@click.option("--machine", metavar="NAME", help="Gives values that are not set.")
-@click.option("--workload", metavar="NAME", help="Gives values that are not set.")
-@click.option("--columns", multiple=True, metavar="Q[=HEADER],...", help="To read. [all inputs]")
-@click.option("--absolute", is_flag=True, help="Fit residuals, not shares of what was measured.")
 @click.option("--interval", default=0.9, show_default=True, help="Rows within their intervals.")
 @in_json
-def validate(
-    model: str,
-    data: str,
-    to: str | None,
-    free: Sequence[str],
-    leave_out: Sequence[str],
-    folds: int,
-    per: Sequence[str],
-    within: Sequence[str],
-    choose: Sequence[str],
-    draws: str | None,
-    budget: int,
-    along: str | None,
-    formulas: Sequence[str],
-    orders: Sequence[str],
-    own: Sequence[str],
-    given: Sequence[str],
-    machine: str | None,
-    workload: str | None,
-    columns: Sequence[str],
-    absolute: bool,
-    interval: float,
-    as_json: bool,
-) -> None:
+def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     """Tell what a model's predictions of measured rows are worth.
 
     DATA is as of dse fit, or what dse import reads. Each row is predicted from its columns, what is
@@ -80,39 +65,7 @@ def validate(
     """
     from dse.validation import validate as validated
 
+    options["own"] = {column: listed([labels]) for column, labels in own.items()}
     with reading():
-        found = validated(
-            model,
-            data,
-            to=to,
-            free=listed(free),
-            leave_out=listed(leave_out),
-            folds=folds,
-            per=listed(per),
-            within=listed(within),
-            choose=listed(choose),
-            draws=_draws(draws),
-            budget=budget,
-            along=along,
-            baselines=pairs(formulas, "baseline"),
-            orders=pairs(orders, "order"),
-            own={column: listed([names]) for column, names in pairs(own, "own").items()},
-            set=pairs(given, "set"),
-            machine=machine,
-            workload=workload,
-            columns=columns_of(listed(columns)),
-            residuals="absolute" if absolute else "relative",
-            interval=interval,
-        )
-    said: dict[str, Any] = found.to_dict()
-    put(as_json, said, lambda: str(found))
-
-
-def _draws(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    many, _, size = text.partition(",")
-    try:
-        return int(many), int(size)
-    except ValueError:
-        raise click.UsageError(f"--draws {text!r}: expected MANY,SIZE, as in 200,100") from None
+        found = validated(model, data, **given(options))
+    return found.to_dict(), found

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dse.effects.grids import Values
 from dse.effects.slopes import Slopes, arc, at_point
+from dse.places import places_of
 from dse.study.data import StudyData
 from sweeps.grid.dataset import axis_coordinates, describe, quantities_of
 from sweeps.grid.goals import Goal
@@ -128,11 +129,7 @@ def _of_study(
     named = texts or tuple(name for name in amounts if not _of_errors(name))
     for text in named:
         _no_flag(text, text in quantities and grid.kind(text) != "float")
-    _known(list(at), list(grid.axes), "at")
-    point = {
-        name: axis.position(at[name], quantities) if name in at else axis.size // 2
-        for name, axis in grid.axes.items()
-    }
+    point = {name: axis.size // 2 for name, axis in grid.axes.items()} | places_of(grid, at)
     coords = axis_coordinates(grid)
     return Source(
         texts=tuple(dict.fromkeys(named)),

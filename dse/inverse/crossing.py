@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dse.inverse.cases import BROKEN, Case
 from dse.inverse.opening import number, opened
+from dse.places import places_of
 from sweeps.bounds.check import check, enclosed
 from sweeps.grid.dataset import assemble, axis_coordinates
 from sweeps.grid.goals import texts_of
@@ -58,13 +59,7 @@ def prepared(
 ) -> Asked:
     """Read along what, and from where; everything that can be wrong is found here."""
     grid = study.grid(references(case.node), where)
-    quantities = grid.model.quantities
-    for name in at:
-        if name not in grid.axes:
-            raise UnknownNameError(
-                f"at: {name!r} is no axis of the study{nearest(name, grid.axes)}; its axes are: "
-                f"{', '.join(grid.axes) or 'none'}"
-            )
+    fixed = places_of(grid, at)
     if along is None:
         names: dict[str, Any] = dict.fromkeys(
             name for name, axis in grid.axes.items() if axis.kind == "number"
@@ -104,7 +99,7 @@ def prepared(
             f"{case.text} depends on no axis of the study: name other quantities with along="
         )
     places = {
-        name: np.array([axis.position(at[name], quantities)] if name in at else range(axis.size))
+        name: np.array([fixed[name]] if name in fixed else range(axis.size))
         for name, axis in grid.axes.items()
     }
     points = math.prod(len(places[dim]) for dim in dims)
@@ -121,7 +116,7 @@ def prepared(
         dims=dims,
         ways=ways,
         places=places,
-        fixed=frozenset(at),
+        fixed=frozenset(fixed),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.places import places_of
 from dse.plots.curves import draw_lines, line_looks
 from dse.plots.frame import axes_of, legend, number_text, side
 from dse.plots.looks import LOOKS
@@ -87,11 +88,7 @@ def _laws(source: Any, at: Mapping[str, Any]) -> list[Line]:
         raise DseError(f"{type(source).__name__}: a law is drawn of a study, not of its results")
     names = ["launch_time_mean", "waves_time", "step_time"]
     grid = source.grid(names)
-    quantities = grid.model.quantities
-    for name in at:
-        if name not in grid.axes:
-            raise DseError(f"at: {name!r} is no axis of the study: {', '.join(grid.axes)}")
-    fixed = {name: grid.axes[name].position(value, quantities) for name, value in at.items()}
+    fixed = places_of(grid, at)
     free = [name for name in grid.dims("launch_time_mean") if name not in fixed]
     sizes = [grid.axes[name].size for name in free]
     if math.prod(sizes) > MOST:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.places import places_of
 from dse.uncertain.families import Law
 from sweeps.grid.at import POINT, points_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.nest.summarize import error_of, half_width, summary
-from symbolic.errors import DseError, InfeasibleError, UnknownNameError, nearest
+from symbolic.errors import DseError, InfeasibleError
 from symbolic.intervals import Interval
 from symbolic.monotone import EVERY, Trend, trend_number, trends
 from symbolic.ops import Node, interpret_all, interpret_arrays, references
@@ -214,12 +215,7 @@ def law_of(grid: Grid, goal: Goal, about: Uncertain, at: Mapping[str, Any], unit
 def _place(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, int]:
     """An index along each axis on which a formula depends."""
     own = [axis for axis in grid.axes if axis != DRAW]
-    for name in at:
-        if name not in own:
-            raise UnknownNameError(
-                f"at names {name!r}, which is no axis{nearest(str(name), own)}; there are: "
-                f"{', '.join(own) or 'none'}"
-            )
+    fixed = places_of(grid, at, among=own)
     wanted = dims_of(grid, [goal]) | set(at) | set(grid.switch_axes)
     missing = [a for a in own if a in wanted and a not in at and grid.axes[a].size > 1]
     if missing:
@@ -227,12 +223,7 @@ def _place(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, int]:
             f"{goal.text} differs along {', '.join(missing)}: say at which value, as in at="
             f"{{{missing[0]!r}: {grid.axes[missing[0]].coordinate[0].item()!r}}}"
         )
-    quantities = grid.model.quantities
-    return {
-        axis: grid.axes[axis].position(at[axis], quantities) if axis in at else 0
-        for axis in own
-        if axis in wanted
-    }
+    return {axis: fixed.get(axis, 0) for axis in own if axis in wanted}
 
 
 def _enumerated(values: Floats, weights: Floats, told: Mapping[str, Any]) -> OutputLaw:

@@ -13,7 +13,7 @@ import pytest
 
 import dse
 from dse.cautions import odd_numbers
-from dse.cli.text import table
+from dse.tables import table
 
 BARE = [
     ("core_clock", 1410, "is '1410 MHz' meant?"),
