@@ -22,34 +22,41 @@ from sweeps.files.whole import whole
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.visible import Card, Visible
 
-__all__ = ["SavedFit", "joined", "load_fit", "own_values", "shared_values"]
+__all__ = ["Labelled", "SavedFit", "joined", "load_fit"]
 
 FORMAT, ENDING = "simt-dse fit 1", ".fit.json"
 
 
-def shared_values(
-    values: Mapping[str, float], own: Sequence[str], labels: Sequence[str]
-) -> dict[str, float]:
-    """The values but those that a label has its own of."""
-    apart = {f"{name}[{label}]" for name in own for label in labels}
-    return {name: value for name, value in values.items() if name not in apart}
+class Labelled(Visible):
+    """What was fitted: values, of which those of ``per`` are one for each of ``labels``."""
 
+    __slots__ = ()
 
-def own_values(
-    values: Mapping[str, float], own: Sequence[str], labels: Sequence[str], label: str
-) -> dict[str, float]:
-    """The values of one label: its own, and those of all."""
-    if label not in labels:
-        raise UnknownNameError(
-            f"{label!r} is no label of this fit{nearest(label, labels)}; there are: "
-            f"{', '.join(labels) or 'none'}"
-        )
-    shared = shared_values(values, own, labels)
-    return shared | {name: values[f"{name}[{label}]"] for name in own}
+    values: Mapping[str, float]
+    per: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    @property
+    def set(self) -> dict[str, float]:
+        """The values for ``set=`` of a :class:`dse.Study`, but those that a label has its own of.
+
+        See :meth:`set_of`.
+        """
+        apart = {f"{name}[{label}]" for name in self.per for label in self.labels}
+        return {name: value for name, value in self.values.items() if name not in apart}
+
+    def set_of(self, label: str) -> dict[str, float]:
+        """The values for ``set=`` of a study of one label: its own, and those of all."""
+        if label not in self.labels:
+            raise UnknownNameError(
+                f"{label!r} is no label of this fit{nearest(label, self.labels)}; there are: "
+                f"{', '.join(self.labels) or 'none'}"
+            )
+        return self.set | {name: self.values[f"{name}[{label}]"] for name in self.per}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SavedFit(Visible):
+class SavedFit(Labelled):
     """A fit as its file tells it.
 
     Attributes
@@ -97,18 +104,6 @@ class SavedFit(Visible):
     errors: Mapping[str, Any] = field(default_factory=dict)
     left_out: Mapping[str, Any] = field(default_factory=dict)
     tried: tuple[Mapping[str, Any], ...] = ()
-
-    @property
-    def set(self) -> dict[str, float]:
-        """The values for ``set=`` of a :class:`dse.Study`, but those that a label has its own of.
-
-        See :meth:`set_of`.
-        """
-        return shared_values(self.values, self.per, self.labels)
-
-    def set_of(self, label: str) -> dict[str, float]:
-        """The values for ``set=`` of a study of one label: its own, and those of all."""
-        return own_values(self.values, self.per, self.labels, label)
 
     def _card(self) -> Card:
         return fit_card("Fit", self.to_dict())

@@ -57,7 +57,8 @@ def completed(
     from dse.study.data import StudyData
 
     is_study, found = isinstance(source, StudyData), dict(given)
-    if kind in _RANDOM and is_study and not source.random:
+    random = source.random if isinstance(source, StudyData) else {"draw", "run"} & {*source.dims}
+    if kind in _RANDOM and not random:
         raise click.UsageError(
             f"{kind} draws what is random, and no input is: give some a law, as in [random] "
             f'mem_latency = "normal: 600 cycles, 10 %", or take {_RANDOM[kind]}'

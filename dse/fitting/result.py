@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.cards import fit_card
-from dse.fitted import SavedFit, own_values, shared_values
+from dse.fitted import Labelled, SavedFit
 from dse.fitting.columns import Floats
 from dse.wording import value_text
 from symbolic.errors import UnknownNameError, nearest
-from symbolic.visible import Card, Visible
+from symbolic.visible import Card
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,7 +25,7 @@ __all__ = ["Fit", "ranges", "root_of_squares"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Fit(Visible):
+class Fit(Labelled):
     """Free quantities of a model fitted to measured rows; its text tells all of it.
 
     Two fits are equal where values, errors and what was asked are.
@@ -97,18 +97,6 @@ class Fit(Visible):
                 f"{', '.join(self.values)}"
             )
         return self.values[name]
-
-    @property
-    def set(self) -> dict[str, float]:
-        """The values for ``set=`` of a :class:`dse.Study`, but those that a label has its own of.
-
-        See :meth:`set_of`.
-        """
-        return shared_values(self.values, self.per, self.labels)
-
-    def set_of(self, label: str) -> dict[str, float]:
-        """The values for ``set=`` of a study of one label: its own, and those of all."""
-        return own_values(self.values, self.per, self.labels, label)
 
     @property
     def saved(self) -> SavedFit:

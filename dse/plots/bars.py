@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.frame import axes_of, legend, named, side, title, unit_of
+from dse.plots.frame import axes_of, in_unit, legend, named, rows_of, side, title, unit_of
 from dse.plots.looks import Look, look_of, looks_of
-from dse.plots.sources import MOST, Source, allowed, axis_of, dataset, finite
+from dse.plots.sources import MOST, Source, allowed, alone, axis_of, dataset, finite
 from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError
 
@@ -36,25 +36,16 @@ def places_of(ax: Axes, ds: xr.Dataset, over: str) -> Any:
             f"bars for {ds.sizes[over]:,} values of {over} are too many to tell apart (at most "
             f"{MOST}): give the axis fewer values, or draw lines"
         )
-    names = [str(value) for value in ds[over].values]
-    places = np.arange(len(names))
-    ax.set_yticks(places, names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_ylabel(named(ds[over]))
-    return places
+    return rows_of(ax, [str(value) for value in ds[over].values])
 
 
 def groups(ax: Axes, ds: xr.Dataset, over: str, words: Mapping[str, str]) -> None:
     """Bars of several quantities side by side for each value of an axis; ``words`` names them."""
-    found = {}
-    for name, text in words.items():
-        values = allowed(ds, ds[name].broadcast_like(ds[over]))
-        if values.dims != (over,):
-            raise DseError(
-                f"{name} varies over {', '.join(map(str, values.dims))}: choose with at= one value "
-                f"of each axis but {over}"
-            )
-        found[text] = values.values
+    alone(ds, over, *words)
+    found = {
+        text: allowed(ds, ds[name].broadcast_like(ds[over])).values for name, text in words.items()
+    }
     _draw(ax, places_of(ax, ds, over), found, [look_of(name) for name in words])
 
 
@@ -135,8 +126,7 @@ def bars(
         found = {text: each / most for text, each in found.items()}
         ax.set_xlabel(f"{told}, share of the largest")
     else:
-        unit = unit_of(ds[names[0]])
-        side(ax.xaxis, ds[names[0]], f"{told} [{unit}]" if unit else told)
+        side(ax.xaxis, ds[names[0]], in_unit(told, unit_of(ds[names[0]])))
     _draw(ax, places, found, looks)
     heading = str(ds[rest[0]].attrs.get("long_name", rest[0])) if rest else ""
     title(ax, str(ds.attrs.get("model", "")))

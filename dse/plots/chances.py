@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.frame import axes_of, legend
+from dse.plots.frame import axes_of, in_unit, legend, rows_of
 from dse.plots.looks import LOOKS
 from symbolic.errors import DseError
 
@@ -94,7 +94,7 @@ def worth(
     ax = _bars(names, found.evppi.values[order], found.evppi_error.values[order], label, ax)
     ax.axvline(float(found.evpi), label="of knowing all (EVPI)", **LOOKS["level"].of_line())
     unit = str(found.evppi.attrs["units"])
-    ax.set_xlabel(label + (f" [{unit}]" if unit != "1" else ""))
+    ax.set_xlabel(in_unit(label, unit))
     ax.set_xlim(0, 1.1 * max(float(found.evpi + found.evpi_error), 1e-300))
     ax.set_title(f"{found.attrs['question']}: measure {found.attrs['next']}", fontsize=9)
     legend(ax, below=True, ncols=2)
@@ -145,9 +145,8 @@ def fan(
     ax.plot(numbers, [one.quantile(0.5) for one in laws], color=color, label="median")
     if numbers is not across:
         ax.set_xticks(numbers, [str(value) for value in across])
-    unit = f" [{laws[0].unit}]" if laws[0].unit not in ("", "1") else ""
     ax.set_xlabel(over)
-    ax.set_ylabel(f"{quantity}{unit}")
+    ax.set_ylabel(in_unit(quantity, laws[0].unit))
     legend(ax, below=True, ncols=3)
     return ax
 
@@ -199,7 +198,7 @@ def output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
     ends = law.quantile(0.05), law.quantile(0.95)
     ax.axvspan(*ends, color=color, alpha=0.15, lw=0, label="middle 90 %")
     ax.axvline(law.mean, label="mean", **LOOKS["level"].of_line())
-    ax.set_xlabel(law.text + (f" [{law.unit}]" if law.unit not in ("", "1") else ""))
+    ax.set_xlabel(in_unit(law.text, law.unit))
     ax.set_ylabel("chance to be at most this")
     ax.set_ylim(0, 1)
     legend(ax, below=True, ncols=3)
@@ -209,18 +208,8 @@ def output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
 def _bars(names: Sequence[str], values: Any, errors: Any, label: str, ax: Axes | None) -> Axes:
     """Horizontal bars with their errors, the first on top."""
     ax = axes_of(ax, 6.4, max(2.4, 1.4 + 0.4 * len(names)))
-    places = np.arange(len(names))
-    ax.barh(
-        places,
-        values,
-        0.62,
-        xerr=np.nan_to_num(errors),
-        capsize=2,
-        label=label,
-        **LOOKS["performance"].of_area(),
-    )
-    ax.set_yticks(places, list(names))
-    ax.set_ylim(len(names) - 0.5, -0.5)
+    look = LOOKS["performance"].of_area(xerr=np.nan_to_num(errors), capsize=2, label=label)
+    ax.barh(rows_of(ax, names), values, 0.62, **look)
     return ax
 
 

@@ -12,7 +12,7 @@ from dse.plots.bars import places_of
 from dse.plots.curves import line_looks
 from dse.plots.frame import axes_of, legend, named, side, title
 from dse.plots.looks import LOOKS, PARTS, look_of, variants
-from dse.plots.sources import Source, allowed, axis_of, dataset, finite, lines_of
+from dse.plots.sources import Source, allowed, alone, axis_of, dataset, finite, lines_of
 from dse.study.data import StudyData
 from symbolic.errors import DseError
 
@@ -55,15 +55,10 @@ def sms(
     names = [quantity, "power", "perf_per_watt"]
     told = [name for name in _TOLD if _can(source, name)]
     ds = dataset(source, [*names, *told], at)
-    axis_of(ds, over, *names)
+    alone(ds, over, *names)
     ax = axes_of(ax)
     for name in names:
         _, found = lines_of(ds, over, name, over)
-        if len(found) != 1:
-            raise DseError(
-                f"{name} varies over {', '.join(map(str, ds[name].dims))}: choose with at= one "
-                f"value of each axis but {over}"
-            )
         line, look = found[0], look_of(name)
         most, every = np.nanmax(line.y), max(1, len(line.x) // 10)
         ax.plot(line.x, line.y / most, **look.of_points(markevery=every), label=named(ds[name], 34))
@@ -117,12 +112,7 @@ def power_shares(
         Where to draw; a new figure where None.
     """
     ds = dataset(source, [*PARTS, "power"], at)
-    dims = list(map(str, ds["power"].dims))
-    over = axis_of(ds, over, "power")
-    if dims != [over]:
-        raise DseError(
-            f"power varies over {', '.join(dims)}: choose with at= one value of each but {over}"
-        )
+    over = alone(ds, over, "power")
     finite("power", allowed(ds, ds["power"]))
     shares = {name: _spread(ds, name) for name in PARTS}
     drawn = {name: values for name, values in shares.items() if np.nanmax(values) > 0}

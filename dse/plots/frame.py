@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 __all__ = [
     "axes_of",
     "factors_side",
+    "in_unit",
     "legend",
     "name_flags",
     "named",
     "new_figure",
     "number_text",
+    "rows_of",
     "side",
     "title",
     "unit_of",
@@ -71,8 +73,17 @@ def named(variable: Any, wide: int = _WIDE) -> str:
     """
     name = getattr(variable, "name", None)
     text = str(variable.attrs.get("long_name") or name or "")
-    unit = unit_of(variable)
-    return textwrap.fill(f"{text} [{unit}]" if unit else text, wide)
+    return textwrap.fill(in_unit(text, unit_of(variable)), wide)
+
+
+def in_unit(text: str, unit: str) -> str:
+    """A text with its unit behind, where there is one.
+
+    >>> in_unit("time", "s"), in_unit("share", "1")
+    ('time [s]', 'share')
+    """
+    unit = _UNITS.get(unit, unit)
+    return f"{text} [{unit}]" if unit else text
 
 
 def number_text(value: float, unit: str = "") -> str:
@@ -139,6 +150,14 @@ def name_flags(axis: Any, flags: Mapping[int, str], values: Any, wide: int) -> N
     axis.set_ticks(held, [textwrap.fill(f"{flag}: {flags[flag]}", wide) for flag in held])
 
 
+def rows_of(ax: Axes, names: Sequence[str]) -> Any:
+    """Places for bars that lie, the first on top, with their names at the left."""
+    places = np.arange(len(names))
+    ax.set_yticks(places, list(names))
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    return places
+
+
 def title(ax: Axes, text: str, wide: int = 72) -> None:
     """A title of as many lines as it needs."""
     ax.set_title("\n".join(textwrap.wrap(text, wide)), fontsize=10)
@@ -151,20 +170,13 @@ def legend(
     handles, labels = ax.get_legend_handles_labels()
     if len(handles) < 2 if "handles" not in more else not more["handles"]:
         return
-    place: dict[str, Any] = {"loc": "best"}
+    given: dict[str, Any] = {"loc": "best", "title": textwrap.fill(heading, 30) or None}
     if beside:
-        place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+        given |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
     if below:  # past the numbers and the name of the side
-        lines = ax.get_xlabel().count("\n")
-        pad = 4.6 + 1.6 * lines
-        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
-    heading = textwrap.fill(heading, 30)
-    given: dict[str, Any] = {
-        "fontsize": 8,
-        "title_fontsize": 8,
-        "title": heading or None,
-        "handlelength": 3.2,
-    }
+        pad = 4.6 + 1.6 * ax.get_xlabel().count("\n")
+        given |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
     if "handles" not in more:
         given |= {"handles": handles, "labels": labels}
-    ax.legend(**(place | given | {"framealpha": 0.9, "edgecolor": "0.8"} | more))
+    look: dict[str, Any] = {"fontsize": 8, "title_fontsize": 8, "handlelength": 3.2}
+    ax.legend(**(look | {"framealpha": 0.9, "edgecolor": "0.8"} | given | more))

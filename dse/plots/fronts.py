@@ -60,17 +60,13 @@ def pareto(
     ax = axes_of(ax)
     rest, front = LOOKS["configurations"], LOOKS["front"]
     text = f"{across.size:,} configurations" + (f", every {step:,}th" if step > 1 else "")
-    mark: dict[str, Any] = {
-        "marker": rest.marker,
-        "ms": 4,
-        "color": rest.color,
-        "rasterized": across.size > 2000,
-    }
-    ax.plot(across[::step], up[::step], ls="", label=text, **mark)
+    look: dict[str, Any] = {"marker": rest.marker, "ms": 4, "color": rest.color, "label": text}
+    ax.plot(across[::step], up[::step], ls="", rasterized=across.size > 2000, **look)
     order = np.argsort(found[goals[0]].values)
     x, y = (found[name].values[order] for name in goals)
     many = f"the front: {len(x):,} of them"
-    ax.plot(x, y, **front.of_points(drawstyle=_steps(goals, small)), label=many)
+    stairs = "steps-post" if goals[0] in small else "steps-pre"  # on the side that is beaten
+    ax.plot(x, y, **front.of_points(drawstyle=stairs), label=many)
     side(ax.xaxis, ds[goals[0]])
     side(ax.yaxis, ds[goals[1]])
     corner = "lower" if goals[1] in small else "upper"
@@ -78,8 +74,3 @@ def pareto(
     ax.set_title(f"the nearer to the {corner}, the better", fontsize=10)
     legend(ax)
     return ax
-
-
-def _steps(goals: Sequence[str], small: Sequence[str]) -> str:
-    """Stairs on the side that is beaten: what the front beats lies beyond them."""
-    return "steps-post" if goals[0] in small else "steps-pre"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.frame import axes_of, legend, number_text, title, unit_of
+from dse.plots.frame import axes_of, legend, number_text, rows_of, title, unit_of
 from dse.plots.looks import LOOKS
 from dse.plots.sources import Source
 from symbolic.errors import InfeasibleError
@@ -60,14 +60,12 @@ def importance(
         )
     drawn = order[:_MOST]
     names = [str(found.input.values[k]) for k in drawn]
-    places = np.arange(len(names))
     ax = axes_of(ax, 6.4, max(2.6, 1.6 + 0.42 * len(names)))
+    places = rows_of(ax, names)
     looks = (LOOKS["simulated"], LOOKS["performance"])
     for place, (text, row, look) in enumerate(zip(sides, slopes, looks, strict=True)):
         ax.barh(places + 0.38 * place - 0.19, row[drawn], 0.36, label=text, **look.of_area())
     ax.axvline(0, color="0.3", lw=1)
-    ax.set_yticks(places, names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_ylabel("input")
     ax.set_xlabel(f"change of {quantity} for 1 % of the input [%]")
     rest = f"; {len(order) - len(drawn)} weaker are not drawn" if len(order) > len(drawn) else ""

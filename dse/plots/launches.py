@@ -13,12 +13,11 @@ from dse.places import places_of
 from dse.plots.curves import draw_lines, line_looks
 from dse.plots.frame import axes_of, legend, number_text, side
 from dse.plots.looks import LOOKS
-from dse.plots.sources import MOST, Line, Source, allowed, axis_of, dataset
+from dse.plots.sources import MOST, Line, Source, allowed, alone, dataset
 from dse.study.data import StudyData
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
 
 __all__ = ["RARE", "bands", "common", "lost", "tail", "times_side"]
@@ -137,7 +136,7 @@ def bands(
     """
     names = [f"quantile(launch_time, {level:g})" for level in _LEVELS]
     ds = dataset(source, [*names, "waves_time", "work_bound_time"], at)
-    over = _alone(ds, over, names[0])
+    over = alone(ds, over, names[0])
     x = ds[over].values
     low, less, middle, more, high = (allowed(ds, ds[name]).values for name in names)
     ax, look = axes_of(ax), LOOKS["exact"]
@@ -178,7 +177,7 @@ def lost(
         Where to draw; a new figure where None.
     """
     ds = dataset(source, list(_SHARES), at)
-    over = _alone(ds, over, "tail_idle_share")
+    over = alone(ds, over, "tail_idle_share")
     ax = axes_of(ax)
     places, below = np.arange(ds.sizes[over]), np.zeros(ds.sizes[over])
     for name, (text, meaning) in _SHARES.items():
@@ -193,11 +192,3 @@ def lost(
     ax.set_ylim(0, 1)
     legend(ax, below=True, ncols=2)
     return ax
-
-
-def _alone(ds: xr.Dataset, over: str | None, name: str) -> str:
-    over = axis_of(ds, over, name)
-    others = [str(dim) for dim in ds[name].dims if dim != over]
-    if others:
-        raise DseError(f"{name} varies over {', '.join(others)} too: choose values with at=")
-    return over

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.frame import axes_of, legend, new_figure
+from dse.plots.frame import axes_of, legend, new_figure, rows_of
 from dse.plots.looks import LOOKS
 from symbolic.errors import DseError
 
@@ -122,13 +122,11 @@ def lockstep(*, work: Sequence[int], ax: Axes | None = None) -> Axes:
         Where to draw; a new figure where None.
     """
     ax, longest = axes_of(ax), max(work)
-    lanes = np.arange(len(work))
+    lanes = rows_of(ax, [str(lane) for lane in range(len(work))])
     busy, idle = LOOKS["performance"], LOOKS["held at 1"]
     ax.barh(lanes, work, 0.7, **busy.of_area(), label="at work")
     rest = longest - np.asarray(work)
     ax.barh(lanes, rest, 0.7, left=work, **idle.of_area(alpha=0.4), label="waiting for the longest")
-    ax.set_yticks(lanes)
-    ax.set_ylim(len(work) - 0.5, -0.5)
     ax.set_xlabel("iterations")
     ax.set_ylabel("lane")
     cost, used = longest * len(work), sum(work)
@@ -144,16 +142,8 @@ def _masses(panel: Any, law: Law, edges: Any, drawn: Any) -> None:
     centres = (edges[1:] + edges[:-1]) / 2
     panel.stairs(exact, edges, fill=True, color=_EXACT, alpha=0.35, label="exact")
     error = np.sqrt(np.maximum(counted * (1 - counted), 0) / len(drawn))
-    panel.errorbar(
-        centres,
-        counted,
-        2 * error,
-        fmt=".",
-        ms=3,
-        lw=0.8,
-        color=_SIMULATED,
-        label="simulated, 2 se",
-    )
+    look: dict[str, Any] = {"fmt": ".", "ms": 3, "lw": 0.8, "color": _SIMULATED}
+    panel.errorbar(centres, counted, 2 * error, label="simulated, 2 se", **look)
     panel.axvline(float(law.mean()), color=_MARK, lw=1, ls="--", label="mean loss")
     panel.axvline(float(law.slowdown()), color=_MARK, lw=1, ls=":", label="slowdown")
     panel.set_ylim(bottom=0)

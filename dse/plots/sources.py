@@ -30,6 +30,7 @@ __all__ = [
     "Line",
     "Source",
     "allowed",
+    "alone",
     "axis_of",
     "counted",
     "dataset",
@@ -158,6 +159,18 @@ def axis_of(ds: xr.Dataset, over: str | None, *names: str) -> str:
     if not dims:
         raise DseError(f"{_vary(names)} over no axis: give the study one")
     return ([dim for dim in dims if ds[dim].dtype.kind in "iuf"] or dims)[-1]
+
+
+def alone(ds: xr.Dataset, over: str | None, *names: str) -> str:
+    """The axis along which a figure runs, where nothing drawn varies over another."""
+    over = axis_of(ds, over, *names)
+    for name in names:
+        if set(ds[name].dims) - {over}:
+            raise DseError(
+                f"{name} varies over {', '.join(map(str, ds[name].dims))}: choose with at= one "
+                f"value of each axis but {over}"
+            )
+    return over
 
 
 def _vary(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.frame import axes_of, legend, side
+from dse.plots.frame import axes_of, in_unit, legend, rows_of, side
 from dse.plots.looks import LOOKS
 from dse.plots.sources import Source, dataset, needed
 from dse.study.data import StudyData
@@ -63,27 +63,18 @@ def draw(found: xr.Dataset, text: str, ax: Axes | None) -> Axes:
     moving = [k for k in order if found.sizes[str(one.axis.values[k])] > 1]
     names = [str(one.axis.values[k]) for k in moving]
     low, high = one.low.values[moving], one.high.values[moving]
-    places = np.arange(len(names))
     ax = axes_of(ax, 6.4, max(2.4, 1.4 + 0.5 * len(names)))
     wide = float(np.ptp([*low, *high, float(one["mean"])])) or 1.0
     least = 0.004 * wide  # seen, however short
-    bars = ax.barh(
-        places,
-        np.maximum(high - low, least),
-        0.62,
-        left=low,
-        label="means along the axis",
-        **LOOKS["performance"].of_area(),
-    )
+    look = LOOKS["performance"].of_area(left=low, label="means along the axis")
+    bars = ax.barh(rows_of(ax, names), np.maximum(high - low, least), 0.62, **look)
     shares = zip(one["first"].values[moving], one["total"].values[moving], strict=True)
     ax.bar_label(bars, [f" {a:.0%}, {b:.0%}" for a, b in shares], fontsize=8, padding=2)
     ax.axvline(float(one["mean"]), label="mean", **LOOKS["level"].of_line())
-    ax.set_yticks(places, names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_ylabel("axis")
     ax.set_xlim(float(min(low)) - 0.06 * wide, float(max(high)) + 0.2 * wide)
     ends = xr.DataArray([*low, *high], dims="bar", attrs={"units": str(one.unit.values)})
-    unit = f" [{one.unit.values}]" if str(one.unit.values) not in ("", "1") else ""
-    side(ax.xaxis, ends, f"mean of {text}{unit}; share of its variance alone, in all")
+    told = in_unit(f"mean of {text}", str(one.unit.values))
+    side(ax.xaxis, ends, f"{told}; share of its variance alone, in all")
     legend(ax, below=True, ncols=2)
     return ax

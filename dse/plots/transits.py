@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dse.evaluation import evaluate
 from dse.plots.frame import axes_of, legend, named, number_text, side, title
 from dse.plots.looks import LOOKS, look_of
+from dse.plots.sources import flags_of
 from dse.verbs.described import advise
 from symbolic.errors import DseError, InfeasibleError
 
@@ -61,14 +62,7 @@ class _State:
 
     @property
     def bound(self) -> str:
-        flags = dict(
-            zip(
-                np.atleast_1d(self.ds["bound"].attrs["flag_values"]).tolist(),
-                str(self.ds["bound"].attrs["flag_meanings"]).split(),
-                strict=True,
-            )
-        )
-        return str(flags[int(self.ds["bound"])])
+        return flags_of(self.ds["bound"])[int(self.ds["bound"])]
 
 
 def _state(model: str, given: Mapping[str, Any], **entries: Any) -> _State:
@@ -205,14 +199,8 @@ def _draw(ax: Axes, state: _State, *, after: bool) -> None:
     low, high = state["threads_in_ms_low"], state["threads_in_ms_high"]
     fill = "white" if after else LOOKS["result"].color
     ax.plot([low, high], [level, level], color=LOOKS["result"].color, lw=4, solid_capstyle="butt")
-    mark: dict[str, Any] = {
-        "marker": "o",
-        "ms": 8,
-        "mfc": fill,
-        "mec": "black",
-        "ls": "",
-        "zorder": 5,
-    }
+    mark: dict[str, Any] = {"marker": "o", "ms": 8, "mfc": fill, "mec": "black"}
+    mark |= {"ls": "", "zorder": 5}
     waiting, threads = (number_text(state[name]) for name in ("threads_in_ms", "threads"))
     text = f"k = {waiting} of {threads} threads wait"
     ax.plot([state["threads_in_ms"]], [level], **mark, label=text + tail)
@@ -228,13 +216,7 @@ def _star(ax: Axes, state: _State) -> None:
 def _arrow(ax: Axes, here: _State, there: _State) -> None:
     """From the one equilibrium to the other."""
     ends = [(state["threads_in_ms"], state["ms_throughput"]) for state in (here, there)]
-    arrow: dict[str, Any] = {
-        "arrowstyle": "-|>",
-        "color": "black",
-        "lw": 1.4,
-        "shrinkA": 6,
-        "shrinkB": 6,
-    }
+    arrow = {"arrowstyle": "-|>", "color": "black", "lw": 1.4, "shrinkA": 6, "shrinkB": 6}
     ax.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=6)
 
 
@@ -253,16 +235,10 @@ def _regimes(ax: Axes, state: _State) -> None:
         width = (high - low) / ax.get_xlim()[1]
         if width > _SLIM:
             upright = width < _NARROW
-            ax.text(
-                middle,
-                0.98,
-                f"{name}\nbound" if not upright else name,
-                transform=ax.get_xaxis_transform(),
-                rotation=90 if upright else 0,
-                ha="center",
-                va="top",
-                fontsize=8,
-            )
+            text = name if upright else f"{name}\nbound"
+            look_at: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8}
+            look_at |= {"transform": ax.get_xaxis_transform(), "rotation": 90 if upright else 0}
+            ax.text(middle, 0.98, text, **look_at)
     for edge in edges[1:-1]:
         ax.axvline(edge, color="0.5", lw=0.8, ls=":")
 
