@@ -9,16 +9,22 @@ for each other's threads. Where ``DSE_CACHE`` is empty, the processes of a run s
 from __future__ import annotations
 
 import atexit
+import contextlib
+import importlib
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from tests.browser import Browser, browser
+
+HERE = Path(__file__).parent
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", derandomize=False, deadline=None)
@@ -40,6 +46,28 @@ if os.environ.get("DSE_CACHE") == "":  # workers are given what is set here
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.dont_write_bytecode = False
     sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = shared_folder()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Every other worker reads the tests from the end, to find half of them compiled by others."""
+    if int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 2:
+        folders = [session.config.invocation_params.dir / given for given in session.config.args]
+        found = {path for folder in folders for path in folder.rglob("test_*.py")}
+        for path in sorted((path for path in found if HERE in path.parents), reverse=True):
+            name = ".".join(path.relative_to(HERE.parent).with_suffix("").parts)
+            with contextlib.suppress(
+                Exception, pytest.skip.Exception
+            ):  # told where it is collected
+                importlib.import_module(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector]]:
+    """Files of tests hold no doctests, and are not searched for any."""
+    found = yield
+    tests = file_path.name.startswith("test_")
+    return [one for one in found if not (tests and isinstance(one, DoctestModule))]
 
 
 @pytest.fixture(scope="session")

@@ -149,7 +149,10 @@ def test_every_figure_of_the_papers_is_shown_or_told_why_not(made: dict[str, str
             assert words(row.why or f"**Fig. {number}.** {row.caption}") in told
 
 
-def test_a_page_of_what_is_gone_goes(generator: Any, tmp_path: Path) -> None:
+def test_a_page_of_what_is_gone_goes(
+    generator: Any, made: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(generator, "pages", made.items)
     old = tmp_path / "models" / "gone.rst"
     old.parent.mkdir()
     old.write_text("gone")

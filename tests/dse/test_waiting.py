@@ -69,6 +69,8 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch):
     assert stream.getvalue() == ""
 
 
+#: Nothing is known to a process but where bytecode is.
+BARE = {"PATH": ""} | {name: os.environ[name] for name in os.environ if "PYCACHE" in name}
 PROGRAM = """
 import json, sys
 from dse.cli.law import law_data
@@ -89,7 +91,7 @@ def asked(cache):
     """Answers to several laws, what was compiled for them, and which libraries were loaded."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env={"DSE_CACHE": str(cache), "PATH": ""},
+        env={**BARE, "DSE_CACHE": str(cache)},
         capture_output=True,
         text=True,
         check=True,
@@ -168,7 +170,7 @@ def program(code, cache, *arguments):
     """The lines of a process that finds and keeps machine code in a folder."""
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
-        env={"DSE_CACHE": str(cache), "PATH": ""},
+        env={**BARE, "DSE_CACHE": str(cache)},
         capture_output=True,
         text=True,
         check=True,
