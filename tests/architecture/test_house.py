@@ -288,6 +288,25 @@ def test_silent(x):
     assert silent(text, {}) == [(15, "test_silent")]
 
 
+def test_commands_that_draw_deeply_are_told() -> None:
+    """Each module of tests that is run with a count; and what is told is there to be run."""
+    page = (ROOT / "docs" / "architecture.md").read_text().partition("## How it is tested")[2]
+    rows = [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `python")]
+    told = set()
+    for row in rows:
+        first, *more = re.findall(r"`([^`]+)`", row)
+        module = first.split()[2]
+        told |= {module, *(f"{module.rpartition('.')[0]}.{one.split()[0]}" for one in more)}
+    drawn = set()
+    for path in (ROOT / "tests").rglob("*.py"):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        if re.search(
+            rf"^ +python -m {re.escape(name)}( \S*)? \[?(\d|studies)", path.read_text(), re.M
+        ):
+            drawn.add(name)
+    assert told == drawn
+
+
 # --- files that say the same
 def test_each_seeded_fault_has_its_place_and_its_tests() -> None:
     for mutant in MUTANTS:
