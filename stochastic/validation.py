@@ -22,7 +22,16 @@ from stochastic.errors import LawError
 from stochastic.loss.asked import imbalance
 from stochastic.work.pmf import Pmf
 
-__all__ = ["Comparison", "Timing", "compare", "describe", "drawn_loss", "time_powers", "timed_loss"]
+__all__ = [
+    "Comparison",
+    "Timing",
+    "compare",
+    "describe",
+    "drawn_loss",
+    "losses",
+    "time_powers",
+    "timed_loss",
+]
 
 _WARP = 32
 _MOST_THREADS = 256  # a thread of the kernel takes up to 255 of the 65536 registers
@@ -245,42 +254,67 @@ def compare(
         Where numba-cuda or a GPU is missing, or for lanes beyond a warp.
     """
     model = imbalance(law, lanes)
-    groups = whole("groups", groups, least=1, example=2**18)
-    seed = whole("seed", seed, least=0)
-    exponents = _exponents(law.sample((groups, model.lanes), seed))
-    drawn = drawn_loss(exponents)
-
-    def timed(synchronised: bool) -> float:
-        runs = time_powers(
-            exponents, synchronised=synchronised, size=size, threads=threads, seed=seed
-        )
-        return math.fsum(float(timed_loss(run.clocks).sum()) for run in runs) / groups
-
+    drawn, *timed = losses(law, model.lanes, groups=groups, size=size, threads=threads, seed=seed)
+    groups = len(drawn)
+    synchronised, unsynchronised = (math.fsum(one.tolist()) / groups for one in timed)
     return Comparison(
         law=name or repr(law),
         lanes=model.lanes,
         groups=groups,
-        seed=seed,
+        seed=int(seed),
         modelled=float(model.mean()),
         simulated=float(drawn.mean()),
         standard_error=float(drawn.std() / math.sqrt(groups)),
-        synchronised=timed(True),
-        unsynchronised=timed(False),
+        synchronised=synchronised,
+        unsynchronised=unsynchronised,
     )
+
+
+def losses(
+    law: Pmf, lanes: int, *, groups: int, size: int = 16, threads: int = 256, seed: int = 0
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Loss of each group: as drawn, timed with synchronisation, and timed without.
+
+    See :func:`compare`; :func:`stochastic.fit_timing` takes the first and one of the others.
+    """
+    groups = whole("groups", groups, least=1, example=2**18)
+    seed = whole("seed", seed, least=0)
+    exponents = _exponents(law.sample((groups, lanes), seed))
+
+    def timed(synchronised: bool) -> npt.NDArray[np.float64]:
+        runs = time_powers(
+            exponents, synchronised=synchronised, size=size, threads=threads, seed=seed
+        )
+        return np.concatenate([timed_loss(run.clocks) for run in runs])
+
+    return drawn_loss(exponents), timed(True), timed(False)
 
 
 def describe() -> dict[str, Any]:
     """What runs the kernels, for the record: the device, its clock, its driver; versions; date."""
     facts: dict[str, Any] = _device().facts()
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    if shutil.which(query[0]):
-        done = subprocess.run(query, capture_output=True, text=True, check=False)
-        facts["driver"] = done.stdout.split("\n")[0].strip()
-    return facts | {
-        "numba_cuda": version("numba-cuda"),
-        "numba": version("numba"),
-        "date": datetime.now(UTC).date().isoformat(),
-    }
+    return (
+        facts
+        | _driver(facts.get("uuid", ""))
+        | {
+            "numba_cuda": version("numba-cuda"),
+            "numba": version("numba"),
+            "date": datetime.now(UTC).date().isoformat(),
+        }
+    )
+
+
+def _driver(uuid: str) -> dict[str, str]:
+    """The driver, and clocks and limits as they are now, of the GPU of a name."""
+    names = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.limit")
+    query = ["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader"]
+    if not uuid or not shutil.which(query[0]):
+        return {}
+    done = subprocess.run([*query, f"--id={uuid}"], capture_output=True, text=True, check=False)
+    told = [text.strip() for text in done.stdout.split("\n")[0].split(",")]
+    if done.returncode or len(told) != len(names):
+        return {}
+    return dict(zip(("driver", *names[1:]), told, strict=True))
 
 
 def _device() -> ModuleType:

@@ -2,108 +2,184 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from dse.cli.ends import Misused, reading
 from dse.cli.frame import example, in_json
+from dse.cli.options import names
 
 __all__ = ["measure"]
 
-#: The units of measured columns that have one.
-_UNITS = {
-    "attained_bandwidth": "B/s",
-    "attained_flops": "1/s",
-    "ring_bytes": "B",
-    "block_start": "s",
-    "block_end": "s",
+#: What is measured, and the options that it takes besides OUT.
+_TAKES: dict[str, tuple[str, ...]] = {
+    "supply": ("threads", "steps", "size"),
+    "demand": ("threads", "steps"),
+    "latency": ("steps", "ring"),
+    "blocks": ("threads", "steps", "blocks"),
+    "launches": ("threads", "steps", "blocks", "times"),
+    "imbalance": ("law", "lanes", "groups", "each", "rows"),
+    "power": ("threads", "steps", "size", "clock", "memory_clock", "seconds", "settle"),
 }
+_FORMATS = (".csv", ".nc", ".parquet", ".zarr")
 
 
 @click.command(
     epilog=example(
         "dse measure supply supply.csv",
         "dse fit transit_supply supply.csv --free ms_peak_bandwidth,ms_transition",
-        "dse measure blocks blocks.csv --blocks 1000 --threads 256",
+        "dse measure imbalance imbalance.nc --law geometric:0.05 --lanes 8,32",
+        "dse validate imbalance imbalance.nc --to imbalance_loss",
+        "dse measure power power.csv --clock 1410 --clock 1005",
     )
 )
-@click.argument("what", type=click.Choice(["supply", "demand", "latency", "blocks"]))
-@click.argument("out", metavar="OUT.csv", type=click.Path(dir_okay=False))
+@click.argument("what", type=click.Choice(list(_TAKES)))
+@click.argument("out", metavar="OUT.csv|.nc|.parquet|.zarr", type=click.Path())
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
     multiple=True,
-    help="On a multiprocessor, one row each; of blocks: of each block. [32 to 1024, or 256]",
+    help="On a multiprocessor, a row each; else: of a block. [32 to 1024; 256, 32, 1024]",
 )
 @click.option("--steps", type=click.IntRange(min=1), default=4096, help="Loads or rounds. [4096]")
-@click.option("--size", type=click.IntRange(min=1), default=2**26, help="Of supply's ring. [2**26]")
+@click.option("--size", type=click.IntRange(min=1), default=2**26, help="Numbers read. [2**26]")
 @click.option("--ring", type=click.IntRange(min=256), multiple=True, help="Of latency, in bytes.")
-@click.option("--blocks", type=click.IntRange(min=1), default=1000, help="Of the launch. [1000]")
+@click.option("--blocks", type=click.IntRange(min=1), multiple=True, help="Of a launch. [1000]")
+@click.option("--times", type=click.IntRange(min=2), default=50, help="Launches of each. [50]")
+@click.option("--law", multiple=True, help="Of the work of a lane. [Swatman 2022, Table I]")
+@names("--lanes", metavar="N,...", help="Of a group. [2,4,8,16,32]")
+@click.option("--groups", type=click.IntRange(min=1), default=2**18, help="Of a case. [2**18]")
+@click.option("--each", is_flag=True, help="Of imbalance: a row a group, not a case.")
+@click.option("--rows", type=click.IntRange(min=1), default=16, help="Of its matrices. [16]")
+@click.option("--clock", type=int, multiple=True, help="Of the cores, in MHz. [8 of those offered]")
+@click.option("--memory-clock", type=int, multiple=True, help="In MHz. [the highest]")
+@click.option("--seconds", type=click.FloatRange(min=0), default=3.0, help="Of power. [3]")
+@click.option("--settle", type=click.FloatRange(min=0), default=2.0, help="Before that. [2]")
 @in_json
-def measure(what: str, out: str, **options: Any) -> Any:
+@click.pass_context
+def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     """Measure the NVIDIA GPU at hand (extra gpu), and keep the rows.
 
     supply: bandwidth against threads that only wait; demand: operations against threads that only
     compute; latency: cycles of a load against the bytes gone through; blocks: multiprocessor, start
-    and end of each block of a launch whose blocks work for random whiles.
+    and end of each block of a launch whose blocks work for random whiles; launches: times of many
+    such launches; imbalance: what lockstep costs (Swatman 2022, Algorithm 1); power: power, clocks
+    and times of a kernel that computes and of one that reads memory, at each clock that may be had.
 
-    OUT.csv has the rows, OUT.json what they were measured on, how and when. NUMBA_ENABLE_CUDASIM=1
-    makes a trial without a GPU, whose numbers mean nothing.
+    OUT is a dataset as of dse import, and tells what it was measured on, how and when.
+    NUMBA_ENABLE_CUDASIM=1 makes a trial without a GPU, whose numbers mean nothing: say little to be
+    done (--threads 2 --steps 3 --size 64).
     """
-    import csv
-    import json
+    from dse.files import export
 
     path = Path(out)
-    if path.suffix != ".csv" or not path.parent.is_dir():
-        raise Misused(f"{out}: expected a name that ends in .csv, in a folder that exists")
+    if path.suffix not in _FORMATS or not path.absolute().parent.is_dir():
+        formats = ", ".join(_FORMATS)
+        raise Misused(f"{out}: expected a name that ends in {formats}, in a folder that exists")
     if path.exists():
         raise Misused(f"{out} is there already: choose another name, or remove it")
-    if what == "blocks" and len(options["threads"]) > 1:
-        raise Misused("--threads is given more than once: blocks of a launch have one size")
+    given = _given(ctx, what)
+    if what in ("blocks", "launches", "power") and len(options["threads"]) > 1:
+        raise Misused(f"--threads is given more than once: the blocks of {what} have one size")
+    if what == "blocks" and len(options["blocks"]) > 1:
+        raise Misused("--blocks is given more than once: blocks are of one launch; see launches")
     with reading():
-        facts, run, given = _measuring(what, **options)
-        found = run()
-    names = [f"{name} [{_UNITS[name]}]" if name in _UNITS else name for name in found]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(names)
-        table.writerows(zip(*(values.tolist() for values in found.values()), strict=True))
-    told = {"measured": what, **given, **facts}
-    path.with_suffix(".json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    rows = len(next(iter(found.values())))
-    data = {"rows": rows, "columns": names, "written": [path, path.with_suffix(".json")], **told}
-    return data, f"{path}: {rows} rows of {', '.join(names)}, on {facts['device']}"
+        from dse.gpu import dataset_of
+        from stochastic.validation import describe
+
+        facts = describe()
+        run, how = _measuring(what, options)
+        command = " ".join(["dse measure", what, out, *given])
+        told = {"measured": what, "command": command, **how, **facts}
+        ds = dataset_of(what, run(), told)
+        written = export(ds, path)
+    rows = ds.sizes["configuration"]
+    columns = [str(name) for name in ds.data_vars if name not in ("status", "feasible")]
+    data = {"rows": rows, "columns": columns, "written": written, **told}
+    notes = _notes(ds)
+    if notes:
+        data["notes"] = notes
+    text = f"{path}: {rows} rows of {', '.join(columns)}, on {facts['device']}"
+    return data, "\n".join([text, *notes])
+
+
+def _given(ctx: click.Context, what: str) -> list[str]:
+    """The options of the command line, as they were given; those of something else are refused."""
+    found = []
+    for parameter in ctx.command.params:
+        name = str(parameter.name)
+        if not isinstance(parameter, click.Option) or name == "as_json":
+            continue
+        if ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        option = parameter.opts[0]
+        if name not in _TAKES[what]:
+            whose = [kind for kind, taken in _TAKES.items() if name in taken]
+            raise Misused(f"{option} is of {', '.join(whose)}, and {what} does not take it")
+        value = ctx.params[name]
+        if parameter.is_flag:
+            found.append(option)
+        else:
+            each = value if isinstance(value, tuple) else (value,)
+            found += [f"{option} {one}" for one in each]
+    return found
 
 
 def _measuring(
-    what: str,
-    threads: tuple[int, ...],
-    steps: int,
-    size: int,
-    ring: tuple[int, ...],
-    blocks: int,
-) -> tuple[dict[str, Any], Callable[[], dict[str, Any]], dict[str, Any]]:
-    """The GPU at hand, what to run on it, and with what."""
+    what: str, given: Mapping[str, Any]
+) -> tuple[Callable[[], dict[str, Any]], dict[str, Any]]:
+    """What to run, and with what."""
     import numpy as np
 
     from dse import gpu
-    from stochastic.validation import describe
 
-    facts = describe()
+    threads, steps, size = given["threads"], given["steps"], given["size"]
     several = list(threads) or [32 * k for k in (1, 2, 4, 8, 16, 32)]
+    how: dict[str, Any]
     if what == "supply":
-        given: dict[str, Any] = {"threads": several, "requests": steps, "size": size}
-        return facts, lambda: gpu.supply(**given), given
+        how = {"threads": several, "requests": steps, "size": size}
+        return lambda: gpu.supply(**how), how
     if what == "demand":
-        given = {"threads": several, "rounds": steps}
-        return facts, lambda: gpu.demand(**given), given
+        how = {"threads": several, "rounds": steps}
+        return lambda: gpu.demand(**how), how
     if what == "latency":
-        given = {"sizes": list(ring) or [2**k for k in range(12, 30)], "requests": steps, "seed": 0}
-        return facts, lambda: gpu.latency(**given), given
-    each = threads[0] if threads else 256
-    rounds = np.random.default_rng(0).integers(1, 2 * steps, blocks)
-    given = {"threads": each, "rounds": f"uniform from 1 to {2 * steps - 1}, seed 0"}
-    return facts, lambda: gpu.blocks(rounds.tolist(), threads=each), given
+        rings = list(given["ring"]) or [2**k for k in range(12, 30)]
+        how = {"sizes": rings, "requests": steps, "seed": 0}
+        return lambda: gpu.latency(**how), how
+    if what == "blocks":
+        each, count = (threads or (256,))[0], (given["blocks"] or (1000,))[0]
+        rounds = np.random.default_rng(0).integers(1, 2 * steps, count)
+        how = {"threads": each, "rounds": f"uniform from 1 to {2 * steps - 1}, seed 0"}
+        return lambda: gpu.blocks(rounds.tolist(), threads=each), how
+    if what == "launches":
+        counts = list(given["blocks"]) or [500, 1000, 2000, 4000]
+        how = {"blocks": counts, "law": f"uniform:1,{2 * steps - 1}", "times": given["times"]}
+        how |= {"threads": (threads or (32,))[0], "seed": 0}
+        return lambda: gpu.launches(**how), how
+    if what == "imbalance":
+        how = {"groups": given["groups"], "each": given["each"], "size": given["rows"], "seed": 1}
+        how |= {"laws": list(given["law"])} if given["law"] else {}
+        how |= {"lanes": _whole(given["lanes"])} if given["lanes"] else {}
+        return lambda: gpu.lockstep(**how), how
+    how = {"clocks": list(given["clock"]), "memory_clocks": list(given["memory_clock"])}
+    how |= {"seconds": given["seconds"], "settle": given["settle"], "steps": steps, "size": size}
+    how |= {"threads": (threads or (1024,))[0]}
+    return lambda: gpu.power(**how), how
+
+
+def _whole(texts: Sequence[str]) -> list[int]:
+    if not all(text.isdecimal() for text in texts):
+        raise Misused(f"--lanes {','.join(texts)}: expected numbers from 1 to 32, such as 8,32")
+    return [int(text) for text in texts]
+
+
+def _notes(ds: Any) -> list[str]:
+    """What a reader of the rows has to know: clocks that were not chosen."""
+    if "chosen_by" not in ds:
+        return []
+    own = dict.fromkeys(str(text) for text in ds.chosen_by.values if str(text).startswith("as it"))
+    return [f"clocks {text}; rows are of the clocks there were" for text in own]

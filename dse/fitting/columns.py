@@ -25,15 +25,21 @@ Named = Sequence[str] | Mapping[str, str] | None
 _HEADER = re.compile(r"\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\[\]]*)\])?\s*", re.DOTALL)
 #: Marks points in the Datasets of this library.
 _FEASIBLE = "feasible"
+#: An attribute of Datasets of measurements.
+_MEASURED = "configurations"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Columns of one length, by the name in their header, with the unit that stands there."""
+    """Columns of one length, by the name in their header, with the unit that stands there.
+
+    ``settled``: this library has read the rows before, so that no name in them is a slip.
+    """
 
     columns: Mapping[str, Any]
     units: Mapping[str, str]
     rows: int
+    settled: bool = False
 
     def find(self, header: str) -> tuple[str, str]:
         """A column by its name or its whole header, and its unit; a unit given here counts."""
@@ -139,6 +145,7 @@ def _from_dataset(ds: Any) -> Table:
     for name, variable in ds.variables.items():
         own = [dim for dim in dims if dim in variable.dims]
         values = np.asarray(variable.transpose(*own).values)
+        values = values.astype(object) if values.dtype.kind == "T" else values  # texts of zarr
         shaped = values.reshape([ds.sizes[dim] if dim in own else 1 for dim in dims])
         columns[str(name)] = np.broadcast_to(shaped, shape).reshape(-1)
     rows = int(np.prod(shape, dtype=np.int64))
@@ -151,6 +158,7 @@ def _from_dataset(ds: Any) -> Table:
         columns=columns,
         units={name: "" if unit == "1" else unit for name, unit in units.items()},
         rows=rows,
+        settled=_MEASURED in ds.attrs,
     )
 
 
@@ -166,7 +174,8 @@ def read_columns(
     model : Model
         Says what is a quantity.
     named : sequence or mapping, optional
-        The columns to read; all where None, each of which must then be a quantity.
+        The columns to read; all where None, each of which must then be a quantity, but those of
+        Datasets of measurements (:func:`dse.open`), of which the others are left.
     apart : sequence of str
         Columns that are no quantities, such as weights.
     """
@@ -191,6 +200,8 @@ def _wanted(
         name, _ = table.find(header)
         if name in apart:
             continue
+        if named is None and table.settled and _other(name, model):
+            continue
         if name not in model.quantities:
             raise UnknownNameError(
                 f"the column {name!r} is no quantity of the model {model.name}"
@@ -199,6 +210,12 @@ def _wanted(
                 f"{{'time': '{name} [ms]'}}"
             )
         yield name, header
+
+
+def _other(name: str, model: Model) -> bool:
+    """Whether a settled column is none that a fit reads; that of a machine would be missed."""
+    known = model.quantities.get(name)
+    return name != "machine" and (known is None or known.is_label)
 
 
 def _meant(name: str, model: Model) -> str:

@@ -15,6 +15,7 @@ from stochastic.kernels.device import SIMULATED, clock
 
 __all__ = [
     "ROUND",
+    "SIMULATED",
     "chasing",
     "copied",
     "instant",
@@ -23,12 +24,16 @@ __all__ = [
     "sent",
     "squaring",
     "standing",
+    "sustained",
     "thinking",
+    "uuid",
     "waiting",
 ]
 
 #: Operations of a round of :func:`thinking`, one after the other without a jump.
 ROUND = 64
+#: Seconds between two looks at power, which drivers renew about so often.
+_APART = 0.05
 
 
 @cache
@@ -136,6 +141,49 @@ def seconds(run: Callable[[], None]) -> float:
     run()
     cuda.synchronize()
     return time.perf_counter() - start
+
+
+def uuid() -> str:
+    """Which GPU runs the kernels, as its driver names it."""
+    return str(cuda.get_current_device().uuid)
+
+
+def sustained(
+    run: Callable[[], None], look: Callable[[], Any], *, settle: float, seconds: float
+) -> tuple[float, list[Any]]:
+    """Launch again and again, and look while the device works; the time of a launch. [s]
+
+    A launch always waits behind the one that runs, so that the device never rests. What is seen
+    before ``settle`` is left out; there are two looks at least.
+    """
+    begun = time.perf_counter()
+    first, launches, seen_at = 0.0, 0, -1.0
+    seen: list[Any] = []
+    behind = _launched(run)
+    while True:
+        ahead, behind = behind, _launched(run)
+        ahead.synchronize()
+        now = time.perf_counter()
+        if now - begun < settle:
+            continue
+        if seen:
+            launches += 1
+        else:
+            first = now
+        if now - seen_at >= _APART or len(seen) < 2:
+            seen.append(look())
+            seen_at = now
+        if now - first >= seconds and len(seen) >= 2:
+            behind.synchronize()
+            return (now - first) / launches, seen
+
+
+def _launched(run: Callable[[], None]) -> Any:
+    """What tells that all that was launched up to now has ended."""
+    run()
+    event = cuda.event()
+    event.record()
+    return event
 
 
 if SIMULATED:

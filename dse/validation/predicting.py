@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from dse.fitting.rows import Case, Rows
 from dse.fitting.run import run as fitted
 from dse.validation.folds import Places, groups_of, keys_of
 from dse.validation.question import Question, parts_of
+from sweeps.grid.laws import NAME as LAW
+from symbolic.errors import DseError
 from symbolic.model import Model
 
 __all__ = ["predict"]
@@ -30,8 +33,11 @@ def predict(
     """Each row as predicted by a fit to the rows known then, or by what is given; what was fitted.
 
     NaN where a rule is broken, and where a label with values of its own has no row that is known.
+    Rows that tell laws of work are predicted law by law.
     """
     to = next(iter(rows.measured))
+    if laws := _laws(question, model, table, rows):
+        return _by_law(question, model, rows, laws), []
     parts = parts_of(question, model, rows, question.fitted)
     case = Case(model=model, parts=parts, to=(to,), free=question.fitted)
     found, values = np.full(len(rows.places), math.nan), []
@@ -47,6 +53,31 @@ def predict(
             fold |= fit.values
         values.append(fold)
     return found, values
+
+
+def _laws(question: Question, model: Model, table: Table, rows: Rows) -> dict[str, Places]:
+    """The rows of each law of work, where a column tells it and the model takes it."""
+    named = question.columns is None or LAW in question.columns
+    if LAW not in table.columns or LAW not in model.quantities or not named:
+        return {}
+    if LAW in question.given:
+        return {}
+    if question.fitted:
+        raise DseError(
+            f"rows have a law each, in the column {LAW}, and a fit takes those of one: choose the "
+            f"rows of one law and set it (set={{'{LAW}': ...}}), or free nothing"
+        )
+    return groups_of(keys_of(table, [LAW], rows.places))
+
+
+def _by_law(question: Question, model: Model, rows: Rows, laws: Mapping[str, Places]) -> Floats:
+    to = next(iter(rows.measured))
+    found = np.full(len(rows.places), math.nan)
+    for law, own in laws.items():
+        one = replace(question, given={**question.given, LAW: law})
+        case = Case(model=model, parts=parts_of(one, model, rows), to=(to,), free=())
+        found[own] = _evaluated(case, rows.kept(_among(rows, own)), {}, to)
+    return found
 
 
 def _fits(

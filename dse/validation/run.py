@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from dse.validation.predicting import predict
 from dse.validation.question import ROW, Question, parts_of
 from dse.validation.result import Validation
 from dse.validation.scores import score, tied
+from sweeps.grid.laws import NAME as LAW
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.model import Model
@@ -108,6 +109,8 @@ def _rows(question: Question, model: Model, table: Table) -> Rows:
                 and name not in taken
             )
         ]
+    elif not isinstance(named, (str, Mapping)):
+        named = [name for name in named if name != LAW]
     rows = read_rows(
         table_data(table), model, to=question.to, columns=named, weights=None, labels=None
     )

@@ -155,6 +155,7 @@ def facts() -> dict[str, Any]:
     name = device.name
     return {
         "device": name.decode() if isinstance(name, bytes) else name,
+        "uuid": str(device.uuid),
         "compute_capability": ".".join(map(str, device.compute_capability)),
         "multiprocessors": int(device.MULTIPROCESSOR_COUNT),
         "clock_khz": int(device.CLOCK_RATE),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stochastic.loss.inequalities import Bounds
     from stochastic.loss.longest import OrderStatistics
 
-__all__ = ["WorkLaw", "contents", "is_law", "read_label", "read_law"]
+__all__ = ["NAME", "WorkLaw", "contents", "is_law", "read_label", "read_law"]
 
 #: The quantity whose labels are laws.
 NAME = "distribution"

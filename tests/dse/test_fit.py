@@ -422,7 +422,12 @@ def kinds(folder: Path) -> dict[str, Any]:
         set={"ms_peak_bandwidth": 8e9, "ms_transition": 500},
     ).run()
     dse.export(study, folder / "study.csv")
+    in_units.assign(gpu="one", found=2.0).to_csv(folder / "others.csv", index=False)
+    imported = {f"imported.{kind}": folder / f"imported.{kind}" for kind in ("zarr", "csv")}
+    for path in imported.values():
+        dse.export(dse.open(folder / "others.csv"), path)
     return {
+        **imported,
         "mapping": rows,
         "lists": {name: column.tolist() for name, column in rows.items()},
         "frame": frame,

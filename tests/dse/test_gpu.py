@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 import dse
-from dse.gpu import launched, measuring
+from dse.gpu import launched, losses, measuring, nvml, watts
+from stochastic import Pmf, fit_timing, imbalance
 from stochastic.errors import LawError
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +28,43 @@ ROOT = Path(__file__).parents[2]
 needs_numba_cuda = pytest.mark.skipif(
     importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"
 )
+
+FAKE = '''
+from types import SimpleNamespace
+
+class NVMLError(Exception):
+    pass
+
+def fake_nvml(allowed, power=True):
+    """NVML of a board whose clocks may be chosen in one way, or in none."""
+    now, calls = {"core": 1200, "memory": 5000}, []
+    def asked(way, **clocks):
+        calls.append((way, *clocks.values()))
+        if way != allowed:
+            raise NVMLError(f"{way}: Insufficient Permissions")
+        now.update(clocks)
+    def watts(handle):
+        if not power:
+            raise NVMLError("Not Supported")
+        return 100 * now["core"]
+    return SimpleNamespace(
+        NVMLError=NVMLError, NVML_CLOCK_GRAPHICS=0, NVML_CLOCK_SM=1, NVML_CLOCK_MEM=2,
+        NVML_TEMPERATURE_GPU=0, calls=calls,
+        nvmlDeviceGetHandleByUUID=lambda uuid: uuid,
+        nvmlDeviceGetPowerUsage=watts,
+        nvmlDeviceGetClockInfo=lambda handle, kind: now["memory" if kind == 2 else "core"],
+        nvmlDeviceGetTemperature=lambda handle, kind: 50,
+        nvmlDeviceGetSupportedMemoryClocks=lambda handle: [810, 5001],
+        nvmlDeviceGetSupportedGraphicsClocks=lambda handle, memory: [600, 1500, 900],
+        nvmlDeviceGetApplicationsClock=lambda handle, kind: 5001 if kind == 2 else 1350,
+        nvmlDeviceSetApplicationsClocks=lambda handle, memory, core: asked(
+            "application", memory=memory, core=core),
+        nvmlDeviceSetGpuLockedClocks=lambda handle, least, most: asked("locked", core=most),
+        nvmlDeviceSetMemoryLockedClocks=lambda handle, least, most: asked("locked", memory=most),
+        nvmlDeviceResetGpuLockedClocks=lambda handle: calls.append(("unlocked", "core")),
+        nvmlDeviceResetMemoryLockedClocks=lambda handle: calls.append(("unlocked", "memory")),
+    )
+'''
 
 SIMULATED = """
 import json, runpy, sys
@@ -45,20 +83,41 @@ found = {
     "paths": {name: x.tolist() for name, x in gpu.paths(3, [1, 2], [2], padding=8).items()},
 }
 for what in ("supply", "demand"):
-    sys.argv = ["", what, f"{what}.csv", "--threads", "2", "6", "--steps", "3", "--size", "16"]
+    few = ["--threads", "2", "6", "--steps", "3", "--size", "16"]
+    sys.argv = ["", what, f"example-{what}.csv", *few]
     runpy.run_path(EXAMPLE, run_name="__main__")
-    found[what] = open(f"{what}.csv").read().splitlines()
+    found[what] = open(f"example-{what}.csv").read().splitlines()
 
 found["blocks"] = {k: v.tolist() for k, v in gpu.blocks([3, 1, 2], threads=2).items()}
 found["latency"] = {k: v.tolist() for k, v in gpu.latency([256, 1024], requests=5).items()}
 from dse.cli import main
-for what, options in (("blocks", ["--blocks", "2", "--steps", "1", "--threads", "2"]),
-                      ("latency", ["--ring", "512", "--steps", "3"])):
-    main(["measure", what, f"own-{what}.csv", *options], standalone_mode=False)
-    found[f"own {what}"] = open(f"own-{what}.csv").read().splitlines()
-    found[f"told {what}"] = json.load(open(f"own-{what}.json"))
+few = ["--threads", "2", "--steps", "2"]
+OWN = {
+    "supply.csv": [*few, "--threads", "4", "--size", "64"],
+    "demand.parquet": [*few, "--threads", "4"],
+    "latency.zarr": ["--ring", "512", "--steps", "3"],
+    "blocks.csv": [*few, "--blocks", "2"],
+    "launches.csv": [*few, "--blocks", "3", "--blocks", "4", "--times", "2"],
+    "imbalance.csv": ["--law", "uniform:1,3", "--law", "bernoulli:0.5", "--lanes", "2", "--groups",
+                      "2", "--rows", "2"],
+    "power.nc": [*few, "--size", "64", "--seconds", "0", "--settle", "0"],
+}
+for name, options in OWN.items():
+    main(["measure", name.partition(".")[0], name, *options], standalone_mode=False)
+each = gpu.lockstep(["geometric:0.3"], [3], groups=20, each=True, size=2, threads=3)
+found["each"] = {k: v.tolist() for k, v in each.items()}
 
-from dse.gpu import kernels
+from dse.gpu import kernels, nvml
+found["power"] = {}
+for allowed in ("application", "locked", "nothing"):
+    nv = fake_nvml(allowed)
+    rows = gpu.power(seconds=0, settle=0, threads=2, steps=1, size=64,
+                     board=nvml.Board(nv, kernels.uuid()))
+    found["power"][allowed] = {k: v.tolist() for k, v in rows.items()} | {"calls": nv.calls}
+launched = []
+taken, looks = kernels.sustained(lambda: launched.append(0), lambda: len(launched), settle=0,
+                                 seconds=0)
+found["sustained"] = looks, len(launched), taken
 class Idle:
     def __getitem__(self, shape):
         return lambda *given: None
@@ -108,7 +167,7 @@ def told(script: str, folder: Path, *, simulator: bool) -> Any:
     chosen = {"NUMBA_ENABLE_CUDASIM": "1" if simulator else "0", "PYTHONPATH": str(ROOT)}
     example = f"EXAMPLE = {str(ROOT / 'examples' / 'measure_on_gpu.py')!r}\n"
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", example + script],
+        [sys.executable, "-W", "error", "-c", example + FAKE + script],
         capture_output=True,
         text=True,
         check=False,
@@ -121,8 +180,9 @@ def told(script: str, folder: Path, *, simulator: bool) -> Any:
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    found: dict[str, Any] = told(SIMULATED, tmp_path_factory.mktemp("gpu"), simulator=True)
-    return found
+    folder = tmp_path_factory.mktemp("gpu")
+    found: dict[str, Any] = told(SIMULATED, folder, simulator=True)
+    return found | {"folder": folder}
 
 
 @needs_numba_cuda
@@ -186,23 +246,119 @@ def test_each_block_tells_where_and_when_it_ran(simulated: dict[str, Any]) -> No
 
 
 @needs_numba_cuda
+@pytest.mark.parametrize(
+    ("name", "rows", "columns"),
+    [
+        ("supply.csv", 2, "threads_in_ms attained_bandwidth"),
+        ("demand.parquet", 2, "threads_in_cs attained_flops"),
+        ("latency.zarr", 1, "ring_bytes load_cycles"),
+        ("blocks.csv", 2, "block block_rounds sm block_start block_end"),
+        ("launches.csv", 2, "distribution blocks slots step_time launch_time_mean"),
+        ("imbalance.csv", 2, "distribution lanes imbalance_loss drawn_loss modelled_loss"),
+        ("power.nc", 4, "kernel core_clock memory_clock time power idle_power chosen_by"),
+    ],
+)
 def test_the_command_keeps_rows_and_what_they_were_measured_on(
-    simulated: dict[str, Any], tmp_path: Path
+    simulated: dict[str, Any], name: str, rows: int, columns: str
 ) -> None:
-    assert simulated["latency"]["ring_bytes"] == [256, 1024]
-    assert min(simulated["latency"]["load_cycles"]) > 0
-    lines = simulated["own blocks"]
-    assert lines[0] == "block,block_rounds,sm,block_start [s],block_end [s]"
-    assert len(lines) == 3
-    assert simulated["own latency"][0] == "ring_bytes [B],load_cycles"
-    for what in ("blocks", "latency"):
-        told_of = simulated[f"told {what}"]
-        assert told_of["measured"] == what
-        assert {"device", "date", "numba_cuda"} <= set(told_of)
-    (tmp_path / "own.csv").write_text("\n".join(lines))
-    ds = dse.open(tmp_path / "own.csv")
-    assert ds.block_end.attrs["units"] == "s"
-    assert ds.block_start.min() == 0
+    ds = dse.open(simulated["folder"] / name)
+    assert ds.sizes == {"configuration": rows}
+    assert {*columns.split(), "gpu"} <= set(ds.data_vars)
+    told_of = json.loads(ds.attrs["provenance"])
+    assert told_of["command"].startswith(f"dse measure {name.partition('.')[0]} {name} --")
+    assert {"device", "date", "numba_cuda", "numba"} <= set(told_of)
+    assert set(ds.gpu.values) == {told_of["device"]}
+
+
+LAUNCH = ["distribution", "blocks", "lanes", "warps_per_block", "slots", "step_time"]
+
+
+@needs_numba_cuda
+def test_rows_are_fitted_and_validated_as_they_stand(simulated: dict[str, Any]) -> None:
+    folder = simulated["folder"]
+    for what, peak, corner in (
+        ("supply.csv", "ms_peak_bandwidth", "ms_transition"),
+        ("demand.parquet", "cs_peak_flops", "cs_transition"),
+    ):
+        model = f"transit_{what.partition('.')[0]}"
+        assert dse.fit(model, folder / what, free=[peak], set={corner: 4})[peak] > 0
+    loss = dse.validate("imbalance", folder / "imbalance.csv")
+    ds = dse.open(folder / "imbalance.csv")
+    assert loss.predicted == pytest.approx(ds.modelled_loss.values, rel=1e-8)
+    assert ds.imbalance_loss.values == pytest.approx(loss.measured)
+    launch = dse.validate("launch", folder / "launches.csv", columns=[*LAUNCH, "launch_time_mean"])
+    ds = dse.open(folder / "launches.csv")  # one slot: all blocks, one after the other
+    assert launch.predicted == pytest.approx((ds.blocks * ds.step_time * 2).values)
+    assert ds.slots.values.tolist() == [1, 1]
+    power = dse.calibrate(
+        folder / "power.nc",
+        model="clock_scaling",
+        to="power",
+        free=["constant_power", "dynamic_power"],
+        set={"nominal_clock": "1 GHz"},
+        leave_out="kernel",
+    )  # as pretended: 50 W + 100 W f^3
+    assert power.set == pytest.approx({"constant_power": 50, "dynamic_power": 100})
+
+
+@needs_numba_cuda
+def test_groups_are_told_one_by_one(simulated: dict[str, Any]) -> None:
+    rows = simulated["each"]
+    assert (set(rows["lanes"]), set(rows["distribution"])) == ({3}, {"geometric:0.3"})
+    work = Pmf.geometric(0.3).sample((20, 3), 1)
+    assert rows["drawn_loss"] == pytest.approx(3 * work.max(axis=1) / work.sum(axis=1))
+    fitted = fit_timing(
+        imbalance(Pmf.geometric(0.3), 3), rows["drawn_loss"], rows["imbalance_loss"]
+    )
+    assert 0 < fitted.cdf(3 * fitted.quantile(0.5)) <= 1
+
+
+@needs_numba_cuda
+def test_power_is_told_at_each_clock_that_may_be_had(simulated: dict[str, Any]) -> None:
+    for way in ("application", "locked"):
+        rows = simulated["power"][way]
+        assert rows["asked_clock"] == [1.5e9, 1.5e9, 9e8, 9e8, 6e8, 6e8]
+        assert rows["core_clock"] == rows["asked_clock"]
+        assert rows["power"] == rows["idle_power"] == [150, 150, 90, 90, 60, 60]
+        assert set(rows["chosen_by"]) == {f"{way} clocks"}
+        assert rows["kernel"] == ["compute", "memory"] * 3
+        assert [flops > 0 for flops in rows["attained_flops"]] == [True, False] * 3
+        assert [rate > 0 for rate in rows["attained_bandwidth"]] == [False, True] * 3
+    # clocks are left as they were found
+    assert simulated["power"]["application"]["calls"][-1] == ["application", 5001, 1350]
+    unlocked = [call for call in simulated["power"]["locked"]["calls"] if call[0] == "unlocked"]
+    assert unlocked == [["unlocked", "core"], ["unlocked", "memory"]]
+    rows = simulated["power"]["nothing"]
+    assert (rows["core_clock"], rows["memory_clock"]) == ([1.2e9] * 2, [5e9] * 2)
+    assert np.isnan(rows["asked_clock"]).all()
+    assert "Insufficient Permissions" in rows["chosen_by"][0]
+
+
+@needs_numba_cuda
+def test_a_launch_waits_behind_another_while_power_is_looked_at(simulated: dict[str, Any]) -> None:
+    looks, launched, taken = simulated["sustained"]
+    assert (looks, launched) == ([2, 3], 3)
+    assert taken > 0
+
+
+def test_what_nvml_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[str, Any] = {}
+    exec(FAKE, known)
+    silent = nvml.Board(known["fake_nvml"]("locked", power=False), "GPU-0")
+    with pytest.raises(dse.DseError, match="does not tell power and clocks: Not Supported"):
+        silent.look()
+    offered = silent.clocks()
+    assert offered == {5001: [1500, 900, 600], 810: [1500, 900, 600]}
+    assert watts._asked(offered, [], []) == [(5001, 1500), (5001, 900), (5001, 600)]
+    with pytest.raises(dse.DseError, match=r"1400 MHz is not offered .* near it are 1500, 900"):
+        watts._asked(offered, [1400], [])
+    with pytest.raises(dse.DseError, match="memory clock 7 MHz is not offered"):
+        watts._asked(offered, [], [7])
+    with pytest.raises(dse.DseError, match="offers no clocks to choose from"):
+        watts._asked({}, [1500], [])
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    with pytest.raises(dse.DseError, match="pip install nvidia-ml-py"):
+        nvml.board_of("GPU-0", simulated=False)
 
 
 @needs_numba_cuda
@@ -235,6 +391,11 @@ def test_threads_stand_on_every_multiprocessor(threads: int, shape: tuple[int, i
         (lambda: launched.blocks([]), "rounds: expected a number of 1 or more for each block"),
         (lambda: launched.blocks([1, 0]), "rounds: expected a number of 1 or more"),
         (lambda: launched.blocks([1], threads=1025), "threads = 1025: expected 1 to 1024"),
+        (lambda: launched.launches([]), "expected 2 launches or more"),
+        (lambda: launched.launches([2], law="bernoulli:0.5"), "rounds: expected a number of 1"),
+        (lambda: watts.power(seconds=-1), "seconds = -1: expected 0 or more"),
+        (lambda: watts.power(threads=2000), "threads = 2000: expected 1 to 1024"),
+        (lambda: losses.lockstep([]), "laws and lanes: expected at least one of each"),
         (lambda: launched.latency([4096, 128]), "sizes: 128: expected 256 bytes or more"),
         (lambda: measuring.shortest_paths([[0, 1]]), r"shape \(1, 2\): expected \(vertices"),
         (lambda: measuring.shortest_paths([[0, -1], [1, 0]]), "numbers of 0 or more"),

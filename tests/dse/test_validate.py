@@ -118,6 +118,31 @@ def test_what_is_given_needs_nothing_left_out() -> None:
     assert found.baselines["the median of all rows"].median > 0.2
 
 
+def test_rows_of_several_laws_are_predicted_law_by_law() -> None:
+    """Measured means of Swatman 2022, Table I, with the relative errors that it prints. [%]"""
+    table = [
+        ("geometric:0.05", 2, 1.497, 1.43),
+        ("uniform:20,40", 2, 1.124, 0.58),
+        ("geometric:0.05", 32, 3.915, 1.59),
+        ("negative_binomial:5,0.3", 8, 1.885, 1.30),
+        ("uniform:20,40", 32, 1.328, 0.16),
+    ]
+    names = ("distribution", "lanes", "imbalance_loss", "printed")
+    rows = pd.DataFrame(table, columns=names)
+    found = dse.validate("imbalance", rows)
+    errors = 100 * np.abs(found.measured / found.predicted - 1)
+    assert errors == pytest.approx(rows.printed.to_numpy(), abs=0.06)
+    one = dse.validate(
+        "imbalance",
+        rows[rows.distribution == "uniform:20,40"],
+        columns=["lanes", "imbalance_loss"],
+        set={"distribution": "uniform:20,40"},
+    )
+    assert one.predicted.tolist() == found.predicted[[1, 4]].tolist()
+    with pytest.raises(DseError, match="rows have a law each, in the column distribution"):
+        dse.validate("imbalance", rows, free=["cut_overhead"], leave_out="lanes")
+
+
 def test_intervals_are_learnt_from_other_labels() -> None:
     rng = np.random.default_rng(1)
     table = pd.concat([supply()] * 20, ignore_index=True)

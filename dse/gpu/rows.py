@@ -1,0 +1,65 @@
+"""Rows of the GPU at hand as a Dataset, with what they were measured on, how and when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dse.measured.records import Records, read_rows
+from dse.measured.shape import shaped
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["dataset_of"]
+
+#: The units of measured columns that have one.
+_UNITS = {
+    "attained_bandwidth": "B/s",
+    "attained_flops": "1/s",
+    "ring_bytes": "B",
+    "load_cycles": "cycle",
+    "block_start": "s",
+    "block_end": "s",
+    "block_time_mean": "s",
+    "launch_time_mean": "s",
+    "launch_time_std": "s",
+    "step_time": "s",
+    "core_clock": "Hz",
+    "memory_clock": "Hz",
+    "asked_clock": "Hz",
+    "temperature": "degC",
+    "time": "s",
+    "power": "W",
+    "power_std": "W",
+    "idle_power": "W",
+}
+_LABELS = ("distribution", "kernel", "chosen_by", "gpu", "driver")
+
+
+def dataset_of(what: str, columns: Mapping[str, Any], told: Mapping[str, Any]) -> xr.Dataset:
+    """Measured columns along ``configuration``, as :func:`dse.open` gives files of others.
+
+    Parameters
+    ----------
+    what : str
+        What was measured, as ``dse measure`` calls it.
+    columns : mapping of str to array
+        As the functions of this package yield them.
+    told : mapping
+        Device, driver, versions, date, how: the attribute ``provenance``, as JSON. The device is
+        also a column, ``gpu``, so that rows of several can lie in one table, and so is the driver.
+    """
+    rows = len(next(iter(columns.values())))
+    named = {"gpu": "device", "driver": "driver"}
+    said = {name: [str(told[key])] * rows for name, key in named.items() if key in told}
+    records = Records(
+        kind="table",
+        axes=(),
+        columns={**columns, **said},
+        units=_UNITS,
+        labels=frozenset(_LABELS),
+        attributes={"provenance": json.dumps(dict(told))},
+    )
+    return shaped(records, read_rows(records, {}), "rows", f"the GPU at hand: {what}")
