@@ -9,9 +9,11 @@ from typing import Any
 
 from symbolic.errors import DseError
 
-__all__ = ["Function", "functions"]
+__all__ = ["Function", "Section", "functions", "sections_of"]
 
 _CUDA, _FUNCTION = 190, 2  # the machine of an ELF file; a kind of symbol
+#: The head of a section, as ELF orders its numbers, and what is in it.
+Section = tuple[tuple[int, ...], bytes]
 _REGISTERS, _ARGUMENT, _BANK, _FRAME = 0x2F, 0x17, 0x0A, 0x11
 
 
@@ -35,7 +37,8 @@ class Function:
     called: tuple[tuple[int, str], ...] = ()
 
 
-def _sections(data: bytes) -> dict[str, tuple[tuple[int, ...], bytes]]:
+def sections_of(data: bytes) -> dict[str, Section]:
+    """The sections of a file by their names."""
     if data[:4] != b"\x7fELF" or data[4:5] != b"\2":
         raise DseError(_kind(data))
     machine = struct.unpack_from("<H", data, 0x12)[0]
@@ -97,7 +100,7 @@ def functions(data: bytes) -> dict[str, Function]:
 
 
 def _functions(data: bytes) -> dict[str, Function]:
-    sections = _sections(data)
+    sections = sections_of(data)
     flags = struct.unpack_from("<I", data, 0x30)[0]
     arch = flags >> 8 & 0xFF if data[7] == 0x41 else flags & 0xFF
     symbols = _symbols(sections)
@@ -135,7 +138,7 @@ def _functions(data: bytes) -> dict[str, Function]:
     return found
 
 
-def _called(sections: Mapping[str, tuple[tuple[int, ...], bytes]], name: str) -> Any:
+def _called(sections: Mapping[str, Section], name: str) -> Any:
     """The functions within the code of a kernel, by their offsets."""
     table, names = sections[".symtab"][1], sections[".strtab"][1]
     within = list(sections).index(f".text.{name}")
@@ -148,7 +151,7 @@ def _called(sections: Mapping[str, tuple[tuple[int, ...], bytes]], name: str) ->
     return tuple(sorted(found))
 
 
-def _symbols(sections: Mapping[str, tuple[tuple[int, ...], bytes]]) -> dict[int, str]:
+def _symbols(sections: Mapping[str, Section]) -> dict[int, str]:
     table, names = sections[".symtab"][1], sections[".strtab"][1]
     found = {}
     for number in range(len(table) // 24):

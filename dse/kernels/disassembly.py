@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -15,10 +14,8 @@ from dse.kernels.compiling import installed
 from dse.kernels.cubin import Function
 from symbolic.errors import DseError
 
-__all__ = ["disassembled", "source_lines"]
+__all__ = ["disassembled"]
 
-_LINE = re.compile(r'//## File "[^"]*", line (\d+)')
-_PLACE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/")
 _SIZE = 16  # bytes an instruction, from compute capability 7.0 on
 
 
@@ -60,20 +57,3 @@ def disassembled(functions: Sequence[Function]) -> list[list[Instruction]]:
 
 def _words(one: Function) -> list[bytes]:
     return [one.code[at : at + _SIZE] for at in range(0, len(one.code) - _SIZE + 1, _SIZE)]
-
-
-def source_lines(cubin: bytes, name: str) -> dict[int, int]:
-    """The line of the source of each instruction of a kernel, where the cubin tells it."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "kernel.cubin")
-        path.write_bytes(cubin)
-        text = _run(["-c", "-g", os.fspath(path)])
-    lines, line, here = {}, 0, False
-    for row in text.splitlines():
-        if row.startswith(".text."):
-            here = row.rstrip(":") == f".text.{name}"
-        elif (told := _LINE.search(row)) is not None:
-            line = int(told[1])
-        elif here and line and (place := _PLACE.match(row)) is not None:
-            lines[int(place[1], 16) // _SIZE] = line
-    return lines

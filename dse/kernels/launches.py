@@ -13,10 +13,11 @@ from dse.kernels.assembly import Instruction
 from dse.kernels.compiling import capability
 from dse.kernels.counted import Counted, told
 from dse.kernels.cubin import Function, functions
-from dse.kernels.disassembly import disassembled, source_lines
+from dse.kernels.disassembly import disassembled
 from dse.kernels.evaluate import Launch
 from dse.kernels.hosted import built
 from dse.kernels.linear import Atom
+from dse.kernels.lines import source_lines
 from dse.kernels.sass import Listed, is_sass, listed
 from dse.kernels.signature import plain
 from dse.kernels.source import Signature, signatures

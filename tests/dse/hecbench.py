@@ -27,10 +27,11 @@ from pathlib import Path
 from typing import Any
 
 from dse.kernels.accesses import Accesses
-from dse.kernels.disassembly import disassembled, source_lines
+from dse.kernels.disassembly import disassembled
 from dse.kernels.evaluate import Launch
 from dse.kernels.launches import _complete, code_of
 from dse.kernels.linear import atom
+from dse.kernels.lines import source_lines
 from dse.kernels.source import signatures
 from dse.kernels.tally import GLOBAL, read
 from symbolic.errors import DseError

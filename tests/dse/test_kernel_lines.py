@@ -1,0 +1,82 @@
+"""Lines of the source as a cubin tells them, against what the disassembler lists."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dse.kernels.compiling import compiled, installed
+from dse.kernels.cubin import functions
+from dse.kernels.lines import source_lines
+from symbolic.errors import DseError
+from tests.dse.test_kernel_source import compiling
+
+SOURCE = """
+__device__ __forceinline__ float within(float a) {
+    float s = 0;
+    for (int i = 0; i < a; i++) s += a * i;
+    return s;
+}
+__device__ __noinline__ float apart(float a) {
+    for (int i = 0; i < 9; i++) a = sinf(a);
+    return a;
+}
+namespace inside {
+template <class T> __global__ void both(T *x, int n) {
+    for (int i = threadIdx.x; i < n; i++)
+        x[i] = within(x[i])
+            + apart(x[i + 1]);
+}
+template __global__ void both<float>(float *, int);
+template __global__ void both<double>(double *, int);
+}
+__global__ void plain(float *x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }
+"""
+
+
+def _listed(cubin: bytes, folder: Path) -> dict[str, dict[int, int]]:
+    """By kernel what ``nvdisasm -g`` writes above each instruction."""
+    path = folder / "kernel.cubin"
+    path.write_bytes(cubin)
+    program = str(installed("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$"))
+    told = subprocess.run([program, "-c", "-g", path], capture_output=True, text=True, check=True)
+    found: dict[str, dict[int, int]] = {}
+    line, name = 0, ""
+    for row in told.stdout.splitlines():
+        if row.startswith(".text."):
+            name = row.removeprefix(".text.").rstrip(":")
+        elif at := re.search(r'//## File "[^"]*", line (\d+)', row):
+            line = int(at[1])
+        elif line and (place := re.match(r"^\s*/\*([0-9a-f]{4,})\*/", row)):
+            found.setdefault(name, {})[int(place[1], 16) // 16] = line
+    return found
+
+
+@compiling
+@pytest.mark.parametrize("arch", [75, 120])
+def test_lines_are_those_that_the_disassembler_lists(arch: int, tmp_path: Path) -> None:
+    cubin = compiled(SOURCE, arch)[0]
+    listed = _listed(cubin, tmp_path)
+    assert len(listed) == 3
+    for name, lines in listed.items():
+        assert len(set(lines.values())) > 1 or name.startswith("_Z5plain")
+        assert source_lines(cubin, name) == lines
+    assert source_lines(cubin, "another") == {}
+
+
+@compiling
+def test_damaged_lines_are_refused_or_read() -> None:
+    cubin = compiled(SOURCE, 80)[0]
+    begin = cubin.index(b"kernel.cu\0") - 60  # in the head of the lines
+    refused = 0
+    for at in range(begin, begin + 500, 7):
+        spoilt = cubin[:at] + bytes([cubin[at] ^ 0x95]) + cubin[at + 1 :]
+        for name in functions(cubin):
+            try:
+                assert all(line > 0 for line in source_lines(spoilt, name).values())
+            except DseError:
+                refused += 1
+    assert refused
