@@ -1,6 +1,7 @@
 """From a CUDA kernel to its numbers, without a GPU: compiled, disassembled, counted.
 
-``compiling`` and ``cubin`` give machine code, ``disassembly`` and ``assembly`` its instructions,
+``compiling`` and ``cubin`` give machine code, ``disassembly``, ``words`` and ``assembly`` its
+instructions, ``lines`` their lines,
 ``sass`` those of a listing,
 ``flow`` its blocks and loops, ``values`` what registers hold, ``counts`` how often blocks run,
 ``evaluate`` and ``formula`` that as numbers and as text, ``accesses`` what memory is asked for, and
