@@ -88,6 +88,32 @@ def test_single_precision_is_what_cores_and_clock_make(name: str) -> None:
     assert value(entry, "fp32_flops") == pytest.approx(made, rel=0.02)
 
 
+#: Half precision over single by compute capability (CUDA programming guide), else twice.
+HALF = {"6.1": 1 / 64, "8.0": 4, "8.6": 1, "8.9": 1}
+
+
+@pytest.mark.parametrize("name", MODERN)
+def test_products_of_matrices_have_the_rates_of_their_types(name: str) -> None:
+    entry = machine(name)
+    size = {"product_rows": 4096, "product_columns": 4096, "product_depth": 4096}
+    known = [rate for rate in ("fp32_flops", "fp16_flops", "tensor_fp16_flops") if
+             rate in entry.values]  # fmt: skip
+    times = {
+        rate: dse.evaluate(
+            "tiled_product", machine=name, product_rate=rate, outputs=["tile_time"], **size
+        ).tile_time.item()
+        for rate in known
+    }
+    single = times["fp32_flops"]
+    if "fp16_flops" in known:
+        expected = HALF.get(entry.compute_capability, 2)
+        assert single / times["fp16_flops"] == pytest.approx(expected, rel=0.01)
+    assert ("fp16_flops" in known) != name.startswith("mi")  # AMD's are printed of matrix units
+    assert ("tensor_fp16_flops" in known) != entry.compute_capability.startswith("6")  # Pascal
+    if "tensor_fp16_flops" in known:
+        assert single / times["tensor_fp16_flops"] > 1.9
+
+
 @pytest.mark.parametrize("name", MODERN)
 def test_what_is_not_known_is_said_and_closes_models(name: str) -> None:
     entry = machine(name)
