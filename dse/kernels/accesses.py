@@ -1,4 +1,4 @@
-"""What the memory accesses of a kernel are: widths, sectors a request, requests in flight."""
+"""What the memory accesses of a kernel are: widths, sectors and wavefronts, requests in flight."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from dse.kernels.assembly import Instruction, split
-from dse.kernels.evaluate import BLOCKS, Launch
-from dse.kernels.linear import ZERO, Atom, Whole
+from dse.kernels.evaluate import Launch
+from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom, common
+from dse.kernels.requests import Moves, moved, phases, requests, sized
 from dse.kernels.values import Values
+from dse.kernels.wavefronts import SECTOR, WORD, cache_wavefronts, sectors, shared_wavefronts
 
-__all__ = ["SECTOR", "Access", "Accesses", "Address", "in_flight"]
+__all__ = ["Access", "Accesses", "Address", "in_flight", "is_device_array"]
 
-#: Bytes of a sector, the piece in which caches and DRAM move data.
-SECTOR = 32
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _UNKNOWN = ("unknown", "loaded", "entry", "reciprocal", "first")
@@ -29,14 +28,15 @@ Address = tuple[Whole, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """One instruction that loads or stores: bytes a thread; sectors of a warp's request.
+    """One instruction that loads or stores: bytes a thread; of a warp's request the mean numbers.
 
-    ``sectors`` is None where the address depends on data; ``least`` is what as many bytes take at
-    least.
+    ``least`` is the sectors that as many bytes take at least. ``sectors`` is None where the address
+    depends on data, and ``wavefronts`` then those of addresses in a row.
     """
 
     bytes: int
     sectors: float | None
+    wavefronts: float
     least: float
 
     @property
@@ -50,31 +50,23 @@ class Accesses:
 
     def __init__(self, values: Values, launch: Launch, pointers: set[int]) -> None:
         self.values, self.launch = values, launch
-        #: Arrays begin at whole sectors.
-        bases = pointers - launch.arguments.keys()
-        self._bases = frozenset((Atom("argument", (each,)),) for each in bases)
-        self._first = launch.at({}, dict.fromkeys(BLOCKS, 0))
+        #: Arrays begin at whole lines.
+        self._bases = frozenset(pointers - launch.arguments.keys())
         self._solved: dict[tuple[Whole, int], Address] = {}
-        self._least: dict[int, float] = {}
 
-    def of(self, one: Instruction, where: Address | None) -> Access:
-        """What an instruction asks memory for at its address, in the first blocks of the grid."""
+    def of(self, one: Instruction, where: Address | None, runs: Whole) -> Access:
+        """What an instruction asks memory for at its address, where ``runs`` lets it through."""
         width = next((_WIDTHS[each] for each in one.modifiers if each in _WIDTHS), 4)
-        if width not in self._least:
-            threads = self.launch.active.sum(axis=-1)
-            self._least[width] = float(np.ceil(threads * width / SECTOR).mean())
-        sectors = None
-        if where is not None:
-            moving, fixed = where[0], where[1] % SECTOR  # whole sectors on, as many
-            sectors = self.launch.once(
-                moving,
-                lambda: self._touched(moving, fixed, width),
-                "sectors",
-                fixed,
-                width,
-                self._bases,
-            )
-        return Access(bytes=width, sectors=sectors, least=self._least[width])
+        load, shared = one.kind.endswith("load"), one.kind.startswith("shared")
+        asks = self._asks(runs)
+        moving, fixed = where or (None, 0)
+        fixed %= WORD if shared else SECTOR  # whole ones on, it is the same
+        sectors, wavefronts, least = self.launch.once(
+            atom("requests", moving or ZERO, asks),
+            lambda: self._numbers(moving, fixed, width, asks, load, shared),
+            *(moving is None, fixed, width, load, shared, self._bases),
+        )
+        return Access(bytes=width, sectors=sectors, wavefronts=wavefronts, least=least)
 
     def address(self, one: Instruction, block: int, place: int) -> Address | None:
         """The address that an instruction names, by arguments, threads, blocks and passes."""
@@ -87,38 +79,67 @@ class Accesses:
         moving, more = self._solved[moving, block]
         return moving, fixed + more
 
-    def _touched(self, where: Whole, fixed: int, width: int) -> float | None:
-        """The sectors that a warp's request touches, on average over the first warps."""
-        bases = [each for each in self._bases if where.terms.get(each) == 1]
-        where = Whole({product: t for product, t in where.terms.items() if product not in bases})
-        lanes = self.launch.once(where, lambda: self._places(where), "lanes")
-        if lanes is None:
-            return None
-        first = lanes + fixed
-        ends = np.sort(np.hstack([first // SECTOR, (first + width - 1) // SECTOR]))
-        return float((1 + (np.diff(ends) != 0).sum(axis=-1)).mean())
+    def _asks(self, runs: Whole) -> Whole:
+        """Which lanes ask: 1 where all conditions hold that can be followed."""
+        found = ONE
+        for one in common(runs):
+            if one.kind == "if" and self._known(Whole({(one,): 1})):
+                found = found * Whole({(one,): 1})
+        return found
 
-    def _places(self, where: Whole) -> Any:
-        """An address at the threads of the first warps; None where it rests on data."""
-        if any(
+    def _known(self, value: Whole) -> bool:
+        """Whether a value is known at each thread, and does not rest on data."""
+        return not any(
             one.kind in _UNKNOWN
-            or (one.kind == "argument" and one.of[0] not in self._first.arguments)
-            for one in where.atoms()
-        ):
-            return None
-        active = self.launch.active
-        lanes = np.asarray(self._first.value(where), dtype=np.int64)
-        lanes = np.broadcast_to(lanes, (1, 1, 1, *active.shape))[0, 0, 0, :_WARPS]
-        return np.where(active[:_WARPS], lanes, lanes[:, :1])
+            or (one.kind == "argument" and one.of[0] not in self.launch.arguments)
+            for one in value.atoms()
+        )
+
+    def _base(self, product: tuple[Atom, ...], shared: bool) -> bool:
+        """Whether a part of an address is where an array begins; in shared memory a constant."""
+        if len(product) != 1:
+            return False
+        (one,) = product
+        if one.kind == "argument":
+            return one.of[0] in self._bases
+        return _constant(one) if shared else is_device_array(one)
+
+    def _numbers(
+        self, where: Whole | None, fixed: int, width: int, asks: Whole, load: bool, shared: bool
+    ) -> tuple[float | None, float, float]:
+        """Of a warp's request on average: sectors, wavefronts, and the least sectors."""
+        moves: Moves = ()
+        if where is not None:
+            kept = {p: t for p, t in where.terms.items() if t != 1 or not self._base(p, shared)}
+            passes, blocks, where = moved(self.launch, sized(self.launch, Whole(kept)))
+            moves = (*passes, *blocks)
+            where = where if self._known(where) else None
+        every = requests(self.launch, ZERO if where is None else where, asks)
+        least = every.mean(-(-every.active.sum(axis=-1) * width // SECTOR))
+        wavefronts = shared_wavefronts if shared else cache_wavefronts
+        if where is None:
+            row = width * np.arange(every.active.shape[-1]) + 0 * every.first
+            return None, every.mean(wavefronts(row, every.active, width, load=load)), least
+        found = through = 0.0
+        for at, share in phases(moves, fixed, WORD if shared else SECTOR).items():
+            first = every.first + at
+            found += share * every.mean(sectors(first, every.active, width))
+            through += share * every.mean(wavefronts(first, every.active, width, load=load))
+        return found, through, least
 
 
-#: Warps of a block that are looked at.
-_WARPS = 8
+def is_device_array(one: Atom) -> bool:
+    """Whether it is where an array of the source begins, which bank 4 of the constants holds."""
+    return _constant(one) and str(one.of[0][1]).startswith("c[0x4]")
+
+
+def _constant(one: Atom) -> bool:
+    return one.kind == "unknown" and one.of[0][0] == "constant"
 
 
 def _address(one: Instruction, values: Values, block: int, place: int) -> Whole | None:
     """The address that an instruction names, in bytes."""
-    if (parts := _parts(one.text)) is None:
+    if (parts := _parts(one.text, one.kind == "global_copy")) is None:
         return None
     total = ZERO
     for name, times in parts:
@@ -135,13 +156,13 @@ def _apart(where: Whole) -> Address:
 
 
 @lru_cache(maxsize=1 << 14)
-def _parts(text: str) -> list[tuple[str, int]] | None:
-    """The operands that the address in a text of operands sums, and their factors."""
-    inside = next((m[1] for each in split(text) if (m := _INSIDE.search(each.strip()))), None)
-    if inside is None:
+def _parts(text: str, last: bool) -> list[tuple[str, int]] | None:
+    """The operands that the first or last address in a text of operands sums, and their factors."""
+    inside = [m[1] for each in split(text) if (m := _INSIDE.search(each.strip()))]
+    if not inside:
         return None
     found = []
-    for part in inside.split("+"):
+    for part in inside[-1 if last else 0].split("+"):
         name, _, times = part.partition(".X")
         found.append((name, int(times) if times.isdigit() else 1))
     return found

@@ -17,6 +17,7 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
     "fp32": ("FADD", "FMUL", "FFMA", "FSETP", "FSET", "FMNMX", "FSEL", "FCHK", "FSWZADD"),
     "special": ("MUFU", "I2F", "F2I", "F2F", "I2I", "FRND", "POPC", "FLO", "BREV"),
     "shuffle": ("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX"),
+    "shared_atomic": ("ATOMS",),
     "atomic": ("ATOM", "RED", "CCTL"),
     "barrier": ("BAR", "SYNCS"),
     "wait": ("DEPBAR", "LDGDEPBAR", "MEMBAR", "WARPSYNC", "ERRBAR"),

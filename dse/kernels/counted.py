@@ -12,7 +12,7 @@ from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom
 from dse.kernels.memory import Memory
 from dse.kernels.signature import plain
-from dse.kernels.tally import GLOBAL, MEMORY, Reading, Tally
+from dse.kernels.tally import GLOBAL, MEMORY, SHARED, Reading, Tally
 from dse.wording import value_text
 from symbolic.visible import Card, Fold, Visible
 
@@ -24,7 +24,7 @@ UNITS: Mapping[str, tuple[str, ...]] = {
     "sfu_insts": ("special",),
     "int_insts": ("integer",),
     "alu_insts": ("move", "shuffle"),
-    "shared_insts": ("shared_load", "shared_store"),
+    "shared_insts": SHARED,
     "texture_insts": ("texture",),
     "const_insts": ("constant",),
     "local_insts": ("local_load", "local_store"),
@@ -144,7 +144,7 @@ def told(
             if kind in UNITS["fp_insts"] or name == "MUFU":
                 floating += often * many
         for place, one in enumerate(body):
-            if one.kind in MEMORY:
+            if one.kind in MEMORY or one.kind in SHARED:
                 memory.add(number, place)
     counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()}
     every, asking = _summed(classes, tuple(classes)), _summed(classes, MEMORY)
@@ -154,7 +154,8 @@ def told(
     }
     counts["coalesced_insts"], counts["uncoalesced_insts"] = memory.coalesced, memory.uncoalesced
     counts["global_insts"] = _summed(classes, GLOBAL)
-    counts["warp_bytes"] = memory.asked
+    counts["warp_bytes"], counts["load_requests"] = memory.asked, memory.waited
+    counts["l1_wavefronts"], counts["shared_wavefronts"] = memory.through, memory.through_shared
     values, formulas = {}, {}
     for name, by_block in counts.items():
         values[name], formula = tally.total(by_block)
@@ -185,6 +186,12 @@ def told(
         share = 1 - memory.followed / memory.requests
         assumed["coalesced_insts"] = (
             f"the addresses of {share:.0%} of the accesses cannot be followed: taken as coalesced"
+        )
+    if memory.in_shared > memory.shared_followed:
+        share = 1 - memory.shared_followed / memory.in_shared
+        assumed["shared_wavefronts"] = (
+            f"the addresses of {share:.0%} of the accesses cannot be followed: taken as in a row, "
+            "without conflicts of banks"
         )
     if memory.requests > memory.within:
         why = "addresses that cannot be followed: taken as bytes that nothing else touches"

@@ -14,7 +14,7 @@ from dse.kernels.conditions import Condition, alone
 from dse.kernels.linear import Atom, Whole
 from symbolic.errors import DseError
 
-__all__ = ["BLOCKS", "Launch"]
+__all__ = ["BLOCKS", "Launch", "places"]
 
 #: Blocks, and passes of a loop, that are looked at; passes that are followed one by one.
 _PLACES, _PASSES, _MOST = 512, 32, 1_000_000
@@ -51,14 +51,14 @@ class Launch:
         lanes = np.minimum(lanes, threads - 1)
         axes = sum(size > 1 for size in grid)
         most = int(_PLACES ** (1 / max(axes, 1)))
-        places, weights = zip(*(_places(size, most) for size in grid), strict=True)
+        looked, weights = zip(*(places(size, most) for size in grid), strict=True)
         weight = functools.reduce(np.multiply.outer, [*weights, np.ones(warps)])
         self.weight = weight / weight.sum()
         at: dict[str, Any] = {}
         for axis, name in enumerate("xyz"):
             at[f"ntid.{name}"], at[f"nctaid.{name}"] = block[axis], grid[axis]
             at[f"ctaid.{name}"] = np.expand_dims(
-                places[axis], [each for each in range(5) if each != axis]
+                looked[axis], [each for each in range(5) if each != axis]
             )
         at["tid.x"] = (lanes % block[0]).reshape(warps, warp)
         at["tid.y"] = (lanes // block[0] % block[1]).reshape(warps, warp)
@@ -284,7 +284,7 @@ class Launch:
         raise KeyError(when)
 
 
-def _places(size: int, most: int) -> tuple[Any, Any]:
+def places(size: int, most: int) -> tuple[Any, Any]:
     """A few places along an axis, and how many each stands for."""
     if size <= most:
         return np.arange(size), np.ones(size)

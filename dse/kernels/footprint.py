@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dse.kernels.accesses import SECTOR, Address
+from dse.kernels.accesses import Address, is_device_array
 from dse.kernels.evaluate import BLOCKS, Launch
 from dse.kernels.linear import Atom, Whole, constant, rebuilt
+from dse.kernels.requests import Moves, moved, sized
+from dse.kernels.wavefronts import SECTOR
 
 __all__ = ["Bytes", "Footprints", "Touched", "union"]
 
@@ -25,8 +27,6 @@ MOST, LOOKED = 1 << 14, 1 << 18
 _FOLLOWED = ("special", "pass", "over", "scaled", "least", "most", "exclusive or", "if")
 
 Runs = npt.NDArray[np.int64]
-#: How far a step moves an address in bytes, and how many steps there are.
-Moves = tuple[tuple[int, int], ...]
 #: Arrays, or an address without one; moves by passes and by blocks; what is touched unmoved.
 Pattern = tuple[tuple[object, ...], Moves, Moves, Runs]
 #: Whether loaded or stored, and what accesses must share to be one set.
@@ -148,8 +148,9 @@ class Footprints:
             for product, times in where.terms.items()
             if times == 1 and len(product) == 1 and self._pointer(one := product[0])
         )
-        offset = rebuilt(where, lambda one: constant(0) if self._pointer(one) else self._size(one))
-        passes, blocks, rest = self._moves(offset)
+        offset = rebuilt(where, lambda one: constant(0) if self._pointer(one) else None)
+        offset = sized(self.launch, offset)
+        passes, blocks, rest = moved(self.launch, offset)
         if any(one.kind not in _FOLLOWED for one in rest.atoms()):
             return None
         places = _places(self.launch, rest, LOOKED)
@@ -192,36 +193,7 @@ class Footprints:
 
     # --- addresses
     def _pointer(self, one: Atom) -> bool:
-        return one.kind == "argument" and one.of[0] in self.pointers
-
-    def _size(self, one: Atom) -> Whole | None:
-        """What is a number at this launch."""
-        if one.kind == "argument" and one.of[0] in self.launch.arguments:
-            return constant(self.launch.arguments[one.of[0]])
-        if one.kind == "asked" and float(self.launch.asked[one.of[0]]).is_integer():
-            return constant(int(self.launch.asked[one.of[0]]))
-        if one.kind == "special" and one.of[0].startswith(("ntid", "nctaid")):
-            return constant(self.launch.constant(one.of[0]))
-        return None
-
-    def _moves(self, where: Whole) -> tuple[Moves, Moves, Whole]:
-        """The moves by passes and by blocks, and what remains of an address."""
-        passes, blocks, rest = [], [], dict(where.terms)
-        for product, times in where.terms.items():
-            if len(product) != 1 or not _mover(one := product[0]):
-                continue
-            if any(one in each.atoms() for p in where.terms if p != product for each in p):
-                continue
-            del rest[product]
-            if one.kind == "pass":
-                passes.append((times, self.launch.most(self.launch.passes[one.of[0]])))
-            else:
-                blocks.append((times, self.launch.grid["xyz".index(one.of[0][-1])]))
-        return tuple(passes), tuple(blocks), Whole(rest)
-
-
-def _mover(one: Atom) -> bool:
-    return one.kind == "pass" or (one.kind == "special" and one.of[0].startswith("ctaid"))
+        return is_device_array(one) or (one.kind == "argument" and one.of[0] in self.pointers)
 
 
 def _places(launch: Launch, value: Whole, most: int) -> npt.NDArray[np.int64] | None:

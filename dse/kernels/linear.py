@@ -17,6 +17,7 @@ __all__ = [
     "Atom",
     "Whole",
     "atom",
+    "common",
     "constant",
     "floordiv",
     "lost",
@@ -182,6 +183,12 @@ def constant(number: int) -> Whole:
 def atom(kind: str, *of: Any) -> Whole:
     """An atom as an expression."""
     return Whole({(Atom(kind, of),): 1})
+
+
+def common(value: Whole) -> list[Atom]:
+    """The atoms that every product of a sum has."""
+    first, *others = value.terms or [()]
+    return [one for one in dict.fromkeys(first) if all(one in each for each in others)]
 
 
 def floordiv(one: Whole, two: Whole) -> Whole:

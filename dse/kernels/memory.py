@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from dse.kernels.accesses import SECTOR, Access, Accesses, Address
+from dse.kernels.accesses import Access, Accesses, Address
 from dse.kernels.conditions import FALSE, TRUE, known
 from dse.kernels.footprint import Bytes, Footprints
 from dse.kernels.linear import ZERO, Whole, atom
-from dse.kernels.tally import GLOBAL, Reading, Tally
+from dse.kernels.tally import GLOBAL, SHARED, Reading, Tally
+from dse.kernels.wavefronts import SECTOR
 
 __all__ = ["Memory"]
 
@@ -35,8 +36,11 @@ class Memory:
         Sectors of the followed, and bytes a thread of all, summed over the requests.
     loads, of_loads : float
         Requests of loads whose sectors are known, and their sectors.
-    asked : dict
-        Bytes of the sectors of a request, by block of the code.
+    asked, waited, through, through_shared : dict
+        Of each time that a block of the code runs: bytes of the sectors that are asked for,
+        requests whose answer is waited for, wavefronts in the first cache and in shared memory.
+    in_shared, shared_followed : float
+        Requests of a warp to shared memory; those whose addresses are known.
     """
 
     def __init__(self, reading: Reading, tally: Tally, pointers: set[int]) -> None:
@@ -45,7 +49,9 @@ class Memory:
         self.coalesced: dict[int, float] = {}
         self.uncoalesced: dict[int, float] = {}
         self.by_kind: dict[str, float] = {}
-        self.asked: dict[int, float] = {}
+        self.asked, self.waited = dict[int, float](), dict[int, float]()
+        self.through, self.through_shared = dict[int, float](), dict[int, float]()
+        self.in_shared = self.shared_followed = 0.0
         self.requests = self.followed = self.within = self.sectors = self.width = 0.0
         self._footprints = Footprints(tally.launch, pointers)
         self._alone = self._stored = self.loads = self.of_loads = 0.0
@@ -57,7 +63,15 @@ class Memory:
         many = self.launch.per_warp(runs)
         self.by_kind[one.kind] = self.by_kind.get(one.kind, 0.0) + many
         where = self.accesses.address(one, number, place)
-        told = self.accesses.of(one, where)
+        told = self.accesses.of(one, where, runs)
+        share = many / self.tally.number(number) if many else 0.0
+        if one.kind in SHARED:
+            _more(self.through_shared, number, share * told.wavefronts)
+            self.in_shared += many
+            self.shared_followed += many if told.sectors is not None else 0.0
+            return
+        _more(self.through, number, share * told.wavefronts)
+        _more(self.waited, number, share if one.results else 0.0)
         into = self.coalesced
         if one.kind in GLOBAL:
             into = self.uncoalesced if told.coalesced is False else self.coalesced
@@ -69,7 +83,7 @@ class Memory:
                 if one.kind == "global_load":
                     self.loads += many
                     self.of_loads += many * told.sectors
-        into[number] = into.get(number, 0.0) + 1
+        _more(into, number, 1.0)
         if many:
             self._touch(one.kind, told, number, many, where, self.launch.per_thread(runs))
 
@@ -78,8 +92,7 @@ class Memory:
     ) -> None:
         """The bytes of an instruction that a warp runs so often, and each of its threads."""
         bytes_asked = SECTOR * (told.least if told.sectors is None else told.sectors)
-        share = many / self.tally.number(number)
-        self.asked[number] = self.asked.get(number, 0.0) + bytes_asked * share
+        _more(self.asked, number, bytes_asked * many / self.tally.number(number))
         of_block = bytes_asked * many * len(self.launch.active)
         stores = kind in _STORES
         if kind in GLOBAL:
@@ -123,3 +136,7 @@ class Memory:
                 fixed = f"{each.fixed:.10g} + " if each.fixed else ""
                 formulas[name] = f"{fixed}{each.growing / of:.10g} * {by}"
         return values, formulas
+
+
+def _more(by_block: dict[int, float], number: int, many: float) -> None:
+    by_block[number] = by_block.get(number, 0.0) + many

@@ -45,6 +45,8 @@ class Constants:
         if text.startswith(("0x", "-0x")):
             number = int(text, 16)
             return constant(number - 2**32 if number >= 2**31 else number)
+        if text == "SR_CgaCtaId":  # a block's place in its cluster, of one block
+            return ZERO
         if text in _SPECIAL:
             return atom("special", _SPECIAL[text])
         text = text.partition(".")[0]

@@ -12,16 +12,18 @@ from dse.kernels.cubin import Function
 from dse.kernels.evaluate import Launch
 from dse.kernels.flow import Flow, flow_of
 from dse.kernels.formula import UnwrittenError, text
-from dse.kernels.linear import ONE, Atom, Whole, atom
+from dse.kernels.linear import ONE, Atom, Whole, atom, common
 from dse.kernels.operands import Constants
 from dse.kernels.values import Values
 from symbolic.quantities import TABLE
 
-__all__ = ["GLOBAL", "MEMORY", "Reading", "Tally", "read"]
+__all__ = ["GLOBAL", "MEMORY", "SHARED", "Reading", "Tally", "read"]
 
 #: Classes of instructions that ask global memory, and those that ask memory of the device.
 GLOBAL = ("global_load", "global_store", "global_copy", "atomic")
 MEMORY = (*GLOBAL, "local_load", "local_store")
+#: Those that ask shared memory.
+SHARED = ("shared_load", "shared_store", "shared_atomic")
 
 
 def layout(arch: int) -> dict[int, str]:
@@ -107,9 +109,9 @@ class Tally:
     def _written(self, block: int) -> tuple[float, str]:
         """A factor, and the name of a formula in quantities, or nothing."""
         often = self.reading.often.blocks[block]
-        common = [one for one in _common(often) if not _uniform(one)]
+        alike = [one for one in common(often) if not _uniform(one)]
         rest = Whole(
-            {tuple(one for one in p if one not in common): t for p, t in often.terms.items()}
+            {tuple(one for one in p if one not in alike): t for p, t in often.terms.items()}
         )
         try:
             if not all(map(_uniform, rest.atoms())):
@@ -118,7 +120,7 @@ class Tally:
         except UnwrittenError:
             return self.number(block), ""
         product = ONE
-        for one in common:
+        for one in alike:
             product = product * Whole({(one,): 1})
         share = self.launch.per_warp(product)
         if rest.number is not None:
@@ -150,9 +152,3 @@ class Tally:
         if not parts:
             return number, ""
         return number, " + ".join([*([f"{fixed:.10g}"] if fixed else []), *parts])
-
-
-def _common(value: Whole) -> list[Atom]:
-    """The atoms that every product of a sum has."""
-    first, *others = value.terms or [()]
-    return [one for one in dict.fromkeys(first) if all(one in each for each in others)]

@@ -9,6 +9,7 @@ ROWS = (
     row("l1_bytes", "B", NONNEG, "bytes asked of the first cache", (1e6, 1e11), "l2_bytes"),
     row("load_requests", "", NONNEG, "memory requests a warp waits for", (0, 300), "mem_insts"),
     row("shared_wavefronts", "", NONNEG, "passes of a warp through shared memory", (0, 1e4), 0),
+    row("l1_wavefronts", "", NONNEG, "passes of a warp through the first cache", (0, 1e4), 0),
     row("launch_warps", "", COUNT1, "warps of the launch", (1, 1e6)),
     # --- a machine
     row("bandwidth_share", "", "(0, 1]", "attained share of the printed bandwidth", (0.8, 1), 0.9),

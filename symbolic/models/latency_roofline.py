@@ -104,13 +104,22 @@ def special_time(launch_warps, warp_size, sfu_insts, special_units_per_sm, busy_
 
 
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
-def l1_time(launch_warps, shared_wavefronts, l1_bytes, l1_bytes_per_cycle, busy_sms, core_clock):
+def l1_time(
+    launch_warps,
+    shared_wavefronts,
+    l1_wavefronts,
+    l1_bytes,
+    l1_bytes_per_cycle,
+    busy_sms,
+    core_clock,
+):
     r"""Time of the first cache and shared memory; a wavefront is of 128 bytes. [s]
 
-    >>> l1_time(800.0, 1e4, 0.0, 128.0, 80.0, 1e9)
+    >>> l1_time(800.0, 9e3, 1e3, 0.0, 128.0, 80.0, 1e9)
     0.0001
     """
-    moved = 128 * launch_warps * shared_wavefronts + l1_bytes
+    shared = 128 * launch_warps * shared_wavefronts
+    moved = shared + maximum(128 * launch_warps * l1_wavefronts, l1_bytes)
     return moved / (l1_bytes_per_cycle * busy_sms * core_clock)
 
 
