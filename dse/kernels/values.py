@@ -106,18 +106,34 @@ class Values(Followed):
             return before + (after - here) * atom("pass", loop.head)
         if self._still(after, loop):
             return after + (before - after) * atom("if", ("==", atom("pass", loop.head)))
-        return _power(before, after, here, loop.head)
+        found = _power(before, after, here, loop.head)
+        return self._of_pass(before, after, loop) if found is None else found
 
-    def _still(self, step: Whole, loop: Loop) -> bool:
-        """Whether an expression is the same in every pass of a loop."""
+    def _of_pass(self, before: Whole, after: Whole, loop: Loop) -> Whole | None:
+        """What rests on the pass before, by what else the loop changes."""
+        after = Replacing(self._solution).value(after)
+        if not self._still(after, loop, but=loop.head):
+            return None
+        now = atom("pass", loop.head)
+
+        def at(number: Whole) -> Whole:
+            return rebuilt(after, lambda one: number if now.terms == {(one,): 1} else None)
+
+        first = before - at(-ONE)
+        return at(now - ONE) + (first * atom("if", ("==", now)) if first.terms else ZERO)
+
+    def _still(self, step: Whole, loop: Loop, but: int | None = None) -> bool:
+        """Whether an expression is the same in every pass of a loop, ``but`` for that of one."""
         for one in step.atoms():
+            if one.kind in ("power", "first") and but is not None:
+                return False
             if one.kind == "entry" and one.of[0] in loop.blocks:
                 return False
             if one.kind == "unknown" and one.of[0][0] == "large":
                 return False
             if one.kind in ("unknown", "loaded") and _place(one.of) in loop.blocks:
                 return False
-            if one.kind == "pass" and one.of[0] in loop.blocks:
+            if one.kind == "pass" and one.of[0] in loop.blocks and one.of[0] != but:
                 return False
         return True
 

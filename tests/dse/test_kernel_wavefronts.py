@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
+from dse.kernels.assembly import instructions
+from dse.kernels.counts import frequencies
+from dse.kernels.evaluate import Launch
+from dse.kernels.flow import flow_of
+from dse.kernels.operands import Constants
 from dse.kernels.requests import phases
+from dse.kernels.values import Values
 from dse.kernels.wavefronts import cache_wavefronts, sectors, shared_wavefronts
 from tests.dse.test_kernel_source import compiling
 
@@ -172,3 +178,26 @@ def test_sectors_are_the_mean_over_blocks_that_begin_elsewhere(cubin: bytes) -> 
     assert found["l1_wavefronts"] == 2 + 7 / 8
     found = dse.kernel(cubin, entry="some", block=[256], grid=[8])
     assert found.numbers["sectors_per_request"] == 1
+
+
+def test_a_register_that_rests_on_what_else_a_loop_changes_is_followed() -> None:
+    """``at`` is 7 first, then 8 times the number, which the same loop raises."""
+    body = [
+        ("MOV", "R0,RZ", ""),
+        ("MOV", "R2,0x7", ""),
+        ("STS", "[R2],R0", ""),
+        ("IADD3", "R0,R0,0x1,RZ", ""),
+        ("IMAD", "R2,R0,0x8,RZ", ""),
+        ("ISETP.GE.AND", "P0,PT,R2,0x100,PT", ""),
+        ("BRA", "0x20", "@!P0"),
+        ("EXIT", "", ""),
+    ]
+    told = [{"opcode": name, "operands": text, "predicate": p} for name, text, p in body]
+    flow = flow_of(instructions(told))
+    values = Values(flow, Constants({}, 0x160, frozenset()))
+    often = frequencies(flow, values, {})
+    launch = Launch((1, 1, 1), (32, 1, 1), {}, {}, often.passes)
+    assert launch.per_warp(often.blocks[1]) == 32
+    where = values.solved(values.operand("R2", 1, 0), 1)
+    found = [int(launch.at({1: number}, {}).value(where)) for number in range(32)]
+    assert found == [7, *range(8, 256, 8)]
