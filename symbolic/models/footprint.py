@@ -3,7 +3,10 @@
 ``dse kernel`` counts the bytes that a warp's requests ask for, those that a block loads, and those
 that all blocks touch. The first cache of a multiprocessor keeps what a block has loaded, the second
 cache what any block has: so each moves the least that it can. That is exact where a kernel streams,
-and where what it comes back to fits; what a cache evicts and loads again is not in it.
+and where what it comes back to fits; what a cache evicts and loads again is not in it. Above all
+arrays in local memory are not, beyond the bytes that are stored once through the first cache: of a
+Coulomb sum with 128 bytes of them a thread, DRAM of an RTX 2080 Ti moved 18 to 32 times
+``launch_bytes``.
 """
 
 from __future__ import annotations
