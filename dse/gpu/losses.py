@@ -66,12 +66,13 @@ def lockstep(
     DseError
         Where no case is named.
     """
-    cases = [(text, count) for text in laws for count in lanes]
+    cases = [(text, Pmf.parse(text), count) for text in laws for count in lanes]
     if not cases:
         raise DseError("laws and lanes: expected at least one of each")
+    if wrong := [count for count in lanes if not 1 <= count <= 32]:
+        raise DseError(f"lanes = {wrong[0]}: expected 1 to 32, the lanes of one warp")
     parts: list[dict[str, Any]] = []
-    for text, count in cases:
-        law = Pmf.parse(text)
+    for text, law, count in cases:
         found = losses(law, count, groups=groups, size=size, threads=threads, seed=seed)
         drawn, timed, apart = found
         if each:

@@ -396,6 +396,7 @@ def test_threads_stand_on_every_multiprocessor(threads: int, shape: tuple[int, i
         (lambda: watts.power(seconds=-1), "seconds = -1: expected 0 or more"),
         (lambda: watts.power(threads=2000), "threads = 2000: expected 1 to 1024"),
         (lambda: losses.lockstep([]), "laws and lanes: expected at least one of each"),
+        (lambda: losses.lockstep(lanes=[2, 40]), "lanes = 40: expected 1 to 32"),
         (lambda: launched.latency([4096, 128]), "sizes: 128: expected 256 bytes or more"),
         (lambda: measuring.shortest_paths([[0, 1]]), r"shape \(1, 2\): expected \(vertices"),
         (lambda: measuring.shortest_paths([[0, -1], [1, 0]]), "numbers of 0 or more"),
