@@ -26,14 +26,22 @@ _EMPTY = (
 )  # fmt: skip
 #: Headers of the host's library of which the toolkit has the device's own.
 _DEVICES = ("algorithm", "limits", "type_traits", "utility")
+#: Functions that <cmath> has in std, a long header: given where a text calls them there.
+_MATH = re.compile(
+    r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)\w*"
+)
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
 #: What those headers declare for the device, which nvcc takes in unasked; given where it lacks.
 _NAMES = "names-of-hosts.h"
 _DECLARED = """
+#if __has_include(<cuda/std/cstdint>)
+#include <cuda/std/cstdint>
+#else
 typedef signed char int8_t; typedef short int16_t; typedef int int32_t;
 typedef decltype((char *)0 - (char *)0) int64_t; typedef decltype(sizeof 0) uint64_t;
 typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
 typedef int64_t intptr_t; typedef uint64_t uintptr_t;
+#endif
 typedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long ulong;
 namespace std { using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::uint8_t;
 using ::uint16_t; using ::uint32_t; using ::uint64_t; }
@@ -43,6 +51,11 @@ using ::uint16_t; using ::uint32_t; using ::uint64_t; }
 #define M_PI_4 0.78539816339744830962
 #define M_1_PI 0.31830988618379067154
 #define M_2_PI 0.63661977236758134308
+#define M_2_SQRTPI 1.12837916709551257390
+#define M_LN2 0.69314718055994530942
+#define M_LN10 2.30258509299404568402
+#define M_LOG2E 1.4426950408889634074
+#define M_LOG10E 0.43429448190325182765
 #define M_SQRT2 1.41421356237309504880
 #define M_SQRT1_2 0.70710678118654752440
 #define FLT_MAX 3.402823466e+38F
@@ -56,6 +69,33 @@ using ::uint16_t; using ::uint32_t; using ::uint64_t; }
 #define INT_MAX 2147483647
 #define INT_MIN (-INT_MAX - 1)
 #define UINT_MAX 4294967295U
+#define CHAR_BIT 8
+#define SCHAR_MAX 127
+#define UCHAR_MAX 255
+#define SHRT_MAX 32767
+#define USHRT_MAX 65535
+#define LLONG_MAX 9223372036854775807LL
+#define LLONG_MIN (-LLONG_MAX - 1)
+#define ULLONG_MAX 18446744073709551615ULL
+#ifndef INT8_MAX
+#define INT8_MAX 127
+#define INT16_MAX 32767
+#define INT32_MAX INT_MAX
+#define INT32_MIN INT_MIN
+#define INT64_MAX LLONG_MAX
+#define INT64_MIN LLONG_MIN
+#define UINT8_MAX 255
+#define UINT16_MAX 65535
+#define UINT32_MAX UINT_MAX
+#define UINT64_MAX ULLONG_MAX
+#define SIZE_MAX UINT64_MAX
+#endif
+#ifndef INT64_C
+#define INT32_C(c) c
+#define INT64_C(c) c##LL
+#define UINT32_C(c) c##U
+#define UINT64_C(c) c##ULL
+#endif
 """
 
 
@@ -178,10 +218,12 @@ def compiled(
                 wanted = ""  # another function has the name of the kernel
             elif said is None:
                 said = error
-                flags.append(f"--pre-include={_NAMES}")
-                given |= {each: _of_device(each) for each in _DEVICES if includes()}
+                flags.insert(0, f"--pre-include={_NAMES}")
+                lacks = (*_DEVICES, *(("cmath",) if _MATH.search(source) else ()))
+                given |= {each: _of_device(each) for each in lacks if includes()}
             else:
-                told = said if _NAMES in str(error) else error  # a text may have names of its own
+                own = any("error" in line and _NAMES in line for line in str(error).splitlines())
+                told = said if own else error  # a text may have names of its own
                 raise DseError(f"{name} does not compile for sm_{arch}:\n{told}") from None
 
 

@@ -122,8 +122,10 @@ def _functions(data: bytes) -> dict[str, Function]:
             elif kind == _ARGUMENT and len(body) == 12:
                 _, number, offset, packed = struct.unpack("<IHHI", body)
                 arguments.append((number, offset, packed >> 18))
-        if not bank:
+        constants = sections.get(f".nv.constant0.{name}")
+        if not bank and constants is None:
             continue  # a function that kernels call
+        bank = bank or (constants[0][5] if constants else 0)  # of a kernel without arguments
         found[name] = Function(
             name=name,
             arch=arch,

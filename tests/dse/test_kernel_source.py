@@ -193,6 +193,16 @@ def test_names_of_host_headers_are_known_and_a_text_may_give_its_own(tmp_path: P
         assert _numbers(kernel, block=[32])["global_store"] == 1
     kernel.write_text("__global__ void k(float *x) { x[threadIdx.x] = M_PI * FLT_EPSILON; }")
     assert _numbers(kernel, block=[32])["global_store"] == 1
+    same = "UINT64_C(1) << 63 == UINT64_MAX / 2 + 1 && INT64_MIN < 0 && 8 == CHAR_BIT"
+    kernel.write_text(f"__global__ void k(int *x) {{ if ({same}) *x = 1; }}")
+    assert _numbers(kernel, block=[32])["global_store"] == 1
+
+
+@compiling
+def test_a_kernel_without_arguments_is_one(tmp_path: Path) -> None:
+    kernel = tmp_path / "none.cu"
+    kernel.write_text("__device__ int x[32]; __global__ void k() { x[threadIdx.x] = 1; }")
+    assert _numbers(kernel, block=[32])["global_store"] == 1
 
 
 @compiling
