@@ -158,7 +158,7 @@ def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
         found["double"] += double * many
         found["integer"] += integer * many
         if asks:
-            found["bytes"] += many * accesses.of(one, None).bytes
+            found["bytes"] += many * accesses.of(one, None, often).bytes
     return found
 
 
