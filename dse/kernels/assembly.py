@@ -141,11 +141,15 @@ _operation = lru_cache(maxsize=1 << 16)(Operation)
 class Instruction:
     """One instruction: what it does, where it stands, and under which predicate."""
 
-    __slots__ = ("_told_at", "at", "guard", "guards", "kind", "modifiers", "name", "opcode",
+    __slots__ = ("_told_at", "at", "guard", "guards", "kind", "modifiers", "name", "of", "opcode",
                  "operands", "results", "text")  # fmt: skip
 
-    def __init__(self, at: int, told: Mapping[str, Any], told_at: int | None = None) -> None:
+    def __init__(
+        self, at: int, told: Mapping[str, Any], told_at: int | None = None, of: int | None = None
+    ) -> None:
         self.at = at
+        #: Where in the code it is, of which it may be a copy.
+        self.of = at if of is None else of
         self._told_at = at if told_at is None else told_at
         self.opcode: str = told["opcode"]
         self.text: str = told.get("operands", "")
@@ -161,6 +165,11 @@ class Instruction:
     def __repr__(self) -> str:
         guard = f"@{self.guard} " if self.guard else ""
         return f"{self.at * 16:04x} {guard}{self.opcode} {self.text}"
+
+    def moved(self, at: int) -> Instruction:
+        """A copy at another place, whose branches lead as far."""
+        told = {"opcode": self.opcode, "operands": self.text, "predicate": self.guard}
+        return Instruction(at, told, self._told_at, self.of)
 
     @property
     def target(self) -> int | None:

@@ -140,12 +140,14 @@ def told(
         for (kind, name), many in Counter((one.kind, one.name) for one in body).items():
             counted = classes.setdefault(kind, {})
             counted[number] = counted.get(number, 0.0) + many
-            flops += often * many * FLOPS.get(name, 0)
             if kind in UNITS["fp_insts"] or name == "MUFU":
                 floating += often * many
         for place, one in enumerate(body):
             if one.kind in MEMORY or one.kind in SHARED:
                 memory.add(number, place)
+            if one.name in FLOPS:
+                held = launch.per_warp(memory.runs(number, place)) if one.guard else often
+                flops += held * FLOPS[one.name]
     counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()}
     every, asking = _summed(classes, tuple(classes)), _summed(classes, MEMORY)
     counts["comp_insts"] = {
@@ -202,7 +204,8 @@ def told(
     ]
     if calls:
         within = dict(function.called)
-        called = dict.fromkeys(plain(within.get((one.target or 0) * 16, "")) for one in calls)
+        places = [(one.target or 0) - one.at + one.of for one in calls]
+        called = dict.fromkeys(plain(within.get(each * 16, "")) for each in places)
         of = f" ({', '.join(filter(None, called))})" if any(called) else ""
         not_counted.append(f"what functions do that it calls{of} is not counted: inline them")
     if not_counted:

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from dse.kernels.assembly import Instruction, instructions
+from dse.kernels.calls import inlined
 from dse.kernels.compiling import installed
 from dse.kernels.cubin import Function
 from dse.kernels.words import Words
@@ -34,7 +35,7 @@ def _run(arguments: Sequence[str]) -> str:
 
 
 def disassembled(functions: Sequence[Function]) -> list[list[Instruction]]:
-    """The instructions of kernels; those of one architecture in one go.
+    """The instructions of kernels and of what they call; those of one architecture in one go.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def disassembled(functions: Sequence[Function]) -> list[list[Instruction]]:
         said = iter(_of_arch(arch, place()).told([word for each in every for word in each]))
         for at, words in zip(places, every, strict=True):
             told, told_at = zip(*itertools.islice(said, len(words)), strict=True)
-            found[at] = instructions(told, told_at)
+            found[at] = inlined(instructions(told, told_at), functions[at].called)
     return found
 
 

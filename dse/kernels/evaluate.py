@@ -12,12 +12,13 @@ import numpy as np
 
 from dse.kernels.conditions import Condition, alone
 from dse.kernels.linear import Atom, Whole
+from dse.kernels.passes import resting
 from symbolic.errors import DseError
 
 __all__ = ["BLOCKS", "Launch", "places"]
 
-#: Blocks, and passes of a loop, that are looked at; passes that are followed one by one.
-_PLACES, _PASSES, _MOST = 512, 32, 1_000_000
+#: Blocks and passes that are looked at; passes followed one by one, or all looked at if so few.
+_PLACES, _PASSES, _MOST, _EVERY, _NUMBERS = 512, 32, 1_000_000, 2048, 1 << 20
 _MOVING = ("pass", "first", "power", "power of")
 #: The numbers of a block in its grid.
 BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
@@ -83,13 +84,7 @@ class Launch:
     def once(self, value: Whole, work: Callable[[], Any], *what: object) -> Any:
         """What is worked out of an expression: kept by it, and the passes that it rests on."""
         if value not in self._turned:
-            rests, waiting = dict[int, Whole](), [value]
-            while waiting:
-                for one in waiting.pop().atoms():
-                    if one.kind == "pass" and one.of[0] not in rests:
-                        rests[one.of[0]] = self.passes[one.of[0]]
-                        waiting.append(rests[one.of[0]])
-            self._turned[value] = tuple(sorted(rests.items()))
+            self._turned[value] = tuple(sorted(resting(value, self.passes).items()))
         key = (*what, value, self._turned[value])
         if key not in self._kept:
             self._kept[key] = work()
@@ -170,23 +165,29 @@ class Launch:
 
     # --- passes of loops that a value depends on are averaged
     def _over_passes(self, value: Whole) -> Any:
-        heads = [one.of[0] for one in value.atoms() if one.kind == "pass"]
-        heads = [head for head in dict.fromkeys(heads) if head not in self._now]
-        bound = [one.of[0] for one in value.atoms() if one.kind == "first"]
-        heads = [head for head in heads if head not in bound]
+        bound = {one.of[0] for one in value.atoms() if one.kind == "first"} | self._now.keys()
+        heads = resting(value, self.passes)
+        heads = {head: many for head, many in heads.items() if head not in bound}
         if not heads:
             return self.value(value)
-        head = heads[0]
+        inside = {
+            head: sum(one.kind == "pass" and one.of[0] in heads for one in many.atoms())
+            for head, many in heads.items()
+        }
+        head = min(heads, key=inside.__getitem__)  # the outermost
         many = np.asarray(self._over_passes(self.passes[head]), dtype=float)
         top = int(np.max(many)) if many.size else 0
         if top <= 0:
             return 0.0
-        looked = np.unique(np.linspace(0, top - 1, min(top, _PASSES)).round())
+        most = _PASSES
+        if len(heads) == 1 and not self._now:  # every pass, where that is little
+            self._now[head], self._known = 0, {}
+            most = max(most, min(_EVERY, _NUMBERS // np.size(self._over_passes(value))))
+        looked = np.unique(np.linspace(0, top - 1, min(top, most)).round())
         total: Any = 0.0
         counted: Any = 0.0
         for one in looked:
-            self._now[head] = one
-            self._known = {}
+            self._now[head], self._known = one, {}
             within = one < many
             total = total + np.where(within, self._over_passes(value), 0.0)
             counted = counted + within

@@ -198,11 +198,10 @@ def bodies(codes: Sequence[Code]) -> list[list[Instruction]]:
 
 def lines_wanted(code: Code, body: Sequence[Instruction]) -> dict[int, int]:
     """The lines of the source, where there is a loop or branch that they name."""
-    if code.listing is not None:
-        return dict(code.listing.lines)
-    if not code.source or not any(one.name == "BRA" and one.guards for one in body):
-        return {}
-    return source_lines(code.cubin, code.function.name)
+    lines = code.listing.lines if code.listing is not None else {}
+    if code.source and any(one.guards for one in body):
+        lines = source_lines(code.cubin, code.function.name)
+    return {one.at: lines[one.of] for one in body if one.of in lines}
 
 
 def counts_of(

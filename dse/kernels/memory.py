@@ -59,7 +59,7 @@ class Memory:
     def add(self, number: int, place: int) -> None:
         """One instruction, by the block it stands in and its place there."""
         one = self.reading.flow.blocks[number].body[place]
-        runs = self._runs(number, place)
+        runs = self.runs(number, place)
         many = self.launch.per_warp(runs)
         self.by_kind[one.kind] = self.by_kind.get(one.kind, 0.0) + many
         where = self.accesses.address(one, number, place)
@@ -104,7 +104,7 @@ class Memory:
         if stores:
             self._stored += of_block
 
-    def _runs(self, number: int, place: int) -> Whole:
+    def runs(self, number: int, place: int) -> Whole:
         """How often the guard of an instruction lets it through."""
         often = self.reading.often.blocks[number]
         if self.reading.flow.blocks[number].body[place].guard:

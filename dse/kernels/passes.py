@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing, atoms_of, known
 from dse.kernels.flow import Loop
 from dse.kernels.linear import ONE, Atom, Whole, atom, constant, floordiv
 
-__all__ = ["until", "varies"]
+__all__ = ["resting", "until", "varies"]
 
 #: Passes that are tried one by one.
 _TRIED = 1024
@@ -36,6 +38,17 @@ def until(stays: Condition, loop: Loop) -> Whole | None:
         passes = _tried(stays, head)
         return atom("first", head, stays) if passes is None else constant(passes)
     return None
+
+
+def resting(value: Whole, passes: Mapping[int, Whole]) -> dict[int, Whole]:
+    """The loops on whose passes an expression rests, and those on which theirs do."""
+    found, waiting = dict[int, Whole](), [value]
+    while waiting:
+        for one in waiting.pop().atoms():
+            if one.kind == "pass" and one.of[0] not in found:
+                found[one.of[0]] = passes[one.of[0]]
+                waiting.append(found[one.of[0]])
+    return found
 
 
 def varies(when: Condition, loop: Loop) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dse.kernels.assembly import Instruction, instructions
+from dse.kernels.calls import inlined
 from dse.kernels.cubin import Function
 from dse.kernels.signature import parameters
 from symbolic.errors import DseError
@@ -154,9 +155,9 @@ def _kernel(part: _Part, usage: Mapping[str, tuple[int, ...]], file: str) -> Lis
         frame=frame,
         bank=bank,
         arguments=parameters(part.name) or _read_ones(body, bank),
-        called=tuple((at * _SIZE, to) for to, at in part.labels.items() if to[0] == "$"),
+        called=tuple(sorted((at * _SIZE, to) for to, at in part.labels.items() if to[0] == "$")),
     )
-    return Listed(function, body, part.lines, assumed)
+    return Listed(function, inlined(body, function.called), part.lines, assumed)
 
 
 def _read_ones(body: list[Instruction], bank: int) -> tuple[tuple[int, int], ...]:

@@ -424,7 +424,9 @@ def test_loops_of_every_kind_run_as_often_as_by_hand(
 
 
 CALLED = """
-__device__ __noinline__ float far(float x, int n) { return n > 0 ? far(x * x + 1.5f, n - 1) : x; }
+__device__ __noinline__ float far(float x, int n) {
+    return n > 1 ? far(x * x + 1.5f, n - 1) * far(x, n - 2) : x;
+}
 __device__ __noinline__ float near(float x, int n) { return x * n; }
 __device__ float (*table[2])(float, int) = {near, far};
 __global__ void k(float *x, int n) { x[threadIdx.x] = far(x[threadIdx.x], n); }
@@ -442,7 +444,7 @@ __global__ void cases(float *x, int n) {
 
 
 @compiling
-def test_functions_that_are_called_are_named_and_those_that_are_not_known_refused(
+def test_functions_that_call_themselves_are_named_and_those_that_are_not_known_refused(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "called.cu"

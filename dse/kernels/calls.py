@@ -1,0 +1,60 @@
+"""Functions that a kernel calls, put where it calls them, so that all that is counted is one flow.
+
+A copy of a function's code stands behind the kernel's for each place that calls it; what calls
+leads there, what returns leads back. What calls itself, and the compiler's own slow ways of a
+division or a root, stay calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dse.kernels.assembly import Instruction
+
+__all__ = ["inlined"]
+
+_OWN = ("__internal_", "__cuda_")
+_MOST = 1 << 16  # instructions of a kernel with all copies
+
+
+def inlined(
+    body: Sequence[Instruction], called: Sequence[tuple[int, str]], size: int = 16
+) -> list[Instruction]:
+    """The instructions of a kernel with those of the functions that it calls.
+
+    ``called`` are the functions in its code by their offsets in bytes.
+    """
+    if not called:
+        return list(body)
+    names = {offset // size: name for offset, name in called}
+    begins = sorted(names)
+    ends = dict(zip(begins, [*begins[1:], len(body)], strict=True))
+    found = list(body)
+    waiting = [(one.at, (0,)) for one in body[: begins[0]] if one.name == "CALL"]
+    while waiting:
+        at, within = waiting.pop(0)
+        call = found[at]
+        begin = None if call.target is None else call.target - at + call.of
+        if begin not in names or begin in within or any(own in names[begin] for own in _OWN):
+            continue
+        copy = body[begin : ends[begin]]
+        if len(found) + len(copy) > _MOST:
+            break
+        moved = len(found)
+        found[at] = _jump(call, moved)
+        for one in copy:
+            place = len(found)
+            if one.name == "RET":
+                found.append(_jump(one, at + 1, place))
+                continue
+            found.append(one.moved(place))
+            if one.name == "CALL":
+                waiting.append((place, (*within, begin)))
+    return found
+
+
+def _jump(one: Instruction, to: int, place: int | None = None) -> Instruction:
+    """A call or return as the branch that it is."""
+    told = {"opcode": "BRA", "operands": f"{to * 16:#x}", "predicate": one.guard}
+    at = one.at if place is None else place
+    return Instruction(at, told, at, one.of)
