@@ -299,6 +299,15 @@ def test_rows_are_fitted_and_validated_as_they_stand(simulated: dict[str, Any]) 
         leave_out="kernel",
     )  # as pretended: 50 W + 100 W f^3
     assert power.set == pytest.approx({"constant_power": 50, "dynamic_power": 100})
+    own = dse.fit(
+        "clock_scaling",
+        folder / "power.nc",
+        to="power",
+        free=["constant_power"],
+        per={"kernel": ["dynamic_power"]},
+        set={"nominal_clock": "1 GHz"},
+    )
+    assert own.set_of("memory")["dynamic_power"] == pytest.approx(100)
 
 
 @needs_numba_cuda
