@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,20 +41,16 @@ class Values:
         """The values within a slice of each axis; infinite where a point does not count."""
         grid, goal = part_of(self.grid, bounds), Goal(text=text, sign=1.0)
         dims = tuple(bounds)
-        switched = [dim for dim in dims if dim in grid.switch_axes]
-        plain = [dim for dim in dims if dim not in grid.switch_axes]
-        inner = (*switched, *plain)
-        full = np.empty(grid.shape(inner))
+        plain, full = grid.plain(dims), np.empty(grid.shape(dims))
         compiled = math.prod(grid.shape(plain)) > _SMALL
         compiled &= math.prod(self.grid.shape(dims)) >= COMPILED
-        for index, key in grid.keys(dims):
-            piece: tuple[Any, ...] = (*index, ...)
+        for key, piece in grid.pieces(full, dims):
             if compiled:
-                full[piece] = self._by_nest(goal, key, {dim: bounds[dim] for dim in plain})
+                piece[...] = self._by_nest(goal, key, {dim: bounds[dim] for dim in plain})
             else:
                 node = objective_node(self.grid, key, goal)
-                full[piece] = grid.evaluate([node], key, plain)[0]
-        return full.transpose([inner.index(dim) for dim in dims])
+                piece[...] = grid.evaluate([node], key, plain)[0]
+        return full
 
     def _by_nest(self, goal: Goal, key: tuple[str, ...], bounds: Mapping[str, slice]) -> Floats:
         """As above, the axes that are cut outermost, so that the block is one piece of memory."""

@@ -88,10 +88,7 @@ def _value_of(grid: Grid, name: str) -> Leaf:
     """A quantity that an equation or formula yields, over its axes."""
     dims = grid.dims(name)
     array = np.empty(grid.shape(dims))
-    switched = [d for d in dims if d in grid.switch_axes]
-    plain = [d for d in dims if d not in grid.switch_axes]
-    moved = np.moveaxis(array, [dims.index(d) for d in switched], range(len(switched)))
-    for index, key in grid.keys(dims):
+    for key, piece in grid.pieces(array, dims):
         if name in grid.graphs[key].definitions:
-            moved[index] = grid.evaluate([grid.graphs[key].flat(name)], key, plain)[0]
+            piece[...] = grid.evaluate([grid.graphs[key].flat(name)], key, grid.plain(dims))[0]
     return Leaf(axes=dims, array=array)

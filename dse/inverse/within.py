@@ -153,11 +153,8 @@ def _add(
     low, high = extremes(grid, roots, dims, inputs, rules)
     low, high = (np.where(low > high, math.nan, end) for end in (low, high))
     given = np.empty(grid.shape(dims))
-    switched = [dim for dim in dims if dim in grid.switch_axes]
-    plain = [dim for dim in dims if dim not in grid.switch_axes]
-    moved = np.moveaxis(given, [dims.index(d) for d in switched], range(len(switched)))
-    for index, key in grid.keys(dims):
-        moved[index] = grid.evaluate([roots[key]], key, plain)[0]
+    for key, piece in grid.pieces(given, dims):
+        piece[...] = grid.evaluate([roots[key]], key, grid.plain(dims))[0]
     known = text in grid.model.quantities
     said = describe(grid, text) if known else {"long_name": text}
     variables[text] = (("end", *dims), np.stack([low, given, high]), said)

@@ -53,13 +53,11 @@ def first(
     OutOfTimeError
         The time of the tally was up before that was known.
     """
-    plain = [d for d in dims if d not in grid.switch_axes]
     best: tuple[int, ...] | None = None
-    for index, key in grid.keys(dims):
-        at_switches = dict(zip([a for a in grid.switch_axes if a in dims], index, strict=True))
-        found = _first_in(grid, condition(key), key, plain, tally or Tally())
+    for at, key in grid.keys(dims):
+        found = _first_in(grid, condition(key), key, grid.plain(dims), tally or Tally())
         if found is not None:
-            point = {**at_switches, **found}
+            point = {**at, **found}
             place = tuple(point[d] for d in dims)
             best = place if best is None else min(best, place)
     return None if best is None else dict(zip(dims, best, strict=True))
@@ -224,9 +222,9 @@ def _excluding_most(grid: Grid) -> str:
     met = {}
     for condition in grid.conditions:
         count = 0
-        for index, key in grid.keys(grid.switch_axes):
+        for at, key in grid.keys(grid.switch_axes):
             chosen = np.ones(_SAMPLE, dtype=bool)
-            for axis, label in zip(grid.switch_axes, index, strict=True):
+            for axis, label in at.items():
                 chosen &= drawn[axis] == label
             graph, leaves = grid.graphs[key], grid.leaves[key]
             if not any(c.text == condition.text for c in graph.conditions):

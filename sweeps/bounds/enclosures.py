@@ -103,7 +103,7 @@ class Barred:
 
     def __init__(self, grid: Grid, outputs: Sequence[str], dims: Sequence[str]) -> None:
         self.grid, self.dims, self.alone = grid, tuple(dims), tuple(outputs) == (FEASIBLE,)
-        self.plain = tuple(axis for axis in dims if axis not in grid.switch_axes)
+        self.plain = tuple(grid.plain(dims))
         self._known: dict[tuple[str, ...], Enclosures | None] = {}
 
     def _rules(self, key: tuple[str, ...]) -> Enclosures | None:

@@ -107,7 +107,7 @@ class _Expansion:
 
     def __init__(self, grid: Grid, leaves: dict[str, Leaf], cheap: int) -> None:
         self.leaves, self.cheap = leaves, cheap
-        self.sizes = {n: a.size for n, a in grid.axes.items() if n not in grid.switch_axes}
+        self.sizes = {n: grid.axes[n].size for n in grid.plain(grid.axes)}
 
     def node(self, name: str, leaf: Leaf, fixed: Mapping[str, int]) -> Node:
         """A leaf at indices along some axes."""

@@ -52,14 +52,9 @@ def failures_of(grid: Grid, outputs: Sequence[str]) -> tuple[Failure, ...]:
         return ()
     dims = grid.ordered({axis for name in outputs for axis in grid.dims(name)})
     found: list[Failure] = []
-    for index, _ in grid.keys(dims):
-        chosen = dict(zip((a for a in grid.switch_axes if a in dims), index, strict=True))
-        low = [chosen.get(axis, 0) for axis in dims]
-        sizes = grid.shape(dims)
-        high = [
-            chosen[axis] + 1 if axis in chosen else size
-            for axis, size in zip(dims, sizes, strict=True)
-        ]
+    for at, _ in grid.keys(dims):
+        low = [at.get(axis, 0) for axis in dims]
+        high = [at[axis] + 1 if axis in at else grid.axes[axis].size for axis in dims]
         found += failures_in(grid, outputs, dims, low, high)
     return tuple(found)
 

@@ -211,15 +211,27 @@ class Grid:
         return {}
 
     # --- keys of switch axes
-    def keys(self, dims: Sequence[str]) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
-        """Indices along the switch axes among ``dims``, and the labels of all switch axes."""
+    def keys(self, dims: Sequence[str]) -> Iterator[tuple[dict[str, int], tuple[str, ...]]]:
+        """The index along each switch axis among ``dims``, and the labels of all switch axes."""
         within = [axis for axis in self.switch_axes if axis in dims]
         for index in itertools.product(*(range(self.axes[axis].size) for axis in within)):
-            chosen = dict(zip(within, index, strict=True))
-            yield (
-                index,
-                tuple(self.axes[axis].labels[chosen.get(axis, 0)] for axis in self.switch_axes),
-            )
+            at = dict(zip(within, index, strict=True))
+            labels = (self.axes[axis].labels[at.get(axis, 0)] for axis in self.switch_axes)
+            yield at, tuple(labels)
+
+    def plain(self, dims: Iterable[str]) -> list[str]:
+        """Those of some axes that are no switches."""
+        return [axis for axis in dims if axis not in self.switch_axes]
+
+    def pieces(
+        self, array: NDArray[Any], dims: Sequence[str]
+    ) -> Iterator[tuple[tuple[str, ...], NDArray[Any]]]:
+        """What lies under each label of the switch axes in an array whose last axes are ``dims``.
+
+        With the labels the part of the array, to be filled, over the axes that are no switches.
+        """
+        for at, key in self.keys(dims):
+            yield key, array[(..., *(at.get(dim, slice(None)) for dim in dims))]
 
     # --- NumPy evaluation
     def evaluate(

@@ -9,7 +9,7 @@ import numpy as np
 
 from stochastic.kept import compiled
 
-__all__ = ["leading", "shared", "tallied", "winning"]
+__all__ = ["shared", "summed", "tallied", "winning"]
 
 
 @compiled
@@ -33,29 +33,18 @@ def winning(values: Any, best: Any, kept: Any) -> Any:
 
 
 @compiled
-def leading(values: Any, weights: Any, cells: Any, best: Any, sums: Any, kept: Any) -> Any:
-    """As :func:`winning`, of the weighted sums over cells of columns.
+def summed(values: Any, weights: Any, cells: Any, sums: Any) -> None:
+    """The weighted sums of each row over cells of columns.
 
-    ``cells`` of shape (partitions, columns) tells in which cell each column lies; ``sums``, of as
-    many numbers as there are cells, is room. A row that is not finite everywhere in a cell is not
-    best there.
+    ``cells`` of shape (partitions, columns) tells in which cell each column lies; ``sums``, of
+    shape (rows, cells), is filled. A row that is not finite everywhere in a cell is not there.
     """
-    count = 0
+    sums[:] = 0.0
     for i in range(values.shape[0]):
-        row = values[i]
-        sums[:] = 0.0
+        row, own = values[i], sums[i]
         for p in range(cells.shape[0]):
             for j in range(row.size):
-                sums[cells[p, j]] += weights[j] * row[j]
-        hits = 0
-        for c in range(sums.size):
-            hits += 1 if (sums[c] <= best[c]) & (sums[c] < np.inf) else 0
-        if hits:
-            kept[count] = i
-            count += 1
-            for c in range(sums.size):
-                best[c] = sums[c] if sums[c] < best[c] else best[c]
-    return count
+                own[cells[p, j]] += weights[j] * row[j]
 
 
 @compiled

@@ -186,18 +186,17 @@ def compute(
 def _fill(
     grid: Grid, part: Group, meter: Tally
 ) -> Iterator[tuple[str, tuple[tuple[str, ...], NDArray[Any]]]]:
-    switched = [axis for axis in part.dims if axis in grid.switch_axes]
-    plain = [axis for axis in part.dims if axis not in grid.switch_axes]
+    plain = grid.plain(part.dims)
     kinds = [grid.kind(name) for name in part.outputs]
     shape = grid.shape(plain)
     points = math.prod(shape)
     # switch axes lead in memory, so that each nest fills one contiguous piece
-    inner = (*switched, *plain)
+    inner = (*(axis for axis in part.dims if axis not in plain), *plain)
     full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
     barred = Barred(grid, part.outputs, part.dims)
-    for index, key in grid.keys(part.dims):
+    for at, key in grid.keys(part.dims):
         nodes = [grid.output_node(name, key, part.dims) for name in part.outputs]
-        piece_of: tuple[Any, ...] = (*index, ...)
+        piece_of: Any = (*at.values(), ...)
         pieces = [array[piece_of] for array in full]
         if points <= SMALL:
             for piece, values in zip(pieces, grid.evaluate(nodes, key, plain), strict=True):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.boxes import Boxes, Indices, joined
+from sweeps.bounds.boxes import Boxes, Indices, best_axis, joined
 from sweeps.bounds.problem import Problem
 from sweeps.prove.archive import Archive
 from sweeps.prove.leaves import Leaves, leaves_in_time
@@ -238,18 +238,13 @@ def along_which(
     ``gone`` tells by the corners of halves, and the numbers of their boxes, which are done with;
     ``reach`` is what counts as far in each objective.
     """
-    count = boxes.lo.shape[1]
-    best, axis_of = np.full(count, -1.0), np.zeros(count, dtype=np.int64)
-    for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
-        own = np.flatnonzero(low < high)
-        if not own.size:
-            continue
-        parts = boxes.take(own).halves(np.full(own.size, axis))
-        found = bounded(problem, parts, tally)[0]
+
+    def score(halves: Boxes, own: Indices, axis: int) -> Numbers:
+        found = bounded(problem, halves, tally)[0]
         lifted = np.minimum((found - np.tile(ideals[:, own], 2)) / reach, 1.0)
-        score = np.nan_to_num(lifted, nan=0.0).mean(axis=0)
-        score = np.where(gone(found, np.tile(own, 2)), 1.0, score).reshape(2, -1).sum(axis=0)
-        score += 1e-9 * (high - low)[own] / problem.sizes[axis]
-        better = score > best[own]
-        best[own[better]], axis_of[own[better]] = score[better], axis
-    return axis_of
+        lift = np.nan_to_num(lifted, nan=0.0).mean(axis=0)
+        both = np.where(gone(found, np.tile(own, 2)), 1.0, lift).reshape(2, -1).sum(axis=0)
+        length = (boxes.hi - boxes.lo)[axis, own]
+        return np.asarray(both + 1e-9 * length / problem.sizes[axis])
+
+    return best_axis(boxes, score)

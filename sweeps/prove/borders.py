@@ -78,7 +78,7 @@ def grid_borders(
     undecided = 0
     lines_of = [d for d in dims if d != way.name]
     for key, cell in _keys(grid, dims, places):
-        plain = [d for d in lines_of if d not in grid.switch_axes]
+        plain = grid.plain(lines_of)
         sizes = [len(places[d]) for d in plain]
         steps = len(places[way.name]) if way.name in dims else 1
         block = max(TOGETHER // (grid.axes[way.name].size if way.name in dims else 2 * OCTAVES), 1)
@@ -109,11 +109,10 @@ def grid_borders(
 
 def _keys(grid: Grid, dims: Sequence[str], places: Mapping[str, Indices]) -> Any:
     """The labels of the switch axes, and which cell of the answer each combination fills."""
-    switched = [a for a in grid.switch_axes if a in dims]
-    for index, key in grid.keys(dims):
-        held = [np.flatnonzero(places[a] == i) for a, i in zip(switched, index, strict=True)]
-        if all(found.size for found in held):
-            yield key, {a: found[:1, None] for a, found in zip(switched, held, strict=True)}
+    for at, key in grid.keys(dims):
+        held = {a: np.flatnonzero(places[a] == i) for a, i in at.items()}
+        if all(found.size for found in held.values()):
+            yield key, {a: found[:1, None] for a, found in held.items()}
 
 
 def _others(

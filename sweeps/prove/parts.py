@@ -48,17 +48,16 @@ NOTHING = Winner(place=None, value=math.inf, bound=math.inf, settled=True)
 def parts_of(grid: Grid, goals: Sequence[Goal], kept: Sequence[str]) -> list[Part]:
     """The first objective, over the axes of all, under each label of the switch axes."""
     dims = grid.ordered({*dims_of(grid, goals), *kept})
-    sizes = {axis: grid.axes[axis].size for axis in dims if axis not in grid.switch_axes}
-    switched = [axis for axis in dims if axis in grid.switch_axes]
+    sizes = {axis: grid.axes[axis].size for axis in grid.plain(dims)}
     return [
         Part(
-            labels=dict(zip(switched, index, strict=True)),
+            labels=at,
             key=key,
             root=objective_node(grid, key, goals[0]),
             leaves=grid.leaves[key],
             sizes=sizes,
         )
-        for index, key in grid.keys(dims)
+        for at, key in grid.keys(dims)
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.boxes import Boxes, joined
+from sweeps.bounds.boxes import Boxes, best_axis, joined
 from sweeps.bounds.problem import Problem
 from sweeps.grid.grid import Grid
 from sweeps.runtime.loop import Tally, explore
@@ -106,20 +106,14 @@ class _Set:
         if rest.size:
             self.open.append(boxes.take(rest))
         boxes = boxes.take(chosen)
-        best = np.full(chosen.size, -1.0)
-        axis_of = np.zeros(chosen.size, dtype=np.int64)
-        for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
-            own = np.flatnonzero(low < high)
-            if not own.size:
-                continue
-            parts = boxes.take(own).halves(np.full(own.size, axis))
-            certain, possible, width = self.judge(parts)
-            share = parts.points / np.tile(boxes.points[own], 2) * width
+
+        def score(halves: Boxes, own: Indices, axis: int) -> NDArray[np.float64]:
+            certain, possible, width = self.judge(halves)
+            share = halves.points / np.tile(boxes.points[own], 2) * width
             left = np.where(certain | ~possible, 0.0, share).reshape(2, -1).sum(axis=0)
-            score = 1.0 / (left + 1e-9 / ((high - low)[own] + 1.0))
-            better = score > best[own]
-            best[own[better]], axis_of[own[better]] = score[better], axis
-        parts = boxes.halves(axis_of)
+            return np.asarray(1.0 / (left + 1e-9 / ((boxes.hi - boxes.lo)[axis, own] + 1.0)))
+
+        parts = boxes.halves(best_axis(boxes, score))
         for half in (slice(chosen.size), slice(chosen.size, None)):
             self.enter(parts.take(half))
 
@@ -210,15 +204,14 @@ def meeting(
     most : int
         Boxes after which it does, too.
     """
-    plain = [dim for dim in dims if dim not in grid.switch_axes]
+    plain = grid.plain(dims)
     sizes = {dim: grid.axes[dim].size for dim in plain}
-    switched, before = [dim for dim in dims if dim in grid.switch_axes], tally.boxes
-    sets, labels = _Sets(most), []
+    sets, labels, before = _Sets(most), [], tally.boxes
     with np.errstate(all="ignore"):
-        for index, key in grid.keys(dims):
+        for at, key in grid.keys(dims):
             root = constant(where(roots[key], 0.0, 1.0))
             sets.add(_Set(Problem(root, grid.leaves[key], sizes), tally))
-            labels.append(dict(zip(switched, index, strict=True)))
+            labels.append(at)
         explore(sets, tally)
     lows, highs, certain = [], [], []
     for fixed, one in zip(labels, sets.parts, strict=True):

@@ -61,11 +61,9 @@ def extremes(
     """
     found = np.empty((2, *grid.shape(dims)))
     pieces = min(max(ALL_PIECES // max(found.size, 1), 1), PIECES) if halved else 1
-    switched = [dim for dim in dims if dim in grid.switch_axes]
-    plain = [dim for dim in dims if dim not in grid.switch_axes]
-    moved = np.moveaxis(found, [1 + dims.index(d) for d in switched], range(1, 1 + len(switched)))
-    for index, key in grid.keys(dims):
-        count = math.prod(grid.shape(plain))
+    plain = grid.plain(dims)
+    count = math.prod(grid.shape(plain))
+    for key, piece in grid.pieces(found, dims):
         flat = np.empty((2, count))
         for first in range(0, count, TOGETHER):
             numbers = np.arange(first, min(first + TOGETHER, count))
@@ -75,8 +73,7 @@ def extremes(
                 root = constant(where(rules[key], root, math.inf)) if key in rules else root
                 spread = _spread(grid, key, root, plain, inputs, numbers)
                 flat[side, numbers] = sign * least(spread, pieces=pieces)
-        place: Any = (slice(None), *index)
-        moved[place] = flat.reshape(2, *grid.shape(plain))
+        piece[...] = flat.reshape(piece.shape)
     return found[0], found[1]
 
 

@@ -18,7 +18,7 @@ from sweeps.bounds.check import check
 from sweeps.grid.at import POINT, points_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.nest.contests import leading, winning
+from sweeps.nest.contests import summed, winning
 from sweeps.nest.rows import over_rows
 from sweeps.scan.fused import to_rest
 from symbolic.ops import references
@@ -113,10 +113,8 @@ class GridContest:
     def all(self, tell: Tell, keep: Keep) -> None:
         """See :class:`Contest`."""
         grid, rest = self.grid, self.rest
-        switched = [axis for axis in rest if axis in grid.switch_axes]
-        plain = [axis for axis in rest if axis not in grid.switch_axes]
-        for index, key in grid.keys(rest):
-            at = dict(zip(switched, index, strict=True))
+        plain = grid.plain(rest)
+        for at, key in grid.keys(rest):
 
             def told(values: Floats, first: int, at: dict[str, int] = at) -> None:
                 flat = np.arange(first, first + len(values))
@@ -129,17 +127,16 @@ class GridContest:
         grid, rest = self.grid, self.rest
         split = np.unravel_index(flat, self.shape) if rest else ()
         places = dict(zip(rest, split, strict=True))
-        for index, key in grid.keys(rest):
-            within = [axis for axis in grid.switch_axes if axis in rest]
+        for at, key in grid.keys(rest):
             here = np.ones(flat.size, dtype=bool)
-            for axis, place in zip(within, index, strict=True):
+            for axis, place in at.items():
                 here &= places[axis] == place
             numbers = np.flatnonzero(here)
             if not numbers.size:
                 continue
             node = objective_node(grid, key, self.goal)
             used = {name: grid.leaves[key][name] for name in references(node)}
-            own = {axis: i[numbers] for axis, i in places.items() if axis not in within}
+            own = {axis: i[numbers] for axis, i in places.items() if axis not in at}
             part = points_of(replace(grid, leaves={key: used}), key, own, (DRAW,))
             copies = 1 if own else numbers.size  # nothing but switches: a point each
 
@@ -191,13 +188,15 @@ def can_win(contest: Contest, known: Indices | None = None) -> Indices:
 def leaders(contest: Contest, cells: NDArray[np.int64]) -> Indices:
     """The configurations with the least mean in some cell of draws, and maybe others; ascending.
 
-    ``cells`` of shape (partitions, draws), as of :func:`sweeps.nest.contests.leading`.
+    ``cells`` of shape (partitions, draws), as of :func:`sweeps.nest.contests.summed`.
     """
     best = np.full(int(cells.max()) + 1, np.inf)
     weights = contest.weights
 
     def told(values: Floats, kept: Indices) -> int:
-        return int(leading(values, weights, cells, best, np.empty(best.size), kept))
+        sums = np.empty((len(values), best.size))
+        summed(values, weights, cells, sums)
+        return int(winning(sums, best, kept))
 
     contest.some(all_over(contest), lambda values, flat: _fed(told, values, flat))
     best += _CLOSE * np.abs(best)  # what is found elsewhere may be a last bit off

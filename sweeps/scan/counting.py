@@ -40,7 +40,7 @@ def grid_count(grid: Grid) -> xr.Dataset:
     check(grid, possible=False)
     skipped, total = Skipped(), 0
     dims = grid.dims(FEASIBLE)
-    plain = {axis: grid.axes[axis].size for axis in grid.axes if axis not in grid.switch_axes}
+    plain = {axis: grid.axes[axis].size for axis in grid.plain(grid.axes)}
     for _, key in grid.keys(dims):
         graph = grid.graphs[key]
         conditions = [graph.flat_condition(condition) for condition in graph.conditions]

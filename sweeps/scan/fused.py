@@ -56,14 +56,10 @@ def _over(
     grid: Grid, nodes: Mapping[tuple[str, ...], Node], dims: Sequence[str]
 ) -> NDArray[np.float64]:
     """A node of each graph over all given axes, switch axes included, in NumPy."""
-    switched = [d for d in dims if d in grid.switch_axes]
-    plain = [d for d in dims if d not in grid.switch_axes]
-    inner = (*switched, *plain)
-    full = np.empty(grid.shape(inner))
-    for index, key in grid.keys(dims):
-        piece: tuple[Any, ...] = (*index, ...)
-        full[piece] = grid.evaluate([nodes[key]], key, plain)[0]
-    return full.transpose([inner.index(dim) for dim in dims])
+    full = np.empty(grid.shape(dims))
+    for key, piece in grid.pieces(full, dims):
+        piece[...] = grid.evaluate([nodes[key]], key, grid.plain(dims))[0]
+    return full
 
 
 def _in_blocks(
@@ -99,11 +95,8 @@ def _fused(
     shape = grid.shape(per)
     found = np.full((*shape, top), -1, dtype=np.int64)
     best = np.full((*shape, top), np.inf)
-    plain_per = [d for d in per if d not in grid.switch_axes]
-    plain_rest = [d for d in rest if d not in grid.switch_axes]
-    switched = [d for d in dims if d in grid.switch_axes]
-    for index, key in grid.keys(dims):
-        at = dict(zip(switched, index, strict=True))
+    plain_per, plain_rest = grid.plain(per), grid.plain(rest)
+    for at, key in grid.keys(dims):
         for fixed in np.ndindex(*grid.shape(plain_per)):
             here = {**at, **dict(zip(plain_per, fixed, strict=True))}
             part = _without(grid, dict(zip(plain_per, fixed, strict=True)))

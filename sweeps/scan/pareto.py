@@ -86,12 +86,9 @@ def scanned_front(grid: Grid, goals: Sequence[Goal], skipped: Skipped) -> dict[s
     """
     check(grid)
     dims = grid.ordered(dims_of(grid, goals))
-    plain = [d for d in dims if d not in grid.switch_axes]
-    switched = [d for d in dims if d in grid.switch_axes]
-    whole = _Front(len(goals))
-    for index, key in grid.keys(dims):
+    plain, whole = grid.plain(dims), _Front(len(goals))
+    for at, key in grid.keys(dims):
         part = _front_of(grid, goals, key, plain, skipped)
-        at = dict(zip(switched, index, strict=True))
         whole.add(part.values, to_rest(part.places, plain, at, dims, grid))
     best = whole.places
     if not best.size:

@@ -120,7 +120,6 @@ class GridValues:
         self, grid: Grid, whole: AnyPart, make: Callable[[], AnyPart], within: Bounds | None
     ) -> None:
         """Add what a part keeps of the values of a part of the grid."""
-        plain = [dim for dim in self.dims if dim not in grid.switch_axes]
 
         def feed(part: AnyPart, values: Floats, allowed: Truths, _: int) -> None:
             part.feed(values[0] if len(values) == 1 else values, allowed)
@@ -134,7 +133,7 @@ class GridValues:
                 worth &= np.any(ranges, axis=0)
             return worth
 
-        judge = keep if grid.conditions or within else None
+        plain, judge = grid.plain(self.dims), keep if grid.conditions or within else None
         for _, key in grid.keys(self.dims):
             holds = next(iter(self._held(key)), None)
             asked = (grid, key, plain, self._over(key), holds, make, feed, judge, self.skipped)

@@ -178,11 +178,9 @@ class GridScan(OfGrid):
         limit, what = limit_of(least, within), as_good(stage.goal, least, within)
         if len(cuts := self._cuts(asked, ())) > 1:
             return self._in_turn(cuts, lambda part: part.upto(stage, least, within))
-        switched = [dim for dim in dims if dim in grid.switch_axes]
-        plain = [dim for dim in dims if dim not in grid.switch_axes]
+        plain = grid.plain(dims)
         count, parts = 0, [(np.empty(0, dtype=np.int64), np.empty(0))]
-        for index, key in grid.keys(dims):
-            at = dict(zip(switched, index, strict=True))
+        for at, key in grid.keys(dims):
             for flat, values in _below(grid, key, asked[key], plain, limit, self.skipped):
                 count += flat.size
                 check_listed(count, what)

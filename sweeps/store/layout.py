@@ -170,7 +170,7 @@ class Layout:
 
 
 def _chunk(grid: Grid, dims: Sequence[str]) -> tuple[int, ...]:
-    plain = [axis for axis in dims if axis not in grid.switch_axes]
+    plain = grid.plain(dims)
     shape = grid.shape(plain)
     steps = dict(zip(plain, _even(shape), strict=True))
     return tuple(steps.get(axis, 1) for axis in dims)

@@ -59,7 +59,7 @@ class Recipe:
         grid = layout.grid
         inside = bool(grid.conditions) and set(grid.dims(FEASIBLE)) <= set(part.dims)
         names = tuple(dict.fromkeys((*part.outputs, *([FEASIBLE] if inside else []))))
-        plain = [axis for axis in part.dims if axis not in grid.switch_axes]
+        plain = grid.plain(part.dims)
         if small is None:
             small = not plain or math.prod(grid.shape(plain)) <= sweeps.nest.run.SMALL
         return cls(

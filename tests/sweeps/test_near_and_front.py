@@ -194,6 +194,11 @@ def test_a_front_stopped_early_says_what_is_proven(
     whole = made.pareto(**goals, method="certified")
     assert whole.attrs["complete"] == whole.attrs["settled"] == 1
     assert "proven" not in whole
+    heard: list[Any] = []
+    small(16).pareto(**goals, method="certified", progress=heard.append)
+    assert heard[-1].points == whole.sizes["point"]
+    assert heard[-1].done == heard[-1].total > heard[0].done
+    assert {(one.best, one.gap) for one in heard} == {(None, None)}
     points = {(float(a), float(b)) for a, b in objectives_of(whole)}
     told = []
     for limit in (1, 4, 10, 20, 30, 200):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import xarray as xr
 from click.testing import CliRunner
 
 import dse
@@ -21,6 +22,7 @@ import sweeps.scan.fused
 from dse import signals
 from dse.cli import main
 from sweeps.runtime import stopping
+from sweeps.runtime.loop import in_turn
 from sweeps.runtime.stopping import Interrupted, in_time
 from symbolic.errors import OutOfTimeError
 from tests.sweeps.test_time_limits import launch
@@ -96,6 +98,20 @@ def test_a_scan_hands_back_the_best_so_far(
     with pytest.raises(Interrupted) as said:
         launch().pareto(minimize=["energy", "time"], method="scan")
     assert said.value.best.attrs["points_left"] > 0
+
+
+def test_batches_in_turn_tell_what_is_left(struck: Callable[..., None]) -> None:
+    @stopping.handing_back
+    def question() -> Any:
+        left: list[int] = []
+        seen = list(in_turn([("a", 3), ("b", 2), ("c", 1)], 6, left.append))
+        return xr.Dataset(attrs={"seen": seen, "left": left})
+
+    assert question().attrs == {"seen": ["a", "b", "c"], "left": []}
+    struck(2)
+    with pytest.raises(Interrupted) as said:
+        question()
+    assert said.value.best.attrs == {"seen": ["a"], "left": [3], "interrupted": 1}
 
 
 def test_other_searches(struck: Callable[..., None]) -> None:
