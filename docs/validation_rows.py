@@ -29,8 +29,13 @@ def supply(folder: Path) -> pd.DataFrame:
         table = fits.supply_table(folder / "bandwidth" / f"gpu-stream__{card}.txt")
         threads = table.pop("threads_in_ms")
         for kernel, bandwidth in table.items():
+            half = np.arange(threads.size) % 2
+            drawn = np.empty(threads.size)
+            for out in (0, 1):
+                known = [np.append(0, column[half != out]) for column in (threads, bandwidth)]
+                drawn[half == out] = np.interp(threads[half == out], *known)
             rows = {"threads_in_ms": threads, "attained_bandwidth": bandwidth * 1e9}
-            named = {"curve": f"{name} {kernel}", "half": np.arange(threads.size) % 2}
+            named = {"curve": f"{name} {kernel}", "half": half, "from_zero": drawn * 1e9}
             parts.append(pd.DataFrame({**rows, **named}))
     return pd.concat(parts, ignore_index=True)
 
