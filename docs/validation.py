@@ -36,11 +36,10 @@ first. An interval is learnt from other labels and should hold 90 %.
 Units of double precision are not modelled; products of matrices (`tiled_product`) are held against
 nothing measured yet.
 
-Of the files of `../shared/data` these hold nothing that a model here could predict:
+Of these files of `../shared/data` nothing is predicted:
 
 * `tuner`: 4,362 times of a convolution on an A4000, without counters, source or grid.
-* `profiles/coulomb/coulomb_gtx1070`: the GPU has no machine file, and its counters neither clock
-  nor instructions by unit.
+* `profiles/coulomb/coulomb_gtx1070`: nothing hinders but that the GPU has no machine file yet.
 * `mwp_cwp/published_evaluations`: what another implementation of MWP-CWP prints, no measurement; a
   test meets it. Where kernels were measured too it is the baseline below.
 * `imbalance/model_*`, `acts_prop_freq`: laws and a study that were computed; tests meet all digits.

@@ -373,7 +373,7 @@ CASES = (
         to="attained_bandwidth",
         note="Bandwidth against resident threads of 18 streaming kernels on V100, A100 and MI210. "
         "Between points as close as these a straight line is nearer than a curve of four values, "
-        "if no bandwidth without threads is known too; it tells neither a peak nor where threads "
+        "once it is led to 0 where there are no threads; it tells neither a peak nor where threads "
         "are enough.",
         ask={
             "own": {"curve": own_files.SUPPLY},
