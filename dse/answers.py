@@ -71,6 +71,7 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
 
     ``order`` lists axes and outputs as the study does; a store keeps them in an order of its own.
     """
+    from sweeps.grid.dataset import meanings_of
     from sweeps.grid.plain import arrays_of
 
     coords, variables_of = arrays_of(ds)
@@ -94,9 +95,7 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
         columns[name] = np.broadcast_to(values, [sizes[d] for d in over]).reshape(-1).tolist()
         kept = {k: v for k, v in attributes.items() if k in ("units", "long_name")}
         if "flag_values" in attributes:
-            meanings = [m.replace("_", " ") for m in str(attributes["flag_meanings"]).split()]
-            flags = np.atleast_1d(attributes["flag_values"]).tolist()
-            kept["flags"] = dict(zip(map(str, flags), meanings, strict=True))
+            kept["flags"] = {str(flag): word for flag, word in meanings_of(attributes).items()}
         variables[name] = kept
     rows = tuple(dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True))
     question = str(ds.attrs.get("question", ""))

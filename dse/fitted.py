@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dse.cards import fit_card
 from dse.provenance import version
 from sweeps.files.whole import whole
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError, check_known
 from symbolic.visible import Card, Visible
 
 __all__ = ["Labelled", "SavedFit", "joined", "load_fit"]
@@ -47,11 +47,7 @@ class Labelled(Visible):
 
     def set_of(self, label: str) -> dict[str, float]:
         """The values for ``set=`` of a study of one label: its own, and those of all."""
-        if label not in self.labels:
-            raise UnknownNameError(
-                f"{label!r} is no label of this fit{nearest(label, self.labels)}; there are: "
-                f"{', '.join(self.labels) or 'none'}"
-            )
+        check_known(label, self.labels, f"{label!r} is no label of this fit")
         return self.set | {name: self.values[f"{name}[{label}]"] for name in self.per}
 
 

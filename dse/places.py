@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from sweeps.grid.grid import Grid
-from symbolic.errors import UnknownNameError, nearest
+from symbolic.errors import check_known
 
 __all__ = ["places_of"]
 
@@ -25,10 +25,6 @@ def places_of(
     """
     axes = grid.axes if among is None else among
     for name in at:
-        if name not in axes:
-            raise UnknownNameError(
-                f"{word}{name!r} is no axis of the study{nearest(str(name), axes)}; its axes are: "
-                f"{', '.join(axes) or 'none'}"
-            )
+        check_known(name, axes, f"{word}{name!r} is no axis of the study", "its axes are")
     quantities = grid.model.quantities
     return {name: grid.axes[name].position(value, quantities) for name, value in at.items()}

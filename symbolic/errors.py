@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "UnknownEntryError",
     "UnknownNameError",
     "UnreachableError",
+    "check_known",
     "nearest",
 ]
 
@@ -92,3 +93,15 @@ def nearest(name: object, known: Iterable[str]) -> str:
     """The hint "; did you mean 'x'?" for the nearest known name, or nothing where none is near."""
     close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def check_known(name: object, known: Collection[Any], said: str, has: str = "there are") -> None:
+    """Raise where a name is none of the known: what is ``said`` of it, and what there is instead.
+
+    >>> check_known("tme", ["time"], "'tme' is no output")
+    Traceback (most recent call last):
+    symbolic.errors.UnknownNameError: 'tme' is no output; did you mean 'time'?; there are: time
+    """
+    if name not in known:
+        listed = ", ".join(map(str, known)) or "none"
+        raise UnknownNameError(f"{said}{nearest(name, known)}; {has}: {listed}")

@@ -22,7 +22,7 @@ from dse.cli.exploring import explore
 from dse.cli.figures import plot
 from dse.cli.filed import checked, looked_for, looked_up, watched
 from dse.cli.fits import calibrate, fit
-from dse.cli.frame import asked, example, in_json, listening, read_study, warned
+from dse.cli.frame import asked, command, listening, read_study, warned
 from dse.cli.growing import add
 from dse.cli.inverse import borders, meets, ranges
 from dse.cli.kernels import kernel
@@ -70,12 +70,10 @@ def main() -> None:
     """
 
 
-@main.command(
-    epilog=example(
-        "dse run examples/merge-four-gpus.toml --store merge.zarr",
-        'dse run study.toml --maximize "1 / time" --per machine --top 3',
-        "dse run study.toml --set core_clock=1.3GHz --axis active_sms=1:30",
-    )
+@command(
+    "dse run examples/merge-four-gpus.toml --store merge.zarr",
+    'dse run study.toml --maximize "1 / time" --per machine --top 3',
+    "dse run study.toml --set core_clock=1.3GHz --axis active_sms=1:30",
 )
 @from_study
 @described
@@ -101,7 +99,6 @@ def main() -> None:
 @telling
 @goals(several=False)
 @kinds
-@in_json
 def run(
     study: str,
     axes: dict[str, Any],
@@ -158,13 +155,10 @@ def run(
     return data, lambda: run_text(data)
 
 
-@main.command(
-    epilog=example("dse plan examples/merge-four-gpus.toml", "dse plan received.toml --no-code")
-)
+@command("dse plan examples/merge-four-gpus.toml", "dse plan received.toml --no-code")
 @from_study
 @expanding
 @click.option("--no-code", is_flag=True, help="Run no Python that the study names; tell of it.")
-@in_json
 def plan(study: str, expand: bool, no_code: bool) -> Any:
     """What a run would do, before any work.
 
@@ -188,10 +182,9 @@ def plan(study: str, expand: bool, no_code: bool) -> Any:
     return planned.to_dict(), planned
 
 
-@main.command(epilog=example("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv"))
+@command("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv")
 @from_store
 @click.argument("out", metavar="OUT.nc|.csv|.parquet|.zarr", type=click.Path())
-@in_json
 def export(store: str, out: str) -> Any:
     """Write a stored dataset in another format.
 
@@ -212,10 +205,10 @@ def export(store: str, out: str) -> Any:
     return {"source": store, "written": path, "bytes": size}, f"{path} ({bytes_text(size)})"
 
 
-for command in (
+for each in (
     *(add, advise, borders, calibrate, chances, count, disagreement, doctor, evaluate, explain),
     *(explore, fit, histogram, imbalance, import_measured, information, kernel, launch, law),
-    *(machines, measure, meets, models, new, optimum, pareto, plot, quantiles, quantities, ranges),
-    *(sensitivity, validate, verify, workloads),
+    *(machines, measure, meets, models, new, optimum, pareto, plan, plot, quantiles, quantities),
+    *(export, ranges, run, sensitivity, validate, verify, workloads),
 ):
-    main.add_command(command)
+    main.add_command(each)

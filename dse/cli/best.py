@@ -10,7 +10,7 @@ import click
 
 from dse.cli.ends import handed_back
 from dse.cli.filed import checked
-from dse.cli.frame import asked, example, in_json, question, read_source
+from dse.cli.frame import asked, command, question, read_source
 from dse.cli.options import from_study_or_store, given, goals, kinds, listed, names, pairs, values
 from dse.cli.proof import how, proof_data, proof_text, proving, seconds, share, slack
 from dse.signals import left
@@ -36,16 +36,14 @@ _held = values(
 )
 
 
-@click.command(
-    epilog=example(
-        'dse optimum merge.zarr --minimize time --where "active_sms <= 8" --per workload',
-        "dse optimum examples/merge-four-gpus.toml --minimize time --top 5",
-        "dse optimum merge.zarr --minimize time --at workload=svm,active_sms=30",
-        "dse optimum examples/energy-gtx280.toml --minimize edp --method certified",
-        "dse optimum examples/energy-gtx280.toml --minimize edp --within 1%",
-        "dse optimum examples/energy-gtx280.toml --minimize time,energy",
-        'dse optimum tuner.json --minimize time --top 10 --where "block_size_x <= 64"',
-    )
+@command(
+    'dse optimum merge.zarr --minimize time --where "active_sms <= 8" --per workload',
+    "dse optimum examples/merge-four-gpus.toml --minimize time --top 5",
+    "dse optimum merge.zarr --minimize time --at workload=svm,active_sms=30",
+    "dse optimum examples/energy-gtx280.toml --minimize edp --method certified",
+    "dse optimum examples/energy-gtx280.toml --minimize edp --within 1%",
+    "dse optimum examples/energy-gtx280.toml --minimize time,energy",
+    'dse optimum tuner.json --minimize time --top 10 --where "block_size_x <= 64"',
 )
 @from_study_or_store
 @goals(several=False)
@@ -61,7 +59,6 @@ _held = values(
 @how("prove that none is better; auto scans small spaces")
 @seconds("the best found is told, and how good it is proven to be")
 @slack
-@in_json
 def optimum(source: str, ties: bool, where: list[str], at: list[str], **options: Any) -> Any:
     """The best configurations of a study, a stored dataset, or measurements.
 
@@ -104,16 +101,13 @@ _OF_MODELS = (
 )
 
 
-@click.command(
-    epilog=example("dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'")
-)
+@command("dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'")
 @from_study_or_store
 @goals(several=True)
 @names("--per", metavar="AXIS,...", help="A front for each value of some axes.")
 @_held
 @how("prove each of the front; auto scans what it can")
 @seconds("the best points found are told, and which of them are proven")
-@in_json
 def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     """The configurations no other beats in every objective.
 

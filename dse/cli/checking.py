@@ -8,20 +8,17 @@ from typing import Any
 import click
 
 from dse.cli.ends import end_with
-from dse.cli.frame import example, in_json, listening, read_study
+from dse.cli.frame import command, listening, read_study
 from dse.cli.options import from_store, of_study, telling
 
 __all__ = ["verify"]
 
 
-@click.command(
-    epilog=example("dse verify merge.zarr", "dse verify merge.zarr --repair --study study.toml")
-)
+@command("dse verify merge.zarr", "dse verify merge.zarr --repair --study study.toml")
 @from_store
 @click.option("--repair", is_flag=True, help="Compute the damaged tiles again, and no others.")
 @of_study
 @telling
-@in_json
 def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
     """Find damage in the store of a run, and repair it.
 

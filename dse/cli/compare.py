@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.frame import asked, example, in_json, read_models
+from dse.cli.frame import asked, command, read_models
 from dse.cli.options import from_study_or_store, goals, names
 from dse.tables import ROWS, table
 from dse.wording import value_text
@@ -20,18 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["disagreement"]
 
 
-@click.command(
-    epilog=example(
-        "dse disagreement examples/two-models.toml",
-        "dse disagreement examples/two-models.toml --per workload --store two.zarr",
-        "dse disagreement two.zarr --minimize time --per workload,machine",
-    )
+@command(
+    "dse disagreement examples/two-models.toml",
+    "dse disagreement examples/two-models.toml --per workload --store two.zarr",
+    "dse disagreement two.zarr --minimize time --per workload,machine",
 )
 @from_study_or_store
 @goals(several=False)
 @names("--per", metavar="AXIS,...", help="Compared for each value.")
 @click.option("--store", metavar="OUT.zarr", type=click.Path(), help="Write the dataset here.")
-@in_json
 def disagreement(source: str, store: str | None, **options: Any) -> Any:
     """Where models differ, and what it costs to follow one if another is right.
 

@@ -11,10 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import click
-
 from dse.cli.ends import end_with
-from dse.cli.frame import example, in_json
+from dse.cli.frame import command
 from dse.tables import table
 
 __all__ = ["doctor"]
@@ -40,8 +38,7 @@ class Finding:
     told: str
 
 
-@click.command(epilog=example("dse doctor", "dse doctor --json"))
-@in_json
+@command("dse doctor", "dse doctor --json")
 def doctor() -> Any:
     """What of this installation works, and what is absent.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.frame import example, in_json, read_source
+from dse.cli.frame import command, read_source
 from dse.cli.options import drawn, from_study_or_store, names, values, where
 from dse.tables import table
 from dse.wording import value_text
@@ -24,19 +24,16 @@ __all__ = ["sensitivity"]
 _TOLD = 20
 
 
-@click.command(
-    epilog=example(
-        "dse sensitivity examples/energy-gtx280.toml --output energy,time",
-        'dse sensitivity out.zarr --output time --where "power <= 150 W" --at workload=svm',
-        "dse sensitivity study.toml --output time --plot tornado.png",
-    )
+@command(
+    "dse sensitivity examples/energy-gtx280.toml --output energy,time",
+    'dse sensitivity out.zarr --output time --where "power <= 150 W" --at workload=svm',
+    "dse sensitivity study.toml --output time --plot tornado.png",
 )
 @from_study_or_store
 @names("--output", help="Quantities or formulas. [all]")
 @where("Constraint; may be repeated.")
 @values("--at", metavar="AXIS=VALUE", help="Where elasticities are told.")
 @drawn("--plot", help="A tornado figure.")
-@in_json
 def sensitivity(source: str, output: list[str], plot: Path | None, **options: Any) -> Any:
     """How strongly an output depends on each axis and input.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import Misused, reading
-from dse.cli.frame import example, in_json, read_study, warned
+from dse.cli.frame import command, read_study, warned
 from dse.cli.named import StudyFile
 from dse.cli.options import at_point, entries
 from dse.cli.point import described_study, given_point
@@ -22,14 +22,12 @@ __all__ = ["explore"]
 _OURS = '<meta name="generator" content="simt-dse explore">'
 
 
-@click.command(
-    epilog=example(
-        "dse explore examples/transit-tour.toml",
-        "dse explore ipp --machine gtx280 --workload svm threads_per_block=32:512:32 "
-        "active_sms=1:30 --out svm.html",
-        "dse explore merge.zarr --out merge.html",
-        "dse explore merge.zarr --serve",
-    )
+@command(
+    "dse explore examples/transit-tour.toml",
+    "dse explore ipp --machine gtx280 --workload svm threads_per_block=32:512:32 "
+    "active_sms=1:30 --out svm.html",
+    "dse explore merge.zarr --out merge.html",
+    "dse explore merge.zarr --serve",
 )
 @click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL", type=StudyFile())
 @at_point
@@ -44,7 +42,6 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
 @click.option("--note", default="", help="What stands below it, such as what to try.")
 @click.option("--serve", is_flag=True, help="Serve a whole store to this machine; write nothing.")
 @click.option("--port", default=0, metavar="N", help="Where it is served. [a free one]")
-@in_json
 def explore(
     source: str,
     out: str | None,

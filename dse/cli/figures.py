@@ -13,7 +13,7 @@ import click
 from dse.cli.canvas import canvas, save, say, told
 from dse.cli.described import described
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json, read_source
+from dse.cli.frame import command, read_source
 from dse.cli.named import Source
 from dse.cli.options import drawn, entries, names, values, where
 from dse.cli.papers import paper
@@ -99,23 +99,19 @@ class _Plot(click.Command):
         return super().make_context(info_name, args, parent, **more)
 
 
-@click.command(
-    cls=_Plot,
-    epilog="\b\nKinds:\n"
-    + _LISTED
-    + "\n\n"
-    + example(
-        "dse plot lines study.toml --quantity time --over active_sms --out time.png",
-        "dse plot heatmap study.toml --quantity energy --minimize energy --out map.svg",
-        "dse plot parallel study.toml --minimize time --out lines.png",
-        "dse plot pareto out.zarr --minimize time,power --out front.pdf",
-        "dse plot sms --machine gtx280 --workload svm --set threads_per_block=256 "
-        "--axis active_sms=1:30 --out sms.png",
-        "dse plot transit --machine c2075 --set threads=1024 --set intensity=500 --move threads "
-        "--out transit.png",
-        "dse plot kernels counters.csv --machine c2075 --out kernels.png",
-        "dse plot paper hong2012 --figure 50 --out fig50.png",
-    ),
+@command(
+    "dse plot lines study.toml --quantity time --over active_sms --out time.png",
+    "dse plot heatmap study.toml --quantity energy --minimize energy --out map.svg",
+    "dse plot parallel study.toml --minimize time --out lines.png",
+    "dse plot pareto out.zarr --minimize time,power --out front.pdf",
+    "dse plot sms --machine gtx280 --workload svm --set threads_per_block=256 "
+    "--axis active_sms=1:30 --out sms.png",
+    "dse plot transit --machine c2075 --set threads=1024 --set intensity=500 --move threads "
+    "--out transit.png",
+    "dse plot kernels counters.csv --machine c2075 --out kernels.png",
+    "dse plot paper hong2012 --figure 50 --out fig50.png",
+    before=f"\b\nKinds:\n{_LISTED}\n\n",
+    kind=_Plot,
 )
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=Source(exists=True))
@@ -135,7 +131,6 @@ class _Plot(click.Command):
 @click.option("--move", metavar="Q", help="Of transit: where the advice on a quantity leads.")
 @click.option("--relative", is_flag=True, help="Each line, or group of bars, by its largest.")
 @click.option("--size", metavar="WxH", help="Of the figure, in inches.")
-@in_json
 def plot(kind: str, source: str | None, out: Path, size: str | None, **options: Any) -> Any:
     """Draw a figure of a model or of a study.
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json
+from dse.cli.frame import command
 from dse.cli.options import Adds, entries, given, listed, names, setting, values, where
 
 __all__ = ["calibrate", "columns", "fit", "of_rows"]
@@ -68,13 +68,11 @@ _saving = click.option(
 )
 
 
-@click.command(
-    epilog=example(
-        "dse fit transit_supply supply.csv --free ms_peak_bandwidth,ms_transition",
-        "dse fit clock_scaling runs.csv --to time --free core_cycles,stall_time --relative",
-        "dse fit clock_scaling runs.csv --to time --per kernel=core_cycles,stall_time "
-        '--columns "core_clock=MHz [MHz],time=ms [ms]"',
-    )
+@command(
+    "dse fit transit_supply supply.csv --free ms_peak_bandwidth,ms_transition",
+    "dse fit clock_scaling runs.csv --to time --free core_cycles,stall_time --relative",
+    "dse fit clock_scaling runs.csv --to time --per kernel=core_cycles,stall_time "
+    '--columns "core_clock=MHz [MHz],time=ms [ms]"',
 )
 @of_rows("Quantities to be fitted.")
 @click.option(
@@ -93,7 +91,6 @@ _saving = click.option(
 @values("--start", metavar="Q=VALUE", help="Where the search begins too.")
 @click.option("--out", metavar="OUT.nc", type=click.Path(), help="Write the rows as fitted here.")
 @_saving
-@in_json
 def fit(model: str, data: str, out: str | None, save: str | None, **options: Any) -> Any:
     """Fit quantities of a model to measured rows.
 
@@ -108,12 +105,10 @@ def fit(model: str, data: str, out: str | None, save: str | None, **options: Any
     return _kept(found, save, out)
 
 
-@click.command(
-    epilog=example(
-        "dse calibrate streaming runs.csv --free startup_time,bandwidth_share --leave-out gpu",
-        "dse calibrate clock_scaling runs.csv --free stall_time,core_cycles "
-        "--choose clock_overlap=none,full --save runs.fit.json",
-    )
+@command(
+    "dse calibrate streaming runs.csv --free startup_time,bandwidth_share --leave-out gpu",
+    "dse calibrate clock_scaling runs.csv --free stall_time,core_cycles "
+    "--choose clock_overlap=none,full --save runs.fit.json",
 )
 @of_rows("Quantities to be found.")
 @click.option("--to", default="time", show_default=True, metavar="Q", help="Measured.")
@@ -127,7 +122,6 @@ def fit(model: str, data: str, out: str | None, save: str | None, **options: Any
     help="Residuals, not shares of what was measured.",
 )
 @_saving
-@in_json
 def calibrate(
     model: str, data: str, choose: dict[str, str], save: str | None, **options: Any
 ) -> Any:

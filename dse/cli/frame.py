@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "asked",
-    "example",
-    "in_json",
+    "command",
     "listening",
     "question",
     "read_models",
@@ -36,29 +35,35 @@ __all__ = [
 ]
 
 
-def example(*lines: str) -> str:
-    """The end of a command's help."""
-    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+def command(
+    *examples: str,
+    name: str | None = None,
+    before: str = "",
+    kind: type[click.Command] = click.Command,
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command with examples at the end of its help, ``before`` them a text, and --json.
 
-
-def in_json(command: Callable[..., Any]) -> Callable[..., None]:
-    """The option --json of a command, which returns its data, and a text of it or what makes one.
-
-    Nothing is printed where it returns nothing.
+    Its function returns data and a text of it, or what makes one; nothing where it prints nothing.
     """
+    told = f"{before}\b\nExample:\n" + "\n".join(f"  {line}" for line in examples)
 
-    @wraps(command)
-    def printed(*args: Any, as_json: bool, **options: Any) -> None:
-        told = command(*args, **options)
-        if told is None:
-            return
-        from dse.cli.text import to_json
+    def made(function: Callable[..., Any]) -> click.Command:
+        @wraps(function)
+        def printed(*args: Any, as_json: bool, **options: Any) -> None:
+            answer = function(*args, **options)
+            if answer is None:
+                return
+            from dse.cli.text import to_json
 
-        data, text = told
-        click.echo(to_json(data) if as_json else text() if callable(text) else str(text))
+            data, text = answer
+            click.echo(to_json(data) if as_json else text() if callable(text) else str(text))
 
-    option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-    return option(printed)
+        found: click.Command = click.command(name, cls=kind, epilog=told)(printed)
+        help_of_json = "Print one JSON document."
+        found.params.append(click.Option(["--json", "as_json"], is_flag=True, help=help_of_json))
+        return found
+
+    return made
 
 
 def _someone() -> bool:

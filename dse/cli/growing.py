@@ -6,20 +6,17 @@ from typing import Any
 
 import click
 
-from dse.cli.frame import example, in_json, listening, read_study
+from dse.cli.frame import command, listening, read_study
 from dse.cli.options import from_store, listed, of_study, telling
 
 __all__ = ["add"]
 
 
-@click.command(
-    epilog=example("dse add merge.zarr occupancy", "dse add merge.zarr mwp,cwp --study study.toml")
-)
+@command("dse add merge.zarr occupancy", "dse add merge.zarr mwp,cwp --study study.toml")
 @from_store
 @click.argument("quantities", nargs=-1, required=True, metavar="QUANTITY...")
 @of_study
 @telling
-@in_json
 def add(store: str, quantities: tuple[str, ...], study: str | None, progress: str) -> Any:
     """Add quantities of its model to the finished store of a run.
 

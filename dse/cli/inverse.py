@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import handed_back
-from dse.cli.frame import example, in_json, read_study
+from dse.cli.frame import command, read_study
 from dse.cli.options import from_study, names, time_limit, values, where
 from dse.signals import left
 from dse.tables import ROWS, table
@@ -24,13 +24,11 @@ __all__ = ["borders", "meets", "ranges"]
 _where = where("A constraint besides; may be repeated.")
 
 
-@click.command(
-    epilog=example(
-        "dse borders examples/transit-tour.toml --quantity bound",
-        "dse borders examples/energy-gtx280.toml --quantity case --along mem_bandwidth,n_sms "
-        "--at workload=svm,active_sms=30,core_clock=1.3GHz",
-        'dse borders study.toml --quantity "time <= 2 ms" --along mem_latency_dram',
-    )
+@command(
+    "dse borders examples/transit-tour.toml --quantity bound",
+    "dse borders examples/energy-gtx280.toml --quantity case --along mem_bandwidth,n_sms "
+    "--at workload=svm,active_sms=30,core_clock=1.3GHz",
+    'dse borders study.toml --quantity "time <= 2 ms" --along mem_latency_dram',
 )
 @from_study
 @click.option("--quantity", metavar="Q", help="A case, bound or limiter, or a condition.")
@@ -38,7 +36,6 @@ _where = where("A constraint besides; may be repeated.")
 @values("--at", commas=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
 @_where
 @click.option("--closed-form", is_flag=True, help="Solve for the borders, where the model can.")
-@in_json
 def borders(study: str, quantity: str | None, along: list[str], **options: Any) -> Any:
     """Where one bound, case or category gives way to the next.
 
@@ -55,7 +52,8 @@ def borders(study: str, quantity: str | None, along: list[str], **options: Any) 
 
 
 def _borders_data(found: xr.Dataset) -> dict[str, Any]:
-    from dse.inverse.rows import border_rows, words
+    from dse.inverse.rows import border_rows
+    from sweeps.grid.dataset import meanings_of
 
     case = str(found.attrs["question"]).removeprefix("borders of ")
     name = next(str(n) for n in found.data_vars if n not in ("border", "beyond", "distance"))
@@ -67,7 +65,7 @@ def _borders_data(found: xr.Dataset) -> dict[str, Any]:
     }
     data["borders"] = border_rows(found)
     if not found[name].dims:
-        meanings = words(found.beyond)
+        meanings = meanings_of(found.beyond.attrs)
         data["here"] = meanings[int(found[name])]
         data["next"] = [
             {
@@ -126,16 +124,13 @@ def _borders_text(data: Mapping[str, Any]) -> str:
     return "\n".join(lines).rstrip()
 
 
-@click.command(
-    epilog=example(
-        'dse meets examples/energy-gtx280.toml --where "time <= 60 ms" --where "power <= 120 W"',
-    )
+@command(
+    'dse meets examples/energy-gtx280.toml --where "time <= 60 ms" --where "power <= 120 W"',
 )
 @from_study
 @where("A target; may be repeated.")
 @click.option("--boxes", type=click.IntRange(min=1), default=10_000, help="At most. [10000]")
 @time_limit("Seconds, at most.")
-@in_json
 def meets(study: str, where: list[str], boxes: int, time_limit: float | None) -> Any:
     """The configurations that meet targets, as boxes of the design space.
 
@@ -193,12 +188,9 @@ def _meets_text(data: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-@click.command(
-    epilog=example(
-        "dse ranges examples/transit-tour.toml --within mem_latency=10%",
-        'dse ranges study.toml --within "mem_bandwidth=5 GB/s" --within core_clock=2% '
-        "--minimize time",
-    )
+@command(
+    "dse ranges examples/transit-tour.toml --within mem_latency=10%",
+    'dse ranges study.toml --within "mem_bandwidth=5 GB/s" --within core_clock=2% --minimize time',
 )
 @from_study
 @values("--within", metavar="Q=±", help="How far off an input may be.")
@@ -206,7 +198,6 @@ def _meets_text(data: Mapping[str, Any]) -> str:
 @click.option("--minimize", metavar="Q", help="Asks which configurations can have the least of it.")
 @click.option("--maximize", metavar="Q", help="Asks which configurations can have the most of it.")
 @_where
-@in_json
 def ranges(study: str, within: dict[str, str], output: list[str], **options: Any) -> Any:
     """Outputs where inputs are known within ±: certain lower and upper ends.
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json
+from dse.cli.frame import command
 from dse.cli.options import given, listed, names, pairs, values
 from dse.tables import table
 
@@ -29,14 +29,12 @@ def _numbers(_ctx: click.Context, option: click.Parameter, texts: Sequence[str])
         ) from None
 
 
-@click.command(
-    epilog=example(
-        "dse kernel examples/vector-add.cu --arch sm_86 --block 256 --grid 4096 --set n=1048576",
-        "dse kernel examples/strided-sum.ptx --times WALK=100 --out strided-sum.toml",
-        "dse kernel CoulombSum3d.cu --define Z_ITERATIONS=4 --option -use_fast_math "
-        "--block 16,4 --grid 16,64,64 --set numberOfAtoms=64,gridSize=256",
-        "dse kernel add.cu --arch sm_75 --beside add.ncu-rep --set n=1048576",
-    )
+@command(
+    "dse kernel examples/vector-add.cu --arch sm_86 --block 256 --grid 4096 --set n=1048576",
+    "dse kernel examples/strided-sum.ptx --times WALK=100 --out strided-sum.toml",
+    "dse kernel CoulombSum3d.cu --define Z_ITERATIONS=4 --option -use_fast_math "
+    "--block 16,4 --grid 16,64,64 --set numberOfAtoms=64,gridSize=256",
+    "dse kernel add.cu --arch sm_75 --beside add.ncu-rep --set n=1048576",
 )
 @click.argument(
     "path", metavar="KERNEL.cu|.cubin|.sass|.ptx", type=click.Path(exists=True, dir_okay=False)
@@ -64,7 +62,6 @@ def _numbers(_ctx: click.Context, option: click.Parameter, texts: Sequence[str])
     help="Compare with what was measured: a profile, or a tuner's results.",
 )
 @click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of PROFILE. [all]")
-@in_json
 def kernel(
     path: str,
     entry: str,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json
+from dse.cli.frame import command
 from dse.cli.options import drawn
 from dse.tables import table
 from dse.wording import value_text
@@ -22,12 +22,10 @@ __all__ = ["launch", "launch_data", "launch_text"]
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 
 
-@click.command(
-    epilog=example(
-        "dse launch geometric:0.05 --blocks 1000 --slots 160 --warps 4 --deadline 850",
-        "dse launch uniform:1,1000 --lanes 1 --blocks 4096 --slots 864 --step 2ns --plot law.png",
-        "dse launch steps.csv --trace --slots 80 --warps 8 --json",
-    )
+@command(
+    "dse launch geometric:0.05 --blocks 1000 --slots 160 --warps 4 --deadline 850",
+    "dse launch uniform:1,1000 --lanes 1 --blocks 4096 --slots 864 --step 2ns --plot law.png",
+    "dse launch steps.csv --trace --slots 80 --warps 8 --json",
 )
 @click.argument("law", metavar="LAW")
 @click.option("--blocks", type=int, metavar="N", help="Blocks. [all of a trace]")
@@ -45,7 +43,6 @@ QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 @click.option("--advice/--no-advice", default=True, help="What would shorten it. [advice]")
 @click.option("--trace", is_flag=True, help="LAW is a file of lengths in order: as they lie, too.")
 @drawn("--plot", help="Draw the law here.")
-@in_json
 def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> Any:
     """How long a launch takes where the work of its blocks is random.
 

@@ -11,7 +11,7 @@ import click
 from dse.cli.beside import compiling_beside
 from dse.cli.described import number_of
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json
+from dse.cli.frame import command
 from dse.cli.options import drawn
 from dse.tables import table
 
@@ -35,12 +35,10 @@ sorted_in(Pmf.uniform(1, 3), 2, 32)
 """
 
 
-@click.command(
-    epilog=example(
-        "dse imbalance geometric:0.05 --lanes 32",
-        "dse imbalance uniform:20,40 --lanes 8 --plot law.png",
-        "dse imbalance steps.csv --lanes 32 --overhead 0.05 --json",
-    )
+@command(
+    "dse imbalance geometric:0.05 --lanes 32",
+    "dse imbalance uniform:20,40 --lanes 8 --plot law.png",
+    "dse imbalance steps.csv --lanes 32 --overhead 0.05 --json",
 )
 @click.argument("law", metavar="LAW")
 @click.option("--lanes", default="32", metavar="N", help="Items in lockstep. [32]")
@@ -59,7 +57,6 @@ sorted_in(Pmf.uniform(1, 3), 2, 32)
 @click.option("--seed", default=0, help="Of the simulation in the figure. [0]")
 @click.option("--trace", is_flag=True, help="LAW is a file of lengths in order: as they lie, too.")
 @drawn("--plot", help="Draw the law here.")
-@in_json
 def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: Any) -> Any:
     """What lockstep costs when the work of the lanes is random.
 

@@ -8,16 +8,15 @@ from typing import Any
 import click
 
 from dse.cli import completing
-from dse.cli.frame import example, in_json
+from dse.cli.frame import command
 from dse.tables import table
 
 __all__ = ["machines", "models", "quantities", "workloads"]
 
 
-@click.command(epilog=example("dse models", "dse models mwp_cwp", "dse models transit --latex"))
+@command("dse models", "dse models mwp_cwp", "dse models transit --latex")
 @click.argument("name", required=False, shell_complete=completing.models)
 @click.option("--latex", is_flag=True, help="The equations in LaTeX, one a line.")
-@in_json
 def models(name: str | None, latex: bool) -> Any:
     """The models, or one of them.
 
@@ -42,9 +41,8 @@ def models(name: str | None, latex: bool) -> Any:
     return model_data(found), lambda: model_text(found)
 
 
-@click.command(epilog=example("dse machines", "dse machines a100_80", "dse machines cc8.0 --json"))
+@command("dse machines", "dse machines a100_80", "dse machines cc8.0 --json")
 @click.argument("name", required=False, shell_complete=completing.machines)
-@in_json
 def machines(name: str | None) -> Any:
     """The machines, or one of them.
 
@@ -56,9 +54,8 @@ def machines(name: str | None) -> Any:
     return entries("machine", name)
 
 
-@click.command(epilog=example("dse workloads", "dse workloads svm"))
+@command("dse workloads", "dse workloads svm")
 @click.argument("name", required=False, shell_complete=completing.workloads)
-@in_json
 def workloads(name: str | None) -> Any:
     """The workloads, or one of them.
 
@@ -69,12 +66,9 @@ def workloads(name: str | None) -> Any:
     return entries("workload", name)
 
 
-@click.command(
-    epilog=example("dse quantities", "dse quantities bandwidth", "dse quantities --model my.py")
-)
+@command("dse quantities", "dse quantities bandwidth", "dse quantities --model my.py")
 @click.argument("words", metavar="[WORD]...", nargs=-1)
 @click.option("--model", metavar="NAME", help="Only those that this model yields or needs.")
-@in_json
 def quantities(words: tuple[str, ...], model: str | None) -> Any:
     """The quantities, or those that a WORD finds in name, meaning, symbol or labels.
 

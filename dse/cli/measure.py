@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from dse.cli.ends import Misused, reading
-from dse.cli.frame import example, in_json
+from dse.cli.frame import command
 from dse.cli.options import names
 
 __all__ = ["measure"]
@@ -28,14 +28,12 @@ _TAKES: dict[str, tuple[str, ...]] = {
 _FORMATS = (".csv", ".nc", ".parquet", ".zarr")
 
 
-@click.command(
-    epilog=example(
-        "dse measure supply supply.csv",
-        "dse fit transit_supply supply.csv --free ms_peak_bandwidth,ms_transition",
-        "dse measure imbalance imbalance.nc --law geometric:0.05 --lanes 8,32",
-        "dse validate imbalance imbalance.nc --to imbalance_loss",
-        "dse measure power power.csv --clock 1410 --clock 1005",
-    )
+@command(
+    "dse measure supply supply.csv",
+    "dse fit transit_supply supply.csv --free ms_peak_bandwidth,ms_transition",
+    "dse measure imbalance imbalance.nc --law geometric:0.05 --lanes 8,32",
+    "dse validate imbalance imbalance.nc --to imbalance_loss",
+    "dse measure power power.csv --clock 1410 --clock 1005",
 )
 @click.argument("what", type=click.Choice(list(_TAKES)))
 @click.argument("out", metavar="OUT.csv|.nc|.parquet|.zarr", type=click.Path())
@@ -59,7 +57,6 @@ _FORMATS = (".csv", ".nc", ".parquet", ".zarr")
 @click.option("--memory-clock", type=int, multiple=True, help="In MHz. [the highest]")
 @click.option("--seconds", type=click.FloatRange(min=0), default=3.0, help="Of power. [3]")
 @click.option("--settle", type=click.FloatRange(min=0), default=2.0, help="Before that. [2]")
-@in_json
 @click.pass_context
 def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     """Measure the NVIDIA GPU at hand (extra gpu), and keep the rows.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json
+from dse.cli.frame import command
 from dse.cli.options import names, pairs, values
 from symbolic.errors import DseError
 
@@ -24,16 +24,14 @@ __all__ = ["import_measured"]
 _MOST = 60
 
 
-@click.command(
-    "import",
-    epilog=example(
-        "dse import tuner.json.gz tuned.zarr",
-        "dse import runs.csv runs.zarr --axes threads_per_block,core_clock --unit time=ms",
-        "dse import tuner.json tuned.nc --shape grid",
-        "dse import tuner.json runs.nc --runs",
-        "dse import profile.ncu-rep kernel.toml --row 0",
-        "dse import table.csv table.zarr --map Latency=time:ms --set machine=v100",
-    ),
+@command(
+    "dse import tuner.json.gz tuned.zarr",
+    "dse import runs.csv runs.zarr --axes threads_per_block,core_clock --unit time=ms",
+    "dse import tuner.json tuned.nc --shape grid",
+    "dse import tuner.json runs.nc --runs",
+    "dse import profile.ncu-rep kernel.toml --row 0",
+    "dse import table.csv table.zarr --map Latency=time:ms --set machine=v100",
+    name="import",
 )
 @click.argument("measured", type=click.Path(exists=True, dir_okay=False))
 @click.argument("out", metavar="OUT.zarr|.nc|.csv|.parquet|.toml", type=click.Path())
@@ -51,7 +49,6 @@ _MOST = 60
 @values("--set", "given", metavar="Q=VALUE", help="What the file does not tell.")
 @click.option("--runs", is_flag=True, help="Keep every run of what was measured repeatedly.")
 @click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of OUT.toml: which row.")
-@in_json
 def import_measured(
     measured: str,
     out: str,

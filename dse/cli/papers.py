@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import example, in_json
+from dse.cli.frame import command
 from dse.cli.options import picture
 
 if TYPE_CHECKING:
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["paper"]
 
 
-@click.command(
-    epilog=example(
-        "dse plot paper",
-        "dse plot paper hong2012",
-        "dse plot paper hong2012 --figure 50 --out fig50.png",
-        "dse plot paper transit --figure all --out figures",
-    )
+@command(
+    "dse plot paper",
+    "dse plot paper hong2012",
+    "dse plot paper hong2012 --figure 50 --out fig50.png",
+    "dse plot paper transit --figure all --out figures",
 )
 @click.argument("name", metavar="[PAPER]", required=False)
 @click.option("--figure", metavar="N|all", help="Draw this figure, or all that can be.")
@@ -33,7 +31,6 @@ __all__ = ["paper"]
     type=click.Path(),
     help="Of one figure a file, of all a folder. [PAPER-N.png, PAPER]",
 )
-@in_json
 def paper(name: str | None, figure: str | None, out: str | None) -> Any:
     """Draw a figure of a paper, as the models yield it.
 

@@ -11,7 +11,7 @@ import click
 from dse.cli import completing
 from dse.cli.described import axis_of, changed
 from dse.cli.ends import Misused, reading
-from dse.cli.frame import example, in_json, read_study, warned
+from dse.cli.frame import command, read_study, warned
 from dse.cli.named import StudyFile
 from dse.cli.options import at_point, entries, names
 from dse.tables import table
@@ -63,19 +63,16 @@ def described_study(
         return StudyData(model=model, outputs=outputs, **changed(nothing, values, axes))
 
 
-@click.command(
-    epilog=example(
-        "dse evaluate ipp --machine gtx280 --workload svm threads_per_block=256",
-        "dse evaluate mwp_cwp --machine gtx280 --workload svm threads_per_block=64,128,256 "
-        "--outputs time,case",
-        "dse evaluate ipp workload=svm machine=gtx280,8800gt threads_per_block=64:512:64",
-    )
+@command(
+    "dse evaluate ipp --machine gtx280 --workload svm threads_per_block=256",
+    "dse evaluate mwp_cwp --machine gtx280 --workload svm threads_per_block=64,128,256 "
+    "--outputs time,case",
+    "dse evaluate ipp workload=svm machine=gtx280,8800gt threads_per_block=64:512:64",
 )
 @click.argument("model", shell_complete=completing.models)
 @at_point
 @entries
 @names("--outputs", help="The quantities wanted. [the model's outputs]")
-@in_json
 def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     """A model's outputs at given values, without a study.
 
@@ -138,11 +135,9 @@ def _text(found: Answer) -> str:
     return table(["quantity", "value", "meaning"], lines)
 
 
-@click.command(
-    epilog=example(
-        f"dse advise examples/merge-four-gpus.toml {_POINT}",
-        "dse advise ipp --machine gtx280 --workload svm threads_per_block=256 --goal energy",
-    )
+@command(
+    f"dse advise examples/merge-four-gpus.toml {_POINT}",
+    "dse advise ipp --machine gtx280 --workload svm threads_per_block=256 --goal energy",
 )
 @_of
 @at_point
@@ -154,7 +149,6 @@ def _text(found: Answer) -> str:
     type=click.Choice(["all", "programmer", "designer"]),
     help="Whose moves are told. [all]",
 )
-@in_json
 def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     """What limits one configuration, and what would help.
 
@@ -172,16 +166,13 @@ def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     return told.to_dict(), told
 
 
-@click.command(
-    epilog=example(
-        f"dse explain examples/merge-four-gpus.toml {_POINT}",
-        "dse explain ipp --machine gtx280 --workload svm threads_per_block=256",
-    )
+@command(
+    f"dse explain examples/merge-four-gpus.toml {_POINT}",
+    "dse explain ipp --machine gtx280 --workload svm threads_per_block=256",
 )
 @_of
 @at_point
 @entries
-@in_json
 def explain(source: str, **options: Any) -> Any:
     """Every intermediate quantity at one configuration.
 

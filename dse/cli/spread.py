@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.described import number_of
-from dse.cli.frame import example, in_json, read_source
+from dse.cli.frame import command, read_source
 from dse.cli.options import from_study_or_store, listed, names, where
 from dse.tables import table
 from dse.wording import value_text
@@ -85,16 +85,13 @@ def _feasible(data: dict[str, Any]) -> str:
     return f"feasible: {said}{where}{_skipped(data)}"
 
 
-@click.command(
-    epilog=example(
-        'dse count examples/merge-four-gpus.toml --where "occupancy >= 0.5"',
-        'dse count merge.zarr --where "time <= 10 ms" --where "active_sms <= 8"',
-    )
+@command(
+    'dse count examples/merge-four-gpus.toml --where "occupancy >= 0.5"',
+    'dse count merge.zarr --where "time <= 10 ms" --where "active_sms <= 8"',
 )
 @from_study_or_store
 @_where
 @_per
-@in_json
 def count(source: str, where: list[str], per: list[str]) -> Any:
     """How many configurations are feasible.
 
@@ -109,11 +106,9 @@ def count(source: str, where: list[str], per: list[str]) -> Any:
     return data | rows, lambda: _each(rows) + _feasible(data)
 
 
-@click.command(
-    epilog=example(
-        "dse histogram examples/merge-four-gpus.toml --output time --bins 20",
-        'dse histogram merge.zarr --output time --bins "0, 1 ms, 10 ms, 100 ms"',
-    )
+@command(
+    "dse histogram examples/merge-four-gpus.toml --output time --bins 20",
+    'dse histogram merge.zarr --output time --bins "0, 1 ms, 10 ms, 100 ms"',
 )
 @from_study_or_store
 @_output
@@ -122,7 +117,6 @@ def count(source: str, where: list[str], per: list[str]) -> Any:
 )
 @_where
 @_per
-@in_json
 def histogram(source: str, output: str, bins: str, where: list[str], per: list[str]) -> Any:
     """How the values of a quantity spread over the feasible configurations.
 
@@ -160,18 +154,15 @@ def _bars(data: dict[str, Any], unit: str) -> str:
     return "\n".join([*lines, *outside, _feasible(data)])
 
 
-@click.command(
-    epilog=example(
-        "dse quantiles examples/merge-four-gpus.toml --output time --q 0.5,0.9,0.99",
-        'dse quantiles merge.zarr --output time --where "active_sms <= 8"',
-    )
+@command(
+    "dse quantiles examples/merge-four-gpus.toml --output time --q 0.5,0.9,0.99",
+    'dse quantiles merge.zarr --output time --where "active_sms <= 8"',
 )
 @from_study_or_store
 @_output
 @click.option("--q", default="0,0.25,0.5,0.75,1", metavar="SHARE,...", show_default=True)
 @_where
 @_per
-@in_json
 def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]) -> Any:
     """The least values of a quantity that given shares of the configurations do not exceed.
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import Misused, reading
-from dse.cli.frame import example, in_json
+from dse.cli.frame import command
 from dse.cli.named import examples
-from symbolic.errors import UnknownNameError, nearest
+from symbolic.errors import check_known
 
 if TYPE_CHECKING:
     from dse.catalog import Entry
@@ -50,13 +50,11 @@ minimize = "time"
 """
 
 
-@click.command(
-    epilog=example(
-        "dse new study study.toml",
-        "dse new study study.toml --from energy-gtx280",
-        "dse new machine mine.toml --from cc8.9",
-        "dse new workload mine.toml --from svm",
-    )
+@command(
+    "dse new study study.toml",
+    "dse new study study.toml --from energy-gtx280",
+    "dse new machine mine.toml --from cc8.9",
+    "dse new workload mine.toml --from svm",
 )
 @click.argument("kind", type=click.Choice(["study", "machine", "workload"]))
 @click.argument("out", metavar="OUT.toml", type=click.Path(dir_okay=False))
@@ -66,7 +64,6 @@ minimize = "time"
     metavar="NAME",
     help="The machine, workload or example study to start from. [gtx280, svm; a study: none]",
 )
-@in_json
 def new(kind: str, out: str, base: str | None) -> Any:
     """Write a commented file to start from: a study, a machine or a workload.
 
@@ -100,11 +97,7 @@ def new(kind: str, out: str, base: str | None) -> Any:
 def _example(name: str) -> str:
     """A shipped study, as it stands."""
     known = examples()
-    if name not in known:
-        raise UnknownNameError(
-            f"--from {name!r}: there is no such example study{nearest(name, known)}; there are "
-            f"{', '.join(known)}"
-        )
+    check_known(name, known, f"--from {name!r}: there is no such example study")
     return known[name].read_text(encoding="utf-8")
 
 

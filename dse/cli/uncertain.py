@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.ends import handed_back, reading
-from dse.cli.frame import asked, example, in_json, question, read_source, read_study
+from dse.cli.frame import asked, command, question, read_source, read_study
 from dse.cli.options import drawn, from_study, from_study_or_store, goals, kinds, listed, values
 from dse.tables import table
 from dse.wording import value_text
@@ -24,16 +24,13 @@ _ROWS = 10
 _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
-@click.command(
-    epilog=example(
-        "dse chances uncertain.toml --minimize time",
-        'dse chances uncertain.toml --maximize throughput --where "power <= 150 W" --per workload',
-    )
+@command(
+    "dse chances uncertain.toml --minimize time",
+    'dse chances uncertain.toml --maximize throughput --where "power <= 150 W" --per workload',
 )
 @from_study_or_store
 @goals(several=False)
 @kinds
-@in_json
 def chances(source: str, **options: Any) -> Any:
     """How likely each configuration is the best, where inputs are random.
 
@@ -68,18 +65,15 @@ def _read(source: str, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]
     return read, given
 
 
-@click.command(
-    epilog=example(
-        "dse information uncertain.toml --minimize time",
-        "dse information uncertain.toml --minimize time --set-of mem_latency,mem_bandwidth",
-    )
+@command(
+    "dse information uncertain.toml --minimize time",
+    "dse information uncertain.toml --minimize time --set-of mem_latency,mem_bandwidth",
 )
 @from_study
 @goals(several=False)
 @click.option(
     "--set-of", "sets", multiple=True, metavar="Q,...", help="Inputs known together; repeatable."
 )
-@in_json
 def information(study: str, sets: Sequence[str], **options: Any) -> Any:
     """What it would be worth to know random inputs, and which to measure next.
 
@@ -142,17 +136,14 @@ def _information_text(found: xr.Dataset, data: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-@click.command(
-    epilog=example(
-        "dse law uncertain.toml time --at threads_per_block=256,active_sms=30",
-        "dse law uncertain.toml power --plot power.png",
-    )
+@command(
+    "dse law uncertain.toml time --at threads_per_block=256,active_sms=30",
+    "dse law uncertain.toml power --plot power.png",
 )
 @from_study
 @click.argument("quantity")
 @values("--at", commas=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
 @drawn("--plot", help="Draw the law here.")
-@in_json
 def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any:
     """The law of an output at one configuration, where inputs are random.
 

@@ -8,7 +8,7 @@ import click
 
 from dse.cli.ends import reading
 from dse.cli.fits import columns, of_rows
-from dse.cli.frame import example, in_json
+from dse.cli.frame import command
 from dse.cli.options import given, listed, names, values
 
 __all__ = ["validate"]
@@ -24,15 +24,13 @@ def _draws(_ctx: click.Context, _option: click.Parameter, text: str | None) -> A
         raise click.UsageError(f"--draws {text!r}: expected MANY,SIZE, as in 200,100") from None
 
 
-@click.command(
-    epilog=example(
-        "dse validate clock_scaling runs.csv --to time --free core_cycles,stall_time "
-        "--leave-out row --along core_clock",
-        "dse validate energy_roofline rows.csv --to power --leave-out kernel "
-        "--free constant_power,energy_per_byte,energy_per_flop",
-        "dse validate mwp_cwp launches.csv --to time --machine gtx280 --leave-out kernel "
-        "--within kernel,size --choose threads_per_block --per kernel",
-    )
+@command(
+    "dse validate clock_scaling runs.csv --to time --free core_cycles,stall_time "
+    "--leave-out row --along core_clock",
+    "dse validate energy_roofline rows.csv --to power --leave-out kernel "
+    "--free constant_power,energy_per_byte,energy_per_flop",
+    "dse validate mwp_cwp launches.csv --to time --machine gtx280 --leave-out kernel "
+    "--within kernel,size --choose threads_per_block --per kernel",
 )
 @of_rows("Fitted to the rows not left out.")
 @click.option("--to", metavar="Q", help="Measured: by default the main output.")
@@ -55,7 +53,6 @@ def _draws(_ctx: click.Context, _option: click.Parameter, text: str | None) -> A
     help="Fit residuals, not shares of what was measured.",
 )
 @click.option("--interval", default=0.9, show_default=True, help="Rows within their intervals.")
-@in_json
 def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     """Tell what a model's predictions of measured rows are worth.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE
 from sweeps.grid.space import parse_axis
 from sweeps.scan.arrays import Table
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError, check_known
 from symbolic.expression import parse
 
 if TYPE_CHECKING:
@@ -86,15 +86,6 @@ def read_source(
         return _of_study(source, texts, where, at, part)
     source = source.isel({axis: slice(index, index + 1) for axis, index in part.items()})
     return _of_dataset(source, texts, where, at)
-
-
-def _known(names: Sequence[str], axes: Sequence[str], what: str) -> None:
-    for name in names:
-        if name not in axes:
-            raise UnknownNameError(
-                f"{what}: {name!r} is no axis{nearest(name, axes)}; the axes are: "
-                f"{', '.join(axes) or 'none'}"
-            )
 
 
 def _no_flag(text: str, flags: Any) -> None:
@@ -227,7 +218,8 @@ def _of_dataset(
     for text in named:
         parse(text, table.quantities)
         _no_flag(text, text in ds.variables and "flag_values" in ds[text].attrs)
-    _known(list(at), axes, "at")
+    for name in at:
+        check_known(name, axes, f"at: {name!r} is no axis", "the axes are")
     point = {}
     coords: dict[str, tuple[Any, NDArray[Any], dict[str, Any]]] = {}
     for name in axes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.errors import DseError, UnitError, UnknownNameError, nearest
+from dse.measured.records import header as header_of
+from symbolic.errors import DseError, UnitError, UnknownNameError, check_known, nearest
 from symbolic.model import Model
 from symbolic.units import dimension, exact, misfit
 
@@ -22,7 +22,6 @@ Floats = NDArray[np.float64]
 #: Which columns are read: their names, or quantities with the header of each.
 Named = Sequence[str] | Mapping[str, str] | None
 
-_HEADER = re.compile(r"\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\[\]]*)\])?\s*", re.DOTALL)
 #: Marks points in the Datasets of this library.
 _FEASIBLE = "feasible"
 #: An attribute of Datasets of measurements.
@@ -43,18 +42,9 @@ class Table:
 
     def find(self, header: str) -> tuple[str, str]:
         """A column by its name or its whole header, and its unit; a unit given here counts."""
-        name, unit = _split(header)
-        if name not in self.columns:
-            raise UnknownNameError(
-                f"the data have no column {name!r}{nearest(name, self.columns)}; they have: "
-                f"{', '.join(self.columns)}"
-            )
+        name, unit = header_of(header)
+        check_known(name, self.columns, f"the data have no column {name!r}", "they have")
         return name, self.units[name] if unit is None else unit
-
-
-def _split(header: str) -> tuple[str, str | None]:
-    match = _HEADER.fullmatch(header)
-    return (match["name"], match["unit"]) if match else (header, None)
 
 
 def read_table(data: Any) -> Table:
@@ -126,7 +116,7 @@ def _separated(frame: Any) -> Any:
 
 
 def _from_mapping(columns: Mapping[str, Any], rows: int, headers: Sequence[str]) -> Table:
-    split = {header: _split(header) for header in headers}
+    split = {header: header_of(header) for header in headers}
     names = [name for name, _ in split.values()]
     for name in names:
         if names.count(name) > 1 or headers.count(name) > 1:

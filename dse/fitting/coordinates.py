@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dse.fitting.columns import Floats
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError, check_known
 from symbolic.expression import parse_value
 from symbolic.model import Model
 from symbolic.ops import Node
@@ -128,11 +128,7 @@ def coordinates(
     """
     for key, given in (("start", start), ("bounds", bounds)):
         for name in given or {}:
-            if name not in free:
-                raise UnknownNameError(
-                    f"{key} names {name}, which is not free{nearest(name, free)}; free are: "
-                    f"{', '.join(free)}"
-                )
+            check_known(name, free, f"{key} names {name}, which is not free", "free are")
     found = []
     for name in free:
         row = model.quantity(name)

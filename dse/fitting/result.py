@@ -15,7 +15,7 @@ from dse.cards import fit_card
 from dse.fitted import Labelled, SavedFit
 from dse.fitting.columns import Floats
 from dse.wording import value_text
-from symbolic.errors import UnknownNameError, nearest
+from symbolic.errors import check_known
 from symbolic.visible import Card
 
 if TYPE_CHECKING:
@@ -91,11 +91,7 @@ class Fit(Labelled):
     dataset: xr.Dataset = field(repr=False, compare=False)
 
     def __getitem__(self, name: str) -> float:
-        if name not in self.values:
-            raise UnknownNameError(
-                f"{name!r} was not fitted{nearest(name, self.values)}; fitted are: "
-                f"{', '.join(self.values)}"
-            )
+        check_known(name, self.values, f"{name!r} was not fitted", "fitted are")
         return self.values[name]
 
     @property

@@ -15,7 +15,7 @@ from dse.inverse.cases import BROKEN, Case
 from dse.inverse.opening import number, opened
 from dse.places import places_of
 from sweeps.bounds.check import check, enclosed
-from sweeps.grid.dataset import assemble, axis_coordinates
+from sweeps.grid.dataset import assemble, axis_coordinates, flagged
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import Grid
 from sweeps.prove.borders import NONE, Way, grid_borders
@@ -155,13 +155,17 @@ def find(asked: Asked) -> xr.Dataset:
     flags = {int(flag): label for flag, label in asked.case.flags.items()}
     flags = {BROKEN: "not feasible", **flags} if asked.case.name != "feasible" else flags
     variables: dict[str, Any] = {
-        asked.case.name: (dims, _here(asked), {"long_name": asked.case.text} | _meanings(flags)),
+        asked.case.name: (
+            dims,
+            _here(asked),
+            {"long_name": asked.case.text} | flagged(flags, np.int16),
+        ),
         "border": (over, border, {"long_name": "where the next border lies"}),
         "beyond": (
             over,
             beyond,
             {"long_name": f"{asked.case.text} beyond the next border"}
-            | _meanings({NONE: "none", **flags}),
+            | flagged({NONE: "none", **flags}, np.int16),
         ),
         "distance": (over, distance, {"long_name": "how far away the next border lies"}),
     }
@@ -199,13 +203,6 @@ def _here(asked: Asked) -> NDArray[np.int16]:
         case = np.nan_to_num(interpret_arrays((root,), values)[0], nan=BROKEN)
         array[cells] = case if dims else case.item()
     return array
-
-
-def _meanings(flags: Mapping[int, str]) -> dict[str, Any]:
-    return {
-        "flag_values": np.array(list(flags), dtype=np.int16),
-        "flag_meanings": " ".join(text.replace(" ", "_") for text in flags.values()),
-    }
 
 
 def _attributes(asked: Asked, undecided: int) -> dict[str, Any]:

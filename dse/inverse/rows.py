@@ -6,19 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeps.grid.dataset import meanings_of
 from sweeps.prove.borders import NONE
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["border_rows", "words"]
-
-
-def words(array: xr.DataArray) -> dict[int, str]:
-    """What the numbers of a case mean."""
-    meanings = [text.replace("_", " ") for text in str(array.attrs["flag_meanings"]).split()]
-    flags = np.atleast_1d(array.attrs["flag_values"]).tolist()
-    return dict(zip(flags, meanings, strict=True))
+__all__ = ["border_rows"]
 
 
 def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
@@ -35,7 +29,7 @@ def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
     (10, 610.0, 'thread', 'memory')
     """
     case = next(str(name) for name in found.data_vars if name not in _OTHERS)
-    meanings = words(found.beyond)
+    meanings = meanings_of(found.beyond.attrs)
     rows: list[dict[str, Any]] = []
     for along in found.along.values.tolist():
         one = found.sel(along=along)

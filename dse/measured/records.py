@@ -11,12 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.errors import DseError, UnitError, UnknownNameError, nearest
+from symbolic.errors import DseError, UnitError, check_known
 from symbolic.quantities import TABLE
 from symbolic.terms import FUNCTIONS
 from symbolic.units import dimension, exact, misfit
 
-__all__ = ["CORRECT", "FAILED", "Column", "Records", "Rows", "header", "identifier", "read_rows"]
+__all__ = [
+    "CORRECT",
+    "FAILED",
+    "Column",
+    "Records",
+    "Rows",
+    "gathered",
+    "header",
+    "identifier",
+    "read_rows",
+]
 
 #: The status of a configuration that was measured, and of one that failed and does not say why.
 CORRECT, FAILED = "correct", "failed"
@@ -73,6 +83,16 @@ class Rows:
     reasons: tuple[str, ...]
 
 
+def gathered(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Rows as columns; None where a row lacks one.
+
+    >>> gathered([{"a": 1}, {"a": 2, "b": 3}])
+    {'a': [1, 2], 'b': [None, 3]}
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
 def header(text: str) -> tuple[str, str | None]:
     """The name and the unit of a column, of a header such as ``time [ms]``.
 
@@ -121,11 +141,7 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
         names[name] = told
     known = {**names, **{told: told for told in names.values()}}
     for name in units:
-        if name not in known:
-            raise UnknownNameError(
-                f"units names {name!r}, which is no column{nearest(name, known)}; there are: "
-                f"{', '.join(names)}"
-            )
+        check_known(name, known, f"units names {name!r}, which is no column")
     given = {known[name]: unit for name, unit in units.items()}
     rows = len(next(iter(records.columns.values()), ()))
     why = list(records.status) or [""] * rows

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dse.measured.records import Column, Records, Rows
 from dse.provenance import version
+from sweeps.grid.dataset import flagged
 from sweeps.grid.grid import FEASIBLE
 from symbolic.errors import DseError
 
@@ -110,18 +111,9 @@ def _variables(
     reasons = list(rows.reasons)
     whole = flat is None or flat.size == math.prod(shape)
     reasons += [] if whole else [_UNMEASURED]
-    yield (
-        STATUS,
-        (
-            dims,
-            spread(rows.status, len(rows.reasons)),
-            {
-                "long_name": "how the measurement of a configuration went",
-                "flag_values": np.arange(len(reasons), dtype=np.int8),
-                "flag_meanings": " ".join("_".join(reason.split()) for reason in reasons),
-            },
-        ),
-    )
+    said = {"long_name": "how the measurement of a configuration went"}
+    said |= flagged(dict(enumerate(reasons)))
+    yield STATUS, (dims, spread(rows.status, len(rows.reasons)), said)
     told = {"long_name": "whether a configuration was measured", "conditions": "status is correct"}
     yield FEASIBLE, (dims, spread(rows.feasible, False), told)
 

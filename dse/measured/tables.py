@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.measured.records import CORRECT, FAILED, Records, header
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError, check_known
 
 __all__ = ["axes_of", "is_ours", "read_file"]
 
@@ -126,11 +126,7 @@ def axes_of(axes: Sequence[str] | None, names: list[str]) -> tuple[str, ...]:
     if axes is None:
         return ()
     for name in axes:
-        if name not in names:
-            raise UnknownNameError(
-                f"axes names {name!r}, which is no column{nearest(name, names)}; there are: "
-                f"{', '.join(names)}"
-            )
+        check_known(name, names, f"axes names {name!r}, which is no column")
     return tuple(dict.fromkeys(axes))
 
 

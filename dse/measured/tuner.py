@@ -20,7 +20,7 @@ import numpy as np
 
 from dse.measured.content import text_of
 from dse.measured.profiles.ktt import from_ktt
-from dse.measured.records import FAILED, Records
+from dse.measured.records import FAILED, Records, gathered
 from symbolic.errors import DseError
 
 __all__ = ["read_tuner"]
@@ -128,12 +128,6 @@ def _whole(text: str) -> str:
     return re.sub(pairs, lambda m: m[0] if m[1] or m[0] == "\\\\" else "\\ufffd", text)
 
 
-def _gathered(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Rows as columns; None where a row lacks one."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
-
-
 def _runs(times: Any) -> list[float]:
     """The times of the runs of a configuration."""
     return [run for run in times or () if isinstance(run, (int, float))]
@@ -187,7 +181,7 @@ def _from_t4(tree: Mapping[str, Any]) -> Records:
         configurations.append(configuration)
         rows.append(row)
         status.append("" if told == "correct" else told)
-    axes, columns = _gathered(configurations), _gathered(rows)
+    axes, columns = gathered(configurations), gathered(rows)
     columns = {name: column for name, column in columns.items() if name not in left_out}
     names = dict.fromkeys(str(o) for r in tree["results"] for o in r.get("objectives") or ())
     notes = [f"left out, as it holds lists: {name}" for name in left_out]
@@ -247,7 +241,7 @@ def _from_cache(tree: Mapping[str, Any]) -> Records:
             reason = FAILED
         rows.append(row)
         status.append(reason)
-    columns = _gathered(rows)
+    columns = gathered(rows)
     told = {
         key.replace("_name", ""): json.dumps(tree[key]) if key == "problem_size" else str(tree[key])
         for key in ("device_name", "kernel_name", "problem_size")

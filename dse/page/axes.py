@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.space import Axis
 
-__all__ = ["Kept", "axes_told", "leaves_told", "plain", "thinned"]
+__all__ = ["Kept", "axes_told", "even", "halved", "leaves_told", "plain", "thinned"]
 
 #: Values of an axis, and of all quantities over several axes, that a page holds at most.
 _VALUES, _TABLES = 1000, 10_000
@@ -55,19 +55,25 @@ def thinned(grid: Grid) -> dict[str, Kept]:
     counts = {name: min(axis.size, _VALUES) for name, axis in grid.axes.items()}
     each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
     tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]
-    while sum(math.prod(counts[name] for name in axes) for axes in tables) > _TABLES:
-        names = dict.fromkeys(name for axes in tables for name in axes)
-        longest = max(names, key=lambda name: counts[name])
-        if counts[longest] == 1:
-            break
-        counts[longest] = (counts[longest] + 1) // 2
+    halved(counts, tables, _TABLES)
     return {
-        name: Kept(axis=axis, places=_even(axis.size, counts[name]))
+        name: Kept(axis=axis, places=even(axis.size, counts[name]))
         for name, axis in grid.axes.items()
     }
 
 
-def _even(size: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def halved(counts: dict[str, int], tables: Sequence[Sequence[str]], most: int) -> None:
+    """Halve the longest axis until tables over some of them hold no more than so many values."""
+    names = dict.fromkeys(name for axes in tables for name in axes)
+    while sum(math.prod(counts[name] for name in axes) for axes in tables) > most:
+        longest = max(names, key=counts.__getitem__)
+        if counts[longest] == 1:
+            break
+        counts[longest] = (counts[longest] + 1) // 2
+
+
+def even(size: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """So many of the places along an axis, evenly spread."""
     return np.linspace(0, size - 1, count).round().astype(np.int64)
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.page.axes import plain
+from dse.page.axes import even, halved, plain
 from dse.page.told import common
-from dse.plots.sources import flags_of
+from sweeps.grid.dataset import meanings_of
 from sweeps.grid.grid import FEASIBLE
 from symbolic.errors import DseError
 
@@ -48,12 +48,9 @@ def told_of_values(
         raise DseError(
             f"nothing is left of {', '.join(str(d) for d, n in cut.sizes.items() if not n)}"
         )
-    counts = _counts(cut)
-    places = {
-        dim: np.linspace(0, cut.sizes[dim] - 1, count).round().astype(np.int64)
-        for dim, count in counts.items()
-    }
-    kept = cut.isel(places).load()
+    counts = {str(dim): min(size, _LONGEST) for dim, size in cut.sizes.items()}
+    halved(counts, [list(map(str, array.dims)) for array in cut.data_vars.values()], _MOST)
+    kept = cut.isel({dim: even(cut.sizes[dim], count) for dim, count in counts.items()}).load()
     data = common(title, note) | {
         "model": str(ds.attrs.get("model", "")),
         "axes": [_axis(cut, kept, str(dim)) for dim in kept.sizes],
@@ -75,22 +72,6 @@ def _within(ds: xr.Dataset, name: str, low: float, high: float) -> np.ndarray[An
         raise DseError(f"{name} is no axis of numbers: there are {', '.join(map(str, ds.dims))}")
     values = ds[name].values if name in ds.coords else np.arange(ds.sizes[name])
     return np.flatnonzero((values >= low) & (values <= high))
-
-
-def _counts(ds: xr.Dataset) -> dict[str, int]:
-    """How many values are kept along each axis, the longest halved until the page holds all."""
-    counts = {str(dim): min(size, _LONGEST) for dim, size in ds.sizes.items()}
-
-    def size() -> int:
-        return sum(
-            int(np.prod([counts[str(dim)] for dim in array.dims], dtype=float))
-            for array in ds.data_vars.values()
-        )
-
-    while size() > _MOST:
-        longest = max(counts, key=lambda dim: counts[dim])
-        counts[longest] = (counts[longest] + 1) // 2
-    return counts
 
 
 def _axis(cut: xr.Dataset, kept: xr.Dataset, dim: str) -> dict[str, Any]:
@@ -117,7 +98,7 @@ def _quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
             "unit": "" if unit == "1" else unit,
             "meaning": str(attrs.get("long_name", "")),
         }
-        if name in names and "flag_values" in attrs and (flags := flags_of(ds[name])):
+        if name in names and (flags := meanings_of(attrs)):
             told["flags"] = {str(value): word for value, word in flags.items()}
         found[name] = told
     return found

@@ -14,10 +14,10 @@ from dse.plots.frame import number_text, unit_of
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.running import run
-from sweeps.grid.dataset import quantities_of
+from sweeps.grid.dataset import meanings_of, quantities_of
 from sweeps.grid.grid import FEASIBLE
 from sweeps.grid.space import parse_axis
-from symbolic.errors import DseError, InfeasibleError, UnknownNameError, nearest
+from symbolic.errors import DseError, InfeasibleError, UnknownNameError, check_known, nearest
 from symbolic.expression import parse, parse_condition
 from symbolic.ops import references
 from symbolic.quantities import label_of
@@ -102,7 +102,6 @@ def finite(name: str, *values: Any) -> None:
 def flags_of(array: xr.DataArray) -> dict[int, str]:
     """What the values of a bound, case, category or limiter mean; nothing for other quantities."""
     attrs = array.attrs
-    flags, words = attrs.get("flag_values", ()), str(attrs.get("flag_meanings", ""))
     if "flag_values_by_model" in attrs:
         if "model" in array.dims or "model" not in array.coords:
             raise DseError(
@@ -110,26 +109,19 @@ def flags_of(array: xr.DataArray) -> dict[int, str]:
                 "them with at={'model': ...}"
             )
         model = str(array["model"].item())
-        flags, words = (
-            json.loads(attrs[f"flag_{what}_by_model"]).get(model, ())
+        attrs = {
+            f"flag_{what}": json.loads(attrs[f"flag_{what}_by_model"]).get(model) or ()
             for what in ("values", "meanings")
-        )
-        words = words or ""
-    return {
-        int(flag): word.replace("_", " ")
-        for flag, word in zip(np.atleast_1d(flags), words.split(), strict=True)
-    }
+        }
+        attrs["flag_meanings"] = attrs["flag_meanings"] or ""
+    return meanings_of(attrs)
 
 
 def select(ds: xr.Dataset, at: Mapping[str, Any]) -> xr.Dataset:
     """A Dataset at one value of some of its axes: numbers, texts with units, labels."""
     for name, value in at.items():
-        if name not in ds.dims or name not in ds.coords:
-            known = [str(dim) for dim in ds.dims]
-            raise UnknownNameError(
-                f"at: {name!r} is no axis of the Dataset{nearest(name, known)}; its axes are: "
-                f"{', '.join(known)}"
-            )
+        known = [str(dim) for dim in ds.dims if dim in ds.coords]
+        check_known(name, known, f"at: {name!r} is no axis of the Dataset", "its axes are")
         quantities = quantities_of(ds)
         axis = parse_axis(name, ds[name].values.tolist(), quantities)
         ds = ds.isel({name: axis.position(value, quantities)})

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sweeps.grid.goals import Goal, check_top, goals_in_order
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError, UnknownNameError, check_known, nearest
 
 __all__ = ["Best", "check_per", "read_best"]
 
@@ -84,8 +84,5 @@ def _texts(value: Any, where: str) -> tuple[str, ...]:
 def check_per(best: Best, axes: Collection[str]) -> None:
     """Raise where a question is asked per something that is no axis of the study."""
     for name in best.per:
-        if name not in axes:
-            raise UnknownNameError(
-                f"per names {name!r}, which is no axis of the study{nearest(name, axes)}; "
-                f"its axes are: {', '.join(axes) or 'none'}"
-            )
+        said = f"per names {name!r}, which is no axis of the study"
+        check_known(name, axes, said, "its axes are")

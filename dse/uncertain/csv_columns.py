@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.uncertain.in_units import in_unit
-from symbolic.errors import DseError, UnitError, UnknownNameError, nearest
+from symbolic.errors import DseError, UnitError, check_known
 from symbolic.quantities import Quantity
 from symbolic.units import dimension
 
@@ -30,11 +30,7 @@ def _rows(path: Any, where: str, folder: Path | None) -> list[dict[str, str]]:
 
 
 def _column(rows: list[dict[str, str]], name: Any, path: Any, where: str) -> list[str]:
-    if name not in rows[0]:
-        raise UnknownNameError(
-            f"{where}: {str(path)!r} has no column {name!r}{nearest(str(name), rows[0])}; it has: "
-            f"{', '.join(map(str, rows[0]))}"
-        )
+    check_known(name, rows[0], f"{where}: {str(path)!r} has no column {name!r}", "it has")
     return [row[name] or "" for row in rows]
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dse.fitted import load_fit
 from dse.uncertain.csv_columns import columns_of, weights_of
 from dse.uncertain.families import Law, chances
-from symbolic.errors import DomainError, DseError, UnknownNameError, nearest
+from symbolic.errors import DomainError, DseError, UnknownNameError, check_known, nearest
 from symbolic.quantities import Quantity
 
 __all__ = ["Normals", "Rows", "correlated", "each", "joint_of"]
@@ -145,11 +145,8 @@ def correlated(given: Any, names: Sequence[str]) -> Floats | None:
             raise DseError(f"correlation holds {entry!r}: expected [name, name, number]")
         a, b, rho = entry
         for name in (a, b):
-            if name not in names:
-                raise UnknownNameError(
-                    f"correlation names {name!r}, which has no law of its own"
-                    f"{nearest(str(name), names)}; these have: {', '.join(names) or 'none'}"
-                )
+            said = f"correlation names {name!r}, which has no law of its own"
+            check_known(name, names, said, "these have")
         pair = frozenset((a, b))
         if len(pair) < 2 or pair in seen:
             what = "with itself" if len(pair) < 2 else "twice"

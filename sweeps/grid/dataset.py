@@ -20,8 +20,10 @@ __all__ = [
     "axis_coordinates",
     "coordinates_by_axis",
     "describe",
+    "flagged",
     "label",
     "labelled",
+    "meanings_of",
     "open_netcdf",
     "open_zarr",
     "opened_from",
@@ -49,9 +51,22 @@ def describe(grid: Grid, name: str) -> dict[str, Any]:
     flags = grid.flags(name)
     if flags:
         del attributes["units"]
-        attributes["flag_values"] = np.array(list(flags), dtype=np.int8)
-        attributes["flag_meanings"] = " ".join(text.replace(" ", "_") for text in flags.values())
+        attributes |= flagged(flags)
     return attributes
+
+
+def flagged(flags: Mapping[int, str], kind: Any = np.int8) -> dict[str, Any]:
+    """The attributes that tell what the values of a bound or case mean, after CF."""
+    words = ("_".join(text.split()) for text in flags.values())
+    return {"flag_values": np.array(list(flags), dtype=kind), "flag_meanings": " ".join(words)}
+
+
+def meanings_of(attributes: Mapping[Any, Any]) -> dict[int, str]:
+    """What the values of a bound or case mean, as :func:`flagged` tells it; nothing of others."""
+    flags = np.atleast_1d(attributes.get("flag_values", ())).tolist()
+    words = str(attributes.get("flag_meanings", "")).split()
+    pairs = zip(flags, words, strict=False)
+    return {int(flag): word.replace("_", " ") for flag, word in pairs}
 
 
 def axis_coordinates(grid: Grid) -> dict[str, tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]]:
@@ -212,7 +227,5 @@ def quantity_of(name: str, dtype: Any, attributes: Mapping[Any, Any]) -> Quantit
     if dtype.kind not in "iufb":
         return Quantity(name=name, labels=())
     unit = str(attributes.get("units", ""))
-    numbers = np.atleast_1d(attributes.get("flag_values", ())).tolist()
-    words = [word.replace("_", " ") for word in str(attributes.get("flag_meanings", "")).split()]
-    flags = tuple((int(number), word) for number, word in zip(numbers, words, strict=False))
+    flags = tuple(meanings_of(attributes).items())
     return Quantity(name=name, unit="" if unit == "1" else unit, flags=flags)

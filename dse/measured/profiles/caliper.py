@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dse.measured.records import Records
+from dse.measured.records import Records, gathered
 from symbolic.errors import DseError
 
 __all__ = ["from_caliper"]
@@ -60,20 +60,15 @@ def from_caliper(text: str, name: str) -> Records:
     kept = [(path, values) for path, values in found if path and path not in above]
     if not kept:
         raise DseError(f"{name} is a Caliper file without records of regions")
-    names = dict.fromkeys(key for _, values in kept for key in values)
     columns: dict[str, list[Any]] = {"region": [path[-1] for path, _ in kept]}
     for key in ("cluster", "variant", "tuning"):
         if key in about:
             columns[key] = [about[key]] * len(kept)
-    for key in names:
-        columns[_short(key)] = [values.get(key) for _, values in kept]
+    listed = gathered([values for _, values in kept])
+    columns |= {key.removeprefix("any#any#max#"): values for key, values in listed.items()}
     units = {column: "s" for column in columns if column.endswith("time.duration")}
     units = {n: u for n, u in units.items() if "count" not in n} | {"Bytes/Rep": "B"}
     return Records(kind="caliper", axes=(), columns=columns, units=units)
-
-
-def _short(name: str) -> str:
-    return name.removeprefix("any#any#max#")
 
 
 def _along(nodes: dict[str, dict[str, str]], refs: str) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dse.measured.records import Records
+from dse.measured.records import Records, gathered
 from symbolic.errors import DseError
 
 __all__ = ["from_ktt"]
@@ -53,11 +53,10 @@ def from_ktt(tree: Mapping[str, Any]) -> Records:
             row |= {str(c["Name"]): c["Value"] for c in counters}
             rows.append(row)
             status.append("" if told == "Ok" else told)
-    names = dict.fromkeys(name for row in rows for name in row)
     return Records(
         kind="ktt",
         axes=tuple(axes),
-        columns={name: [row.get(name) for row in rows] for name in names},
+        columns=gathered(rows),
         units={"Duration": unit, **{n: "B" for n in _COMPILED if n.endswith("MemorySize")}},
         status=status,
     )

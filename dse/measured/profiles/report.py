@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.measured.numerals import base_unit
-from dse.measured.records import Records
+from dse.measured.records import Records, gathered
 from symbolic.errors import DseError
 
 __all__ = ["from_report"]
@@ -52,9 +52,8 @@ def from_report(path: Path) -> Records:
         raise DseError(f"{str(path)!r} is no whole report of Nsight Compute: {error}") from error
     if not rows:
         raise DseError(f"{str(path)!r} is a report of Nsight Compute without launches, or cut off")
-    names = dict.fromkeys(name for values, _ in rows for name in values)
     units = {name: unit for _, found in rows for name, unit in found.items()}
-    columns = {name: [values.get(name) for values, _ in rows] for name in names}
+    columns = gathered([values for values, _ in rows])
     return Records(kind="ncu", axes=(), columns=columns, units=units)
 
 
