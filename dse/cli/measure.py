@@ -121,7 +121,7 @@ def _given(ctx: click.Context, what: str) -> list[str]:
         if parameter.is_flag:
             found.append(option)
         else:
-            each = value if isinstance(value, tuple) else (value,)
+            each = value if isinstance(value, (list, tuple)) else (value,)
             found += [f"{option} {one}" for one in each]
     return found
 
