@@ -227,7 +227,7 @@ def _within(place: Path, key: tuple[str, str]) -> dict[str, Any]:
     process.start()
     theirs.close()
     try:
-        found = ours.recv()
+        found: dict[str, Any] = ours.recv()
     except EOFError:
         found = {"why": f"not within {SECONDS} s of a processor"}
     process.join()
@@ -281,10 +281,8 @@ def _summary(found: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str
 
 
 def _threads(key: tuple[str, str]) -> int:
-    row = rows()[key]
-    return math.prod(ast.literal_eval(row["Block Size"])) * math.prod(
-        ast.literal_eval(row["Grid Size"])
-    )
+    sizes = [ast.literal_eval(rows()[key][f"{size} Size"]) for size in ("Block", "Grid")]
+    return int(math.prod(map(math.prod, sizes)))
 
 
 def answers(kept: Path | None = None) -> dict[tuple[str, str], dict[str, Any]]:
@@ -294,8 +292,8 @@ def answers(kept: Path | None = None) -> dict[tuple[str, str], dict[str, Any]]:
     wanted = [key for key, mark in marks.items() if mark not in known]
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(2) as pool:
         folders = [Path(place) / str(number) for number in range(len(wanted))]
-        found = pool.map(_within, folders, wanted)
-        known |= {marks[key]: each for key, each in zip(wanted, found, strict=True)}
+        anew = pool.map(_within, folders, wanted)
+        known |= {marks[key]: each for key, each in zip(wanted, anew, strict=True)}
     found = {key: known[mark] for key, mark in marks.items()}
     if kept:
         kept.write_text(json.dumps({marks[key]: each for key, each in found.items()}))
@@ -360,7 +358,7 @@ What is off, and why:
 
 * Of a kernel that was launched several times the first launch stands here.
 * Bytes are what threads ask for, which caches may serve: no prediction of DRAM's traffic, which
-  was measured. A program's own options of the compiler (`-use_fast_math`) were not given.
+  was measured. Within a factor of two one constant a thread is right more often. A program's own options of the compiler (`-use_fast_math`) were not given.
 * Integer operations are those of a class of names, address arithmetic among them; the profiler's
   list is its own. Operations in a called function are not counted.
 * Macros and functions that a text takes from another program are left out where the table says so;
