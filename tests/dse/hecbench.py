@@ -358,7 +358,8 @@ What is off, and why:
 
 * Of a kernel that was launched several times the first launch stands here.
 * Bytes are what threads ask for, which caches may serve: no prediction of DRAM's traffic, which
-  was measured. Within a factor of two one constant a thread is right more often. A program's own options of the compiler (`-use_fast_math`) were not given.
+  was measured. Within a factor of two one constant a thread is right more often. A program's own
+  options of the compiler (`-use_fast_math`) were not given.
 * Integer operations are those of a class of names, address arithmetic among them; the profiler's
   list is its own. Operations in a called function are not counted.
 * Macros and functions that a text takes from another program are left out where the table says so;
