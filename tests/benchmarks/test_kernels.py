@@ -57,37 +57,31 @@ def _took(work: Any) -> tuple[float, float]:
 def test_what_is_ours_takes_little_beside_the_compiler(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Variants each of which compiles to code of its own: half of them where nothing is known of
-    machine code yet, then the other half, each beside the compiler alone.
+    """In turn: the compiler alone, and variants each of which compiles to code of its own; of
+    machine code nothing is known from the rounds before.
     """
     distinct = list({str(_seen(each)): each for each in _variants()}.values())
-    text = FILE.read_text()
-    ratios: dict[str, list[list[float]]] = {"first": [], "then": []}
+    text, ratios = FILE.read_text(), []
 
-    def compile_all(variants: Any) -> None:
-        for each in variants:
+    def compile_all() -> None:
+        for each in distinct:
             compiled(text, 75, define=each, options=FLAGS)
 
-    def count_all(variants: Any) -> None:
-        dse.kernels.spaces.tuned(FILE, variants, TOLD, processes=1, keep=False)
+    def count_all() -> None:
+        dse.kernels.spaces.tuned(FILE, distinct, TOLD, processes=1, keep=False)
 
-    compile_all(distinct[:1])
     for at in range(ROUNDS):
         monkeypatch.setenv("DSE_CACHE", str(tmp_path / str(at)))
-        for name, half in zip(
-            ratios, (distinct[at % 2 :: 2], distinct[1 - at % 2 :: 2]), strict=True
-        ):
-            before = _took(lambda half=half: compile_all(half))
-            ours = _took(lambda half=half: count_all(half))
-            after = _took(lambda half=half: compile_all(half))
-            alone = [(one + two) / 2 for one, two in zip(before, after, strict=True)]
-            ratios[name].append([a / b for a, b in zip(ours, alone, strict=True)])
-    print(f"\n{len(distinct)} variants of which each compiles to its own, against the compiler:")
-    spent = {}
-    for name, each in ratios.items():
-        clock, spent[name] = (statistics.median(told) for told in zip(*each, strict=True))
-        print(f"{name} half: {spent[name]:.2f} of processor time, {clock:.2f} of the clock")
-    assert spent["then"] < 1.3
+        first, second = (compile_all, count_all)[:: 1 if at % 2 else -1]
+        took = {work: _took(work) for work in (first, second)}
+        both = zip(took[count_all], took[compile_all], strict=True)
+        ratios.append([ours / alone for ours, alone in both])
+    clock, spent = (statistics.median(each) for each in zip(*ratios, strict=True))
+    print(
+        f"\n{len(distinct)} variants of which each compiles to its own: {spent:.2f} times the "
+        f"compiler's processor time, {clock:.2f} of its clock (medians of {ROUNDS})"
+    )
+    assert spent < 1.3
 
 
 def _seen(variant: dict[str, Any]) -> list[Any]:
