@@ -15,7 +15,7 @@ from sweeps.grid.dataset import assemble
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Array", "answered", "arrays_of", "plainly"]
+__all__ = ["Array", "answered", "arrays_of", "plainly", "prepared"]
 
 #: The dimensions of an array, its values and its attributes.
 Array = tuple[tuple[str, ...], NDArray[Any], Mapping[Any, Any]]
@@ -58,6 +58,12 @@ def answered(
     if _bare.get():
         return _Plain(variables, coords, attributes)  # type: ignore[return-value]
     return assemble(variables, coords, attributes)
+
+
+def prepared() -> None:
+    """Load what answers are made of, so that it is not done once the time of a search is up."""
+    if not _bare.get():
+        assemble({}, {}, {})
 
 
 def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:

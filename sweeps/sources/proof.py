@@ -24,6 +24,7 @@ from sweeps.bounds.search import ready
 from sweeps.grid.at import part_of
 from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
 from sweeps.grid.grid import Grid
+from sweeps.grid.plain import prepared
 from sweeps.prove.certificate import Certificate, none_in_time
 from sweeps.prove.fronts import certified_front
 from sweeps.prove.parts import NOTHING, Part, Winner, asked_of, best_within, parts_of
@@ -94,6 +95,8 @@ def front_proof(grid: Grid, ask: Ask) -> GridProof:
 def _search(grid: Grid, ask: Ask, stages: int) -> _Search:
     stages *= math.prod(grid.shape(ask.per))
     tally = Tally.of(ask.time_limit)
+    if ask.time_limit is not None:
+        prepared()
     winners: list[list[Winner]] = [[] for _ in ask.goals]
     return _Search(ask=ask, tally=tally, end=tally.deadline, stages=stages, winners=winners)
 
