@@ -30,7 +30,9 @@ def inlined(
     begins = sorted(names)
     ends = dict(zip(begins, [*begins[1:], len(body)], strict=True))
     found = list(body)
-    waiting = [(one.at, (0,)) for one in body[: begins[0]] if one.name == "CALL"]
+    waiting: list[tuple[int, tuple[int, ...]]] = [
+        (one.at, (0,)) for one in body[: begins[0]] if one.name == "CALL"
+    ]
     while waiting:
         at, within = waiting.pop(0)
         call = found[at]
