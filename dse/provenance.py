@@ -14,7 +14,7 @@ import numpy as np
 
 from dse.syntax import syntax
 from dse.validity import beyond_validity
-from sweeps.grid.grid import Leaf
+from sweeps.grid.leaf import Leaf
 from symbolic.equation import Equation
 from symbolic.errors import DseError
 from symbolic.quantities import place_of

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from sweeps.grid.at import part_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
+from sweeps.grid.leaf import Leaf
 from sweeps.nest.run import prepare
 
 __all__ = ["COMPILED", "Values"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stochastic.validation import describe
+from stochastic.trials.timing import describe
 from symbolic.errors import DseError
 
 __all__ = ["checked", "demand", "device", "paths", "shortest_paths", "supply"]

@@ -11,7 +11,8 @@ from dse.study.uncertain import without
 from sweeps.ask.matrix import refuse_statistic
 from sweeps.bounds.expanding import expanded
 from sweeps.grid.build import build_grid
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
+from sweeps.grid.leaf import Leaf
 from sweeps.nest.summarize import summarized
 from symbolic.errors import DseError
 from symbolic.expression import parse_value

@@ -13,7 +13,8 @@ from dse.inverse.opening import number, opened
 from sweeps.bounds.check import check, enclosed
 from sweeps.grid.dataset import assemble, axis_coordinates, describe
 from sweeps.grid.goals import Goal, dims_of
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
+from sweeps.grid.leaf import Leaf
 from sweeps.prove.tolerances import Uncertain, can_be_best, extremes, spread_dims
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse

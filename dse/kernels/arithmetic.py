@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dse.kernels.conditions import bits
-from dse.kernels.linear import ZERO, Whole, atom, constant, floordiv
+from dse.kernels.linear import ZERO, Whole, atom, constant
+from dse.kernels.quotients import floordiv
 
 __all__ = ["high", "masked", "power_of_two", "quotient", "shifted_down"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom, rebuilt
+from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom
+from dse.kernels.rebuilding import rebuilt
 
 __all__ = [
     "FALSE",

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from dse.kernels.conditions import FALSE, TRUE, known, negated
 from dse.kernels.flow import Flow, Loop
-from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom, rebuilt
+from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom
 from dse.kernels.passes import until, varies
+from dse.kernels.rebuilding import rebuilt
 from dse.kernels.values import Values
 
 __all__ = ["Frequencies", "frequencies"]

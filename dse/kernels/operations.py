@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from dse.kernels.arithmetic import high, masked, power_of_two, quotient, shifted_down
 from dse.kernels.assembly import Instruction
 from dse.kernels.conditions import FALSE, TRUE, Condition, bits, both, negated, truth
-from dse.kernels.linear import ONE, ZERO, Whole, atom, constant, floordiv
+from dse.kernels.linear import ONE, ZERO, Whole, atom, constant
+from dse.kernels.quotients import floordiv
 
 __all__ = ["PREDICATES", "READ", "Registers", "logic"]
 

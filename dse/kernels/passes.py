@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing, atoms_of, known
 from dse.kernels.flow import Loop
-from dse.kernels.linear import ONE, Atom, Whole, atom, constant, floordiv
+from dse.kernels.linear import ONE, Atom, Whole, atom, constant
+from dse.kernels.quotients import floordiv
 
 __all__ = ["resting", "until", "varies"]
 

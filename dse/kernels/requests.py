@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dse.kernels.evaluate import BLOCKS, Launch, places
-from dse.kernels.linear import Atom, Whole, constant, rebuilt
+from dse.kernels.linear import Atom, Whole, constant
+from dse.kernels.rebuilding import rebuilt
 
 __all__ = ["Moves", "Requests", "moved", "phases", "requests", "sized"]
 

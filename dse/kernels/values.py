@@ -11,8 +11,10 @@ from typing import Any
 
 from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing
 from dse.kernels.flow import Flow, Loop
-from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom, constant, floordiv, rebuilt
+from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom, constant
 from dse.kernels.operands import Constants
+from dse.kernels.quotients import floordiv
+from dse.kernels.rebuilding import rebuilt
 from dse.kernels.registers import Followed
 
 __all__ = ["Values"]

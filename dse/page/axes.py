@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
+from sweeps.grid.leaf import Leaf
 from sweeps.grid.space import Axis
 
 __all__ = ["Kept", "axes_told", "even", "halved", "leaves_told", "plain", "thinned"]

@@ -10,7 +10,7 @@ import numpy as np
 from sweeps.bounds.merging import reduced
 from sweeps.bounds.search import Least, search
 from sweeps.bounds.spaces import Space
-from sweeps.grid.grid import Leaf
+from sweeps.grid.leaf import Leaf
 from sweeps.runtime.loop import Tally
 from symbolic.ops import Node
 

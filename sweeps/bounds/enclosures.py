@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.problem import Extremes
-from sweeps.grid.grid import FEASIBLE, Grid, Leaf
+from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.leaf import Leaf
 from sweeps.grid.tiling import Tiling
 from symbolic.intervals import Interval, algebra, enclose, number
 from symbolic.ops import Node, both, constant, references, walk

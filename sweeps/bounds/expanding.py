@@ -15,7 +15,8 @@ import numpy as np
 from sweeps.bounds.joining import joined
 from sweeps.bounds.problem import Problem
 from sweeps.grid.awaited import Awaited
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
+from sweeps.grid.leaf import Leaf
 from symbolic.graph import Definition, Graph
 from symbolic.monotone import trends
 from symbolic.ops import Node, constant, reference, references, substitute, walk

@@ -22,7 +22,7 @@ from sweeps.bounds.boxes import Indices
 from sweeps.bounds.problem import Problem
 from sweeps.bounds.spaces import Space
 from sweeps.grid.fold import folded
-from sweeps.grid.grid import Leaf
+from sweeps.grid.leaf import Leaf
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
 __all__ = ["reduced"]

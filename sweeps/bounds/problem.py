@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.boxes import Boxes, Indices
-from sweeps.grid.grid import Leaf
+from sweeps.grid.leaf import Leaf
 from symbolic.intervals import Interval
 from symbolic.monotone import EVERY, Trend, trend_number, trends
 from symbolic.ops import Node, interpret_arrays, references, walk

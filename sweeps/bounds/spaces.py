@@ -10,7 +10,7 @@ import numpy as np
 from sweeps.bounds.alike import alike
 from sweeps.bounds.boxes import Indices
 from sweeps.bounds.problem import Problem
-from sweeps.grid.grid import Leaf
+from sweeps.grid.leaf import Leaf
 
 __all__ = ["Space"]
 

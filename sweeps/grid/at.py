@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
+from sweeps.grid.leaf import Leaf
 from sweeps.grid.space import Axis
 from symbolic.ops import Node, both, constant, equal, reference
 from symbolic.quantities import place_of

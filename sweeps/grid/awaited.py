@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.grid.at import POINT, part_of, points_of
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
+from sweeps.grid.leaf import Leaf
 from sweeps.grid.named_axes import named_axes, not_of_labels, not_twice
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError

@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from sweeps.grid.awaited import Fold, add_statistics
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
 from sweeps.grid.laws import read_label
+from sweeps.grid.leaf import Leaf
 from sweeps.grid.space import Axis
 from sweeps.grid.tables import run_tables
 from symbolic.errors import DseError

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.grid import FEASIBLE, Grid, Leaf
+from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.leaf import Leaf
 from symbolic.ops import references
 
 __all__ = ["Failure", "failures_in", "failures_of", "reason_of"]

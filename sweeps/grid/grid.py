@@ -8,12 +8,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.leaf import Leaf
 from sweeps.grid.space import Axis
 from symbolic.graph import Condition, Graph
 from symbolic.model import Model
@@ -28,57 +29,10 @@ from symbolic.ops import (
 )
 from symbolic.quantities import label_of
 
-__all__ = ["FEASIBLE", "Grid", "Leaf"]
+__all__ = ["FEASIBLE", "Grid"]
 
 FEASIBLE = "feasible"
 _TYPES = {"float": np.float64, "flag": np.int8, "bool": np.bool_}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leaf:
-    """The values of one quantity over some axes, in the order of the grid.
-
-    ``switched`` are the switch axes on which it depends too; each of their labels has its own leaf.
-    ``failed`` tells why there is no value at some flat indices.
-    """
-
-    axes: tuple[str, ...]
-    array: NDArray[Any]
-    switched: tuple[str, ...] = ()
-    failed: Mapping[int, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """NumPy's exp and log go another way, an ulp off, along an array read backwards."""
-        if any(step < 0 for step in self.array.strides):
-            object.__setattr__(self, "array", np.ascontiguousarray(self.array))
-
-    def over(self, axes: Sequence[str]) -> NDArray[Any]:
-        """The values shaped for broadcasting over the given axes."""
-        sizes = dict(zip(self.axes, self.array.shape, strict=True))
-        return self.array.reshape([sizes.get(axis, 1) for axis in axes])
-
-    def cut(self, parts: Mapping[str, slice]) -> Leaf:
-        """Its values within a part of some axes."""
-        if not any(axis in parts for axis in self.axes):
-            return self
-        index = tuple(parts.get(axis, slice(None)) for axis in self.axes)
-        array, failed = self.array[index], {}
-        if self.failed:
-            numbers = np.arange(self.array.size).reshape(self.array.shape)[index].reshape(-1)
-            failed = {k: self.failed[n] for k, n in enumerate(numbers.tolist()) if n in self.failed}
-        return replace(self, array=array, failed=failed)
-
-    def pick(self, places: Mapping[str, Any]) -> NDArray[Any]:
-        """Its values at points, given by indices along each axis."""
-        return np.asarray(self.array[tuple(places[axis] for axis in self.axes)])
-
-    def ordered(self, axes: Sequence[str]) -> Leaf:
-        """Its values in another order of axes."""
-        own = tuple(axis for axis in axes if axis in self.axes)
-        if own == self.axes:
-            return self
-        array = self.array.transpose([self.axes.index(axis) for axis in own])
-        return Leaf(axes=own, array=array, switched=self.switched)
 
 
 @dataclass(frozen=True, kw_only=True)

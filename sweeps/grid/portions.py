@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sweeps.grid.awaited import Awaited
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
+from sweeps.grid.leaf import Leaf
 from symbolic.ops import Node, references
 
 __all__ = ["HELD", "portions"]

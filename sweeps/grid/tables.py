@@ -11,8 +11,8 @@ import numpy as np
 
 from stochastic.errors import LawError
 from sweeps.grid.failing import reason_of
-from sweeps.grid.grid import Leaf
 from sweeps.grid.laws import read_label
+from sweeps.grid.leaf import Leaf
 from sweeps.runtime.stopping import halt
 from sweeps.runtime.threads import in_threads, workers
 from symbolic.equation import Equation

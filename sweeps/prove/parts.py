@@ -13,7 +13,8 @@ from sweeps.bounds.earliest import first_place
 from sweeps.bounds.merging import reduced
 from sweeps.bounds.search import Least, search
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
+from sweeps.grid.leaf import Leaf
 from sweeps.prove.descent import descend
 from sweeps.runtime.loop import Tally
 from symbolic.ops import Node

@@ -9,7 +9,7 @@ from functools import partial
 from sweeps.bounds.earliest import first_place, lowest
 from sweeps.bounds.merging import reduced
 from sweeps.bounds.search import Least, search
-from sweeps.grid.grid import Leaf
+from sweeps.grid.leaf import Leaf
 from sweeps.prove.descent import descend
 from sweeps.runtime.loop import Tally
 from symbolic.errors import OutOfTimeError

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
+from sweeps.grid.leaf import Leaf
 from sweeps.prove.ranges import TOGETHER, Spread, least, survivors, unbeaten
 from symbolic.ops import Node, constant, references, where
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sweeps.bounds.enclosures import Enclosures
 from sweeps.grid.at import part_of
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
+from sweeps.grid.leaf import Leaf
 from sweeps.nest import passes
 from sweeps.nest.compile import compiled
 from sweeps.nest.passes import Skipped, streamed

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.enclosures import Barred
-from sweeps.grid.grid import FEASIBLE, Grid, Leaf
+from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.space import Axis
 from sweeps.grid.tiling import Tiling
 from sweeps.store.crew import Job, Threads
@@ -64,19 +64,11 @@ def _restricted(grid: Grid, index: Mapping[str, Index]) -> Grid:
         )
 
     leaves = {
-        key: {name: replace(leaf, array=_taken(leaf, index)) for name, leaf in known.items()}
+        key: {name: leaf.taken(index) for name, leaf in known.items()}
         for key, known in grid.leaves.items()
     }
     axes = {name: cut(axis) if name in index else axis for name, axis in grid.axes.items()}
     return replace(grid, axes=axes, leaves=leaves, _dims={}, kept={})
-
-
-def _taken(leaf: Leaf, index: Mapping[str, Index]) -> NDArray[Any]:
-    array = np.asarray(leaf.array)
-    for place, axis in enumerate(leaf.axes):
-        if axis in index:
-            array = array.take(index[axis], axis=place)
-    return array
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +113,7 @@ class Growth:
                 order = {axis: np.argsort(self.places[axis][index[axis]]) for axis in was.axes}
                 taken = {axis: index[axis][order[axis]] for axis in was.axes}
                 numbers = was.array.dtype.kind == "f"  # text knows no NaN
-                if not np.array_equal(_taken(now, taken), was.array, equal_nan=numbers):
+                if not np.array_equal(now.taken(taken).array, was.array, equal_nan=numbers):
                     return False
         return True
 

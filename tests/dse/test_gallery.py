@@ -181,7 +181,7 @@ def test_each_figure_has_its_command() -> None:
         program, command, *options = shlex.split(" ".join(parts))
         assert program == "dse"
         given = main.commands[command].make_context(command, options).params  # reads the options
-        assert (given.get("out") or given["plot"]).endswith(".png"), name
+        assert (given.get("out") or given["plot"]).suffix == ".png", name
 
 
 # --- as stored

@@ -17,7 +17,8 @@ import pytest
 import dse
 from dse.kernels.compiling import architectures, compiled
 from dse.kernels.cubin import functions
-from dse.kernels.linear import atom, constant, floordiv, remainder
+from dse.kernels.linear import atom, constant
+from dse.kernels.quotients import floordiv, remainder
 from dse.kernels.source import device_part, signatures
 from symbolic.errors import DseError
 from tests.dse.hecbench import entry_of, in_short

@@ -169,11 +169,12 @@ import threading
 import numpy as np
 
 from stochastic import validation
+from stochastic.trials import timing
 from stochastic.kernels import device
 
 exponents = np.random.default_rng(1).integers(0, 6, (5, 4)).astype(np.int32)
 exponents[3] = 0
-validation._MEMORY = 2 * 8 * 9 * 4  # two groups a launch: the last is smaller
+timing._MEMORY = 2 * 8 * 9 * 4  # two groups a launch: the last is smaller
 runs = {}
 for synchronised in (True, False):
     runs[synchronised] = [

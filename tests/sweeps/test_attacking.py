@@ -11,7 +11,7 @@ import xarray as xr
 
 import dse
 import sweeps.bounds.merging
-from sweeps.grid.grid import Leaf
+from sweeps.grid.leaf import Leaf
 from symbolic.errors import InfeasibleError
 from tests.sweeps.attack_models import drawn
 from tests.sweeps.attacking import attacked

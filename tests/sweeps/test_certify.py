@@ -22,7 +22,7 @@ from sweeps.bounds.earliest import first_place
 from sweeps.bounds.merging import reduced
 from sweeps.bounds.problem import Extremes, Problem
 from sweeps.grid.goals import dims_of, objective_node, one_goal
-from sweeps.grid.grid import Leaf
+from sweeps.grid.leaf import Leaf
 from sweeps.runtime.loop import Tally
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.monotone import trends

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.problem import Problem
-from sweeps.grid.grid import Leaf
+from sweeps.grid.leaf import Leaf
 from sweeps.prove.reals.cases import decided
 from symbolic.intervals import Decision, Interval, algebra, enclose
 from symbolic.monotone import EVERY, Trend, trends
