@@ -361,7 +361,7 @@ What is off, and why:
   was measured. Within a factor of two one constant a thread is right more often. A program's own
   options of the compiler (`-use_fast_math`) were not given.
 * Integer operations are those of a class of names, address arithmetic among them; the profiler's
-  list is its own. Operations in a called function are not counted.
+  list is its own.
 * Macros and functions that a text takes from another program are left out where the table says so;
   functions get the heads of their templates, and vectors the operators of the toolkit's samples
   (`tests/dse/hecbench_vectors.h`). Functions whose text is not given stay missing.
