@@ -193,18 +193,17 @@ def main() -> None:
 
 HEAD = """# Counts from source beside measured ones
 
-Written by `python -m tests.dse.profiled 55 7 --out docs/kernels.md` (a draw of the convolution, of
-which one configuration takes the compiler up to minutes): kernels compiled without a GPU and
-counted by `dse.kernel`, beside what profilers counted on real ones. Nothing is fitted. Your own
-kernel stands beside your own profile by `dse kernel FILE.cu --beside PROFILE`.
+Written by `python -m tests.dse.profiled 150 7 --out docs/kernels.md` (a quarter of an hour, most of
+it the compiler's, of the drawn convolution): kernels compiled without a GPU and counted by
+`dse.kernel`, beside what profilers counted on real ones. Nothing is fitted. Your own kernel stands
+beside your own profile by `dse kernel FILE.cu --beside PROFILE`.
 
 What is off, and why:
 
 * Convolution: its loops are unrolled wholly, so that registers, and the order and reuse of what is
   loaded, change with the compiler's version. The profiles do not tell theirs; the counts are of
-  NVRTC 12.9. With 3 of 55 sets of macros the two allot other registers; with 3 others, all of which
-  read through the read-only cache, ours executes 3 to 9 % more. Loads, which the text decides, are
-  equal.
+  NVRTC 12.9. With 10 of 150 sets of macros the two allot other registers; six are off by 3 to 9 %
+  in executed instructions. Loads, which the text decides, are equal.
 * Integer instructions are not compared: a profiler's counter classes them otherwise.
 
 Kernels of HeCBench, of many kinds: [HeCBench from source](hecbench.md).
