@@ -58,7 +58,8 @@ class TimedLoss:
             return 0.0
         places, weights = self._noise
         logs, below = self._table
-        return float(weights @ np.interp(math.log(x) - places, logs, below, left=0.0, right=1.0))
+        share = float(weights @ np.interp(math.log(x) - places, logs, below, left=0.0, right=1.0))
+        return min(share, 1.0)  # the weights sum to 1 within some ulp
 
     def quantile(self, q: float) -> float:
         """The x with P(measured loss <= x) = q, to some 0.2 % of it."""

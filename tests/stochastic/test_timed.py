@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from stochastic import LawError, Pmf, fit_timing, imbalance
+from stochastic.loss.timed import TimedLoss
 
 DATA = Path(__file__).parents[3] / "shared/data/imbalance"
 FILES = {"uniform_20_40_8": Pmf.uniform(20, 40), "geo_005_8": Pmf.geometric(0.05)}
@@ -29,6 +30,14 @@ def test_what_was_put_in_is_found() -> None:
     seen = np.quantile(measured[1::2], SHARES)
     assert [found.quantile(q) for q in SHARES] == pytest.approx(seen, rel=0.01)
     assert found.cdf(found.quantile(0.3)) == pytest.approx(0.3, abs=1e-4)
+
+
+def test_no_share_is_above_one() -> None:
+    law = imbalance(Pmf.uniform(1, 2), 2)
+    for struck in range(1, 40):
+        seen = np.full(struck, 0.5)
+        found = TimedLoss(law=law, offset=0.0, scale=0.01, interrupted=struck / 64, seen=seen)
+        assert 1 - 1e-12 < found.cdf(1e9) <= 1
 
 
 def measured_groups(name: str) -> Any:
