@@ -34,6 +34,15 @@ def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
     return {name: header or name for name, header in told.items()}
 
 
+#: What a fit makes small.
+absolute = click.option(
+    "--absolute",
+    "residuals",
+    flag_value="absolute",
+    help="Fit residuals, not shares of what was measured.",
+)
+
+
 def columns(text: str) -> Adds:
     """The option --columns."""
     return names("--columns", read=_headers, metavar="Q[=HEADER],...", help=text)
@@ -115,12 +124,7 @@ def fit(model: str, data: str, out: str | None, save: str | None, **options: Any
 @click.option("--leave-out", metavar="COLUMN", help="Each of its labels is predicted by others.")
 @values("--choose", metavar="Q=LABEL,...", help="Alternatives to try.")
 @where("Rows to fit; may be repeated.")
-@click.option(
-    "--absolute",
-    "residuals",
-    flag_value="absolute",
-    help="Residuals, not shares of what was measured.",
-)
+@absolute
 @_saving
 def calibrate(
     model: str, data: str, choose: dict[str, str], save: str | None, **options: Any

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.fits import columns, of_rows
+from dse.cli.fits import absolute, columns, of_rows
 from dse.cli.frame import command
 from dse.cli.options import given, listed, names, values
 
@@ -46,12 +46,7 @@ def _draws(_ctx: click.Context, _option: click.Parameter, text: str | None) -> A
 @values("--order", "orders", metavar="NAME=FORMULA", help="To choose by.")
 @values("--own", metavar="COLUMN=Q,...", help="A value for each label.")
 @columns("To read. [all inputs]")
-@click.option(
-    "--absolute",
-    "residuals",
-    flag_value="absolute",
-    help="Fit residuals, not shares of what was measured.",
-)
+@absolute
 @click.option("--interval", default=0.9, show_default=True, help="Rows within their intervals.")
 def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     """Tell what a model's predictions of measured rows are worth.

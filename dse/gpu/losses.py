@@ -73,17 +73,17 @@ def lockstep(
         raise DseError(f"lanes = {wrong[0]}: expected 1 to 32, the lanes of one warp")
     parts: list[dict[str, Any]] = []
     for text, law, count in cases:
-        found = losses(law, count, groups=groups, size=size, threads=threads, seed=seed)
-        drawn, timed, apart = found
+        drawn, timed, apart = losses(
+            law, count, groups=groups, size=size, threads=threads, seed=seed
+        )
+        named = {"imbalance_loss": timed, "unsynchronised_loss": apart, "drawn_loss": drawn}
         if each:
-            own: dict[str, Any] = {"distribution": [text] * groups, "lanes": np.full(groups, count)}
-            columns = {"imbalance_loss": timed, "unsynchronised_loss": apart, "drawn_loss": drawn}
-            parts.append(own | columns)
+            own = {"distribution": [text] * groups, "lanes": np.full(groups, count)}
+            parts.append(own | named)
             continue
-        named = (("imbalance_loss", timed), ("unsynchronised_loss", apart), ("drawn_loss", drawn))
         row: dict[str, Any] = {"distribution": text, "lanes": count}
-        row |= {name: values.mean() for name, values in named}
-        row |= {f"{name}_std": values.std() for name, values in named if name[0] != "u"}
+        row |= {name: values.mean() for name, values in named.items()}
+        row |= {"imbalance_loss_std": timed.std(), "drawn_loss_std": drawn.std()}
         row |= {"modelled_loss": float(imbalance(law, count).mean()), "groups": groups}
         parts.append({name: [value] for name, value in row.items()})
     return {name: np.concatenate([np.asarray(part[name]) for part in parts]) for name in parts[0]}

@@ -13,20 +13,19 @@ from dse.kernels.assembly import Instruction
 
 __all__ = ["inlined"]
 
+_SIZE = 16  # bytes an instruction, from compute capability 7.0 on
 _OWN = ("__internal_", "__cuda_")
 _MOST = 1 << 16  # instructions of a kernel with all copies
 
 
-def inlined(
-    body: Sequence[Instruction], called: Sequence[tuple[int, str]], size: int = 16
-) -> list[Instruction]:
+def inlined(body: Sequence[Instruction], called: Sequence[tuple[int, str]]) -> list[Instruction]:
     """The instructions of a kernel with those of the functions that it calls.
 
     ``called`` are the functions in its code by their offsets in bytes.
     """
     if not called:
         return list(body)
-    names = {offset // size: name for offset, name in called}
+    names = {offset // _SIZE: name for offset, name in called}
     begins = sorted(names)
     ends = dict(zip(begins, [*begins[1:], len(body)], strict=True))
     found = list(body)
@@ -57,6 +56,6 @@ def inlined(
 
 def _jump(one: Instruction, to: int, place: int | None = None) -> Instruction:
     """A call or return as the branch that it is."""
-    told = {"opcode": "BRA", "operands": f"{to * 16:#x}", "predicate": one.guard}
+    told = {"opcode": "BRA", "operands": f"{to * _SIZE:#x}", "predicate": one.guard}
     at = one.at if place is None else place
     return Instruction(at, told, at, one.of)
