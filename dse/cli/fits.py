@@ -12,7 +12,7 @@ from dse.cli.ends import reading
 from dse.cli.frame import command
 from dse.cli.options import Adds, entries, given, listed, names, setting, values, where
 
-__all__ = ["calibrate", "columns", "fit", "of_rows"]
+__all__ = ["absolute", "calibrate", "columns", "fit", "of_rows"]
 
 
 def of_rows(free: str) -> Adds:
