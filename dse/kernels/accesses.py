@@ -12,11 +12,11 @@ import numpy as np
 from dse.kernels.assembly import Instruction, split
 from dse.kernels.evaluate import Launch
 from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom, common
-from dse.kernels.requests import Moves, moved, phases, requests, sized
+from dse.kernels.requests import Moves, Requests, moved, of_lanes, phases, sized
 from dse.kernels.values import Values
 from dse.kernels.wavefronts import SECTOR, WORD, cache_wavefronts, sectors, shared_wavefronts
 
-__all__ = ["Access", "Accesses", "Address", "in_flight", "is_device_array"]
+__all__ = ["Access", "Accesses", "Address", "in_flight", "is_device_array", "width_of"]
 
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
@@ -48,23 +48,22 @@ class Access:
 class Accesses:
     """The accesses of a kernel at a launch; what many have in common is worked out once."""
 
-    def __init__(self, values: Values, launch: Launch, pointers: set[int]) -> None:
+    def __init__(self, values: Values, launch: Launch) -> None:
         self.values, self.launch = values, launch
         #: Arrays begin at whole lines.
-        self._bases = frozenset(pointers - launch.arguments.keys())
+        self._bases = launch.pointers.difference(launch.arguments)
         self._solved: dict[tuple[Whole, int], Address] = {}
 
-    def of(self, one: Instruction, where: Address | None, runs: Whole) -> Access:
-        """What an instruction asks memory for at its address, where ``runs`` lets it through."""
-        width = next((_WIDTHS[each] for each in one.modifiers if each in _WIDTHS), 4)
+    def of(self, one: Instruction, where: Address | None, asks: Whole) -> Access:
+        """What an instruction asks memory for at its address, in the lanes that ask."""
+        width = width_of(one)
         load, shared = one.kind.endswith("load"), one.kind.startswith("shared")
-        asks = self._asks(runs)
         moving, fixed = where or (None, 0)
         fixed %= WORD if shared else SECTOR  # whole ones on, it is the same
         sectors, wavefronts, least = self.launch.once(
             atom("requests", moving or ZERO, asks),
             lambda: self._numbers(moving, fixed, width, asks, load, shared),
-            *(moving is None, fixed, width, load, shared, self._bases),
+            *(moving is None, fixed, width, load, shared),
         )
         return Access(bytes=width, sectors=sectors, wavefronts=wavefronts, least=least)
 
@@ -75,12 +74,13 @@ class Accesses:
             return None
         moving, fixed = _apart(where)
         if (moving, block) not in self._solved:
-            self._solved[moving, block] = _apart(self.values.solved(moving, block))
+            solved = self.values.solved(moving, block)
+            self._solved[moving, block] = _apart(self.launch.sized(solved))
         moving, more = self._solved[moving, block]
         return moving, fixed + more
 
-    def _asks(self, runs: Whole) -> Whole:
-        """Which lanes ask: 1 where all conditions hold that can be followed."""
+    def asks(self, runs: Whole) -> Whole:
+        """Which lanes ask of what runs: 1 where all conditions hold that can be followed."""
         found = ONE
         for one in common(runs):
             if one.kind == "if" and self._known(Whole({(one,): 1})):
@@ -114,18 +114,36 @@ class Accesses:
             passes, blocks, where = moved(self.launch, sized(self.launch, Whole(kept)))
             moves = (*passes, *blocks)
             where = where if self._known(where) else None
-        every = requests(self.launch, ZERO if where is None else where, asks)
-        least = every.mean(-(-every.active.sum(axis=-1) * width // SECTOR))
-        wavefronts = shared_wavefronts if shared else cache_wavefronts
+        every = of_lanes(self.launch, ZERO if where is None else where, asks)
+        way = (width, load, shared)
         if where is None:
-            row = width * np.arange(every.active.shape[-1]) + 0 * every.first
-            return None, every.mean(wavefronts(row, every.active, width, load=load)), least
-        found = through = 0.0
+            wavefronts, least = every.once(("row", *way), lambda: _in_a_row(every, *way))
+            return None, wavefronts, least
+        found = through = least = 0.0
         for at, share in phases(moves, fixed, WORD if shared else SECTOR).items():
-            first = every.first + at
-            found += share * every.mean(sectors(first, every.active, width))
-            through += share * every.mean(wavefronts(first, every.active, width, load=load))
+            told = every.once((at, *way), lambda at=at: _at(every, at, *way))  # type: ignore[misc]
+            found, through, least = found + share * told[0], through + share * told[1], told[2]
         return found, through, least
+
+
+def _at(every: Requests, at: int, width: int, load: bool, shared: bool) -> tuple[float, ...]:
+    """Sectors, wavefronts and the least sectors of requests that are moved by some bytes."""
+    first, active = every.first + at, every.active
+    wavefronts = shared_wavefronts if shared else cache_wavefronts
+    through = every.mean(wavefronts(first, active, width, load=load))
+    return every.mean(sectors(first, active, width)), through, every.least(width)
+
+
+def _in_a_row(every: Requests, width: int, load: bool, shared: bool) -> tuple[float, float]:
+    """Wavefronts and the least sectors, where lanes are taken to ask for one after the other."""
+    wavefronts = shared_wavefronts if shared else cache_wavefronts
+    row = width * np.arange(every.active.shape[-1]) + 0 * every.first
+    return every.mean(wavefronts(row, every.active, width, load=load)), every.least(width)
+
+
+def width_of(one: Instruction) -> int:
+    """The bytes that each thread loads or stores."""
+    return next((_WIDTHS[each] for each in one.modifiers if each in _WIDTHS), 4)
 
 
 def is_device_array(one: Atom) -> bool:

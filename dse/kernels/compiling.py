@@ -30,6 +30,9 @@ _DEVICES = ("algorithm", "limits", "type_traits", "utility")
 _MATH = re.compile(
     r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)\w*"
 )
+#: What a source is without that NVRTC compiles with the names of threads and functions alone, in
+#: less time and to the same code.
+_MORE = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
 #: What those headers declare for the device, which nvcc takes in unasked; given where it lacks.
 _NAMES = "names-of-hosts.h"
@@ -119,6 +122,16 @@ def _library() -> ctypes.CDLL:
 
 
 @lru_cache(maxsize=1)
+def _minimal() -> bool:
+    """Whether the compiler can leave out what it declares of the runtime."""
+    try:
+        _compiled("", "none.cu", ["-minimal"], "", {})
+    except DseError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=1)
 def architectures() -> tuple[int, ...]:
     """What the compiler compiles for, such as 80."""
     library, many = _library(), ctypes.c_int()
@@ -203,6 +216,7 @@ def compiled(
     flags = [f"-arch=sm_{arch}", "-lineinfo", *options]
     flags += [f"-D{key}={value}" for key, value in (define or {}).items()]
     flags += [f"-I{each}" for each in includes()]
+    flags += ["-minimal"] if _minimal() and not _MORE.search(source) else []
     given = dict.fromkeys(_EMPTY, "") | {_NAMES: _DECLARED} | dict(headers or {})
     lacking: list[str] = []
     said: DseError | None = None
@@ -210,6 +224,9 @@ def compiled(
         try:
             return *_compiled(source, name, flags, wanted, given), lacking
         except DseError as error:
+            if "-minimal" in flags:
+                flags.remove("-minimal")
+                continue
             missing = _MISSING.search(str(error))
             if missing and (header := missing[1]) not in given:
                 given[header] = ""

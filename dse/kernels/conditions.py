@@ -127,10 +127,13 @@ class Replacing:
         self._change = change
         self._atoms: dict[Atom, Whole | None] = {}
         self._conditions: dict[Condition, Condition] = {}
+        self._values: dict[Whole, Whole] = {}
 
     def value(self, one: Whole) -> Whole:
         """An expression, replaced."""
-        return rebuilt(one, self._atom, self._atoms)
+        if one not in self._values:
+            self._values[one] = rebuilt(one, self._atom, self._atoms)
+        return self._values[one]
 
     def condition(self, one: Condition) -> Condition:
         """A condition, replaced."""

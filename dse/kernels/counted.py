@@ -132,8 +132,7 @@ def told(
     """The quantities of a kernel at a launch, of so many blocks where that is known."""
     tally, function = Tally(reading, launch, names, lines or {}), reading.function
     classes: dict[str, dict[int, float]] = {}
-    pointers = {offset for offset, size in function.arguments if size >= 8}
-    memory = Memory(reading, tally, pointers)
+    memory = Memory(reading, tally)
     flops = floating = 0.0
     for number in reading.often.blocks:
         body, often = reading.flow.blocks[number].body, tally.number(number)
@@ -146,7 +145,7 @@ def told(
             if one.kind in MEMORY or one.kind in SHARED:
                 memory.add(number, place)
             if one.name in FLOPS:
-                held = launch.per_warp(memory.runs(number, place)) if one.guard else often
+                held = memory.warps(number, place) if one.guard else often
                 flops += held * FLOPS[one.name]
     counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()}
     every, asking = _summed(classes, tuple(classes)), _summed(classes, MEMORY)

@@ -36,6 +36,11 @@ class Function:
     arguments: tuple[tuple[int, int], ...]
     called: tuple[tuple[int, str], ...] = ()
 
+    @property
+    def pointers(self) -> frozenset[int]:
+        """The arguments that can be addresses, by their offsets."""
+        return frozenset(offset for offset, size in self.arguments if size >= 8)
+
 
 def sections_of(data: bytes) -> dict[str, Section]:
     """The sections of a file by their names."""

@@ -13,6 +13,7 @@ import numpy as np
 from dse.kernels.conditions import Condition, alone
 from dse.kernels.linear import Atom, Whole
 from dse.kernels.passes import resting
+from dse.kernels.sizing import Sized
 from symbolic.errors import DseError
 
 __all__ = ["BLOCKS", "Launch", "places"]
@@ -28,8 +29,8 @@ class Launch:
     """A launch: sizes of grid and block, arguments, and what was asked for by name.
 
     Where blocks are many, a few along each axis stand for those between them; the first and last
-    are among them. ``kept`` holds what was worked out before at the same sizes, arguments and
-    what was asked, of this kernel or of others.
+    are among them. ``pointers`` are the arguments that are addresses; ``kept`` holds what was
+    worked out before at the same sizes, arguments and what was asked, of this kernel or of others.
     """
 
     def __init__(
@@ -40,10 +41,11 @@ class Launch:
         asked: Mapping[str, float],
         passes: Mapping[int, Whole],
         warp: int = 32,
+        pointers: frozenset[int] = frozenset(),
         kept: dict[Any, Any] | None = None,
     ) -> None:
         self.grid, self.block, self.arguments, self.asked = grid, block, arguments, asked
-        self.passes = passes
+        self.pointers = pointers
         threads = int(np.prod(block))
         warps = -(-threads // warp)
         lanes = np.arange(warps * warp)
@@ -72,6 +74,9 @@ class Launch:
         self._known: dict[Atom, Any] = {}
         self._now: dict[int, Any] = {}
         self._kept: dict[Any, Any] = {} if kept is None else kept
+        sized = Sized(grid, block, arguments, asked, pointers)
+        self._sized: Sized = self._kept.setdefault("sized", sized)
+        self.passes = {head: self.sized(many) for head, many in passes.items()}
         self._turned: dict[Whole, tuple[Any, ...]] = {}
 
     def at(self, passes: Mapping[int, int], blocks: Mapping[str, int]) -> Launch:
@@ -80,6 +85,10 @@ class Launch:
         found._special = {**self._special, **blocks}
         found._known, found._now, found._kept = {}, dict(passes), {}
         return found
+
+    def sized(self, value: Whole) -> Whole:
+        """An expression in which what is a number at this launch is one, but for addresses."""
+        return self._sized.value(value)
 
     def once(self, value: Whole, work: Callable[[], Any], *what: object) -> Any:
         """What is worked out of an expression: kept by it, and the passes that it rests on."""
@@ -99,10 +108,24 @@ class Launch:
                 return every[..., 0]
             return (every if self._full else np.where(self.active, every, 0.0)).max(axis=-1)
 
-        return float(self.once(value, lambda: self._mean(value, busiest, self._where), "warp"))
+        value = self.sized(value)
+        return float(self.once(value, lambda: self._mean(value, busiest, np.any), "warp"))
 
-    def _where(self, value: Whole) -> Any:
-        """Of a product of conditions: what each warp does of it; None of any other."""
+    def per_thread(self, value: Whole) -> float:
+        """The mean over threads."""
+        threads = self.active.sum(axis=-1)
+
+        def mean(every: Any, axis: int = -1) -> Any:
+            lanes = np.broadcast_to(every, (*every.shape[:-1], self.active.shape[-1]))
+            return np.where(self.active, lanes, 0.0).sum(axis=axis) / threads.mean()
+
+        value = self.sized(value)
+        return float(self.once(value, lambda: self._mean(value, mean, mean), "thread"))
+
+    def _where(self, value: Whole, fold: Any) -> Any:
+        """Of a product of conditions, folded over lanes: what each warp does of it; None of any
+        other.
+        """
         if len(value.terms) != 1 or any(one.kind in _MOVING for one in value.atoms()):
             return None
         ((product, times),) = value.terms.items()
@@ -119,26 +142,13 @@ class Launch:
                 factor = factor * number
             else:
                 return None
-        return (lanes.any(axis=-1) & warps) * float(max(factor, 0))
+        return fold(lanes, axis=-1) * warps * float(max(factor, 0))
 
-    def per_thread(self, value: Whole) -> float:
-        """The mean over threads."""
-
-        def mean(every: Any) -> Any:
-            threads = self.active.sum(axis=-1)
-            share = threads / threads.mean()
-            if every.shape[-1] > 1:
-                every = np.where(self.active, every, 0.0).sum(axis=-1, keepdims=True)
-                every = every / threads[:, None]
-            return every[..., 0] * share
-
-        return float(self.once(value, lambda: self._mean(value, mean), "thread"))
-
-    def _mean(self, value: Whole, fold: Any, simply: Any = lambda value: None) -> float:
+    def _mean(self, value: Whole, fold: Any, of_lanes: Any) -> float:
         if value.number is not None:
             return float(value.number)
         try:
-            if (folded := simply(value)) is not None:
+            if (folded := self._where(value, of_lanes)) is not None:
                 return self._weighted(folded)
             every = np.asarray(self._over_passes(value), dtype=float)
         except OverflowError:

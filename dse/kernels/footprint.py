@@ -115,9 +115,8 @@ class Bytes:
 class Footprints:
     """What the accesses of a kernel touch at a launch, by array."""
 
-    def __init__(self, launch: Launch, pointers: set[int]) -> None:
-        self.launch, self.pointers = launch, pointers
-        self._told = frozenset(pointers)
+    def __init__(self, launch: Launch) -> None:
+        self.launch = launch
         self._sets: dict[Key, list[Runs]] = {}
         self._most: dict[Key, float] = {}
         self._by_thread: set[Key] = set()
@@ -130,7 +129,7 @@ class Footprints:
         """
         moving, fixed = where
         pattern: Pattern | None = self.launch.once(
-            moving, lambda: self._pattern(moving, width), "pattern", width, self._told
+            moving, lambda: self._pattern(moving, width), "pattern", width
         )
         if pattern is None:
             return False
@@ -194,7 +193,9 @@ class Footprints:
 
     # --- addresses
     def _pointer(self, one: Atom) -> bool:
-        return is_device_array(one) or (one.kind == "argument" and one.of[0] in self.pointers)
+        return is_device_array(one) or (
+            one.kind == "argument" and one.of[0] in self.launch.pointers
+        )
 
 
 def _places(launch: Launch, value: Whole, most: int) -> npt.NDArray[np.int64] | None:

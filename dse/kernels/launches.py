@@ -235,9 +235,11 @@ def counts_of(
     _complete(code, reading, given, asked)
     offsets = {name: offset for offset, name in code.arguments.items()}
     values = {offsets[name]: int(value) for name, value in given.items()}
-    alike = (*sizes, *(frozenset(each.items()) for each in (values, asked)))
+    pointers = code.function.pointers
+    alike = (*sizes, pointers, *(frozenset(each.items()) for each in (values, asked)))
     common = {} if kept is None else kept.setdefault(alike, {})
-    launch = Launch(sizes[1], sizes[0], values, asked, reading.often.passes, kept=common)
+    passes = reading.often.passes
+    launch = Launch(sizes[1], sizes[0], values, asked, passes, pointers=pointers, kept=common)
     names = {Atom("argument", (offset,)): name for offset, name in code.arguments.items()}
     one = sum(size > 1 for size in sizes[0]) <= 1 and sum(size > 1 for size in sizes[1]) <= 1
     if one and sizes[0][0] > 1:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from dse.kernels.accesses import Access, Accesses, Address
-from dse.kernels.conditions import FALSE, TRUE, known
+from dse.kernels.conditions import FALSE, TRUE, Condition, known
 from dse.kernels.footprint import Bytes, Footprints
 from dse.kernels.linear import ZERO, Whole, atom
 from dse.kernels.tally import GLOBAL, SHARED, Reading, Tally
@@ -14,6 +15,15 @@ from dse.kernels.wavefronts import SECTOR
 __all__ = ["Memory"]
 
 _STORES = ("global_store", "atomic", "local_store")
+
+
+@dataclass(frozen=True, slots=True)
+class _Often:
+    """How often a warp and a thread run an instruction, and which lanes do (1 where all)."""
+
+    warp: float
+    thread: float
+    asks: Whole
 
 
 class Memory:
@@ -43,9 +53,9 @@ class Memory:
         Requests of a warp to shared memory; those whose addresses are known.
     """
 
-    def __init__(self, reading: Reading, tally: Tally, pointers: set[int]) -> None:
+    def __init__(self, reading: Reading, tally: Tally) -> None:
         self.reading, self.tally, self.launch = reading, tally, tally.launch
-        self.accesses = Accesses(reading.values, tally.launch, pointers)
+        self.accesses = Accesses(reading.values, tally.launch)
         self.coalesced: dict[int, float] = {}
         self.uncoalesced: dict[int, float] = {}
         self.by_kind: dict[str, float] = {}
@@ -53,17 +63,18 @@ class Memory:
         self.through, self.through_shared = dict[int, float](), dict[int, float]()
         self.in_shared = self.shared_followed = 0.0
         self.requests = self.followed = self.within = self.sectors = self.width = 0.0
-        self._footprints = Footprints(tally.launch, pointers)
+        self._footprints = Footprints(tally.launch)
+        self._often: dict[tuple[int, Condition], _Often] = {}
         self._alone = self._stored = self.loads = self.of_loads = 0.0
 
     def add(self, number: int, place: int) -> None:
         """One instruction, by the block it stands in and its place there."""
         one = self.reading.flow.blocks[number].body[place]
-        runs = self.runs(number, place)
-        many = self.launch.per_warp(runs)
+        often = self._how_often(number, place)
+        many = often.warp
         self.by_kind[one.kind] = self.by_kind.get(one.kind, 0.0) + many
         where = self.accesses.address(one, number, place)
-        told = self.accesses.of(one, where, runs)
+        told = self.accesses.of(one, where, often.asks)
         share = many / self.tally.number(number) if many else 0.0
         if one.kind in SHARED:
             _more(self.through_shared, number, share * told.wavefronts)
@@ -85,7 +96,7 @@ class Memory:
                     self.of_loads += many * told.sectors
         _more(into, number, 1.0)
         if many:
-            self._touch(one.kind, told, number, many, where, self.launch.per_thread(runs))
+            self._touch(one.kind, told, number, many, where, often.thread)
 
     def _touch(
         self, kind: str, told: Access, number: int, many: float, where: Address | None, each: float
@@ -104,16 +115,23 @@ class Memory:
         if stores:
             self._stored += of_block
 
-    def runs(self, number: int, place: int) -> Whole:
-        """How often the guard of an instruction lets it through."""
-        often = self.reading.often.blocks[number]
-        if self.reading.flow.blocks[number].body[place].guard:
-            when = self.reading.values.holds(number, place)
+    def warps(self, number: int, place: int) -> float:
+        """How often a warp runs an instruction, as far as its guard is known."""
+        return self._how_often(number, place).warp
+
+    def _how_often(self, number: int, place: int) -> _Often:
+        guarded = bool(self.reading.flow.blocks[number].body[place].guard)
+        when = self.reading.values.holds(number, place) if guarded else TRUE
+        if (number, when) not in self._often:
+            runs = self.reading.often.blocks[number]
             if when == FALSE:
-                return ZERO
-            if when != TRUE and known(when):
-                return often * atom("if", when)
-        return often
+                runs = ZERO
+            elif when != TRUE and known(when):
+                runs = runs * atom("if", when)
+            runs = self.launch.sized(runs)
+            of = (self.launch.per_warp(runs), self.launch.per_thread(runs))
+            self._often[number, when] = _Often(*of, self.accesses.asks(runs))
+        return self._often[number, when]
 
     def touched(
         self, grid: int | None, names: Collection[str]

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dse.kernels.evaluate import BLOCKS, Launch, places
-from dse.kernels.linear import Atom, Whole, constant
+from dse.kernels.linear import Atom, Whole, atom, constant
 from dse.kernels.rebuilding import rebuilt
+from dse.kernels.wavefronts import SECTOR
 
-__all__ = ["Moves", "Requests", "moved", "phases", "requests", "sized"]
+__all__ = ["Moves", "Requests", "moved", "of_lanes", "phases", "requests", "sized"]
 
 #: How far a step moves an address in bytes, and how many steps there are.
 Moves = tuple[tuple[int, int], ...]
@@ -30,16 +32,58 @@ _BLOCKS, _REQUESTS = 27, 2048
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests of warps: the first bytes of lanes, which lanes ask, how many each stands for."""
+    """Requests of warps: the first bytes of lanes, which lanes ask, how many each stands for.
+
+    ``known`` keeps what was worked out of them.
+    """
 
     first: npt.NDArray[np.int64]
     active: npt.NDArray[np.bool_]
     weight: npt.NDArray[np.float64]
+    known: dict[object, Any] = field(default_factory=dict)
+
+    def once(self, what: object, work: Callable[[], Any]) -> Any:
+        """What is worked out of these requests, kept by its name."""
+        if what not in self.known:
+            self.known[what] = work()
+        return self.known[what]
+
+    def least(self, width: int) -> float:
+        """The sectors that hold as many bytes a lane as are asked for."""
+        return self.mean(-(-self.active.sum(axis=-1) * width // SECTOR))
 
     def mean(self, numbers: Any) -> float:
         """The mean of a number of each."""
         least = float(numbers.min())  # so that what is the same for all stays exact
         return least + float(np.average(numbers - least, weights=self.weight))
+
+
+def of_lanes(launch: Launch, where: Whole, asks: Whole) -> Requests:
+    """The requests of an instruction; of conditions on blocks alone, of which nothing else rests
+    on the place, all hold: whatever blocks ask, each asks alike.
+    """
+    ((product, _),) = asks.terms.items()
+    used = Counter(name for one in (*product, *where.atoms()) for name in _blocks(one))
+    kept = tuple(
+        one for one in product if not _of_blocks(one) or any(used[n] > 1 for n in _blocks(one))
+    )
+    asks = Whole({kept: 1})
+    return launch.once(  # type: ignore[no-any-return]
+        atom("requests", where, asks), lambda: requests(launch, where, asks)
+    )
+
+
+def _blocks(one: Atom) -> set[str]:
+    return {each.of[0] for each in one.atoms() if each.kind == "special" and each.of[0] in BLOCKS}
+
+
+def _of_blocks(one: Atom) -> bool:
+    """Whether a condition rests on nothing but the numbers of blocks."""
+    return one.kind == "if" and all(
+        each.kind in ("if", "over", "scaled", "least", "most")
+        or (each.kind == "special" and each.of[0] in BLOCKS)
+        for each in one.atoms()
+    )
 
 
 def requests(launch: Launch, where: Whole, asks: Whole) -> Requests:

@@ -29,7 +29,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from dse.kernels.accesses import Accesses
+from dse.kernels.accesses import width_of
 from dse.kernels.disassembly import disassembled
 from dse.kernels.evaluate import Launch
 from dse.kernels.hosted import redefined
@@ -139,8 +139,6 @@ def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
     values = {offsets[name]: value for name, value in given.items() if name in offsets}
     launch = Launch(grid, block, values, asked, reading.often.passes)
     found = dict.fromkeys(WHAT, 0.0)
-    pointers = {offset for offset, size in code.function.arguments if size >= 8}
-    accesses = Accesses(reading.values, launch, pointers)
     for number, place_, one in reading.instructions():
         double, integer = _DOUBLE.get(one.name, 0), one.kind == "integer"
         single, asks = _FLOPS.get(one.name, 0), one.kind in GLOBAL
@@ -158,7 +156,7 @@ def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
         found["double"] += double * many
         found["integer"] += integer * many
         if asks:
-            found["bytes"] += many * accesses.of(one, None, often).bytes
+            found["bytes"] += many * width_of(one)
     return found
 
 
