@@ -26,7 +26,7 @@ _ONLY = re.compile(r"U?R\d+")
 Address = tuple[Whole, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Access:
     """One instruction that loads or stores: bytes a thread; of a warp's request the mean numbers.
 
@@ -53,6 +53,7 @@ class Accesses:
         #: Arrays begin at whole lines.
         self._bases = launch.pointers.difference(launch.arguments)
         self._solved: dict[tuple[Whole, int], Address] = {}
+        self._told: dict[tuple[Whole | None, Whole, int, int, bool, bool], Access] = {}
 
     def of(self, one: Instruction, where: Address | None, asks: Whole) -> Access:
         """What an instruction asks memory for at its address, in the lanes that ask."""
@@ -60,12 +61,16 @@ class Accesses:
         load, shared = one.kind.endswith("load"), one.kind.startswith("shared")
         moving, fixed = where or (None, 0)
         fixed %= WORD if shared else SECTOR  # whole ones on, it is the same
-        sectors, wavefronts, least = self.launch.once(
-            atom("requests", moving or ZERO, asks),
-            lambda: self._numbers(moving, fixed, width, asks, load, shared),
-            *(moving is None, fixed, width, load, shared),
-        )
-        return Access(bytes=width, sectors=sectors, wavefronts=wavefronts, least=least)
+        key = (moving, asks, fixed, width, load, shared)
+        if key not in self._told:
+            of = self.launch.once(
+                atom("requests", moving or ZERO, asks),
+                lambda: self._numbers(moving, fixed, width, asks, load, shared),
+                *(moving is None, *key[2:]),
+            )
+            sectors, wavefronts, least = of
+            self._told[key] = Access(width, sectors, wavefronts, least)
+        return self._told[key]
 
     def address(self, one: Instruction, block: int, place: int) -> Address | None:
         """The address that an instruction names, by arguments, threads, blocks and passes."""
