@@ -1,0 +1,113 @@
+"""Expressions at a launch: sized or not, they say the same of every thread."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dse.kernels.compiling import _compiled, _minimal, compiled
+from dse.kernels.conditions import Condition, both, negated
+from dse.kernels.evaluate import Launch
+from dse.kernels.linear import ONE, Whole, atom, constant
+from dse.kernels.requests import of_lanes, requests
+from dse.kernels.wavefronts import sectors
+from tests.dse.test_kernel_source import compiling
+
+PLACES = ("tid.x", "tid.y", "ctaid.x", "ctaid.z", "ntid.x", "nctaid.z")
+ASKED = {"chance": 0.25, "trips": 3.0}
+leaves = st.one_of(
+    st.integers(-40, 40).map(constant),
+    st.sampled_from(PLACES).map(lambda name: atom("special", name)),
+    st.sampled_from((0, 8)).map(lambda at: atom("argument", at)),
+    st.sampled_from(tuple(ASKED)).map(lambda name: atom("asked", name)),
+)
+
+
+def _more(inside: st.SearchStrategy[Whole]) -> st.SearchStrategy[Whole]:
+    two = st.tuples(inside, inside)
+    return st.one_of(
+        two.map(lambda both: both[0] + both[1]),
+        two.map(lambda both: both[0] - both[1]),
+        st.tuples(inside, st.integers(-4, 4)).map(lambda of: of[0].times(of[1])),
+        two.map(lambda both: atom("over", *both)),
+        two.map(lambda both: atom("least", *both)),
+        st.tuples(inside, _conditions(inside)).map(lambda of: of[0] * atom("if", of[1])),
+    )
+
+
+def _conditions(inside: st.SearchStrategy[Whole]) -> st.SearchStrategy[Condition]:
+    one = st.tuples(st.sampled_from((">=", "==")), inside)
+    return st.one_of(
+        one,
+        one.map(negated),
+        st.tuples(one, one).map(lambda of: both(*of)),
+        st.tuples(one, one).map(lambda of: both(*of, word="or")),
+    )
+
+
+values = st.recursive(leaves, _more, max_leaves=8)
+sizes = st.tuples(st.sampled_from((1, 3)), st.just(1), st.sampled_from((1, 5)))
+blocks = st.tuples(st.sampled_from((1, 7, 40)), st.sampled_from((1, 2)), st.just(1))
+
+
+@given(value=values, grid=sizes, block=blocks, number=st.sampled_from((0, 1, -3, 64)))
+def test_a_sized_expression_is_the_same_at_every_thread(
+    value: Whole, grid: tuple[int, ...], block: tuple[int, ...], number: int
+) -> None:
+    launch = Launch(grid, block, {0: number, 8: 1000}, ASKED, {}, pointers=frozenset({8}))
+    sized = launch.sized(value)
+    told = np.broadcast_arrays(launch.value(value), launch.value(sized))
+    np.testing.assert_array_equal(*told)
+    left = {one.of[0] for one in sized.atoms() if one.kind in ("argument", "asked")}
+    assert left <= {8, "chance"}
+
+
+CONDITIONS = {
+    "of blocks": (">=", atom("special", "ctaid.z").times(-1) + constant(1)),
+    "of rows": (">=", atom("special", "ctaid.x") - ONE),
+    "of lanes": (">=", constant(20) - atom("special", "tid.x")),
+    "of both": (">=", constant(30) - atom("special", "tid.x") - atom("special", "ctaid.x")),
+}
+
+
+@given(
+    names=st.sets(st.sampled_from(tuple(CONDITIONS)), min_size=1),
+    stride=st.sampled_from((0, 4, 12, 33)),
+    step=st.sampled_from((0, 4)),
+)
+def test_conditions_on_blocks_that_nothing_else_rests_on_change_no_request(
+    names: set[str], stride: int, step: int
+) -> None:
+    """``step``: what is not followed as a move, as it is in a minimum, rests on blocks, too."""
+    launch = Launch((3, 1, 5), (48, 1, 1), {}, {}, {})
+    where = atom("special", "tid.x").times(stride)
+    where += atom("least", atom("special", "ctaid.z"), constant(2)).times(step)
+    asks = ONE
+    for name in sorted(names):
+        asks *= atom("if", CONDITIONS[name])
+    few, every = of_lanes(launch, where, asks), requests(launch, where, asks)
+    means = [each.mean(sectors(each.first, each.active, 4)) for each in (few, every)]
+    assert means[0] == pytest.approx(means[1], rel=1e-12)
+    if names == {"of blocks"} and not step:  # it is left out
+        assert few.active.size < every.active.size
+
+
+@compiling
+def test_a_compiler_that_leaves_out_the_runtime_makes_the_same_code() -> None:
+    assert _minimal()
+    for more in ("", "__device__ cudaError_t error;\n"):
+        text, flags = more + SOURCE, ["-arch=sm_80", "-lineinfo", "-DN=8"]
+        bare, _ = _compiled(text, "kernel.cu", flags, "", {})
+        assert compiled(text, 80, define={"N": 8}) == (bare, "", [])
+
+
+SOURCE = """
+extern "C" __global__ void scale(float *to, const float *from, int n) {
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+#pragma unroll
+    for (int each = 0; each < N; each++)
+        if (at + each < n) to[at + each] = __expf(from[at]) * min(each, n);
+}
+"""
