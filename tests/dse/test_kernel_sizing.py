@@ -73,6 +73,28 @@ CONDITIONS = {
 
 
 @given(
+    word=st.sampled_from((">=", "==")),
+    steps=st.tuples(st.integers(-2, 2), st.integers(-2, 2), st.integers(-1, 1)),
+    number=st.integers(-14, 14),
+)
+def test_a_condition_is_decided_where_it_is_the_same_for_all(
+    word: str, steps: tuple[int, ...], number: int
+) -> None:
+    launch = Launch((3, 1, 5), (2, 1, 1), {}, {}, {})
+    names = ("tid.x", "ctaid.x", "ctaid.z")
+    value = constant(number)
+    for name, step in zip(names, steps, strict=True):
+        value += atom("special", name).times(step)
+    value += (atom("special", "tid.x") * atom("special", "ctaid.z")).times(steps[2])
+    told = atom("if", (word, value))
+    every = np.broadcast_to(launch.value(told), (3, 1, 5, 1, 32))[..., :2]
+    decided = launch.sized(told).number
+    assert decided is None or np.all(every == decided)
+    if word == ">=" and not steps[2] and every.min() == every.max():  # sums are bounded exactly
+        assert decided == every.min()
+
+
+@given(
     names=st.sets(st.sampled_from(tuple(CONDITIONS)), min_size=1),
     stride=st.sampled_from((0, 4, 12, 33)),
     step=st.sampled_from((0, 4)),
