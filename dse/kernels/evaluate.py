@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,24 +12,23 @@ import numpy as np
 from dse.kernels.conditions import Condition, alone
 from dse.kernels.linear import Atom, Whole
 from dse.kernels.passes import resting
+from dse.kernels.places import places
 from dse.kernels.sizing import Sized
 from symbolic.errors import DseError
 
-__all__ = ["BLOCKS", "Launch", "places"]
+__all__ = ["Launch"]
 
-#: Blocks and passes that are looked at; passes followed one by one, or all looked at if so few.
-_PLACES, _PASSES, _MOST, _EVERY, _NUMBERS = 512, 32, 1_000_000, 2048, 1 << 20
+#: Passes that are looked at; followed one by one, or all looked at if so few.
+_PASSES, _MOST, _EVERY, _NUMBERS = 32, 1_000_000, 2048, 1 << 20
 _MOVING = ("pass", "first", "power", "power of")
-#: The numbers of a block in its grid.
-BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
 
 
 class Launch:
     """A launch: sizes of grid and block, arguments, and what was asked for by name.
 
-    Where blocks are many, a few along each axis stand for those between them; the first and last
-    are among them. ``pointers`` are the arguments that are addresses; ``kept`` holds what was
-    worked out before at the same sizes, arguments and what was asked, of this kernel or of others.
+    Where blocks are many, a few stand for all (see :mod:`dse.kernels.places`). ``pointers`` are the
+    arguments that are addresses; ``kept`` holds what was worked out before at the same sizes,
+    arguments and what was asked, of this kernel or of others.
     """
 
     def __init__(
@@ -46,31 +44,10 @@ class Launch:
     ) -> None:
         self.grid, self.block, self.arguments, self.asked = grid, block, arguments, asked
         self.pointers = pointers
-        threads = int(np.prod(block))
-        warps = -(-threads // warp)
-        lanes = np.arange(warps * warp)
-        self.active = (lanes < threads).reshape(warps, warp)
-        self.threads, self._full = threads, warps * warp == threads
-        lanes = np.minimum(lanes, threads - 1)
-        axes = sum(size > 1 for size in grid)
-        most = int(_PLACES ** (1 / max(axes, 1)))
-        looked, weights = zip(*(places(size, most) for size in grid), strict=True)
-        weight = functools.reduce(np.multiply.outer, [*weights, np.ones(warps)])
-        self.weight = weight / weight.sum()
-        at: dict[str, Any] = {}
-        for axis, name in enumerate("xyz"):
-            at[f"ntid.{name}"], at[f"nctaid.{name}"] = block[axis], grid[axis]
-            at[f"ctaid.{name}"] = np.expand_dims(
-                looked[axis], [each for each in range(5) if each != axis]
-            )
-        at["tid.x"] = (lanes % block[0]).reshape(warps, warp)
-        at["tid.y"] = (lanes // block[0] % block[1]).reshape(warps, warp)
-        at["tid.z"] = (lanes // (block[0] * block[1])).reshape(warps, warp)
-        at["lane"] = np.arange(warp)
-        for axis, name in enumerate("xyz"):  # what is 0 everywhere is a number
-            at |= {f"tid.{name}": 0} if block[axis] == 1 else {}
-            at |= {f"ctaid.{name}": 0} if grid[axis] == 1 else {}
-        self._special = at
+        at = places(grid, block, warp)
+        self.active, self.weight, self._special = at.active, at.weight, at.special
+        self.threads = math.prod(block)
+        self._full = bool(self.active.all())
         self._known: dict[Atom, Any] = {}
         self._now: dict[int, Any] = {}
         self._kept: dict[Any, Any] = {} if kept is None else kept
@@ -293,17 +270,3 @@ class Launch:
             case ("not", one):
                 return ~self.holds(one)
         raise KeyError(when)
-
-
-def places(size: int, most: int) -> tuple[Any, Any]:
-    """A few places along an axis, and how many each stands for."""
-    if size <= most:
-        return np.arange(size), np.ones(size)
-    looked = np.unique(np.linspace(0, size - 1, most).round().astype(np.int64))
-    middle = (looked[1:] + looked[:-1]) / 2
-    edges = np.concatenate([[-0.5], middle, [size - 0.5]])
-    weights = np.diff(edges)
-    weights[0], weights[-1] = 1.0, 1.0
-    weights[1] += edges[1] - edges[0] - 1
-    weights[-2] += edges[-1] - edges[-2] - 1
-    return looked, weights

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dse.kernels.accesses import Address, is_device_array
-from dse.kernels.evaluate import BLOCKS, Launch
+from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom, Whole, constant
+from dse.kernels.places import BLOCKS
 from dse.kernels.rebuilding import rebuilt
 from dse.kernels.requests import Moves, moved, sized
 from dse.kernels.wavefronts import SECTOR

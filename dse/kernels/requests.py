@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dse.kernels.evaluate import BLOCKS, Launch, places
+from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom, Whole, atom, constant
+from dse.kernels.places import BLOCKS, along
 from dse.kernels.rebuilding import rebuilt
 from dse.kernels.wavefronts import SECTOR
 
@@ -95,7 +96,7 @@ def requests(launch: Launch, where: Whole, asks: Whole) -> Requests:
     blocks, weight = dict[str, Any](), np.ones((1, 1, 1, 1))
     for name in axes:
         at = BLOCKS.index(name)
-        looked, stand_for = places(launch.grid[at], int(_BLOCKS ** (1 / len(axes)) + 1e-9))
+        looked, stand_for = along(launch.grid[at], int(_BLOCKS ** (1 / len(axes)) + 1e-9))
         blocks[name] = np.expand_dims(looked, [each for each in range(5) if each != at])
         weight = weight * np.expand_dims(stand_for, [each for each in range(4) if each != at])
     shape = (*weight.shape[:3], *launch.active.shape)

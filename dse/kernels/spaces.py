@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.kernels.assembly import Instruction
+from dse.kernels.code import Code, code_of
 from dse.kernels.cubin import Function
-from dse.kernels.launches import Code, bodies, code_of, counts_of, lines_wanted
+from dse.kernels.launches import bodies, counts_of, lines_wanted
 from dse.kernels.tally import Reading, read
 from stochastic.kept.folder import load, save
 from symbolic.errors import DseError

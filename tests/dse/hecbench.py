@@ -30,10 +30,11 @@ from pathlib import Path
 from typing import Any
 
 from dse.kernels.accesses import width_of
+from dse.kernels.code import code_of
 from dse.kernels.disassembly import disassembled
 from dse.kernels.evaluate import Launch
 from dse.kernels.hosted import redefined
-from dse.kernels.launches import _complete, code_of, lines_wanted
+from dse.kernels.launches import _complete, lines_wanted
 from dse.kernels.linear import atom
 from dse.kernels.source import FRAME, pieces, signatures, without_comments
 from dse.kernels.tally import GLOBAL, read

@@ -138,7 +138,7 @@ extern "C" __global__ void some(const float *a, float *b) {  // a sector, of a q
 
 @pytest.fixture(scope="module")
 def cubin(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    from dse.kernels.launches import code_of
+    from dse.kernels.code import code_of
 
     file: Path = tmp_path_factory.mktemp("shared") / "k.cu"
     every = [

@@ -1,0 +1,150 @@
+"""A kernel of a file: found by its name, and compiled where it is source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dse.kernels.compiling import capability
+from dse.kernels.cubin import Function, functions
+from dse.kernels.hosted import built
+from dse.kernels.sass import Listed, is_sass, listed
+from dse.kernels.signature import plain
+from dse.kernels.source import Signature, signatures
+from symbolic.errors import DseError, nearest
+from symbolic.quantities import TABLE
+
+__all__ = ["Code", "code_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """A kernel's machine code, and the names of its arguments; of a listing its instructions."""
+
+    function: Function
+    cubin: bytes
+    arguments: Mapping[int, str]
+    origin: str
+    source: Sequence[str] = ()
+    left_out: Sequence[str] = ()
+    listing: Listed | None = None
+
+
+def code_of(
+    file: Path,
+    *,
+    entry: str,
+    arch: str,
+    define: Mapping[str, object],
+    options: Sequence[str],
+    names: Sequence[str] = (),
+    source: Sequence[str] = (),
+) -> Code:
+    """The machine code of a kernel of a file; of a cubin with what it does not say, if known."""
+    data = file.read_bytes()
+    if data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin":
+        _no_source(file, define, options)
+        function = _chosen(functions(data), entry, str(file))
+        return Code(
+            function=function,
+            cubin=data,
+            arguments=_named(function, names),
+            origin=f"{file.name}, sm_{function.arch}",
+            source=source,
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DseError(
+            f"{file} is neither text nor machine code: expected CUDA source (.cu), a .cubin "
+            "or PTX (.ptx)"
+        ) from None
+    if is_sass(text):
+        _no_source(file, define, options)
+        return _of_listing(listed(text, str(file)), entry, arch, file)
+    number = capability(arch)
+    known = signatures(text)
+    if not known:
+        raise DseError(f"{file} has no kernel: a function marked __global__ was expected")
+    wanted = _wanted(entry, known, str(file))
+    plain = wanted.partition("<")[0]
+    qualified = "::".join(filter(None, (known[plain].space, wanted)))
+    code = built(text, number, file, define=define, options=options, wanted=qualified)
+    found = functions(code.cubin)
+    function = found.get(code.lowered) or _chosen(found, plain, str(file))
+    return Code(
+        function=function,
+        cubin=code.cubin,
+        arguments=_named(function, known[plain].arguments),
+        origin=f"{file.name} ({wanted}), compiled for sm_{function.arch}",
+        source=text.splitlines(),
+        left_out=code.left_out,
+    )
+
+
+def _no_source(file: Path, define: Mapping[str, object], options: Sequence[str]) -> None:
+    if define or options:
+        raise DseError(
+            f"{file} is machine code, compiled already: macros and options of a compiler "
+            "(--define, --option) are of source"
+        )
+
+
+def _of_listing(found: Sequence[Listed], entry: str, arch: str, file: Path) -> Code:
+    """The kernel of a listing, in which functions of one name may be of several architectures."""
+    archs = sorted({each.function.arch for each in found})
+    of_arch = [each for each in found if len(archs) == 1 or f"sm_{each.function.arch}" == arch]
+    if not of_arch:
+        several = ", ".join(f"sm_{each}" for each in archs)
+        raise DseError(f"{file} lists code for {several}, not for {arch}: name one by arch")
+    names = {each.function.name: each for each in of_arch}
+    function = _chosen({name: each.function for name, each in names.items()}, entry, str(file))
+    return Code(
+        function=function,
+        cubin=b"",
+        arguments=_named(function, ()),
+        origin=f"{file.name}, sm_{function.arch}",
+        listing=names[function.name],
+    )
+
+
+def _wanted(entry: str, known: Mapping[str, Signature], file: str) -> str:
+    name = entry.partition("<")[0].rpartition("::")[2]
+    entry = name + entry[len(entry.partition("<")[0]) :]
+    if not entry:
+        if len(known) > 1:
+            raise DseError(
+                f"{file} has {len(known)} kernels: {', '.join(known)}; name one by entry (--entry)"
+            )
+        (name,) = known
+        entry = name
+    if name not in known:
+        raise DseError(
+            f"{file} has no kernel {name!r}, of {', '.join(known)}{nearest(name, known)}"
+        )
+    if known[name].template and "<" not in entry:
+        raise DseError(
+            f"{name} is a template ({known[name].template}): name it with its arguments, such as "
+            f"--entry '{name}<float>'"
+        )
+    return entry
+
+
+def _chosen(found: Mapping[str, Function], entry: str, file: str) -> Function:
+    fits = [name for name in found if not entry or entry == name or plain(name) == entry]
+    if len(fits) == 1:
+        return found[fits[0]]
+    if not found:
+        raise DseError(f"{file} has no kernel")
+    names = ", ".join(map(plain, found))
+    raise DseError(f"{file} has the kernels {names}: name one of them by entry (--entry)")
+
+
+def _named(function: Function, names: Sequence[str]) -> dict[int, str]:
+    """The arguments' names by their offsets; those of quantities are marked."""
+    found = {}
+    for number, (offset, _) in enumerate(function.arguments):
+        name = names[number] if number < len(names) else f"arg{number}"
+        found[offset] = f"kernel_{name}" if name in TABLE else name
+    return found
