@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import doctest
 import importlib
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 from symbolic.equation import Equation
 from symbolic.quantities import TABLE
 
+SWITCHES = [row for row in TABLE.values() if row.is_switch]
+DEFAULTED = [row for row in TABLE.values() if row.default is not None]
 
+
+@cache
 def equations(models: str) -> list[Equation]:
     """The equations of ``"mwp_cwp"`` or ``"occupancy + mwp_cwp"``."""
     found: dict[int, Equation] = {}
@@ -29,12 +34,11 @@ def solve(models: str, **values: Any) -> dict[str, Any]:
     table's default.
     """
     known = dict(values)
-    for row in TABLE.values():
-        if row.is_switch:
-            known.setdefault(row.name, row.default)
-            if known[row.name] == "auto":
-                *_, without, within = row.labels or ()
-                known[row.name] = within if set(row.settled_by) <= set(known) else without
+    for row in SWITCHES:
+        known.setdefault(row.name, row.default)
+        if known[row.name] == "auto":
+            *_, without, within = row.labels or ()
+            known[row.name] = within if set(row.settled_by) <= set(known) else without
     chosen = [
         eq
         for eq in equations(models)
@@ -50,20 +54,19 @@ def solve(models: str, **values: Any) -> dict[str, Any]:
                 known[eq.name] = eq(*(known[name] for name in eq.inputs))
                 moved = True
         if not moved:
-            moved = _default(known, names)
+            moved = _defaults(known, names)
     return known
 
 
-def _default(known: dict[str, Any], yielded: list[str]) -> bool:
-    """Give one more quantity its default; whether there was one."""
-    for row in TABLE.values():
-        if row.name in known or row.name in yielded or row.default is None:
-            continue
-        value = known.get(row.default) if isinstance(row.default, str) else row.default
-        if value is not None:
-            known[row.name] = value
-            return True
-    return False
+def _defaults(known: dict[str, Any], yielded: list[str]) -> bool:
+    """Give the defaults that are known of what no equation yields; whether there was one."""
+    before = len(known)
+    for row in DEFAULTED:
+        if row.name not in known and row.name not in yielded:
+            value = known.get(row.default) if isinstance(row.default, str) else row.default
+            if value is not None:
+                known[row.name] = value
+    return len(known) > before
 
 
 def run_doctests(module: ModuleType) -> tuple[int, int]:
