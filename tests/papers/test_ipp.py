@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ import dse
 import sweeps.nest.run
 from symbolic.library import load_model
 from symbolic.models import ipp
+from tests.oracles.closed import at
 from tests.papers._solve import solve
 
 #: §3.5.4: a block of 16 warps an SM, all accesses coalesced, 120 GB/s attained; Mem_L is 450.
@@ -301,11 +301,10 @@ def test_sympy_agrees() -> None:
     given_ = {"machine": "gtx280", "workload": "svm", **point}
     inputs = [name for name in model.needs(*wanted) if name not in point]
     ds = dse.evaluate("ipp", outputs=[*wanted, *inputs], **given_)
-    values = {name: sympy.nsimplify(float(ds[name]), rational=True) for name in inputs} | point
-    at = {model.symbol(name): sympy.Rational(value) for name, value in values.items()}
+    value = at(model, {name: float(ds[name]) for name in inputs} | point)
     for name in wanted:
-        form = model.closed_form(name, expand=True).xreplace(at)
-        assert float(form) == pytest.approx(float(ds[name]), rel=1e-12), name
+        form = model.closed_form(name, expand=True)
+        assert float(value(form)) == pytest.approx(float(ds[name]), rel=1e-12), name
 
 
 @pytest.mark.parametrize("name", ["energy-gtx280", "sms-at-peak-bandwidth", "energy-speedup"])

@@ -24,6 +24,7 @@ from symbolic.model import Model
 from symbolic.ops import interpret
 from symbolic.regimes import families_of
 from tests.one_source.points import point
+from tests.oracles.closed import at, put
 
 TRANSIT = load_model("transit")
 QUANTITIES = (
@@ -66,27 +67,6 @@ def agree(got: Any, value: Any) -> bool:
     if isinstance(value, float) and math.isfinite(value):
         return bool(float(got) == pytest.approx(value, rel=1e-12))
     return bool(got == exact(value))
-
-
-def at(model: Model, values: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """What expressions are at a point; what they share is computed once."""
-    found = {model.symbol(name): exact(value) for name, value in values.items()}
-
-    def value(expression: Any) -> Any:
-        if expression.args and expression not in found:
-            if isinstance(expression, sympy.Piecewise):  # the other arms may be no numbers
-                found[expression] = next(
-                    (value(a) for a, test in expression.args if value(test)), sympy.nan
-                )
-            else:
-                found[expression] = expression.func(*map(value, expression.args))
-        return found.get(expression, expression)
-
-    return value
-
-
-def put(model: Model, expression: Any, values: Mapping[str, Any]) -> Any:
-    return at(model, values)(expression)
 
 
 # --- regimes of transit

@@ -1,0 +1,32 @@
+"""Values of closed forms at points: SymPy substitutes in each copy of what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import sympy
+
+from symbolic.exact import exact
+from symbolic.model import Model
+
+
+def at(model: Model, values: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """What expressions are at a point; what they share is computed once."""
+    found = {model.symbol(name): exact(value) for name, value in values.items()}
+
+    def value(expression: Any) -> Any:
+        if expression.args and expression not in found:
+            if isinstance(expression, sympy.Piecewise):  # the other arms may be no numbers
+                found[expression] = next(
+                    (value(a) for a, test in expression.args if value(test)), sympy.nan
+                )
+            else:
+                found[expression] = expression.func(*map(value, expression.args))
+        return found.get(expression, expression)
+
+    return value
+
+
+def put(model: Model, expression: Any, values: Mapping[str, Any]) -> Any:
+    return at(model, values)(expression)
