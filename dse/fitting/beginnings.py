@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitting.columns import Floats
-from dse.fitting.problem import Problem
+from dse.fitting.problem import HELD, Problem
 
 __all__ = ["beginnings"]
 
@@ -99,14 +99,17 @@ def _solved(problem: Problem, points: Floats, linear: NDArray[np.bool_]) -> Floa
     """
     steps = NEARBY * np.where(linear, [c.unit for c in problem.free], 0.0)
     low, high = [c.low for c in problem.free], [c.high for c in problem.free]
-    moved = points.copy()
-    blocks = _blocks(problem, linear)
-    for number, point in enumerate(points):
-        slopes = problem.slopes(point, steps)
-        residuals = problem.residuals(point[None, :])[0]
-        if np.isfinite(residuals).all() and np.isfinite(slopes).all():
-            for rows, places in blocks:
-                moved[number, places] += _solution(slopes[rows][:, places], -residuals[rows])
+    moved, blocks = points.copy(), _blocks(problem, linear)
+    measured = (problem.measured * problem.scale).reshape(-1)
+    count = max(1, HELD // max(problem.measured.size * (2 * len(problem.free) + 1), 1))
+    for first in range(0, len(points), count):
+        predicted, slopes = problem.around(points[first : first + count], steps)
+        wanted = measured - predicted
+        known = np.isfinite(wanted).all(axis=1) & np.isfinite(slopes).all(axis=(1, 2))
+        here = first + np.flatnonzero(known)
+        for rows, places in blocks:
+            own = slopes[known][:, rows][:, :, places]
+            moved[here[:, None], places] += _solutions(own, wanted[known][:, rows])
     moved = np.clip(moved, low, high)
     better = problem.costs(moved) < problem.costs(points)
     return np.where(better[:, None], moved, points)
@@ -126,12 +129,14 @@ def _blocks(problem: Problem, linear: NDArray[np.bool_]) -> list[tuple[Any, list
     return [(labels == order, mine) for order, mine in own.items()]
 
 
-def _solution(slopes: Floats, wanted: Floats) -> Floats:
-    """The step that least squares ask for, in columns of equal length."""
-    lengths = np.sqrt(np.square(slopes).sum(axis=0))
+def _solutions(slopes: Floats, wanted: Floats) -> Floats:
+    """The steps that least squares ask for at each of some points, in columns of equal length."""
+    lengths = np.sqrt(np.square(slopes).sum(axis=1))
     lengths = np.where(lengths > 0, lengths, 1.0)
-    step: Floats = np.linalg.lstsq(slopes / lengths, wanted, rcond=None)[0] / lengths
-    return step
+    rounding = float(np.finfo(float).eps) * max(slopes.shape[1:])
+    inverse = np.linalg.pinv(slopes / lengths[:, None, :], rcond=rounding)
+    steps: Floats = (inverse @ wanted[..., None])[..., 0] / lengths
+    return steps
 
 
 def _linear(problem: Problem, point: Floats, step: float) -> NDArray[np.bool_]:

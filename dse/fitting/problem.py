@@ -13,7 +13,7 @@ from dse.fitting.columns import Floats
 from dse.fitting.coordinates import Coordinate
 from symbolic.ops import Node, interpret_arrays
 
-__all__ = ["Problem"]
+__all__ = ["HELD", "Problem"]
 
 #: Numbers held at once while many candidates are looked at.
 HELD = 1 << 21
@@ -94,29 +94,39 @@ class Problem:
         return np.where(np.isfinite(costs), costs, math.inf)
 
     def slopes(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
-        """Derivatives of the scaled residuals by each free quantity, by differences.
+        """Derivatives of the scaled residuals at a point: shape (residuals, free)."""
+        return self.around(point[None, :], steps, back)[1][0]
+
+    def around(
+        self, points: Floats, steps: Floats, back: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Scaled predictions at points and their derivatives by each free quantity, by differences.
 
         Steps ahead and ``back`` (the same by default) are those of central differences; one-sided
-        at a bound and where the other side is not a number. What has a value for each label is
-        moved for all labels at once: rows know but their own. Shape (residuals, free).
+        at a bound and where the other side is not a number; 0 for what does not move. What has a
+        value for each label is moved for all labels at once: rows know but their own. Shapes
+        (points, residuals) and (points, residuals, free).
         """
-        ahead = np.minimum(point + steps, [c.high for c in self.free])
-        behind = np.maximum(point - (steps if back is None else back), [c.low for c in self.free])
-        moved = [point]
-        for places in self.places.values():
-            for ends in (ahead, behind):
-                moved.append(point.copy())
-                moved[-1][places] = ends[places]
-        here, *sides = self.scaled(np.array(moved))
-        slopes = np.zeros((here.size, len(point)))
-        for number, places in enumerate(self.places.values()):
+        back = steps if back is None else back
+        ahead = np.minimum(points + steps, [c.high for c in self.free])
+        behind = np.maximum(points - back, [c.low for c in self.free])
+        moving = [k for k in self.places.values() if steps[k].any() or back[k].any()]
+        moved = np.repeat(points[:, None, :], 1 + 2 * len(moving), axis=1)
+        for number, places in enumerate(moving):
+            moved[:, 1 + 2 * number, places] = ahead[:, places]
+            moved[:, 2 + 2 * number, places] = behind[:, places]
+        found = self.scaled(moved.reshape(-1, len(self.free)))
+        found = found.reshape(*moved.shape[:2], self.measured.size)
+        here = found[:, 0]
+        slopes = np.zeros((*here.shape, len(self.free)))
+        for number, places in enumerate(moving):
             own = np.array(places)
             if self.free[places[0]].label is not None:  # of each residual, that of its label
                 own = np.tile(own[self.labels], len(self.measured))
-            up, down = sides[2 * number], sides[2 * number + 1]
-            found = _slope(here, up, down, point[own], ahead[own], behind[own])
-            slopes[np.arange(here.size), own] = found
-        return slopes
+            up, down = found[:, 1 + 2 * number], found[:, 2 + 2 * number]
+            each = _slope(here, up, down, points[:, own], ahead[:, own], behind[:, own])
+            slopes[:, np.arange(here.shape[1]), own] = each
+        return here, slopes
 
     def without(self, row: int) -> Problem:
         """The same problem in which one row does not count."""
