@@ -10,7 +10,7 @@ from symbolic.errors import UnitError, nearest
 from symbolic.quantity import Quantity
 from symbolic.term import Term
 from symbolic.terms import FUNCTIONS
-from symbolic.tokens import ExpressionUnitError, Source, Token, shown
+from symbolic.tokens import ExpressionUnitError, Token, shown, source_of
 from symbolic.units import exact, is_unit, nearest_unit, spellings
 
 __all__ = ["KEYWORDS", "Words"]
@@ -22,7 +22,7 @@ class Words:
     """A place among the words of a formula, which may name the given quantities."""
 
     def __init__(self, text: str, quantities: Mapping[str, Quantity]) -> None:
-        self.source = Source(text)
+        self.source = source_of(text)
         self.tokens = self.source.tokens
         self.quantities = quantities
         self.index = 0

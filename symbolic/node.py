@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 from numbers import Number
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
@@ -169,9 +170,12 @@ def reference(name: str) -> Node:
 
 def walk(roots: Iterable[Node]) -> list[Node]:
     """Every node below the roots, each once, arguments before their users."""
-    done: dict[int, Node] = {}
-    for root in roots:
-        done |= {id(node): node for node in _below(root)}
+    first, *others = [_below(root) for root in roots] or [()]
+    if not others:
+        return list(first)
+    done = {id(node): node for node in first}
+    for below in others:
+        done |= {id(node): node for node in below}
     return list(done.values())
 
 
@@ -212,7 +216,14 @@ def conjuncts(conditions: Iterable[Node]) -> list[Node]:
 
 def references(*roots: Node) -> tuple[str, ...]:
     """The quantities named below the roots, each once, in order of appearance."""
-    return tuple(node.args[0] for node in walk(roots) if node.op == "reference")
+    first, *others = [_named(root) for root in roots] or [()]
+    return tuple(dict.fromkeys(chain(first, *others))) if others else first
+
+
+@lru_cache(maxsize=1 << 10)
+def _named(root: Node) -> tuple[str, ...]:
+    """The quantities named below a root; asked for even more often."""
+    return tuple(node.args[0] for node in _below(root) if node.op == "reference")
 
 
 def substitute(root: Node, replacements: Mapping[str, Node]) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 
 from symbolic.equation import Equation
 from symbolic.equation_set import EquationSet
@@ -33,11 +34,20 @@ class _Resolver:
         self.varying = varying
         self.definitions: dict[str, Definition] = {}
         self.missing: dict[str, list[str]] = {}
+        self.variants: dict[str, list[Equation]] = {}
+        for eq in model.equations:
+            self.variants.setdefault(eq.name, []).append(eq)
+
+    def trial(self) -> _Resolver:
+        """Another that knows what this one does, and adds to that by itself."""
+        other = copy(self)
+        other.definitions, other.missing = dict(self.definitions), {}
+        return other
 
     def equation(self, name: str) -> Equation | None:
         """The one equation that yields a quantity under the switches, or None."""
         for switch, settled in self.varying.items():
-            if any(switch in eq.when for eq in self.model.variants(name)):
+            if any(switch in eq.when for eq in self.variants.get(name, ())):
                 return self.joined(name, switch, settled)
         return self.under(name, self.switches)
 
@@ -68,7 +78,7 @@ class _Resolver:
         """The one equation that yields a quantity under some switches, or None."""
         found = [
             eq
-            for eq in self.model.variants(name)
+            for eq in self.variants.get(name, ())
             if all(switches[switch] == label for switch, label in eq.when.items())
         ]
         if len(found) > 1:
@@ -82,21 +92,10 @@ class _Resolver:
         """The definition by equation or default, as if no value were given."""
         found = self.equation(name)
         if found is not None:
-            if found.table:
-                return Definition(
-                    name=name,
-                    kind="table",
-                    node=reference(name),
-                    needs=found.inputs,
-                    equation=found,
-                )
-            return Definition(
-                name=name,
-                kind="equation",
-                node=found.node,
-                needs=references(found.node),
-                equation=found,
-            )
+            kind = "table" if found.table else "equation"
+            node = reference(name) if found.table else found.node
+            needs = found.inputs if found.table else references(node)
+            return Definition(name=name, kind=kind, node=node, needs=needs, equation=found)
         default = self.model.quantity(name).default
         if isinstance(default, str) and not self.model.quantity(name).is_label:
             return Definition(name=name, kind="formula", node=reference(default), needs=(default,))
@@ -128,14 +127,12 @@ class _Resolver:
     def define(self, root: str) -> None:
         """Add the definition of a quantity after those of all it needs."""
         path: list[str] = []
-        stack: list[tuple[str, bool]] = [(root, False)]
+        stack: list[tuple[str, Definition | None]] = [(root, None)]
         while stack:
             name, ready = stack.pop()
-            if ready:
+            if ready is not None:
                 path.pop()
-                definition = self.definition(name)
-                assert definition is not None
-                self.definitions[name] = definition
+                self.definitions[name] = ready
                 continue
             if name in self.definitions or name in self.missing:
                 if name in self.missing and path:
@@ -151,8 +148,8 @@ class _Resolver:
                 self.missing[name] = path[-1:]
                 continue
             path.append(name)
-            stack.append((name, True))
-            stack.extend((need, False) for need in reversed(definition.needs))
+            stack.append((name, definition))
+            stack.extend((need, None) for need in reversed(definition.needs))
 
     def cite(self, name: str) -> str:
         """A quantity with the source of its equation."""
@@ -274,8 +271,7 @@ def resolve(
     rules = []
     for text in model.rules:
         node = parse_condition(text, model.quantities)
-        attempt = _Resolver(model, given, chosen, varying)
-        attempt.definitions.update(resolver.definitions)
+        attempt = resolver.trial()
         try:
             for name in references(node):
                 attempt.define(name)

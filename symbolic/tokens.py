@@ -6,11 +6,20 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import NoReturn
 
 from symbolic.errors import DseError, ExpressionError, UnitError, UnknownNameError
 
-__all__ = ["ExpressionNameError", "ExpressionUnitError", "Source", "Token", "shown", "unit_of"]
+__all__ = [
+    "ExpressionNameError",
+    "ExpressionUnitError",
+    "Source",
+    "Token",
+    "shown",
+    "source_of",
+    "unit_of",
+]
 
 MAX_LENGTH = 10_000
 MAX_DIGITS = 1_000
@@ -182,3 +191,11 @@ class Source:
         if text.replace("_", "").isdigit():
             return int(text)
         return Fraction(text)
+
+
+def source_of(text: str) -> Source:
+    """A formula cut into words; the same texts are read over and over."""
+    return _source(text) if isinstance(text, str) else Source(text)
+
+
+_source = lru_cache(maxsize=1 << 10)(Source)
