@@ -165,11 +165,12 @@ class StudyData:
 
         ``draws`` keeps the axis of what is random, along which else only statistics are told.
         """
+        draws = draws or self.uncertain is None  # where nothing is random it is the same grid
         key = (tuple(outputs), tuple(where), draws)
         if at is None and key in self._kept:
             known: Grid = self._kept[key]
             return known
-        if self.uncertain is not None and not draws:
+        if not draws:
             grid = self._settled(self.space(*key[:2], at, draws=True), key[0])
         else:
             grid = self._whole(key[0], key[1], at)

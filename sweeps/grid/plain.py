@@ -63,7 +63,7 @@ def answered(
 def prepared() -> None:
     """Load what answers are made of, so that it is not done once the time of a search is up."""
     if not _bare.get():
-        assemble({}, {}, {})
+        assemble({}, {"none": ("none", np.zeros(0), {})}, {})  # an array: for it xarray loads Dask
 
 
 def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:

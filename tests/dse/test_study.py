@@ -13,6 +13,7 @@ import xarray as xr
 
 import dse
 from dse import DseError, Study
+from dse.study import data
 from symbolic.errors import DomainError, GraphError, UnitError, UnknownNameError
 from tests.oracles.compare import identical
 
@@ -234,6 +235,13 @@ def test_asking_changes_nothing() -> None:
     study.plan()
     identical(study.run(), before)
     assert study.attributes() == before.attrs
+
+
+def test_a_question_joins_its_grid_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    joined, join = [], data.build_grid
+    monkeypatch.setattr(data, "build_grid", lambda *a, **k: joined.append(k) or join(*a, **k))
+    transit().optimum(minimize="ms_throughput * 2", where="threads > 1")
+    assert len(joined) == 2  # before any question, for what can be wrong with the study, and for it
 
 
 def test_studies_made_alike_are_alike() -> None:

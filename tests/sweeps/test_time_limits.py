@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -121,3 +123,15 @@ def test_checks_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OutOfTimeError, match="whether all formulas stay in their domains"):
         check(made.grid(), tally=LATE)
     check(made.grid())
+
+
+def test_an_answer_loads_nothing_once_the_time_is_up() -> None:
+    program = (
+        "import sys, numpy as np\n"
+        "from sweeps.grid.plain import answered, prepared\n"
+        "prepared(); before = {*sys.modules}\n"
+        "answered({'a': ('x', np.ones(2), {})}, {'x': ('x', np.arange(2), {})}, {})\n"
+        "print(*{*sys.modules} - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "\n", done.stdout + done.stderr
