@@ -36,7 +36,7 @@ class Sized(Replacing):
             **dict.fromkeys((n for n, most in self._most.items() if not most), 0),
             **sizes,
         }
-        self._asked = asked
+        self._asked = {name: int(many) for name, many in asked.items() if float(many).is_integer()}
         self._arguments = {at: value for at, value in arguments.items() if at not in left}
 
     def _number(self, one: Atom) -> Whole | None:
@@ -45,8 +45,8 @@ class Sized(Replacing):
                 return constant(self._arguments[offset])
             case Atom("special", (name,)) if name in self._sizes:
                 return constant(self._sizes[name])
-            case Atom("asked", (name,)) if float(self._asked[name]).is_integer():
-                return constant(int(self._asked[name]))
+            case Atom("asked", (name,)) if name in self._asked:
+                return constant(self._asked[name])
             case Atom("over", (above, below)):
                 above, below = self.value(above), self.value(below)
                 return floordiv(above, below) if below.number != 0 else atom("over", above, below)
