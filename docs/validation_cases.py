@@ -136,6 +136,7 @@ def hecbench(folder: Path) -> pd.DataFrame:
     rows = frame[names].astype(float)
     threads = rows.blocks * rows.threads_per_block
     rows["fp_insts"] = frame.work_flops.astype(float) / 2 / threads
+    rows["fp64_insts"] = frame.dpPerf.astype(float) * rows.time / 2 / threads
     warps = rows.blocks * np.ceil(rows.threads_per_block / 32)
     rows["load_requests"] = rows.dram_bytes / 128 / warps
     operations = rows.fp_insts + rows.int_insts
@@ -292,11 +293,9 @@ CASES = (
         title="HeCBench, RTX 3080, programs left out",
         rows=hecbench,
         note="Instructions besides the counted operations are not known: two for each operation "
-        "and 20 a thread are taken. Latencies are those measured on an A40. Units of double "
-        "precision, 2 on a multiprocessor, are not in the model: as one more unit they would "
-        "bring its kernels from 55 to 36 % and all to 27 %. Of the others those err that take "
-        "milliseconds and attain less than a third of the bandwidth: what they wait for is not in "
-        "these rows.",
+        "and 20 a thread are taken. Latencies are those measured on an A40. Of the others those "
+        "err that take milliseconds and attain less than a third of the bandwidth: what they wait "
+        "for is not in these rows.",
         ask={
             "machine": "rtx3080",
             "set": {

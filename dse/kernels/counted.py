@@ -21,6 +21,7 @@ __all__ = ["Counted", "told"]
 #: Classes of instructions (see :mod:`dse.kernels.assembly`) that each quantity counts.
 UNITS: Mapping[str, tuple[str, ...]] = {
     "fp_insts": ("fp32", "fp64", "fp16", "tensor"),
+    "fp64_insts": ("fp64",),
     "sfu_insts": ("special",),
     "int_insts": ("integer",),
     "alu_insts": ("move", "shuffle"),

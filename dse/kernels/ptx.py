@@ -100,7 +100,7 @@ def kernel(
     -------
     dict
         Instructions by unit (Hong 2012, Table 7: ``fp_insts`` without the fused ones,
-        ``int_insts``, ``sfu_insts`` ...), ``comp_insts``, ``coalesced_insts``, ``sync_insts``;
+        ``fp64_insts``, ``int_insts``, ``sfu_insts`` ...), ``comp_insts``, ``coalesced_insts``, ``sync_insts``;
         ``fp_div_insts`` and the other classes of Table 6 (model ``instruction_classes``);
         ``mem_strength``, loads before the first use of one (§5.3.7); ``dependency_distance``,
         mean instructions until a result is read (§5.3.4);
@@ -200,11 +200,13 @@ def _told(listing: list[_Instruction], counts: list[float]) -> dict[str, float]:
     requests = sum(n for _, n in accesses)
     computing = [(one, n) for one, n in pairs if one.kind not in ("global", "local", "sync")]
     comp = sum(n for _, n in computing)
+    doubles = sum(n for one, n in pairs if one.kind == "fp" and "f64" in one.parts)
     units = {f"{unit}_insts": total(unit) for unit in ("int", "sfu", "alu", "texture", *_SPACES)}
     register = sum(n for one, n in pairs if one.parts[0] not in _CONTROL)
     found = {"comp_insts": comp, "coalesced_insts": requests, "uncoalesced_insts": 0.0}
     found |= {"sync_insts": total("sync"), "fp_insts": total("fp") - fused, "fp_fused_insts": fused}
-    found |= units | {"misc_insts": comp - total("fp", "int"), "register_insts": register}
+    found |= units | {"fp64_insts": doubles}
+    found |= {"misc_insts": comp - total("fp", "int"), "register_insts": register}
     for name, operations in _CLASSES.items():
         found[name] = sum(n for one, n in computing if (one.parts[0], one.kind) in operations)
     found["mem_strength"] = _mean(_strengths(pairs))

@@ -1,16 +1,16 @@
 """Run time on a GPU with caches: a roofline of units and memory levels, and latency not hidden.
 
-Each unit takes the time of what a launch asks of it: schedulers, floating-point, integer and
-special-function units, the first cache with shared memory, the second, DRAM. The slowest of them
-bounds the time from below (the hierarchical roofline). So does latency: a warp alone takes the
-cycles between its instructions, and those of its requests, whose latency is mixed by the level that
-serves them; a multiprocessor goes through its warps in waves. Where both bounds are close, neither
-hides the other wholly: they are joined as the two sides of a right angle. Their sum was tried, and
-predicts a kernel that is left out worse.
+Each unit takes the time of what a launch asks of it: schedulers, floating-point units and those
+of double precision, integer and special-function units, the first cache with shared memory, the
+second, DRAM. The slowest of them bounds the time from below (the hierarchical roofline). So does
+latency: a warp alone takes the cycles between its instructions, and those of its requests, whose
+latency is mixed by the level that serves them; a multiprocessor goes through its warps in waves.
+Where both bounds are close, neither hides the other wholly: they are joined as the two sides of a
+right angle. Their sum was tried, and predicts a kernel that is left out worse.
 
 Bytes and instructions are of a profile or of ``dse.kernel``. What a profile does not tell defaults
 so that it costs nothing more: bytes of a cache are those of the level below it. Not modelled:
-tensor and double-precision units, atomics at one address, uneven work, the rest of a last wave.
+tensor units, atomics at one address, uneven work, the rest of a last wave.
 Join with ``occupancy``.
 """
 
@@ -38,6 +38,7 @@ VALIDITY = Validity(
 UNITS = {
     "issue": "issue_time",
     "floating_point": "fp_time",
+    "double_precision": "fp64_time",
     "integer": "int_time",
     "special": "special_time",
     "l1": "l1_time",
@@ -81,6 +82,16 @@ def fp_time(launch_warps, warp_size, fp_insts, cores_per_sm, busy_sms, core_cloc
     5e-05
     """
     return launch_warps * warp_size * fp_insts / (cores_per_sm * busy_sms * core_clock)
+
+
+@equation(source="CUDA programming guide, arithmetic throughput")
+def fp64_time(launch_warps, warp_size, fp64_insts, fp64_units_per_sm, busy_sms, core_clock):
+    r"""Time of double-precision units. [s]
+
+    >>> fp64_time(800.0, 32.0, 1e4, 2.0, 80.0, 1e9)
+    0.0016
+    """
+    return launch_warps * warp_size * fp64_insts / (fp64_units_per_sm * busy_sms * core_clock)
 
 
 @equation(source="CUDA programming guide, arithmetic throughput")
@@ -144,13 +155,23 @@ def dram_time(dram_bytes, bandwidth_share, mem_bandwidth):
 
 
 @equation(source="Williams 2009, over all units")
-def throughput_time(issue_time, fp_time, int_time, special_time, l1_time, l2_time, dram_time):
+def throughput_time(
+    issue_time,
+    fp_time,
+    fp64_time,
+    int_time,
+    special_time,
+    l1_time,
+    l2_time,
+    dram_time,
+):
     r"""Time of the unit that takes longest. [s]
 
-    >>> throughput_time(1.0, 2.0, 1.0, 0.5, 3.0, 0.1, 0.2)
+    >>> throughput_time(1.0, 2.0, 0.0, 1.0, 0.5, 3.0, 0.1, 0.2)
     3.0
     """
-    cores = maximum(maximum(issue_time, fp_time), maximum(int_time, special_time))
+    floating = maximum(fp_time, fp64_time)
+    cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
     return maximum(cores, maximum(l1_time, maximum(l2_time, dram_time)))
 
 
@@ -237,6 +258,7 @@ def bound_by(
     latency_bound_time,
     issue_time,
     fp_time,
+    fp64_time,
     int_time,
     special_time,
     l1_time,
@@ -244,11 +266,11 @@ def bound_by(
 ):
     """What bounds the time most: a unit or level of memory, or latency; on ties the first.
 
-    >>> bound_by(4.0, 3.0, 1.0, 4.0, 0.0, 0.0, 0.0, 0.0)
+    >>> bound_by(4.0, 3.0, 1.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     1.0
     """
-    unit = 6.0
-    times = (issue_time, fp_time, int_time, special_time, l1_time, l2_time)
+    unit = 7.0
+    times = (issue_time, fp_time, fp64_time, int_time, special_time, l1_time, l2_time)
     for number in range(len(times) - 1, -1, -1):
         unit = where(equal(throughput_time, times[number]), float(number), unit)
-    return where(latency_bound_time > throughput_time, 7.0, unit)
+    return where(latency_bound_time > throughput_time, 8.0, unit)

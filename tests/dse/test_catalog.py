@@ -120,6 +120,8 @@ def test_every_shipped_entry_loads_and_every_value_has_one_origin(kind: str) -> 
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_every_compute_capability_has_every_limit(name: str) -> None:
     values = {key: value.value for key, value in compute_capability(name).values.items()}
+    doubles = values.pop("fp64_units_per_sm", None)  # published of some
+    assert doubles in (None, 2, 4, 8, 32, 64)
     assert set(values) == LIMITS
     assert values["max_threads_per_sm"] == values["max_warps_per_sm"] * values["warp_size"]
     assert values["max_threads_per_block"] <= values["max_threads_per_sm"]
@@ -141,7 +143,20 @@ def test_no_limit_is_given_twice() -> None:
         for _, names in row["values"]
         for name in names.split()
     ]
-    assert len(given) == len(set(given)) == len(LIMITS) * len(CAPABILITIES)
+    assert len(given) == len(set(given))
+    assert sum(name in LIMITS for name, _ in given) == len(LIMITS) * len(CAPABILITIES)
+
+
+def test_double_precision_units_are_those_of_the_printed_rates() -> None:
+    """Of machines whose data sheets print operations a second: two a unit and cycle."""
+    found = 0
+    for name, entry in machines().items():
+        if "fp64_flops" in entry.values and "fp64_units_per_sm" in entry.values:
+            known = {key: number(entry, key) for key in ("n_sms", "boost_clock", "fp64_flops")}
+            units = known["fp64_flops"] / (2 * known["n_sms"] * known["boost_clock"])
+            assert number(entry, "fp64_units_per_sm") == pytest.approx(units, rel=0.13), name
+            found += 1
+    assert found >= 7
 
 
 PUBLISHED = {

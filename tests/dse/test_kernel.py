@@ -92,6 +92,8 @@ def test_times_of_loops_within_each_other_multiply(found: Found) -> None:
     lines = ("OUT:", "add.s32 %r1, %r1, 1;", "IN:", "add.f32 %f1, %f1, %f2;", "@%p1 bra IN;")
     counted = found(*lines, "@%p2 bra.uni OUT;", times={"OUT": 10, "IN": 5})
     assert (counted["int_insts"], counted["fp_insts"], counted["misc_insts"]) == (10, 50, 61)
+    counted = found("fma.rn.f64 %fd1, %fd1, %fd2, %fd3;", "add.f32 %f1, %f1, %f2;")
+    assert (counted["fp64_insts"], counted["fp_fused_insts"], counted["fp_insts"]) == (1, 1, 1)
 
 
 def test_a_loop_is_known_by_either_of_two_labels_at_one_place(found: Found) -> None:

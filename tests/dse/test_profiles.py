@@ -111,6 +111,7 @@ def test_counters_per_warp_per_thread_and_of_dram_of_coulomb() -> None:
     assert float(first.total_insts) == 341835776 / warps == 652
     assert float(first.global_loads) == 34078720 / warps == 65
     assert float(first.fp_insts) == 8606711808 / (warps * 32) == 513
+    assert float(first.fp64_insts) == 0
     assert float(first.int_insts) == 452984832 / (warps * 32) == 27
     assert float(first.dram_bytes) == 32 * (2100194 + 2020263)
     assert float(first["smsp__inst_executed_sum"]) == 341835776

@@ -176,3 +176,20 @@ def test_both_bounds_join_at_a_right_angle() -> None:
     assert found["latency_bound_time"].item() == pytest.approx((4 * 1000 + 6 * 434 / 3) / 1e9)
     both = math.hypot(found["throughput_time"].item(), found["latency_bound_time"].item())
     assert found["time"].item() == pytest.approx(both)
+
+
+def test_double_precision_takes_the_units_that_a_gpu_has_of_it() -> None:
+    given = {"threads_per_block": 256, "blocks": 6800, "registers_per_thread": 32}
+    given |= {"shared_mem_per_block": 0, "mem_insts": 1, "dram_bytes": 0, "issue_interval": 4}
+    given |= {"total_insts": 1000, "fp_insts": 1000, "mem_latency_nominal": 500, "l2_latency": 250}
+    given |= {"l2_bandwidth": 2e12, "l1_latency": 33}
+    told = {}
+    for machine, rate in (("rtx3080", 2), ("a100_40", 32)):
+        for doubles in (0, 500):
+            model = "occupancy + latency_roofline"
+            found = dse.evaluate(model, machine=machine, **given, fp64_insts=doubles)
+            names = found["bound_by"].attrs["flag_meanings"].split()
+            told[machine, doubles] = names[int(found["bound_by"])]
+        cores = found["fp_time"] * found["cores_per_sm"]
+        assert found["fp64_time"].item() == pytest.approx(cores.item() / 2 / rate)
+    assert told["rtx3080", 500] == "double_precision" != told["rtx3080", 0]
