@@ -100,7 +100,8 @@ def kernel(
     -------
     dict
         Instructions by unit (Hong 2012, Table 7: ``fp_insts`` without the fused ones,
-        ``fp64_insts``, ``int_insts``, ``sfu_insts`` ...), ``comp_insts``, ``coalesced_insts``, ``sync_insts``;
+        ``fp64_insts``, ``int_insts``, ``sfu_insts`` ...), ``comp_insts``, ``coalesced_insts``,
+        ``sync_insts``;
         ``fp_div_insts`` and the other classes of Table 6 (model ``instruction_classes``);
         ``mem_strength``, loads before the first use of one (§5.3.7); ``dependency_distance``,
         mean instructions until a result is read (§5.3.4);
