@@ -7,9 +7,12 @@ launches, latencies, what lockstep costs, clocks and power. Each function yields
 
 from __future__ import annotations
 
-from dse.gpu.launched import blocks, latency, launches
+from dse.gpu.latency import latency
+from dse.gpu.launch_times import launches
+from dse.gpu.launched import blocks
 from dse.gpu.losses import lockstep
-from dse.gpu.measuring import demand, paths, shortest_paths, supply
+from dse.gpu.measuring import demand, supply
+from dse.gpu.paths import paths, shortest_paths
 from dse.gpu.rows import dataset_of
 from dse.gpu.watts import power
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.gpu.measuring import checked, device
+from dse.gpu.device import checked, device
 from dse.gpu.nvml import Clocked, Look, board_of
 from symbolic.errors import DseError
 

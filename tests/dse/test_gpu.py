@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import dse
+from dse import gpu
 from dse.gpu import launched, losses, measuring, nvml, watts
 from stochastic import Pmf, fit_timing, imbalance
 from stochastic.errors import LawError
@@ -400,17 +401,17 @@ def test_threads_stand_on_every_multiprocessor(threads: int, shape: tuple[int, i
         (lambda: launched.blocks([]), "rounds: expected a number of 1 or more for each block"),
         (lambda: launched.blocks([1, 0]), "rounds: expected a number of 1 or more"),
         (lambda: launched.blocks([1], threads=1025), "threads = 1025: expected 1 to 1024"),
-        (lambda: launched.launches([]), "expected 2 launches or more"),
-        (lambda: launched.launches([2], law="bernoulli:0.5"), "rounds: expected a number of 1"),
+        (lambda: gpu.launches([]), "expected 2 launches or more"),
+        (lambda: gpu.launches([2], law="bernoulli:0.5"), "rounds: expected a number of 1"),
         (lambda: watts.power(seconds=-1), "seconds = -1: expected 0 or more"),
         (lambda: watts.power(threads=2000), "threads = 2000: expected 1 to 1024"),
         (lambda: losses.lockstep([]), "laws and lanes: expected at least one of each"),
         (lambda: losses.lockstep(lanes=[2, 40]), "lanes = 40: expected 1 to 32"),
-        (lambda: launched.latency([4096, 128]), "sizes: 128: expected 256 bytes or more"),
-        (lambda: measuring.shortest_paths([[0, 1]]), r"shape \(1, 2\): expected \(vertices"),
-        (lambda: measuring.shortest_paths([[0, -1], [1, 0]]), "numbers of 0 or more"),
-        (lambda: measuring.shortest_paths([[0]], tile_dim=65), "tile_dim = 65: expected 1 to 64"),
-        (lambda: measuring.shortest_paths([[0]], threads=0), "threads = 0: expected 1 to 1024"),
+        (lambda: gpu.latency([4096, 128]), "sizes: 128: expected 256 bytes or more"),
+        (lambda: gpu.shortest_paths([[0, 1]]), r"shape \(1, 2\): expected \(vertices"),
+        (lambda: gpu.shortest_paths([[0, -1], [1, 0]]), "numbers of 0 or more"),
+        (lambda: gpu.shortest_paths([[0]], tile_dim=65), "tile_dim = 65: expected 1 to 64"),
+        (lambda: gpu.shortest_paths([[0]], threads=0), "threads = 0: expected 1 to 1024"),
     ],
 )
 def test_what_does_not_fit_is_named(call: Any, message: str) -> None:
