@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from dse.fitting.cases import Case
 from dse.fitting.columns import Floats
 from dse.fitting.coordinates import Coordinate
-from dse.fitting.rows import Case, Rows
+from dse.fitting.rows import Rows
 from sweeps.grid.grid import Grid
 from symbolic.errors import DseError, GraphError, InfeasibleError
 from symbolic.ops import references

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.fitting.cases import Case
 from dse.fitting.columns import Floats
-from dse.fitting.rows import ROW, Case, Rows
+from dse.fitting.rows import ROW, Rows
 from sweeps.grid.dataset import assemble, describe
 from sweeps.grid.grid import Grid
 

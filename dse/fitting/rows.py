@@ -10,33 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitting.columns import Floats, Named, numbers, read_columns, read_table
-from dse.inputs import Parts
-from sweeps.grid.build import build_grid
-from sweeps.grid.goals import texts_of
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from dse.fitting.targets import targets_of
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError
 from symbolic.model import Model
-from symbolic.ops import references
 
-__all__ = [
-    "ROW",
-    "Case",
-    "NoRowError",
-    "Rows",
-    "chosen",
-    "read_rows",
-]
+__all__ = ["ROW", "Rows", "read_rows"]
 
 #: The dimension along which the rows lie, and that of rows that name their workload.
 ROW, WORKLOAD = "row", "workload"
-
-Values = Mapping[str, float | Floats]
-
-
-class NoRowError(DseError):
-    """Conditions that no row satisfies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,44 +62,6 @@ class Rows:
         return np.array([number[label] for label in self.labels.tolist()], dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """A model with values, to be joined with rows and with values of what is free."""
-
-    model: Model
-    parts: Parts
-    to: tuple[str, ...]
-    free: tuple[str, ...]
-
-    def grid(self, rows: Rows, free: Values, where: Sequence[str] = ()) -> Grid:
-        """The measured quantities as the model yields them on the rows.
-
-        ``free`` gives what is fitted a value, or one for each row.
-        """
-        axis = rows.axis
-        values = {
-            name: Leaf(axes=(axis.name,), array=value) if isinstance(value, np.ndarray) else value
-            for name, value in free.items()
-        }
-        leaves = {name: Leaf(axes=(axis.name,), array=array) for name, array in rows.inputs.items()}
-        known = [name for over in self.parts.axes for name in over.labels]
-        which = [known.index(name) for name in rows.workloads]
-        tables = {
-            over: {name: [column[place] for place in which] for name, column in supplied.items()}
-            for over, supplied in self.parts.tables.items()
-        }
-        return build_grid(
-            self.model,
-            axes=[axis],
-            values={**self.parts.values, **leaves, **values},
-            labels=self.parts.labels,
-            switches=self.parts.switches,
-            tables=tables,
-            outputs=self.to,
-            constraints=where,
-        )
-
-
 def read_rows(
     data: Any,
     model: Model,
@@ -135,7 +79,7 @@ def read_rows(
     named = named and (columns is None or WORKLOAD in columns)
     apart = tuple(n for n in (column, labelled, WORKLOAD if named else None) if n is not None)
     found = read_columns(table, model, columns, apart=apart)
-    targets = _targets(to, model, found)
+    targets = targets_of(to, model, found)
     weighed = np.ones(table.rows)
     if column is not None:
         weighed = numbers(table.columns[column], column)
@@ -163,69 +107,3 @@ def read_rows(
         workloads=tuple(map(str, table.columns[WORKLOAD])) if named else (),
     )
     return rows.kept(weighed > 0)
-
-
-def _targets(
-    to: str | Sequence[str] | None, model: Model, columns: Mapping[str, Floats]
-) -> tuple[str, ...]:
-    if to is None:
-        named = tuple(name for name in model.outputs if name in columns)
-        if len(named) == 1:
-            return named
-        several = f"{', '.join(named)} are" if named else "none is"
-        raise DseError(
-            f"of the main outputs of {model.name} ({', '.join(model.outputs)}), {several} among "
-            "the columns: say by to= which column the model should yield"
-        )
-    named = tuple(dict.fromkeys(texts_of(to, "to")))
-    if not named:
-        raise DseError("to is empty: name the measured quantities")
-    for name in named:
-        model.quantity(name)
-        if name not in columns:
-            raise DseError(
-                f"{name} (to=) has no column; the columns are: {', '.join(columns) or 'none'}"
-            )
-        if not model.variants(name):
-            raise DseError(
-                f"{name} (to=) is an input of {model.name}, which nothing yields: name one of "
-                f"{', '.join(model.yields)}"
-            )
-    return named
-
-
-def chosen(case: Case, rows: Rows, values: Values, where: Any) -> Rows:
-    """The rows that satisfy conditions on inputs; an error where something of them is missing."""
-    texts = texts_of(where, "where")
-    if texts:
-        rows = rows.kept(_satisfying(case, case.grid(rows, values, texts)))
-        if not len(rows.places):
-            raise NoRowError(f"no row satisfies {' and '.join(texts)}: relax the conditions")
-    for name, array in {**rows.inputs, **rows.measured}.items():
-        missing = rows.places[~np.isfinite(array)]
-        if missing.size:
-            more = f" and at {missing.size - 1} more" if missing.size > 1 else ""
-            endless = np.isinf(array[~np.isfinite(array)][0])
-            held = "an infinite value, which nobody measures," if endless else "no number"
-            raise DseError(
-                f"the column {name} holds {held} at row {missing[0]}{more}: leave such rows out "
-                "(of a DataFrame: data.dropna())"
-            )
-        case.model.quantity(name).check(array, "a column of the data")
-    return rows
-
-
-def _satisfying(case: Case, grid: Grid) -> NDArray[np.bool_]:
-    kept = np.ones(next(iter(grid.axes.values())).size, dtype=bool)
-    for condition in grid.conditions:
-        if condition.is_rule:
-            continue
-        node = grid.graph.flat_condition(condition)
-        on = [name for name in references(node) if name in case.free]
-        if on:
-            raise DseError(
-                f"where {condition.text!r} depends on {', '.join(on)}, which is fitted: choose "
-                "rows by inputs, and by what follows from them alone"
-            )
-        kept &= np.asarray(grid.evaluate([node], (), tuple(grid.axes))[0], dtype=bool)
-    return kept

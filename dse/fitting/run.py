@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dse.fitting.cases import Case, chosen
 from dse.fitting.checks import FewRowsError, check_enough, check_rows, check_size
 from dse.fitting.columns import Floats
 from dse.fitting.coordinates import Coordinate, check_free, coordinates
@@ -14,7 +15,7 @@ from dse.fitting.dataset import dataset_of
 from dse.fitting.problem import Problem
 from dse.fitting.request import Request
 from dse.fitting.result import Fit, root_of_squares
-from dse.fitting.rows import Case, Rows, chosen, read_rows
+from dse.fitting.rows import Rows, read_rows
 from dse.fitting.search import Found, covariance, left_out, search
 from dse.inputs import read_parts
 from sweeps.bounds.check import check

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from dse.fitting.cases import Case
 from dse.fitting.columns import Floats, Table
 from dse.fitting.request import Request
 from dse.fitting.result import Fit
-from dse.fitting.rows import Case, Rows
+from dse.fitting.rows import Rows
 from dse.fitting.run import run as fitted
 from dse.validation.folds import Places, groups_of, keys_of
 from dse.validation.question import Question, parts_of

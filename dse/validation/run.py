@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from dse.fitting.cases import Case, chosen
 from dse.fitting.columns import Floats, Table, read_table
-from dse.fitting.rows import Case, Rows, chosen, read_rows
+from dse.fitting.rows import Rows, read_rows
 from dse.validation.beside import beside
 from dse.validation.folds import Places, deal, groups_of, keys_of, subspaces
 from dse.validation.predicting import predict
