@@ -28,16 +28,23 @@ if TYPE_CHECKING:
     from dse.kernels import kernel
     from dse.library import model, models
     from dse.page.explore import explore
-    from dse.uncertain.laws import beta, discrete, lognormal, normal, triangular, uniform
+    from dse.uncertain.spoken import beta, discrete, lognormal, normal, triangular, uniform
     from dse.validation import validate
-    from dse.verbs.backwards import borders, meets, ranges
-    from dse.verbs.chosen import best_config, disagreement, optimum, pareto
+    from dse.verbs.borders import borders
+    from dse.verbs.chosen import best_config, optimum
+    from dse.verbs.compared import disagreement
     from dse.verbs.described import advise, explain, plan
     from dse.verbs.folding import fold
+    from dse.verbs.fronts import pareto
+    from dse.verbs.information import information
     from dse.verbs.laws import law
+    from dse.verbs.quantiles import quantiles
+    from dse.verbs.ranges import ranges
     from dse.verbs.running import run
-    from dse.verbs.statistics import count, histogram, quantiles, sensitivity
-    from dse.verbs.uncertain import chances, information
+    from dse.verbs.sensitivity import sensitivity
+    from dse.verbs.statistics import count, histogram
+    from dse.verbs.targets import meets
+    from dse.verbs.uncertain import chances
     from symbolic.equation import equation
     from symbolic.equation_set import Family, Guide
     from symbolic.errors import DseError
@@ -148,16 +155,23 @@ _HOMES = {
         "dse.kernels": "kernel",
         "dse.library": "model models",
         "dse.page.explore": "explore",
-        "dse.uncertain.laws": "beta discrete lognormal normal triangular uniform",
+        "dse.uncertain.spoken": "beta discrete lognormal normal triangular uniform",
         "dse.validation": "validate",
-        "dse.verbs.backwards": "borders meets ranges",
-        "dse.verbs.chosen": "best_config disagreement optimum pareto",
+        "dse.verbs.borders": "borders",
+        "dse.verbs.chosen": "best_config optimum",
+        "dse.verbs.compared": "disagreement",
         "dse.verbs.described": "advise explain plan",
         "dse.verbs.folding": "fold",
+        "dse.verbs.fronts": "pareto",
+        "dse.verbs.information": "information",
         "dse.verbs.laws": "law",
+        "dse.verbs.quantiles": "quantiles",
+        "dse.verbs.ranges": "ranges",
         "dse.verbs.running": "run",
-        "dse.verbs.statistics": "count histogram quantiles sensitivity",
-        "dse.verbs.uncertain": "chances information",
+        "dse.verbs.sensitivity": "sensitivity",
+        "dse.verbs.statistics": "count histogram",
+        "dse.verbs.targets": "meets",
+        "dse.verbs.uncertain": "chances",
         "symbolic.equation": "equation",
         "symbolic.equation_set": "Family Guide",
         "symbolic.errors": "DseError",

@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import dse
-from dse.cli.figures import KINDS
+from dse.cli.kinds import KINDS
 from pages.rst import heading, paragraphs, plain, tree
 
 HERE = Path(__file__).parents[1]

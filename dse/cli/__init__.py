@@ -12,6 +12,7 @@ import click
 
 from dse.cli.beside import compiling_beside
 from dse.cli.best import optimum, pareto
+from dse.cli.borders import borders
 from dse.cli.checking import verify
 from dse.cli.compare import disagreement
 from dse.cli.described import changed, described
@@ -24,7 +25,7 @@ from dse.cli.filed import checked, looked_for, looked_up, watched
 from dse.cli.fits import calibrate, fit
 from dse.cli.frame import asked, command, listening, read_study, warned
 from dse.cli.growing import add
-from dse.cli.inverse import borders, meets, ranges
+from dse.cli.information import information
 from dse.cli.kernels import kernel
 from dse.cli.launching import launch
 from dse.cli.law import imbalance
@@ -32,10 +33,13 @@ from dse.cli.listing import machines, models, quantities, workloads
 from dse.cli.measure import measure
 from dse.cli.measured import import_measured
 from dse.cli.options import expanding, from_store, from_study, goals, kinds, telling
+from dse.cli.outcomes import law
 from dse.cli.point import advise, evaluate, explain
+from dse.cli.ranges import ranges
 from dse.cli.spread import count, histogram, quantiles
 from dse.cli.starting import new
-from dse.cli.uncertain import chances, information, law
+from dse.cli.targets import meets
+from dse.cli.uncertain import chances
 from dse.cli.validating import validate
 
 __all__ = ["main"]

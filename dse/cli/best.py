@@ -114,7 +114,7 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     Of configurations equal in every objective the first in the order of the axes stands for all.
     """
     from dse.answers import answer, order_of
-    from dse.verbs import chosen
+    from dse.verbs import fronts
 
     if not options["minimize"] and not options["maximize"]:
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")
@@ -123,7 +123,7 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
     wanted["where"] = [*where, *at]
     with proving():
-        found = handed_back(lambda: chosen.pareto(read, **wanted, **limits))
+        found = handed_back(lambda: fronts.pareto(read, **wanted, **limits))
     told = answer(found, order_of(read))
     counted = f"{len(told.rows):,} configurations"
     data = told.data() | proof_data(found.attrs)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.beginnings import entry_lines, opened
 from dse.cli.ends import Misused, reading
 from dse.cli.frame import command
 from dse.cli.named import examples
@@ -16,8 +15,6 @@ from symbolic.errors import check_known
 
 if TYPE_CHECKING:
     from dse.catalog import Entry
-    from dse.entry_file import Value
-    from symbolic.quantity import Quantity
 
 __all__ = ["new"]
 
@@ -82,8 +79,8 @@ def new(kind: str, out: str, base: str | None) -> Any:
         else:
             entry, named = _entry(kind, base or _FROM[kind])
             other = entry if kind == "workload" else _similar(entry)
-            closed = {} if kind == "workload" else _opened(entry, other)
-            text = "\n".join(_entry_lines(kind, path, entry, named, other)) + "\n"
+            closed = {} if kind == "workload" else opened(entry, other)
+            text = "\n".join(entry_lines(kind, path, entry, named, other)) + "\n"
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -120,84 +117,3 @@ def _similar(entry: Entry) -> Entry:
 
     known = (other for name, other in machines().items() if not name.startswith("cc"))
     return min((other for other in known if "mem_latency_nominal" in other.values), key=distance)
-
-
-def _opened(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
-    """The models that the numbers of another machine would open, each with what is lacking.
-
-    What holds for both stands already.
-    """
-    from dataclasses import replace
-
-    from dse.gaps import closed_models
-
-    still = closed_models(other)
-    closed = closed_models(replace(entry, values={**_standing(other), **entry.values}))
-    return {name: names for name, names in closed.items() if name not in still}
-
-
-def _standing(other: Entry) -> dict[str, Value]:
-    """What holds for other machines as well: formulas, and what is said of workloads."""
-    from dse.gaps import formula_of
-    from symbolic.quantities import TABLE
-
-    return {
-        name: value
-        for name, value in other.values.items()
-        if formula_of(name, value.value) or TABLE[name].lever == "programmer"
-    }
-
-
-def _entry_lines(kind: str, path: Path, entry: Entry, named: str, other: Entry) -> Iterator[str]:
-    """The lines of the file of a machine or workload that has all values of another."""
-    from symbolic.quantities import TABLE
-
-    known = {**TABLE, **{row.name: row for row in entry.declared}}
-    yield from (
-        f"# A {kind} that starts from {entry.name}: what is not said here is as there.",
-        "# Take the mark away before a line and give your own value, with its source, or with",
-        '# assumed = "why". dse quantities NAME tells of a quantity; dse '
-        f"{kind}s {path} shows all.",
-        "",
-        f"title = {_text(f'{path.stem}, from {entry.title}')}",
-        f'kind = "{kind}"',
-        f"base = {_text(named)}",
-        "",
-        "[values]",
-    )
-    lacking = {name: value for name, value in other.values.items() if name not in entry.values}
-    if lacking:
-        yield f"# --- to fill in: not told by {entry.name}; beside each, what {other.name} has"
-        for model, names in _opened(entry, other).items():
-            yield f"# {model} asks for {', '.join(names)}"
-    standing = [name for name in _standing(other) if name in lacking]
-    for name in [name for name in lacking if name not in standing]:
-        value = lacking[name]
-        yield f"# {_told(known[name])}"
-        line = f'# {name} = {{ value = {_text(value.value)}, source = "WHERE YOURS IS FROM" }}'
-        yield f"{line}  # {other.name}: {value.source or value.assumed}"
-    if standing:
-        yield f"# --- formulas in those and what is usual, as {other.name} has them"
-    for name in standing:
-        yield f"# {_told(known[name])}"
-        yield _line(name, lacking[name])
-    if lacking:
-        yield f"# --- as {entry.name} has it"
-    for name, value in entry.values.items():
-        yield f"# {_told(known[name])}"
-        yield f"# {_line(name, value)}"
-
-
-def _line(name: str, value: Value) -> str:
-    """A value of a file, with its origin."""
-    origin = "source" if value.source else "assumed"
-    said = f"value = {_text(value.value)}, {origin} = {_text(value.source or value.assumed)}"
-    return f"{name} = {{ {said} }}"
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _told(row: Quantity) -> str:
-    return row.meaning + (f" [{row.unit}]" if row.unit not in ("", "1") else "")

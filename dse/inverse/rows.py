@@ -12,7 +12,7 @@ from sweeps.prove.borders import NONE
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["border_rows"]
+__all__ = ["border_rows", "next_rows"]
 
 
 def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
@@ -65,6 +65,23 @@ def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+def next_rows(found: xr.Dataset) -> list[dict[str, Any]]:
+    """Of one configuration: the next border along each quantity to either side, what is beyond."""
+    meanings = meanings_of(found.beyond.attrs)
+    return [
+        {
+            "along": along,
+            "unit": str(found.unit.sel(along=along).values),
+            "side": side,
+            "border": float(found.border.sel(along=along, side=side)),
+            "distance": float(found.distance.sel(along=along, side=side)),
+            "beyond": meanings[int(found.beyond.sel(along=along, side=side))],
+        }
+        for along in found.along.values.tolist()
+        for side in found.side.values.tolist()
+    ]
 
 
 _OTHERS = ("border", "beyond", "distance")

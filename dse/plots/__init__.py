@@ -7,24 +7,29 @@ the ``Axes``; ``dse plot`` draws them from the command line. ``law_figure``, ``l
 
 from __future__ import annotations
 
-from dse.plots.bars import bars, levels
-from dse.plots.chances import chances, fan, outcome, worth
+from dse.plots.bars import bars
+from dse.plots.chances import chances, worth
 from dse.plots.curves import lines
 from dse.plots.energy import power_shares, sms, temperature
+from dse.plots.fans import fan
 from dse.plots.fronts import pareto
 from dse.plots.importance import importance
 from dse.plots.kernels import kernels
 from dse.plots.launches import bands, lost, tail
 from dse.plots.laws import law, law_figure
+from dse.plots.levels import levels
 from dse.plots.maps import categories, heatmap
+from dse.plots.outcomes import outcome
 from dse.plots.papers import paper_figure
 from dse.plots.parallel import parallel
+from dse.plots.passes import zigzag
 from dse.plots.regimes import regimes
 from dse.plots.scheduled import launch_figure, slots
 from dse.plots.sharing import efficiency
-from dse.plots.threads import mwp, runtime, zigzag
+from dse.plots.threads import runtime
 from dse.plots.tornado import tornado
 from dse.plots.transits import transit
+from dse.plots.warps import mwp
 
 __all__ = [
     "bands",

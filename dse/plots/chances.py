@@ -1,29 +1,25 @@
-"""Figures of what is random: who can be best, what knowing is worth, a fan of quantiles, a law."""
+"""Figures of a choice where inputs are random: who can be best, what knowing is worth."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dse.plots.frame import axes_of, in_unit, legend, rows_of
 from dse.plots.looks import LOOKS
-from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
     from dse.study.data import StudyData
-    from dse.uncertain.output import OutputLaw
 
-__all__ = ["chances", "fan", "outcome", "output_law", "worth"]
+__all__ = ["chances", "worth"]
 
 #: Bars of a figure at most.
 _BARS = 12
-#: The bands, the widest first.
-_BANDS = ((0.05, 0.95), (0.25, 0.75))
 
 
 def chances(
@@ -85,7 +81,7 @@ def worth(
     ax : Axes, optional
         Where to draw; a new figure where None.
     """
-    from dse.verbs.uncertain import information
+    from dse.verbs.information import information
 
     found = information(source, minimize=minimize, maximize=maximize, where=where)
     order = np.argsort(-found.evppi.values, kind="stable")
@@ -98,110 +94,6 @@ def worth(
     ax.set_xlim(0, 1.1 * max(float(found.evpi + found.evpi_error), 1e-300))
     ax.set_title(f"{found.attrs['question']}: measure {found.attrs['next']}", fontsize=9)
     legend(ax, below=True, ncols=2)
-    return ax
-
-
-def fan(
-    source: StudyData,
-    quantity: str,
-    *,
-    over: str,
-    at: Mapping[str, Any] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """The median of an output and its middle 50 and 90 %, along an axis.
-
-    Parameters
-    ----------
-    source : Study
-        With random inputs.
-    quantity : str
-        What is drawn upwards.
-    over : str
-        The axis across.
-    at : mapping, optional
-        A value for each other axis along which it differs.
-    ax : Axes, optional
-        Where to draw; a new figure where None.
-    """
-    from dse.study.data import StudyData
-    from dse.verbs.laws import law as ask
-
-    if not isinstance(source, StudyData):
-        raise DseError("a fan is drawn of a study with random inputs: give its file, or the Study")
-    known = source.space().axes
-    if over not in known:
-        raise DseError(f"over = {over!r} is no axis of the study; its axes are: {', '.join(known)}")
-    across = known[over].coordinate
-    given = dict(at or {})
-    laws = [ask(source, quantity, {**given, over: value}) for value in across.tolist()]
-    ax = axes_of(ax, 6.4, 4.2)
-    numbers = across if across.dtype.kind in "if" else np.arange(across.size)
-    color = LOOKS["performance"].color
-    for strength, (low, high) in zip((0.2, 0.4), _BANDS, strict=True):
-        below, above = ([one.quantile(q) for one in laws] for q in (low, high))
-        label = f"{high - low:.0%}"
-        ax.fill_between(numbers, below, above, color=color, alpha=strength, lw=0, label=label)
-    ax.plot(numbers, [one.quantile(0.5) for one in laws], color=color, label="median")
-    if numbers is not across:
-        ax.set_xticks(numbers, [str(value) for value in across])
-    ax.set_xlabel(over)
-    ax.set_ylabel(in_unit(quantity, laws[0].unit))
-    legend(ax, below=True, ncols=3)
-    return ax
-
-
-def outcome(
-    source: StudyData, quantity: str, *, at: Mapping[str, Any] | None = None, ax: Axes | None = None
-) -> Axes:
-    """The distribution function of an output at one configuration; see :func:`dse.law`.
-
-    Parameters
-    ----------
-    source : Study
-        With random inputs.
-    quantity : str
-        What is drawn across.
-    at : mapping, optional
-        A value for each axis along which it differs.
-    ax : Axes, optional
-        Where to draw; a new figure where None.
-    """
-    from dse.verbs.laws import law as ask
-
-    return output_law(ask(source, quantity, at), ax=ax)
-
-
-def output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
-    """The distribution function of an output, its mean and its middle 90 %.
-
-    Parameters
-    ----------
-    law : OutputLaw
-        From :func:`dse.law`.
-    ax : Axes, optional
-        Where to draw; a new figure where None.
-    """
-    ax = axes_of(ax, 6.4, 4.2)
-    color = LOOKS["performance"].color
-    levels = np.linspace(0, 1, 513)
-    if law.way == "enumerated":
-        ax.step(
-            np.repeat(law.values, 2)[1:],
-            np.repeat(np.cumsum(law.weights), 2)[:-1],
-            color=color,
-            label=law.text,
-        )
-    else:
-        values = [law.quantile(float(q)) for q in levels[1:-1]]
-        ax.plot(values, levels[1:-1], color=color, label=law.text)
-    ends = law.quantile(0.05), law.quantile(0.95)
-    ax.axvspan(*ends, color=color, alpha=0.15, lw=0, label="middle 90 %")
-    ax.axvline(law.mean, label="mean", **LOOKS["level"].of_line())
-    ax.set_xlabel(in_unit(law.text, law.unit))
-    ax.set_ylabel("chance to be at most this")
-    ax.set_ylim(0, 1)
-    legend(ax, below=True, ncols=3)
     return ax
 
 

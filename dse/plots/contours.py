@@ -40,7 +40,7 @@ def contours(
     from matplotlib.lines import Line2D
     from matplotlib.patheffects import withStroke
 
-    from dse.verbs.backwards import borders
+    from dse.verbs.borders import borders
 
     if not isinstance(source, StudyData):
         raise DseError("borders are drawn of a study: a Dataset tells its values alone")

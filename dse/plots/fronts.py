@@ -10,7 +10,7 @@ import numpy as np
 from dse.plots.frame import axes_of, legend, side
 from dse.plots.looks import LOOKS
 from dse.plots.sources import Source, allowed, dataset, needed
-from dse.verbs.chosen import pareto as front_of
+from dse.verbs.fronts import pareto as front_of
 from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError
 

@@ -40,7 +40,7 @@ def importance(
     ax : Axes, optional
         Where to draw; a new figure where None.
     """
-    from dse.verbs.statistics import sensitivity
+    from dse.verbs.sensitivity import sensitivity
 
     found = sensitivity(source, output=quantity, at=at).sel(output=quantity)
     sides = {"towards less": "elasticity_down", "towards more": "elasticity_up"}

@@ -46,7 +46,7 @@ def tornado(
     ax : Axes, optional
         Where to draw; a new figure where None.
     """
-    from dse.verbs.statistics import sensitivity
+    from dse.verbs.sensitivity import sensitivity
 
     texts = texts_of(where, "where")
     if at or not isinstance(source, StudyData):

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from dse.uncertain.law import Family
+from dse.uncertain.spoken import Spoken
 from symbolic.errors import DseError, UnitError
 from symbolic.quantities import Quantity
 from symbolic.units import dimension
 
-__all__ = ["in_unit"]
+__all__ = ["in_unit", "numbers_of"]
+
+_SHARE = re.compile(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*%\s*")
 
 
 def in_unit(value: Any, row: Quantity, where: str, *, text: bool) -> float:
@@ -39,3 +43,28 @@ def in_unit(value: Any, row: Quantity, where: str, *, text: bool) -> float:
     if not np.isfinite(value):
         raise DseError(f"{where} holds {value!r}: expected a finite number")
     return float(value)
+
+
+def numbers_of(
+    spoken: Spoken, family: Family, row: Quantity, where: str, text: bool
+) -> list[float]:
+    """The numbers that a family takes; a share is one of the first."""
+    fewest = len(family.numbers) - family.optional
+    if len(spoken.numbers) not in (fewest, len(family.numbers)):
+        raise DseError(
+            f"{where}: {spoken.name} takes {', '.join(family.numbers)}, and "
+            f"{len(spoken.numbers)} numbers are given"
+        )
+    found: list[float] = []
+    for name, value in zip(family.numbers, spoken.numbers, strict=False):
+        share = _SHARE.fullmatch(value) if isinstance(value, str) else None
+        if share and name in family.shares:
+            found.append(abs(found[0]) * float(share[1]) / 100)
+        elif name in family.plain:
+            found.append(in_unit(value, Quantity(name=name), where, text=False))
+        else:
+            found.append(in_unit(value, row, where, text=text))
+    if not family.holds(*found):
+        shown = ", ".join(map(str, spoken.numbers))
+        raise DseError(f"{where}: {spoken.name} of {shown}: expected that {family.must}")
+    return found

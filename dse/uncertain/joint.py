@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from dse.fitted import load_fit
 from dse.uncertain.csv_columns import columns_of, weights_of
-from dse.uncertain.families import Law, chances
+from dse.uncertain.discrete import chances
+from dse.uncertain.law import Law
 from symbolic.errors import DomainError, DseError, UnknownNameError, check_known, nearest
 from symbolic.quantities import Quantity
 

@@ -1,4 +1,4 @@
-"""The best configurations, and those that no other beats."""
+"""The best configurations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dse.verbs.asking import Source
     from sweeps.grid.goals import Goal
 
-__all__ = ["best_config", "disagreement", "optimum", "pareto"]
+__all__ = ["best_config", "optimum"]
 
 
 @with_reasons
@@ -132,126 +132,6 @@ def _between(study: StudyData, goal: Goal, where: tuple[str, ...], **limits: Any
         study.space(needed, where), goal, lambda at: study.space(needed, where, at), **limits
     )
     return identified(found, study)
-
-
-@with_reasons
-def pareto(
-    source: Askable,
-    *,
-    minimize: str | Sequence[str] | None = None,
-    maximize: str | Sequence[str] | None = None,
-    where: str | Sequence[str] = (),
-    per: str | Sequence[str] | None = None,
-    method: str = "auto",
-    time_limit: float | None = None,
-    progress: Shown = False,
-) -> xr.Dataset:
-    """The configurations that no other beats in every objective (dimension ``point``).
-
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        What is asked, as of :func:`optimum`; ``method`` and ``time_limit`` are of a study alone.
-    minimize, maximize : str or list of str
-        Quantities or formulas.
-    where : str or list of str
-        Constraints besides those of the study or Dataset.
-    per : str or list of str, optional
-        Axes, or columns of measured rows, for each value of which a front is wanted.
-    method : {"auto", "scan", "certified"}
-        A scan of the whole grid, or a search by bounds over boxes with a proof that nothing else
-        is on the front: "auto" takes it where there are too many points to scan.
-    time_limit : float, optional
-        Of a certified front: seconds after which the best points found so far are given. The
-        attribute ``complete`` is 0 then, ``boxes_left`` tells how many boxes may hold others, and
-        the variable ``proven`` which points nothing can beat. An interrupt is told as by
-        :func:`optimum`.
-    progress : bool
-        Tell on standard error, after a second, for how long the search goes on.
-    """
-    from sweeps.ask.ask import ask_for
-    from sweeps.grid.goals import read_goals, texts_of
-
-    goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
-    axes = texts_of(per, "per")
-    given = {"method": method not in ("auto", "scan"), "time_limit": time_limit is not None}
-
-    def ask(source: Source) -> xr.Dataset:
-        from sweeps.sources.best import front_of
-
-        limits: dict[str, Any] = {"method": method, "time_limit": time_limit}
-        return front_of(source, ask_for(goals, tuple(source.sizes), per=axes, **limits))
-
-    with shown(progress, "searching"):
-        about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "given": given}
-        return answered("pareto", asked_of(source), ask, **about)
-
-
-def disagreement(
-    source: Askable,
-    *,
-    minimize: str | None = None,
-    maximize: str | None = None,
-    where: str | Sequence[str] = (),
-    per: str | Sequence[str] | None = None,
-    progress: Shown = False,
-) -> xr.Dataset:
-    """Where the models of a Dataset disagree, and what it costs to follow one if another is right.
-
-    Parameters
-    ----------
-    source : Comparison, Dataset or path
-        Of several models, along the dimension ``model``: ``dse.Study(model=[...], ...)``, or what
-        its run gives.
-    minimize, maximize : str, optional
-        What decides which configuration is best; ``minimize="time"`` where there is a time, else
-        only cases and bounds are compared.
-    where : str or list of str
-        Constraints besides those that the Dataset carries.
-    per : str or list of str, optional
-        Axes for each value of which the models are compared; all other axes are chosen freely.
-    progress : bool
-        Tell on standard error, after a second, for how long the work goes on.
-
-    Returns
-    -------
-    xarray.Dataset
-        For each case or bound ``x``: ``x_differs`` over the axes, where not all models say the same
-        (by its meaning, whatever its number), and ``x_disagreement`` (model, under), the share of
-        the configurations on which two models differ. ``best_<axis>`` and ``best_<objective>``
-        (model), each model's optimum; ``ties``, how many configurations are as good: the first of
-        them is taken. ``regret`` (model, under): the objective at the optimum of ``model``, as
-        ``under`` has it, over the optimum of ``under``; the other way round where it is maximized,
-        so that 1 is no loss; infinite where ``under`` does not allow it. ``optimum_differs``: where
-        that is above 1. ``feasible_differs``: what some models allow and others do not.
-
-    Raises
-    ------
-    DseError
-        A Dataset of one model, a quantity that is not in it, an objective below 0.
-
-    >>> from dse import Study
-    >>> both = Study(model=["occupancy + mwp_cwp", "occupancy + transit + transit_time"],
-    ...              machine="gtx280", workload="mat_tiled", axes={"active_sms": range(1, 31)},
-    ...              set={"threads_per_block": 256})
-    >>> found = both.disagreement()
-    >>> found.best_active_sms.values.tolist(), float(found.regret.max())
-    ([30, 30], 1.0)
-    """
-    from sweeps.ask.differences import dataset_disagreement, flag_names
-    from sweeps.grid.goals import one_goal, texts_of
-
-    with shown(progress, "comparing"):
-        of = asked_of(source, zones=False)
-        if isinstance(of, StudyData):
-            raise DseError("a study of one model disagrees with none: give a list, model=[...]")
-        named = minimize is not None or maximize is not None
-        if not named and "time" in of.ds:
-            minimize, named = "time", True
-        if not named and not flag_names(of.ds):
-            raise DseError("nothing to compare: name an objective with minimize= or maximize=")
-        goal = one_goal(minimize, maximize) if named else None
-        return dataset_disagreement(of.ds, goal, where=texts_of(where, "where"), per=per)
 
 
 def best_config(best: xr.Dataset) -> dict[str, Any]:

@@ -1,24 +1,22 @@
-"""How many configurations are feasible, how a quantity spreads over them, and what moves it."""
+"""How many configurations are feasible, and how often a quantity takes which values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.study.data import StudyData
 from dse.verbs.asking import answered
 from dse.verbs.reading import asked_of
 from dse.verbs.refusals import with_reasons
 from dse.verbs.sources import Askable
-from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from dse.verbs.asking import Source
 
-__all__ = ["count", "histogram", "quantiles", "sensitivity"]
+__all__ = ["count", "histogram"]
 
 
 @with_reasons
@@ -105,133 +103,3 @@ def histogram(
 
     with shown(progress, "counting"):
         return answered("histogram", asked_of(source), ask, **about)
-
-
-@with_reasons
-def quantiles(
-    source: Askable,
-    quantity: str,
-    q: float | Sequence[float],
-    *,
-    where: str | Sequence[str] = (),
-    per: str | Sequence[str] | None = None,
-    progress: Shown = False,
-) -> xr.Dataset:
-    """The least values that given shares of the feasible configurations do not exceed; exact.
-
-    Of N values the quantile q is the least that at least q N of them do not exceed (the inverse of
-    the distribution function), so that it is the value of some configuration; q = 0 is the least
-    of all. The result has the dimension ``quantile``.
-
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        What is asked.
-    quantity : str
-        A quantity or formula.
-    q : float or sequence of float
-        Shares, from 0 to 1.
-    where : str or list of str
-        Constraints besides those of the study or Dataset.
-    per : str or list of str, optional
-        Axes, or columns of measured rows, for each value of which it is asked.
-    progress : bool
-        Tell on standard error, after a second, for how long the count goes on.
-    """
-    from sweeps.ask.spread import quantiles as quantiles_of
-    from sweeps.grid.goals import texts_of
-
-    axes = texts_of(per, "per")
-    about: dict[str, Any] = {"texts": [quantity], "where": texts_of(where, "where"), "per": axes}
-
-    def ask(part: Source) -> xr.Dataset:
-        return quantiles_of(part, quantity, q, axes)
-
-    with shown(progress, "counting"):
-        return answered("quantiles", asked_of(source), ask, **about)
-
-
-@with_reasons
-def sensitivity(
-    source: Askable,
-    output: str | Sequence[str] | None = None,
-    *,
-    where: str | Sequence[str] = (),
-    per: str | Sequence[str] | None = None,
-    at: Mapping[str, Any] | None = None,
-    progress: Shown = False,
-) -> xr.Dataset:
-    """How much of an output's variance each axis explains, curves of its mean, and elasticities.
-
-    The indices of Sobol are exact for the grid: every point that counts weighs the same, and the
-    whole grid is looked at, in blocks, so that it need not fit into memory. Points that break a
-    rule or constraint or have no number do not count.
-
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        What was or is to be computed, or measurements over a grid.
-    output : str or list of str, optional
-        Quantities or formulas; every output that is a number and varies where None.
-    where : str or list of str
-        Constraints besides those of the study or Dataset.
-    per : str or list of str, optional
-        Axes for each value of which the others are looked at.
-    at : mapping, optional
-        The configuration of the elasticities, a value for each axis; axes left out stand at the
-        middle one of their values, or at the nearest configuration that counts.
-    progress : bool
-        Tell on standard error, after a second, for how long the work goes on.
-
-    Returns
-    -------
-    xarray.Dataset
-        Over ``output`` and ``axis``: ``first``, the share of the variance that an axis explains
-        alone; ``total``, the share left where all other axes are known, interactions included;
-        ``low`` and ``high``, the least and the largest mean along the axis. ``over_<axis>``: that
-        mean at each value. Over ``output``: ``mean``, ``std``, ``counted`` of ``points``, and
-        ``value`` at the configuration. Over ``output`` and ``input``: ``elasticity``,
-        d log(output) / d log(input), by steps on the graph for each number that the model uses, or
-        between the neighbours on each axis for a Dataset; ``elasticity_down`` and
-        ``elasticity_up`` to either side: at the border of a regime they differ, and there is no
-        ``elasticity``.
-
-    Raises
-    ------
-    DseError
-        An unknown output, one that is no number, one that is the same at all points, no point that
-        counts.
-
-    >>> from dse import Study
-    >>> study = Study(model="transit", axes={"threads": [256, 512, 1024], "intensity": [10, 20]},
-    ...               set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
-    >>> found = study.sensitivity(output="cs_throughput")
-    >>> found.total.sel(output="cs_throughput").values.round(3).tolist()
-    [0.525, 0.528]
-    """
-    from dse.effects.answer import analysed
-    from dse.effects.sources import read_source
-    from sweeps.ask.labels import for_each
-    from sweeps.grid.goals import texts_of
-
-    if at is not None and not isinstance(at, Mapping):
-        raise DseError(f"at = {at!r}: expected a mapping from axes to values")
-    texts = None if output is None else texts_of(output, "output")
-    if texts == ():
-        raise DseError("output is empty: name a quantity, or leave it out for all outputs")
-    conditions, axes = texts_of(where, "where"), texts_of(per, "per")
-    with shown(progress, "looking at every point"):
-        of = asked_of(source, zones=False)
-        of_what = of if isinstance(of, StudyData) else of.ds
-
-        def ask(part: Source) -> xr.Dataset:
-            place = dict(part.at)
-            found = analysed(read_source(of_what, texts, conditions, at or {}, place))
-            here = [str(axis) for axis in found.axis.values if axis in place]
-            return found.drop_sel(axis=here).drop_vars([*here, *(f"over_{a}" for a in here)])
-
-        def each(whole: Source) -> xr.Dataset:
-            return for_each(whole, axes, ask)
-
-        about: dict[str, Any] = {"texts": texts or (), "where": conditions, "per": axes}
-        return answered("sensitivity", of, each, **about)

@@ -11,7 +11,7 @@ from click.testing import Result
 
 import dse
 from dse import plots
-from dse.cli.figures import KINDS
+from dse.cli.kinds import KINDS
 
 Run = Callable[..., Result]
 

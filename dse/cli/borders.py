@@ -1,0 +1,109 @@
+"""The command `dse borders`: where a case gives way to the next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dse.cli.frame import command, read_study
+from dse.cli.options import from_study, names, values, where
+from dse.tables import ROWS, table
+from dse.wording import value_text
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["borders"]
+
+_where = where("A constraint besides; may be repeated.")
+
+
+@command(
+    "dse borders examples/transit-tour.toml --quantity bound",
+    "dse borders examples/energy-gtx280.toml --quantity case --along mem_bandwidth,n_sms "
+    "--at workload=svm,active_sms=30,core_clock=1.3GHz",
+    'dse borders study.toml --quantity "time <= 2 ms" --along mem_latency_dram',
+)
+@from_study
+@click.option("--quantity", metavar="Q", help="A case, bound or limiter, or a condition.")
+@names("--along", help="What is moved. [the axes]")
+@values("--at", commas=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
+@_where
+@click.option("--closed-form", is_flag=True, help="Solve for the borders, where the model can.")
+def borders(study: str, quantity: str | None, along: list[str], **options: Any) -> Any:
+    """Where one bound, case or category gives way to the next.
+
+    Along each axis of numbers, or each quantity named, from every configuration; of real quantities
+    where it lies, of whole numbers the first beyond. A quantity that is no axis is followed through
+    its domain. Enclosures rule out borders between the values that were looked at.
+    """
+    import dse
+
+    read = read_study(study)
+    found = dse.borders(read, quantity, along=along or None, **options, progress=True)
+    data = _borders_data(found)
+    return data, lambda: _borders_text(data)
+
+
+def _borders_data(found: xr.Dataset) -> dict[str, Any]:
+    from dse.inverse.rows import border_rows, next_rows
+    from sweeps.grid.dataset import meanings_of
+
+    case = str(found.attrs["question"]).removeprefix("borders of ")
+    name = next(str(n) for n in found.data_vars if n not in ("border", "beyond", "distance"))
+    data: dict[str, Any] = {
+        "question": found.attrs["question"],
+        "case": case,
+        "undecided": int(found.attrs["undecided"]),
+        "units": {str(axis): str(found[axis].attrs.get("units", "")) for axis in found[name].dims},
+    }
+    data["borders"] = border_rows(found)
+    if not found[name].dims:
+        data["here"] = meanings_of(found.beyond.attrs)[int(found[name])]
+        data["next"] = next_rows(found)
+    if "closed_forms" in found.attrs:
+        data["closed_forms"] = json.loads(found.attrs["closed_forms"])
+    return data
+
+
+def _borders_text(data: Mapping[str, Any]) -> str:
+    lines: list[str] = []
+    if "next" in data:
+        lines += [f"{data['case']}: {data['here']}", ""]
+        header = ["along", "side", "border", "distance", "then"]
+        body = [
+            [
+                row["along"],
+                row["side"],
+                value_text(row["border"], row["unit"]),
+                value_text(row["distance"], row["unit"]) if row["beyond"] != "none" else "-",
+                row["beyond"],
+            ]
+            for row in data["next"]
+        ]
+        lines += [table(header, body)]
+    elif not data["borders"]:
+        lines += [f"{data['case']} is the same all along"]
+    for along in dict.fromkeys(row["along"] for row in data["borders"]) if not lines else ():
+        rows = [row for row in data["borders"] if row["along"] == along]
+        names = [name for name in rows[0] if name not in ("along", "unit", "border", "from", "to")]
+        body = [
+            [
+                *(value_text(row[name], data["units"].get(name, "")) for name in names),
+                value_text(row["border"], row["unit"]),
+                row["from"],
+                row["to"],
+            ]
+            for row in rows[:ROWS]
+        ]
+        lines += [f"{data['case']} along {along}: {len(rows):,} borders", ""]
+        lines += [table([*names, "border", "from", "to"], body, of=len(rows)), ""]
+    for along, told in data.get("closed_forms", {}).items():
+        for pair, solved in told.items():
+            lines += [f"{pair}: {along} = {each}" for each in solved]
+    if gaps := data["undecided"]:
+        lines.append(f"of {gaps:,} gaps it is not certain that they hold no others")
+    return "\n".join(lines).rstrip()

@@ -1,0 +1,118 @@
+"""Laws as they are said: as calls, ``dse.normal`` and the like, and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dse.uncertain.families import FAMILIES
+from symbolic.errors import DseError, UnknownNameError, nearest
+
+__all__ = [
+    "FORM",
+    "Spoken",
+    "beta",
+    "discrete",
+    "lognormal",
+    "normal",
+    "parsed",
+    "triangular",
+    "uniform",
+]
+
+FORM = (
+    "expected text such as 'normal: 450 cycles, 5 %' (or lognormal, uniform, triangular, beta, "
+    "discrete), { file = 'runs.csv', column = 'name' }, a Pmf, or a frozen law of scipy.stats"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A law by its name and numbers, before it is known which quantity has it."""
+
+    name: str
+    numbers: tuple[Any, ...]
+    weights: tuple[Any, ...] | None = None
+
+    def __str__(self) -> str:
+        if self.weights is None:
+            return f"{self.name}: {', '.join(map(str, self.numbers))}"
+        pairs = zip(self.numbers, self.weights, strict=True)
+        return f"{self.name}: " + ", ".join(f"{value}: {weight}" for value, weight in pairs)
+
+
+def normal(mean: Any, spread: Any) -> Spoken:
+    """A normal law: its mean, and its standard deviation, which may be a share such as ``"5 %"``.
+
+    Numbers are in the unit in which the quantity is stored, or texts with a unit.
+
+    >>> print(normal("450 cycles", "5 %"))
+    normal: 450 cycles, 5 %
+    """
+    return Spoken("normal", (mean, spread))
+
+
+def lognormal(mean: Any, spread: Any) -> Spoken:
+    """A law whose logarithm is normal: its mean and standard deviation, or the latter as a share.
+
+    >>> print(lognormal("450 cycles", "20 %"))
+    lognormal: 450 cycles, 20 %
+    """
+    return Spoken("lognormal", (mean, spread))
+
+
+def uniform(low: Any, high: Any) -> Spoken:
+    """Every number between two alike.
+
+    >>> print(uniform("113 GB/s", "141.7 GB/s"))
+    uniform: 113 GB/s, 141.7 GB/s
+    """
+    return Spoken("uniform", (low, high))
+
+
+def triangular(low: Any, mode: Any, high: Any) -> Spoken:
+    """A law that rises from an end to its mode and falls to the other end, both in straight lines.
+
+    >>> print(triangular(400, 450, 600))
+    triangular: 400, 450, 600
+    """
+    return Spoken("triangular", (low, mode, high))
+
+
+def beta(a: float, b: float, low: Any = 0, high: Any = 1) -> Spoken:
+    """The beta law with the exponents a - 1 and b - 1, between two ends.
+
+    >>> print(beta(2, 5, "100 GB/s", "150 GB/s"))
+    beta: 2, 5, 100 GB/s, 150 GB/s
+    """
+    return Spoken("beta", (a, b, low, high))
+
+
+def discrete(values: Sequence[Any], weights: Sequence[Any] | None = None) -> Spoken:
+    """Some values, with weights of which the ratios count; all alike where none are given.
+
+    >>> print(discrete(["400 cycles", "450 cycles"], [0.3, 0.7]))
+    discrete: 400 cycles: 0.3, 450 cycles: 0.7
+    """
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        raise DseError(f"values = {values!r}: expected a list")
+    return Spoken("discrete", tuple(values), None if weights is None else tuple(weights))
+
+
+def parsed(text: str, where: str) -> Spoken:
+    """A law as text: its name, a colon, and its numbers with commas between."""
+    name, colon, rest = text.partition(":")
+    name = name.strip()
+    known = [*FAMILIES, "discrete"]
+    if name not in known or not colon:
+        raise UnknownNameError(f"{where} = {text!r} is no law{nearest(name, known)}; {FORM}")
+    parts = [part.strip() for part in rest.split(",")]
+    if name == "discrete":
+        pairs = [part.rpartition(":") for part in parts]
+        given = [bool(colon) for _, colon, _ in pairs]
+        if any(given) and not all(given):
+            raise DseError(f"{where} = {text!r}: give every value a weight, or none")
+        if all(given):
+            return Spoken(name, tuple(p[0].strip() for p in pairs), tuple(p[2] for p in pairs))
+    return Spoken(name, tuple(parts))
