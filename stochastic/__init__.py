@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from stochastic.scheduling.launched import Launch
     from stochastic.scheduling.sharing import Sharing
     from stochastic.trials.simulation import simulate
-    from stochastic.work.alike import stickiness
     from stochastic.work.fitting import fit
     from stochastic.work.pmf import Pmf
+    from stochastic.work.stickiness import stickiness
 
 __all__ = [
     "Between",

@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.errors import LawError
-from stochastic.loss.lattice import Items, choose
+from stochastic.loss.items import Items
+from stochastic.loss.lattice import choose
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -9,7 +9,8 @@ from typing import Any, overload
 from stochastic.checks import choice, fraction, whole
 from stochastic.errors import LawError
 from stochastic.scheduling.blocks import from_zero, longest_of, setting_of, whole_weights
-from stochastic.scheduling.engines import Exactly, Numerically
+from stochastic.scheduling.engines import Numerically
+from stochastic.scheduling.exactly import Exactly
 from stochastic.scheduling.launched import Launch
 from stochastic.scheduling.rational import RationalLaunch
 from stochastic.scheduling.sharing import SharedLaunch, Sharing, simulated

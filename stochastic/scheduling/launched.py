@@ -12,7 +12,8 @@ import numpy as np
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.labels import totals_array
-from stochastic.scheduling.engines import Exactly, Numerically
+from stochastic.scheduling.engines import Numerically
+from stochastic.scheduling.exactly import Exactly
 from stochastic.scheduling.spent import Energy, Idle
 from stochastic.scheduling.times import Times, asked_times
 from stochastic.work.pmf import Pmf

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from stochastic.errors import LawError
-from stochastic.work.combined import Above, Maximum, Mixture
+from stochastic.work.combined import Above
 from stochastic.work.distribution import Distribution, spanned
-from stochastic.work.families import Geometric
-from stochastic.work.finite import Tabulated, convolved, largest, tabulated
+from stochastic.work.finite import convolved, largest
+from stochastic.work.geometric import Geometric
+from stochastic.work.maximum import Maximum
+from stochastic.work.mixture import Mixture
 from stochastic.work.moved import shifted
 from stochastic.work.ratios import largest_of, mixed, summed
+from stochastic.work.tabulated import Tabulated, tabulated
 
 __all__ = ["added", "between", "maximum", "mixture", "tabulate", "truncated"]
 

@@ -13,8 +13,8 @@ import numpy as np
 from stochastic.errors import LawError
 from stochastic.work import algebra
 from stochastic.work.distribution import Distribution, Reals, first_true
-from stochastic.work.finite import Tabulated
 from stochastic.work.ratios import SMALL
+from stochastic.work.tabulated import Tabulated
 
 __all__ = ["Chances"]
 

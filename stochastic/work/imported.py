@@ -11,7 +11,7 @@ import numpy as np
 
 from stochastic.errors import LawError
 from stochastic.work.distribution import Distribution, Reals, spanned
-from stochastic.work.finite import tabulated
+from stochastic.work.tabulated import tabulated
 
 __all__ = ["Imported", "family_of", "imported"]
 

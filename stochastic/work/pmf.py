@@ -11,11 +11,15 @@ from typing import Any
 from stochastic.checks import fraction, whole
 from stochastic.errors import LawError
 from stochastic.work import algebra, given
+from stochastic.work.binomial import Binomial
 from stochastic.work.chances import Chances
 from stochastic.work.combined import closed_sum
-from stochastic.work.families import Binomial, Geometric, NegativeBinomial, Poisson
-from stochastic.work.finite import Tabulated, Uniform, tabulated
+from stochastic.work.geometric import Geometric
 from stochastic.work.moved import scaled, shifted
+from stochastic.work.negative_binomial import NegativeBinomial
+from stochastic.work.poisson import Poisson
+from stochastic.work.tabulated import Tabulated, tabulated
+from stochastic.work.uniform import Uniform
 
 __all__ = ["Pmf", "law_of_work"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 
-__all__ = ["SMALL", "Ratios", "largest_of", "mixed", "summed"]
+__all__ = ["SMALL", "Ratios", "exact_mean", "kept_between", "largest_of", "mixed", "summed"]
 
 Ratios = tuple[int, ...]
 
@@ -67,3 +67,17 @@ def mixed(parts: Sequence[tuple[Fraction, int, Ratios]]) -> Ratios | None:
         for i, ratio in enumerate(ratios, start - low):
             found[i] += factor * ratio
     return tuple(found)
+
+
+def exact_mean(low: int, ratios: Ratios) -> Fraction:
+    """The mean of the values from ``low`` on.
+
+    >>> exact_mean(3, (1, 1, 2))
+    Fraction(17, 4)
+    """
+    return low + Fraction(sum(i * ratio for i, ratio in enumerate(ratios)), sum(ratios))
+
+
+def kept_between(ratios: Ratios, first: int, last: int) -> Ratios | None:
+    """The ratios of a range, unless a weight that no double holds is lost."""
+    return None if any(ratios[:first]) or any(ratios[last + 1 :]) else ratios[first : last + 1]

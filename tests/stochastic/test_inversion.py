@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 from stochastic.errors import LawError
 from stochastic.kernels.convolution import between
 from stochastic.loss import frequencies
+from stochastic.loss.coefficients import Plan
+from stochastic.loss.convolved import Convolution
 from stochastic.loss.inversion import Inversion, least_sums
-from stochastic.loss.lattice import Convolution, Items, Plan, Spectrum
+from stochastic.loss.items import Items
+from stochastic.loss.spectrum import Spectrum
 from tests.oracles import imbalance_flint as oracle
 
 
