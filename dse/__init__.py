@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from dse.verbs.targets import meets
     from dse.verbs.uncertain import chances
     from symbolic.equation import equation
-    from symbolic.equation_set import Family, Guide
     from symbolic.errors import DseError
+    from symbolic.guides import Family, Guide
     from symbolic.ops import (
         absolute,
         both,
@@ -173,7 +173,7 @@ _HOMES = {
         "dse.verbs.targets": "meets",
         "dse.verbs.uncertain": "chances",
         "symbolic.equation": "equation",
-        "symbolic.equation_set": "Family Guide",
+        "symbolic.guides": "Family Guide",
         "symbolic.errors": "DseError",
         "symbolic.ops": (
             "absolute both ceil divide either equal exp floor log log10 log2 maximum "

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from symbolic.domain import Domain
 from symbolic.graph import Graph
 from symbolic.model import Family, Guide, Model
-from symbolic.quantity import Domain
 
 __all__ = ["extreme_terms", "guides", "steps"]
 

@@ -14,10 +14,10 @@ from typing import Any
 import sympy
 
 from symbolic.closed_form import inline, symbol, to_sympy, under
-from symbolic.equation_set import Family
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.exact import piecewise
 from symbolic.graph import Graph
+from symbolic.guides import Family
 from symbolic.ops import Node, references, walk
 from symbolic.quantity import Quantity
 from symbolic.regimes import families_of, inlined, plain_terms

@@ -10,13 +10,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
+from symbolic.domain import Domain
 from symbolic.equation import Equation
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
 from symbolic.files import SHIPPED, model_paths, path_of, run_file
 from symbolic.model import Family, Guide, Model, Validity
 from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE
-from symbolic.quantity import Domain, Quantity
+from symbolic.quantity import Quantity
 
 _D = TypeVar("_D")
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from symbolic.equation import label_text
-from symbolic.equation_set import EquationSet, Family, Guide, Validity
+from symbolic.equation_set import EquationSet
 from symbolic.errors import DseError, nearest
+from symbolic.guides import Family, Guide, Validity
 from symbolic.ops import references
 from symbolic.visible import Card, Fold, Visible
 

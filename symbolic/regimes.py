@@ -10,10 +10,10 @@ import sympy
 
 from symbolic.closed_form import inline, to_sympy
 from symbolic.equation import Equation
-from symbolic.equation_set import Family
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.exact import exact, readable
 from symbolic.graph import Graph
+from symbolic.guides import Family
 from symbolic.ops import Node, constant, walk
 from symbolic.quantity import Quantity
 

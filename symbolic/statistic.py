@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from symbolic.domain import Domain
 from symbolic.errors import DseError
 from symbolic.node import Node, reference, substitute, walk
-from symbolic.quantity import Domain, Quantity
+from symbolic.quantity import Quantity
 
 __all__ = [
     "DESIGN",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.primitives import products
+from symbolic.primitives import products, trends
 from symbolic.primitives.row import Primitive, Reading
 from symbolic.primitives.slopes import minus, plus, quotient, times
 
@@ -37,7 +37,7 @@ ROWS = {
         nest="{0} + {1}",
         js="{0} + {1}",
         interval=products.add,
-        trend=products.together,
+        trend=trends.together,
         slope=lambda own, a, b, da, db: plus(da, db),
         reads=Reading.exactly(2, "+"),
     ),
@@ -49,7 +49,7 @@ ROWS = {
         nest="{0} - {1}",
         js="{0} - {1}",
         interval=products.sub,
-        trend=products.against,
+        trend=trends.against,
         slope=lambda own, a, b, da, db: plus(da, minus(db)),
         reads=Reading.exactly(2, "-"),
     ),
@@ -61,7 +61,7 @@ ROWS = {
         nest="{0} * {1}",
         js="{0} * {1}",
         interval=products.mul,
-        trend=products.mul_trend,
+        trend=trends.mul_trend,
         slope=lambda own, a, b, da, db: plus(times(a, db), times(b, da)),
         reads=Reading.exactly(2, "*", units="product"),
     ),
@@ -73,7 +73,7 @@ ROWS = {
         nest="{0} / {1}",
         js="{0} / {1}",
         interval=products.div,
-        trend=products.div_trend,
+        trend=trends.div_trend,
         slope=quotient,
         reads=Reading.exactly(2, "/", units="quotient"),
     ),
@@ -85,7 +85,7 @@ ROWS = {
         nest="where({1} == 0.0, {2}, {0} / {1})",
         js="{1} === 0 ? {2} : {0} / {1}",
         interval=products.divide,
-        trend=products.divide_trend,
+        trend=trends.divide_trend,
         slope=lambda own, a, b, z, da, db, dz: quotient(own, a, b, da, db),
         reads=Reading.exactly(3, "divide", units="quotient"),
     ),

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.primitives.products import against, together
 from symbolic.primitives.row import Primitive, Reading
 from symbolic.primitives.slopes import chosen, pick
+from symbolic.primitives.trends import against, together
 from symbolic.primitives.words import (
     EVERY,
     NONE,

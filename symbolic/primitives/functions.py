@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from symbolic.primitives.enclosures import Interval
-from symbolic.primitives.products import along
 from symbolic.primitives.row import Primitive, Reading
 from symbolic.primitives.slopes import above_zero, jumps, minus, over, pick, plus, times
+from symbolic.primitives.trends import along
 from symbolic.primitives.words import (
     INF,
     any_of,

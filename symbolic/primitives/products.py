@@ -1,4 +1,4 @@
-"""How sums, products and quotients are enclosed, and along which axes they go."""
+"""How sums, products and quotients are enclosed."""
 
 from __future__ import annotations
 
@@ -23,19 +23,7 @@ from symbolic.primitives.words import (
     some,
 )
 
-__all__ = [
-    "add",
-    "against",
-    "along",
-    "div",
-    "div_trend",
-    "divide",
-    "divide_trend",
-    "mul",
-    "mul_trend",
-    "sub",
-    "together",
-]
+__all__ = ["add", "div", "divide", "mul", "sub"]
 
 
 # --- enclosures
@@ -144,67 +132,3 @@ def divide(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: An
     lo = choose(zero, choose(only, zl, least(lo, zl)), lo)
     hi = choose(zero, choose(only, zh, most(hi, zh)), hi)
     return lo, hi, any_of(undefined, perhaps(zero & uz))
-
-
-# --- directions
-def along(up: Any, down: Any, low: Any, high: Any) -> Any:
-    """How something goes once multiplied by what lies between two ends."""
-    if every(low >= 0):
-        return up, down
-    idle = up & down
-    rises = choose(low >= 0, up, choose(high <= 0, down, idle))
-    return rises, choose(low >= 0, down, choose(high <= 0, up, idle))
-
-
-def together(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Along the axes along which both go."""
-    return aup & bup, adn & bdn
-
-
-def against(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """As the first, and as the second turned round."""
-    return aup & bdn, adn & bup
-
-
-def mul_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Of a product."""
-    au, ad = along(aup, adn, bl, bh)
-    bu, bd = along(bup, bdn, al, ah)
-    return au & bu, ad & bd
-
-
-def div_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Of a quotient."""
-    au, ad = along(aup, adn, bl, bh)
-    bu, bd = along(bup, bdn, al, ah)
-    clear = (bl > 0) | (bh < 0)
-    idle = aup & adn & bup & bdn
-    return choose(clear, au & bd, idle), choose(clear, ad & bu, idle)
-
-
-def divide_trend(
-    al: Any,
-    ah: Any,
-    aup: Any,
-    adn: Any,
-    bl: Any,
-    bh: Any,
-    bup: Any,
-    bdn: Any,
-    zl: Any,
-    zh: Any,
-    zup: Any,
-    zdn: Any,
-) -> Any:
-    """Of a quotient with a value where the divisor is zero."""
-    au, ad = along(aup, adn, bl, bh)
-    bu, bd = along(bup, bdn, al, ah)
-    up, down = au & bd, ad & bu
-    clear = (bl > 0) | (bh < 0)
-    if every(clear):
-        return up, down
-    # the quotient grows as the divisor falls to zero, where it is infinite
-    falls_from = (bl >= 0) & (al >= 0) & (zl == INF)
-    idle = aup & adn & bup & bdn & zup & zdn
-    up = choose(clear, up, choose(falls_from, up & zup, idle))
-    return up, choose(clear, down, choose(falls_from, down & zdn, idle))
