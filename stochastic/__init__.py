@@ -71,7 +71,7 @@ _HOMES = {
     "partition": "remedies.binning",
     "simulate": "trials.simulation",
     "split": "remedies.splitting",
-    "stickiness": "work.alike",
+    "stickiness": "work.stickiness",
 }
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dse.study.comparison import ComparisonData, joined_answers
 from dse.study.data import StudyData
-from sweeps.ask.matrix import reason, refuse
+from sweeps.ask.matrix import refuse
+from sweeps.ask.reasons import reason
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from sweeps.ask.places import check_listed
 from sweeps.grid.goals import Goal, check_top, per_axes
 from sweeps.nest.summarize import half_width
 from sweeps.scan.choosing import Chosen
-from sweeps.scan.contest import all_over, can_win
 from sweeps.scan.judging import at_least, judged
+from sweeps.scan.leaders import all_over, can_win
 from symbolic.errors import InfeasibleError
 
 if TYPE_CHECKING:

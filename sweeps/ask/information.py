@@ -19,8 +19,9 @@ from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import Goal, in_words
 from sweeps.grid.grid import Grid
 from sweeps.nest.summarize import half_width
-from sweeps.scan.contest import Contest, GridContest, all_over, can_win, leaders
+from sweeps.scan.contest import Contest, GridContest
 from sweeps.scan.judging import Judged, at_least, judged
+from sweeps.scan.leaders import all_over, can_win, leaders
 from symbolic.errors import InfeasibleError
 from symbolic.statistic import DRAW
 

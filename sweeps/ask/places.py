@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.optimum import Choice
+from sweeps.ask.source import Choice
 from sweeps.grid.goals import Goal
 from sweeps.scan.choosing import spread, trimmed, with_idle_axes
 from symbolic.errors import DseError

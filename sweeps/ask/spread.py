@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sweeps.ask.labels import Parted, for_each
 from sweeps.grid.at import At
-from sweeps.scan.distribution import edges_of
-from sweeps.scan.distribution import histogram as histogram_of
-from sweeps.scan.distribution import quantiles as quantiles_of
+from sweeps.scan.histogram import edges_of
+from sweeps.scan.histogram import histogram as histogram_of
+from sweeps.scan.quantiles import quantiles as quantiles_of
 from sweeps.scan.values import Values
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.problem import Extremes
+from sweeps.bounds.extremes import Extremes
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.leaf import Leaf
 from sweeps.grid.tiling import Tiling

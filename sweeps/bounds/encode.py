@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.bounds.extremes import Extremes
 from sweeps.bounds.machine.tape import CODES, Tape
-from sweeps.bounds.problem import Extremes, Problem
+from sweeps.bounds.problem import Problem
 from symbolic.intervals import Decision
 from symbolic.ops import Node, walk
 

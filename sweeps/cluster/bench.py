@@ -8,8 +8,8 @@ from collections import defaultdict
 from contextlib import suppress
 
 from sweeps.cluster.order import Order, differing, versions
-from sweeps.store.layout import Tile
 from sweeps.store.medium import medium_of
+from sweeps.store.parts import Tile
 from sweeps.store.records import RECORDS, read_sealed
 from sweeps.store.tiles import Source, store_tile
 from symbolic.errors import DseError

@@ -11,7 +11,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sweeps.store.layout import Layout, Tile
+from sweeps.store.layout import Layout
+from sweeps.store.parts import Tile
 from sweeps.store.tiles import barred_in
 
 __all__ = ["Errand", "Errands", "Pace"]

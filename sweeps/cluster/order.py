@@ -12,8 +12,8 @@ from pathlib import Path
 
 from sweeps.nest.run import Prepared
 from sweeps.store.crew import Job
-from sweeps.store.layout import Tile
 from sweeps.store.medium import Medium, is_url
+from sweeps.store.parts import Tile
 from sweeps.store.tiles import Recipe, source_of
 from symbolic.errors import DseError
 

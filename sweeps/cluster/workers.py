@@ -19,7 +19,7 @@ from sweeps.cluster import bench
 from sweeps.cluster.errands import Errand, Errands, Pace
 from sweeps.cluster.order import order_of
 from sweeps.store.crew import RETRIES, Job, Threads
-from sweeps.store.layout import Tile
+from sweeps.store.parts import Tile
 from sweeps.store.records import RECORDS
 from sweeps.store.tiles import Recipe
 from symbolic.errors import DseError, UnreachableError

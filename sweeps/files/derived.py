@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from sweeps.grid.dataset import describe, labelled, selected
 from sweeps.grid.grid import Grid
-from sweeps.store.layout import Layout, Part
+from sweeps.store.layout import Layout
+from sweeps.store.parts import Part
 from sweeps.store.tiles import source_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sweeps.store.locks import room_beside
+from sweeps.store.rooms import room_beside
 from symbolic.errors import DseError
 
 __all__ = ["whole"]

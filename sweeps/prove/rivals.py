@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.boxes import Boxes, joined
-from sweeps.bounds.problem import Extremes, Problem
+from sweeps.bounds.extremes import Extremes
+from sweeps.bounds.problem import Problem
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf

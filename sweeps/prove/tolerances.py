@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
-from sweeps.prove.ranges import TOGETHER, Spread, least, survivors, unbeaten
+from sweeps.prove.ranges import TOGETHER, Spread, least
+from sweeps.prove.survivors import survivors, unbeaten
 from symbolic.ops import Node, constant, references, where
 
 __all__ = ["Uncertain", "can_be_best", "extremes", "spread_dims"]

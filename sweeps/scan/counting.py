@@ -21,7 +21,8 @@ from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.portions import portions
 from sweeps.nest.passes import Skipped, over_points
 from sweeps.scan.arrays import Table
-from sweeps.scan.values import conditions_of, pieces
+from sweeps.scan.table_values import conditions_of
+from sweeps.scan.values import pieces
 from symbolic.node import conjuncts
 from symbolic.ops import Node, both, constant, interpret_arrays, reference, references
 

@@ -17,10 +17,9 @@ from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.portions import portions
 from sweeps.grid.tiling import Tiling
 from sweeps.nest.passes import Skipped, over_points
-from sweeps.scan.arrays import Table
 from symbolic.errors import InfeasibleError
 from symbolic.expression import parse
-from symbolic.ops import Node, both, constant, interpret_arrays, references, substitute, where
+from symbolic.ops import Node, both, constant, references, substitute, where
 from symbolic.quantities import Quantity
 
 if TYPE_CHECKING:
@@ -32,14 +31,10 @@ __all__ = [
     "Floats",
     "GridValues",
     "Part",
-    "TableValues",
     "Truths",
     "Values",
-    "conditions_of",
-    "fed",
     "nothing",
     "pieces",
-    "stated",
 ]
 
 #: Points of a Dataset that are read together.
@@ -151,51 +146,6 @@ class GridValues:
         return found
 
 
-class TableValues:
-    """Formulas over a Dataset: in memory, or read chunk by chunk."""
-
-    def __init__(self, ds: xr.Dataset, text: str, *more: str, where: Sequence[str] = ()) -> None:
-        table = Table(ds, where)
-        self.ds, self.text, self.where = table.ds, text, tuple(where)
-        self.nodes = [parse(each, table.quantities) for each in (text, *more)]
-        self.dims = table.dims([*self.nodes, *table.conditions])
-        self.names = list(references(*self.nodes, *table.conditions))
-        self.names += [FEASIBLE] if FEASIBLE in ds and FEASIBLE not in self.names else []
-        self.axes = table.axes
-        self.points = math.prod(table.axes.values())
-        self.weight = self.points // math.prod(table.axes[dim] for dim in self.dims)
-        self.conditions = conditions_of(ds, where)
-        self.row = table.quantities.get(text)
-        self.attributes = dict(ds[text].attrs) if self.row is not None else {"long_name": text}
-        self.skipped = Skipped()
-
-    def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
-        """See :class:`Values`; everything is read."""
-        whole = make()
-        for part in pieces(self.ds[self.names], self.dims):
-            table = Table(part, self.where)
-            arrays = {name: table.over(name, self.dims) for name in references(*self.nodes)}
-            values = interpret_arrays(self.nodes, arrays)
-            fed(whole, [*values, table.holds(self.dims)], len(values))
-        return whole
-
-
-def fed(part: AnyPart, arrays: Sequence[Any], count: int = 1) -> AnyPart:
-    """A part that knows the values of some arrays where the next one, if there is one, is true."""
-    allowed = arrays[count] if len(arrays) > count else True
-    shape = np.broadcast_shapes(*(np.shape(array) for array in (*arrays[:count], allowed)))
-    values = [_flat(array, np.float64, shape) for array in arrays[:count]]
-    part.feed(values[0] if count == 1 else np.stack(values), _flat(allowed, np.bool_, shape))
-    return part
-
-
-def _flat(array: Any, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
-    """An array of some shape as one row, as compiled code takes it; no copy where it is one."""
-    given: NDArray[Any] = np.asarray(array, dtype=kind)
-    whole = given if given.shape == shape else np.broadcast_to(given, shape)
-    return np.require(whole.reshape(-1), requirements=["C", "W"])
-
-
 def nothing(source: Values) -> InfeasibleError:
     """What to raise where a formula is a number at no configuration; which conditions exclude all.
 
@@ -208,18 +158,6 @@ def nothing(source: Values) -> InfeasibleError:
     return InfeasibleError(
         f"{source.text} is a number at no configuration that satisfies {said}: relax them"
     )
-
-
-def conditions_of(ds: xr.Dataset, further: Sequence[str]) -> tuple[str, ...]:
-    """The conditions that a Dataset carries, and those of a question."""
-    return stated(ds[FEASIBLE].attrs if FEASIBLE in ds else None, further)
-
-
-def stated(feasible: Mapping[Any, Any] | None, further: Sequence[str]) -> tuple[str, ...]:
-    """The conditions that the attributes of ``feasible`` tell, if there are, and further ones."""
-    carried = str((feasible or {}).get("conditions", ""))
-    texts = [text for text in carried.split("; ") if text] or [FEASIBLE] * (feasible is not None)
-    return tuple(dict.fromkeys([*texts, *further]))
 
 
 def pieces(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from sweeps.ask.answers import Answering
 from sweeps.ask.front import Front
-from sweeps.ask.optimum import Choice, Stage
 from sweeps.ask.places import (
     as_good,
     check_listed,
@@ -23,6 +22,7 @@ from sweeps.ask.places import (
     placed_in,
     restored,
 )
+from sweeps.ask.source import Choice, Stage
 from sweeps.bounds.check import check
 from sweeps.grid.at import At, part_of
 from sweeps.grid.dataset import coordinates_by_axis, describe
@@ -98,7 +98,7 @@ class OfGrid(Answering):
         return {name: array.reshape(shape) for name, array in found.items()}
 
     def nothing(self, stage: Stage) -> InfeasibleError:
-        """See :class:`sweeps.ask.optimum.Source`."""
+        """See :class:`sweeps.ask.source.Source`."""
         before = in_words(stage.goals[: stage.number])
         return no_choice(stage.goal, f" that is best by {before}" if before else "")
 
@@ -161,7 +161,7 @@ class GridScan(OfGrid):
         return first_of(found, top)
 
     def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
-        """See :class:`sweeps.ask.optimum.Source`."""
+        """See :class:`sweeps.ask.source.Source`."""
         grid = self.grid
         check(grid)
         asked, dims = self._asked(stage)
@@ -172,7 +172,7 @@ class GridScan(OfGrid):
         return restored(placed(flat, scores, rest, per, self.sizes), self.at)
 
     def upto(self, stage: Stage, least: float, within: float) -> Choice:
-        """See :class:`sweeps.ask.optimum.Source`; tiles that lie above are left out."""
+        """See :class:`sweeps.ask.source.Source`; tiles that lie above are left out."""
         grid = self.grid
         asked, dims = self._asked(stage)
         limit, what = limit_of(least, within), as_good(stage.goal, least, within)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sweeps.ask.ask import Ask
 from sweeps.ask.front import Front
 from sweeps.ask.matrix import refuse_statistic
-from sweeps.ask.optimum import Choice, Stage
 from sweeps.ask.places import as_good, check_listed, everywhere, limit_of, placed_in, restored
+from sweeps.ask.source import Choice, Stage
 from sweeps.bounds.boxes import Boxes
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded, waiting
@@ -124,7 +124,7 @@ class GridProof(OfGrid):
         ]
 
     def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
-        """See :class:`sweeps.ask.optimum.Source`."""
+        """See :class:`sweeps.ask.source.Source`."""
         grid, search = self.grid, self.search
         shape = grid.shape(per)
         places = {axis: np.full((*shape, top), -1, dtype=np.int64) for axis in grid.axes}
@@ -166,7 +166,7 @@ class GridProof(OfGrid):
         return some
 
     def upto(self, stage: Stage, least: float, within: float) -> Choice:
-        """See :class:`sweeps.ask.optimum.Source`: all boxes throughout which values are as good.
+        """See :class:`sweeps.ask.source.Source`: all boxes throughout which values are as good.
 
         Raises
         ------

@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from sweeps.ask.answers import Answering
 from sweeps.ask.front import Front
-from sweeps.ask.optimum import Choice, Stage
 from sweeps.ask.places import MOST_LISTED, as_good, limit_of, listed, placed
+from sweeps.ask.source import Choice, Stage
 from sweeps.grid.at import At, labels
 from sweeps.grid.goals import Goal
 from sweeps.scan.choosing import spread
 from sweeps.sources.table import nothing_left
 from sweeps.store.reader import Stored
+from sweeps.stored.fronts import best_front
 from sweeps.stored.question import Question
 from sweeps.stored.streamed import StoredValues, stored_count
-from sweeps.stored.winners import best, best_front, upto
+from sweeps.stored.winners import best, upto
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node, constant
 
@@ -101,14 +102,14 @@ class StoreSearch(Answering):
         return Question(self.stored, goals, [*self.where, *labels(self.at)])
 
     def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
-        """See :class:`sweeps.ask.optimum.Source`."""
+        """See :class:`sweeps.ask.source.Source`."""
         question = self._question(stage, per)
         found = best(question, per, top)
         self.done.add(question)
         return placed(*found, per, self.sizes)
 
     def upto(self, stage: Stage, least: float, within: float) -> Choice:
-        """See :class:`sweeps.ask.optimum.Source`."""
+        """See :class:`sweeps.ask.source.Source`."""
         question, what = self._question(stage), as_good(stage.goal, least, within)
         flat, scores = upto(question, limit_of(least, within), MOST_LISTED)
         self.done.add(question)
@@ -131,7 +132,7 @@ class StoreSearch(Answering):
         return self.stored.pick(places, shape, self.outputs)
 
     def nothing(self, stage: Stage) -> InfeasibleError:
-        """See :class:`sweeps.ask.optimum.Source`."""
+        """See :class:`sweeps.ask.source.Source`."""
         return nothing_left(stage.goals[: stage.number + 1], self.where)
 
     def told(self, goals: Sequence[Goal], found: xr.Dataset | None) -> dict[str, Any]:

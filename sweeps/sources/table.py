@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from sweeps.ask.answers import Answering
 from sweeps.ask.front import Front
-from sweeps.ask.optimum import Choice, Stage
 from sweeps.ask.places import as_good, limit_of, listed, placed, placed_in, restored
+from sweeps.ask.source import Choice, Stage
 from sweeps.grid.at import At
 from sweeps.grid.goals import Goal
 from sweeps.nest.reduce import front
 from sweeps.scan.arrays import Table, within
 from sweeps.scan.choosing import choose, spread
 from sweeps.scan.counting import dataset_count
-from sweeps.scan.values import TableValues
+from sweeps.scan.table_values import TableValues
 from symbolic.errors import InfeasibleError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class TableScan(Answering):
         return found, dims
 
     def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
-        """See :class:`sweeps.ask.optimum.Source`."""
+        """See :class:`sweeps.ask.source.Source`."""
         values, dims = self._asked(stage)
         if missing := [axis for axis in per if axis not in dims]:
             whole = tuple(axis for axis in self.sizes if axis in dims or axis in missing)
@@ -92,7 +92,7 @@ class TableScan(Answering):
         return restored(placed(*choose(values, dims, per, top), per, self.sizes), self.at)
 
     def upto(self, stage: Stage, least: float, within: float) -> Choice:
-        """See :class:`sweeps.ask.optimum.Source`."""
+        """See :class:`sweeps.ask.source.Source`."""
         values, dims = self._asked(stage)
         flat = np.flatnonzero(values <= limit_of(least, within))
         scores = values.reshape(-1)[flat]
@@ -117,7 +117,7 @@ class TableScan(Answering):
         return self.table.pick(places, shape)
 
     def nothing(self, stage: Stage) -> InfeasibleError:
-        """See :class:`sweeps.ask.optimum.Source`."""
+        """See :class:`sweeps.ask.source.Source`."""
         return nothing_left(stage.goals[: stage.number + 1], self.table.where)
 
     def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from sweeps.nest.reduce import ready as ready_to_reduce
 from sweeps.runtime.progress import Tally
 from sweeps.runtime.threads import workers
 from sweeps.store.failures import forget, note, noted
-from sweeps.store.layout import Layout, Part, Tile
+from sweeps.store.layout import Layout
 from sweeps.store.medium import Medium
+from sweeps.store.parts import Part, Tile
 from sweeps.store.records import RECORDS
 from sweeps.store.tiles import Source, source_of, store_tile
 from symbolic.errors import DseError, UnreachableError

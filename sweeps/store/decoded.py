@@ -17,7 +17,7 @@ from sweeps.store.earlier import mended
 from sweeps.store.folder import Folder
 from sweeps.store.held import damaged
 from sweeps.store.medium import Medium
-from sweeps.store.packing import Packed
+from sweeps.store.packed import Packed
 from sweeps.store.versions import Version
 from sweeps.store.zarr_format import TRAILER, chunk_key
 from sweeps.store.zones import Zoned

@@ -16,8 +16,9 @@ from sweeps.store.crew import Crew, Job, compute_tiles
 from sweeps.store.failures import FAILED
 from sweeps.store.folder import HIDDEN
 from sweeps.store.held import FINISHED, Listing
-from sweeps.store.layout import Layout, Tile
+from sweeps.store.layout import Layout
 from sweeps.store.medium import Medium
+from sweeps.store.parts import Tile
 from sweeps.store.recorded import record_of
 from sweeps.store.records import RECORDS, read_sealed
 from sweeps.store.tiles import barred_in

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sweeps.store.direct import Appender
-from sweeps.store.locks import HIDDEN, LOCKS, PART, alone, locked, room_beside, sweep
+from sweeps.store.locks import HIDDEN, LOCKS, locked
+from sweeps.store.rooms import PART, alone, room_beside, sweep
 from symbolic.errors import OtherProcessError, UnreachableError
 
 __all__ = ["HIDDEN", "PART", "Folder", "exchanged"]

@@ -23,8 +23,9 @@ from sweeps.grid.space import Axis
 from sweeps.grid.tiling import Tiling
 from sweeps.store.crew import Job, Threads
 from sweeps.store.held import damaged
-from sweeps.store.layout import Layout, Part, Tile, chunk_of
+from sweeps.store.layout import Layout
 from sweeps.store.medium import Medium
+from sweeps.store.parts import Part, Tile, chunk_of
 from sweeps.store.reader import Stored
 from sweeps.store.recorded import record_of
 from sweeps.store.records import RECORDS, sealed

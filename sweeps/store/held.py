@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.store.folder import HIDDEN
-from sweeps.store.layout import Layout, Tile
+from sweeps.store.layout import Layout
 from sweeps.store.medium import Medium
+from sweeps.store.parts import Tile
 from sweeps.store.records import read_sealed, sealed
 from sweeps.store.zarr_format import TRAILER, checksum, trailer
 from symbolic.errors import DamagedError

@@ -1,4 +1,4 @@
-"""The lock of a folder, let go of however its holder ends, and folders that are made under one.
+"""The lock of a folder, let go of however its holder ends.
 
 What holds a lock is not the name of a folder but the folder: after a lock was taken it is looked at
 whether the name still means the same one. Where a file system knows no locks (some of clusters), a
@@ -8,37 +8,25 @@ file that names its holder stands for one.
 from __future__ import annotations
 
 import errno
-import glob
 import os
-import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from sweeps.store.holders import HELD, REMOVING, MovedError, busy, held_by_name
-from symbolic.errors import DseError, OtherProcessError
+from symbolic.errors import DseError
 
-__all__ = ["HIDDEN", "LOCKS", "PART", "alone", "locked", "room_beside", "sweep", "unwritable"]
+__all__ = ["HIDDEN", "LOCKS", "TRIES", "locked", "taken"]
 
 #: The folder beside the arrays which zarr does not look into; in it lies the lock.
 HIDDEN = ".simt-dse"
 _LOCK = "lock"
 #: The keys of what locks a store.
 LOCKS = tuple(f"{HIDDEN}/{name}" for name in (_LOCK, HELD, REMOVING))
-#: The ending of what is not whole yet.
-PART = ".part"
 #: What a system says that knows no locks.
 _NONE = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 #: How often a lock is taken anew whose folder another process has moved meanwhile.
-_TRIES = 64
-
-
-def unwritable(folder: Path, error: OSError) -> DseError:
-    """A folder in which nothing can be made."""
-    return DseError(
-        f"cannot write in {folder}: {error.strerror}; create the folder, or choose another place"
-    )
+TRIES = 64
 
 
 @contextmanager
@@ -56,11 +44,11 @@ def locked(folder: Path, name: str, *, writing: bool = True) -> Iterator[bool]:
         It cannot be taken.
     """
     with ExitStack() as stack:
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             there = (folder / HIDDEN).is_dir()
             with suppress(MovedError):
                 if there:
-                    stack.enter_context(_taken(folder, name, writing))
+                    stack.enter_context(taken(folder, name, writing))
                 break
         else:
             raise busy(name)
@@ -68,7 +56,7 @@ def locked(folder: Path, name: str, *, writing: bool = True) -> Iterator[bool]:
 
 
 @contextmanager
-def _taken(folder: Path, name: str, writing: bool = True) -> Iterator[None]:
+def taken(folder: Path, name: str, writing: bool = True) -> Iterator[None]:
     """Holds the lock of a folder that has one; raises where it was moved meanwhile."""
     hidden = folder / HIDDEN
     with ExitStack() as stack:
@@ -113,69 +101,3 @@ def _flock(handle: int, name: str, writing: bool) -> bool:
             raise
         return False
     return True
-
-
-# --- folders beside
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Waits until no other process is here too, for a few moments; where folders have locks."""
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    try:
-        with suppress(ImportError, OSError):  # some file systems know no locks of folders
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-@contextmanager
-def room_beside(path: Path) -> Iterator[Path]:
-    """A new folder beside a path, locked, in which something is made; it is removed at the end.
-
-    So is what other processes that were killed have left of theirs.
-
-    Raises
-    ------
-    DseError
-        Nothing can be made there.
-    """
-    sweep(path)
-    with ExitStack() as stack:
-        for _ in range(_TRIES):
-            room = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{PART}")
-            try:
-                room.mkdir()
-            except OSError as error:
-                raise unwritable(path.parent, error) from error
-            # another process may take it for a leftover until it is locked
-            with suppress(FileNotFoundError, OtherProcessError, MovedError):
-                (room / HIDDEN).mkdir(exist_ok=True)
-                stack.enter_context(_taken(room, str(path)))
-                break
-        else:
-            raise busy(str(path))
-        try:
-            yield room
-        finally:
-            if room.exists():
-                shutil.rmtree(room, ignore_errors=True)
-
-
-def sweep(path: Path) -> None:
-    """Remove what was made beside a path, or beside what was to take its place, and left there.
-
-    The processes that made it were killed.
-    """
-    for name in (path.name, f".{path.name}.next"):
-        for left in path.parent.glob(f".{glob.escape(name)}.*{PART}"):
-            with suppress(DseError, OSError, MovedError):
-                (left / HIDDEN).mkdir(exist_ok=True)
-                with _taken(left, left.name):
-                    shutil.rmtree(left)

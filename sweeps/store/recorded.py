@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from sweeps.store.cuts import cut_of
 from sweeps.store.held import Held
-from sweeps.store.layout import Layout, Tile
+from sweeps.store.layout import Layout
 from sweeps.store.medium import Medium
+from sweeps.store.parts import Tile
 from sweeps.store.records import RECORDS, read_sealed
-from sweeps.store.zones import EACH, cut_of
+from sweeps.store.zones import EACH
 
 __all__ = ["problem_of", "record_of"]
 

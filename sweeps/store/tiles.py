@@ -19,12 +19,14 @@ from sweeps.grid.tiling import Tiling
 from sweeps.nest.emit import row_axes
 from sweeps.nest.run import Prepared, prepare
 from sweeps.store.chunks import Chunk, PackedChunk
+from sweeps.store.cuts import cut_of
 from sweeps.store.direct import room, within
-from sweeps.store.layout import Layout, Part, Tile, chunk_of
+from sweeps.store.layout import Layout
 from sweeps.store.medium import Medium
+from sweeps.store.parts import Part, Tile, chunk_of
 from sweeps.store.records import RECORDS, Summary, flat_places, sealed
 from sweeps.store.zarr_format import FILL
-from sweeps.store.zones import Ranges, cut_of
+from sweeps.store.zones import Ranges
 
 __all__ = ["PIECE", "Recipe", "Source", "barred_in", "source_of", "store_tile"]
 

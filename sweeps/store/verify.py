@@ -17,8 +17,9 @@ from sweeps.store.crew import compute_tiles, threads
 from sweeps.store.failures import FAILED
 from sweeps.store.folder import PART
 from sweeps.store.held import FINISHED, Held, Listing, held_of
-from sweeps.store.layout import Layout, Part, Tile
+from sweeps.store.layout import Layout
 from sweeps.store.medium import Medium, medium_of
+from sweeps.store.parts import Part, Tile
 from sweeps.store.recorded import problem_of
 from sweeps.store.records import RECORDS, read_sealed
 from sweeps.store.zarr_format import TRAILER, checksum, trailer

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.store.zones import MOST, ZONE, Cut, pieces
+from sweeps.store.cuts import MOST, ZONE, Cut, pieces
 
 __all__ = ["Blocks", "points_cut"]
 

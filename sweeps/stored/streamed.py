@@ -14,7 +14,8 @@ from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE
 from sweeps.nest.passes import Skipped
 from sweeps.scan.counting import product_of, told
-from sweeps.scan.values import AnyPart, Bounds, fed, stated
+from sweeps.scan.table_values import fed, stated
+from sweeps.scan.values import AnyPart, Bounds
 from sweeps.store.reader import Stored
 from sweeps.stored.columns import columns_of
 from sweeps.stored.question import Question

@@ -17,7 +17,8 @@ import pytest
 import xarray as xr
 
 import dse
-from sweeps.ask.matrix import MODIFIERS, SOURCES, VERBS, reason, refuse, table
+from sweeps.ask.matrix import MODIFIERS, SOURCES, VERBS, refuse, table
+from sweeps.ask.reasons import reason
 from tests.oracles import asking
 
 PAGE = Path(__file__).parents[2] / "docs" / "asking.md"

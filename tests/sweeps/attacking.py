@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import sweeps.bounds.check
+import sweeps.bounds.extremes
 import sweeps.bounds.merging
 import sweeps.bounds.problem
 import sweeps.bounds.search
@@ -62,7 +63,7 @@ def pressed(rng: random.Random) -> Iterator[None]:
         (sweeps.prove.beating, "BATCH"): rng.choice([2, 16, 256]),
         (sweeps.prove.fronts, "PATIENCE"): rng.choice([0, 50, 1 << 15]),
         (sweeps.prove.fronts, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
-        (sweeps.bounds.problem, "_TABLE"): rng.choice([0, 1 << 24]),
+        (sweeps.bounds.extremes, "_TABLE"): rng.choice([0, 1 << 24]),
         (sweeps.bounds.problem, "_TOGETHER"): rng.choice([0, 1 << 11]),
         (sweeps.prove.reals.lowest, "_TOGETHER"): rng.choice([4, 1 << 9]),
         (sweeps.prove.reals.lowest, "_DRAWN"): rng.choice([1, 1 << 10]),

@@ -19,8 +19,9 @@ import sweeps.bounds.search
 import sweeps.sources.best
 from sweeps.bounds.boxes import Boxes
 from sweeps.bounds.earliest import first_place
+from sweeps.bounds.extremes import Extremes
 from sweeps.bounds.merging import reduced
-from sweeps.bounds.problem import Extremes, Problem
+from sweeps.bounds.problem import Problem
 from sweeps.grid.goals import dims_of, objective_node, one_goal
 from sweeps.grid.leaf import Leaf
 from sweeps.runtime.loop import Tally

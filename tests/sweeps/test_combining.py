@@ -22,10 +22,11 @@ def test_random_questions(seed: int, tmp_path: Path) -> None:
 def test_what_is_wrong_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command finds that a configuration is left out."""
     from sweeps.ask import optimum
+    from sweeps.ask.source import Choice
 
     whole = optimum._in_order
 
-    def less(*given: object) -> optimum.Choice:
+    def less(*given: object) -> Choice:
         found = whole(*given)  # type: ignore[arg-type]
         return found.take(slice(0, max(found.scores.size - 1, 1)))
 

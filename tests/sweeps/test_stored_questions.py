@@ -18,16 +18,17 @@ from hypothesis import strategies as st
 
 import dse
 import sweeps.nest.run
+import sweeps.store.cuts
 import sweeps.store.layout
 import sweeps.store.tiles
-import sweeps.store.zones
 import sweeps.stored.blocks
 import sweeps.stored.question
 import sweeps.stored.rounds
 from dse import DseError, Study
 from sweeps.grid.dataset import opened_from, placed, quantities_of
+from sweeps.store.cuts import Cut, cut_of
 from sweeps.store.reader import Stored
-from sweeps.store.zones import Cut, Ranges, cut_of
+from sweeps.store.zones import Ranges
 from sweeps.stored.blocks import Blocks, points_cut
 from symbolic.errors import InfeasibleError
 from tests.sweeps.test_run import STUDIES
@@ -108,9 +109,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr(sweeps.nest.run, "SINGLE", 0)
         patch.setattr(sweeps.store.layout, "TILE", 40)
         patch.setattr(sweeps.store.tiles, "PIECE", 16)
-        patch.setattr(sweeps.store.zones, "ZONE", 12)
-        patch.setattr(sweeps.store.zones, "LEAST", 3)
-        patch.setattr(sweeps.store.zones, "FEW", 20)
+        patch.setattr(sweeps.store.cuts, "ZONE", 12)
+        patch.setattr(sweeps.store.cuts, "LEAST", 3)
+        patch.setattr(sweeps.store.cuts, "FEW", 20)
         patch.setattr(sweeps.stored.blocks, "ZONE", 10)
         patch.setattr(sweeps.stored.rounds, "_FIRST", 1)
         patch.setattr(sweeps.stored.rounds, "_ROUND", 3)

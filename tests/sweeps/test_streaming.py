@@ -20,8 +20,8 @@ import sweeps.nest.emit
 import sweeps.nest.passes
 import sweeps.nest.run
 import sweeps.scan.bins
-import sweeps.scan.distribution
 import sweeps.scan.fused
+import sweeps.scan.quantiles
 import sweeps.scan.values
 import sweeps.store.layout
 from dse import DseError, Study
@@ -400,7 +400,7 @@ def test_quantiles_of_no_more_than_the_values_asked_for(
     known = sorted(value for value in values if not math.isnan(value))
     if not known:
         return
-    found = sweeps.scan.distribution.quantiles(_Spared(values), q)
+    found = sweeps.scan.quantiles.quantiles(_Spared(values), q)
     ranks = [max(math.ceil(Fraction(str(share)) * len(known)), 1) for share in q]
     assert found["objective"].values.tolist() == [known[rank - 1] for rank in ranks]
 
