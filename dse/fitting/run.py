@@ -11,12 +11,13 @@ from dse.fitting.cases import Case, chosen
 from dse.fitting.checks import FewRowsError, check_enough, check_rows, check_size
 from dse.fitting.columns import Floats
 from dse.fitting.coordinates import Coordinate, check_free, coordinates
+from dse.fitting.covariance import covariance
 from dse.fitting.dataset import dataset_of
 from dse.fitting.problem import Problem
 from dse.fitting.request import Request
 from dse.fitting.result import Fit, root_of_squares
 from dse.fitting.rows import Rows, read_rows
-from dse.fitting.search import Found, covariance, left_out, search
+from dse.fitting.search import Found, left_out, search
 from dse.inputs import read_parts
 from sweeps.bounds.check import check
 from symbolic.errors import DseError, InfeasibleError

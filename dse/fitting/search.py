@@ -12,7 +12,7 @@ from dse.fitting.beginnings import beginnings
 from dse.fitting.columns import Floats
 from dse.fitting.problem import Problem
 
-__all__ = ["Found", "covariance", "left_out", "search"]
+__all__ = ["FLAT", "STEP", "Found", "derivatives", "left_out", "search", "units_at"]
 
 #: How many of the rough searches are made precise, and the most rows on which these are made.
 REFINED, COMPARED = 2, 2048
@@ -110,7 +110,7 @@ def _polish(
     logs = np.array([c.log for c in free])
     units = np.array([1.0 if c.log else c.unit for c in free])
     if own_units:
-        units = np.where(logs, units, _own_units(problem, point)[moves])
+        units = np.where(logs, units, units_at(problem, point)[moves])
     frame = _Frame(
         logs=logs,
         units=units,
@@ -171,7 +171,7 @@ def _at_ends(problem: Problem, point: Floats, cost: float) -> Found:
             moved, price = _polish(problem, moved, moving=~at)
             if price > cost * (1 + TAKE_END):
                 continue
-            there = away <= THERE * _own_units(problem, moved)[place] / TINY
+            there = away <= THERE * units_at(problem, moved)[place] / TINY
             if there or _presses(problem, moved, place):
                 point, held, cost = moved, at, min(price, cost)
                 break
@@ -180,7 +180,7 @@ def _at_ends(problem: Problem, point: Floats, cost: float) -> Found:
 
 def _presses(problem: Problem, point: Floats, place: int) -> bool:
     """Whether the squares grow as a value leaves the end of its domain at which it stands."""
-    steps, none = STEP * _own_units(problem, point), np.zeros(len(point))
+    steps, none = STEP * units_at(problem, point), np.zeros(len(point))
     inward = point[place] <= problem.free[place].low
     slope = problem.slopes(point, *((steps, none) if inward else (none, steps)))[:, place]
     residuals = problem.residuals(point[None, :])[0]
@@ -194,7 +194,7 @@ def _costs_of_ends(problem: Problem, point: Floats) -> Floats:
 
     1 / (JᵀJ)⁻¹ᵢᵢ; 0 for what the rows do not determine.
     """
-    slopes = _derivatives(problem, point)
+    slopes = derivatives(problem, point)
     lengths = np.sqrt(np.square(slopes).sum(axis=0))
     lengths = np.where(lengths > 0, lengths, 1.0)
     _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
@@ -203,12 +203,12 @@ def _costs_of_ends(problem: Problem, point: Floats) -> Floats:
     return np.square(lengths) / np.where(spread > 0, spread, 1.0)
 
 
-def _derivatives(problem: Problem, point: Floats) -> Floats:
+def derivatives(problem: Problem, point: Floats) -> Floats:
     """Derivatives of the scaled residuals at a point, in steps that suit each quantity."""
-    return problem.slopes(point, STEP * _own_units(problem, point))
+    return problem.slopes(point, STEP * units_at(problem, point))
 
 
-def _own_units(problem: Problem, point: Floats) -> Floats:
+def units_at(problem: Problem, point: Floats) -> Floats:
     """The sizes of values; of one near 0, a share of what changes residuals as much as they are."""
     units = np.array([c.unit for c in problem.free])
     units = np.where([c.log for c in problem.free], np.abs(point), units)
@@ -216,61 +216,6 @@ def _own_units(problem: Problem, point: Floats) -> Floats:
     felt = change > ROUNDING * problem.size
     natural = units * problem.size / np.where(felt, change, problem.size)
     return np.asarray(np.maximum(np.abs(point), TINY * natural))
-
-
-def _idle(problem: Problem, point: Floats) -> NDArray[np.bool_]:
-    """Which values could be larger, or could be smaller, with no change of any prediction."""
-    steps, none = STEP * _own_units(problem, point), np.zeros(len(point))
-    found = none > 0
-    low, high = np.array([c.low for c in problem.free]), np.array([c.high for c in problem.free])
-    for ahead, back, room in ((steps, none, point < high), (none, steps, point > low)):
-        slopes = problem.slopes(point, ahead, back)
-        change = steps * np.sqrt(np.square(slopes).sum(axis=0))
-        found |= room & (change <= FLAT * STEP * problem.size)
-    return found
-
-
-def _cancelling(problem: Problem, found: Found, slopes: Floats) -> NDArray[np.bool_]:
-    """Which values at ends and others could change together, inwards, with no change at all."""
-    none = np.zeros(len(found.point), dtype=bool)
-    if not found.at_end.any() or len(slopes) < len(none):
-        return none
-    lengths = np.sqrt(np.square(slopes).sum(axis=0))
-    lengths = np.where(lengths > 0, lengths, 1.0)
-    _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
-    moving = np.where(np.abs(directions[-1]) > 0.1, np.sign(directions[-1]), 0.0)
-    inward = np.where(found.point <= [c.low for c in problem.free], 1.0, -1.0)
-    ways = (moving * inward)[found.at_end & (moving != 0)]
-    loose = sizes[-1] <= FLAT * sizes[0] and (np.all(ways > 0) or np.all(ways < 0))
-    return (moving != 0) if loose else none
-
-
-def covariance(problem: Problem, found: Found) -> tuple[Floats, tuple[str, ...]]:
-    """Covariance of the values, and the quantities that the rows do not determine.
-
-    s² (JᵀJ)⁻¹ with s² = sum of squares / (residuals - free). What stands at an end of its domain
-    is held there: its own errors are NaN, those of the others given that it stands there.
-    """
-    keys = [c.key for c in problem.free]
-    full = np.full((len(keys), len(keys)), math.nan)
-    kept = np.flatnonzero(~found.at_end)
-    slopes = _derivatives(problem, found.point)
-    for loose in (_idle(problem, found.point), _cancelling(problem, found, slopes)):
-        if loose.any():
-            return full, tuple(keys[k] for k in np.flatnonzero(loose))
-    if not kept.size:
-        return full, ()
-    slopes = slopes[:, kept]
-    lengths = np.sqrt(np.square(slopes).sum(axis=0))
-    _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
-    if len(sizes) < len(kept) or sizes[-1] <= FLAT * sizes[0]:
-        return full, tuple(keys[k] for k in kept[np.abs(directions[-1]) > 0.1])
-    spare = int(np.count_nonzero(problem.scale)) - len(kept)
-    if spare <= 0:
-        return full, ()
-    inverse = (directions.T / sizes**2) @ directions / np.outer(lengths, lengths)
-    full[np.ix_(kept, kept)] = inverse * (found.cost / spare)
-    return full, ()
 
 
 def left_out(problem: Problem, found: Found, how: str) -> Floats:
@@ -282,7 +227,7 @@ def left_out(problem: Problem, found: Found, how: str) -> Floats:
     without which the others do not determine what is free.
     """
     shape = problem.measured.shape
-    slopes = _derivatives(problem, found.point)[:, ~found.at_end]
+    slopes = derivatives(problem, found.point)[:, ~found.at_end]
     lengths = np.sqrt(np.square(slopes).sum(axis=0))
     basis = np.linalg.qr(slopes / np.where(lengths > 0, lengths, 1.0))[0]
     own = basis.reshape(*shape, -1).transpose(1, 0, 2)  # of each row

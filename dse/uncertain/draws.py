@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.uncertain.joint import Normals, Rows, correlated, each, joint_of
+from dse.uncertain.correlated import Normals, correlated
+from dse.uncertain.joint import Rows, each, joint_of
 from dse.uncertain.law import Law
 from dse.uncertain.laws import read
 from dse.uncertain.points import settled_first, shifted, sobol
