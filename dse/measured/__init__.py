@@ -91,7 +91,9 @@ def _mapped(
     given: Mapping[str, Any] | None,
 ) -> Records:
     """Records with quantities, where a map of their columns is known or given."""
-    from dse.measured.mapping import layered, map_of, mapped, own_map
+    from dse.measured.mapping import mapped
+    from dse.measured.maps import layered, map_of
+    from dse.measured.own_maps import own_map
 
     shipped, own = map_of(records), own_map(columns)
     chosen = layered(own, shipped)

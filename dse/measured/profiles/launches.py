@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 from dse.measured.numerals import Cell, base_unit, is_missing, numbers_of
+from dse.measured.profiles.layouts import Layout, layout_of
 from dse.measured.records import Records
 from symbolic.errors import DseError
 
@@ -30,68 +30,6 @@ _INSTANCES = re.compile(r"([-+\d.,]+) \(.*;.*\)")
 _NUMBER = re.compile(r" (?:\[\d+\]|\(\d+\))$")
 _LABELS = {"Kernel Name", "Kernel", "Name", "Kernel_Name", "KernelName", "Device", "CC", "Type"}
 _COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "warp", "sample"}
-_OF_RUN = "Time(%)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layout:
-    """A kind of header: columns it has; those of a metric's name, unit and value, if it is long."""
-
-    kind: str
-    has: frozenset[str]
-    name: str = ""
-    unit: str = ""
-    value: str = ""
-    key: tuple[str, ...] = ()
-    units_below: bool = False
-    refused: str = ""
-
-
-def _layout(kind: str, has: str, **more: Any) -> _Layout:
-    return _Layout(kind=kind, has=frozenset(has.split("|")), **more)
-
-
-_IMPORT = ", which holds no counters: import pmc_perf.csv or the counters"
-_NCU_METRIC = {"name": "Metric Name", "unit": "Metric Unit"}
-_PER_KERNEL = {"value": "Avg", "key": ("Device", "Kernel")}
-#: In the order in which they are tried.
-_LAYOUTS = (
-    _layout(
-        "ncu", "Kernel Name|Invocations|Metric Name",
-        refused="a summary of Nsight Compute over launches (--print-summary): print it without",
-    ),
-    _layout(
-        "ncu", "ID|Kernel Name|Metric Name|Metric Unit|Metric Value",
-        value="Metric Value", key=("Process ID", "ID"), **_NCU_METRIC,
-    ),
-    _layout("ncu", "ID|Kernel Name|Process ID", units_below=True),
-    _layout("nvprof", "Kernel|Invocations|Metric Name|Avg", name="Metric Name", **_PER_KERNEL),
-    _layout("nvprof", "Kernel|Invocations|Event Name|Avg", name="Event Name", **_PER_KERNEL),
-    _layout("nvprof", "Start|Duration|Grid X|Registers Per Thread|Name", units_below=True),
-    _layout("nvprof", f"{_OF_RUN}|Calls|Avg|Name", units_below=True),
-    _layout("nvprof", "Device|Context|Stream|Kernel", units_below=True),
-    _layout(
-        "rocprof", "Dispatch_Id|Kernel_Name|Counter_Name|Counter_Value",
-        name="Counter_Name", value="Counter_Value", key=("Process_Id", "Dispatch_Id"),
-    ),
-    _layout("rocprof", "Kernel_Name|Grid_Size|Workgroup_Size"),
-    _layout("rocprof", "KernelName|grd|wgr"),
-    *(
-        _layout("", has, refused=refused) for has, refused in (
-            ("Start|Duration|Name", "nvprof's trace of API calls: print --print-gpu-trace"),
-            ("workload_name|gpu_model|gpu_arch", f"rocprof-compute on a machine{_IMPORT}"),
-            ("device|HBMBw|FP32Flops", f"rocprof-compute's roofline of a machine{_IMPORT}"),
-            ("Dispatch_ID|Kernel_Name|GPU_ID", f"rocprof-compute's list of dispatches{_IMPORT}"),
-            ("Name|Calls|TotalDurationNs", f"rocprof's statistics of kernels{_IMPORT}"),
-            ("Time (%)|Total Time (ns)|Instances", "Nsight Systems' summary: profile with ncu"),
-        )
-    ),
-)  # fmt: skip
-
-
-def _layout_of(fields: Sequence[str]) -> _Layout | None:
-    names = {field.strip() for field in fields}
-    return next((layout for layout in _LAYOUTS if layout.has <= names), None)
 
 
 def from_launches(text: str, name: str) -> Records | None:
@@ -104,12 +42,12 @@ def from_launches(text: str, name: str) -> Records | None:
         launches; with the line.
     """
     listed = text.replace("\r\n", "\n").split("\n")
-    first = next((k for k, line in enumerate(listed) if _layout_of(_fields(line))), None)
+    first = next((k for k, line in enumerate(listed) if layout_of(_fields(line))), None)
     if first is None:
         return None
-    found: list[tuple[_Layout, list[str], list[tuple[int, list[str]]]]] = []
+    found: list[tuple[Layout, list[str], list[tuple[int, list[str]]]]] = []
     for number, fields in _lines(listed, first, name):
-        layout = _layout_of(fields)
+        layout = layout_of(fields)
         if layout is not None and layout.refused:
             if found:
                 break
@@ -162,7 +100,7 @@ class _Launches:
         self.units: dict[str, str] = {}
         self.cut = 0
 
-    def add(self, layout: _Layout, names: list[str], lines: list[tuple[int, list[str]]]) -> None:
+    def add(self, layout: Layout, names: list[str], lines: list[tuple[int, list[str]]]) -> None:
         below = dict.fromkeys(names, "")
         for at, (number, fields) in enumerate(lines):
             least = names.index(layout.value) + 1 if layout.value else len(names)
@@ -193,7 +131,7 @@ class _Launches:
         """Whether nvprof tells of a kernel, rather than of a copy or a call."""
         return not row.get("Name", "").startswith("[CUDA") and row.get("Type") != "API calls"
 
-    def _metric(self, layout: _Layout, number: int, row: dict[str, str]) -> None:
+    def _metric(self, layout: Layout, number: int, row: dict[str, str]) -> None:
         launch = self.rows.setdefault(tuple(row.get(key, "") for key in layout.key), {})
         special = {layout.name, layout.unit, layout.value, "Min", "Max", "Avg", "Total"}
         for column, told in row.items():
