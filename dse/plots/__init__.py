@@ -10,7 +10,7 @@ from __future__ import annotations
 from dse.plots.bars import bars
 from dse.plots.chances import chances, worth
 from dse.plots.curves import lines
-from dse.plots.energy import power_shares, sms, temperature
+from dse.plots.energy import sms
 from dse.plots.fans import fan
 from dse.plots.fronts import pareto
 from dse.plots.importance import importance
@@ -25,7 +25,9 @@ from dse.plots.parallel import parallel
 from dse.plots.passes import zigzag
 from dse.plots.regimes import regimes
 from dse.plots.scheduled import launch_figure, slots
+from dse.plots.shares import power_shares
 from dse.plots.sharing import efficiency
+from dse.plots.temperature import temperature
 from dse.plots.threads import runtime
 from dse.plots.tornado import tornado
 from dse.plots.transits import transit

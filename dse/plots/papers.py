@@ -12,15 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.plots.bars import bars
-from dse.plots.curves import lines, points
-from dse.plots.energy import power_shares, sms, temperature
+from dse.plots.curves import lines
+from dse.plots.energy import sms
 from dse.plots.frame import axes_of, new_figure
 from dse.plots.laws import lockstep, masses
 from dse.plots.levels import levels
 from dse.plots.looks import LOOKS, variants
 from dse.plots.maps import categories, heatmap
 from dse.plots.passes import zigzag
+from dse.plots.scatter import points
+from dse.plots.shares import power_shares
 from dse.plots.sharing import efficiency
+from dse.plots.temperature import temperature
 from dse.plots.threads import runtime
 from dse.plots.timelines import timeline
 from dse.plots.transits import transit
