@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.checking import read_study_text, rebuilt
+from dse.rebuilding import read_study_text, rebuilt
 from dse.study.data import StudyData
 from symbolic.errors import DseError
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse.checking import axis_of, missing, rebuilt, told
 from dse.given import a_place, some_outputs
 from dse.identity import attributes_of, belongs, stored_identity
 from dse.progress import Shown, heard
+from dse.rebuilding import axis_of, missing, rebuilt, told
 from dse.study.data import StudyData
 from symbolic.errors import DseError
 

@@ -37,7 +37,7 @@ def stored_identity(study: StudyData, layout: Layout) -> dict[str, Any]:
     DseError
         An equation whose text cannot be found, so that a change of it would go unseen.
     """
-    from dse.provenance import fingerprints
+    from dse.fingerprints import fingerprints
 
     ours = attributes_of(study, expand=layout.expand)
     kept = {key: ours[key] for key in _TOLD if key in ours}

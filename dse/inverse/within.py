@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.inverse.opening import number, opened
+from dse.inverse.ends import uncertain_input
+from dse.inverse.opening import opened
 from sweeps.bounds.check import check, enclosed
 from sweeps.grid.dataset import assemble, axis_coordinates, describe
 from sweeps.grid.goals import Goal, dims_of
 from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
 from sweeps.prove.tolerances import Uncertain, can_be_best, extremes, spread_dims
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study.data import StudyData
-    from symbolic.quantities import Quantity
 
 __all__ = ["ranged"]
 
@@ -68,7 +67,7 @@ def ranged(
         raise DseError(f"{flags[0]} tells cases, not amounts: ask dse.borders where it changes")
     named = tuple(text for text in named if text not in flags)
     check(grid)
-    inputs = [_uncertain(grid, quantities[name], spec) for name, spec in within.items()]
+    inputs = [uncertain_input(grid, quantities[name], spec) for name, spec in within.items()]
     if goal and outputs is None and math.prod(grid.shape(dims_of(grid, [goal]))) > MOST:
         from dse.inverse.rivalry import rivalry
 
@@ -178,57 +177,3 @@ def _best(
     found = can_be_best(grid, roots, dims, inputs, (sure, may), CELLS)
     said = f"whether it can be the best by {goal.text}, for some values of the inputs"
     return dims, found, {"long_name": said}
-
-
-def _uncertain(grid: Grid, row: Quantity, spec: Any) -> Uncertain:
-    """Between which ends an input lies, wherever it is read."""
-    lows, highs = {}, {}
-    for key, leaves in grid.leaves.items():
-        leaf = leaves.get(row.name)
-        if leaf is None:
-            continue
-        value = np.asarray(leaf.array, dtype=float)
-        low, high = _ends(row, spec, value)
-        low, high = (np.clip(end, *_limits(row)) for end in (low, high))
-        if row.domain.whole:
-            low, high = np.ceil(low), np.floor(high)
-        if np.any((low > value) | (high < value)):
-            raise DseError(
-                f"within: {row.name} = {spec!r} leaves out the value that the study gives it"
-            )
-        lows[key] = Leaf(axes=leaf.axes, array=low, switched=leaf.switched)
-        highs[key] = Leaf(axes=leaf.axes, array=high, switched=leaf.switched)
-    return Uncertain(name=row.name, low=lows, high=highs, whole=row.domain.whole)
-
-
-def _limits(row: Quantity) -> tuple[float, float]:
-    domain = row.domain
-    low = np.nextafter(domain.low, math.inf) if domain.low_open else domain.low
-    high = np.nextafter(domain.high, -math.inf) if domain.high_open else domain.high
-    return float(low), float(high)
-
-
-def _ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
-    """``"5 %"``, ``"3 GB/s"`` on either side, or a lower and an upper end."""
-    if isinstance(spec, (list, tuple)):
-        if len(spec) != 2:
-            raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
-        low, high = (number(end, row) for end in spec)
-        if math.isnan(low) or math.isnan(high):
-            raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
-        return np.full_like(value, min(low, high)), np.full_like(value, max(low, high))
-    text = spec.replace("±", "").strip() if isinstance(spec, str) else spec
-    if isinstance(text, str) and text.endswith("%"):
-        try:
-            share = float(text[:-1]) / 100
-        except ValueError:
-            several = "; give each input by itself (--within a=1% --within b=2%)"
-            raise DseError(
-                f"within: {row.name} = {spec!r}: expected such as '5 %'{several * ('=' in text)}"
-            ) from None
-        away = np.abs(value) * share
-    else:
-        away = np.full_like(value, number(text, row))
-    if not np.all((away >= 0) & np.isfinite(away)):
-        raise DseError(f"within: {row.name} = {spec!r}: expected how far it may be off, 0 or more")
-    return value - away, value + away

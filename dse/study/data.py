@@ -240,7 +240,7 @@ class StudyData:
 
     def text(self) -> str:
         """The study as canonical JSON: the same study always gives the same text."""
-        from dse.provenance import study_text
+        from dse.study.canonical import study_text
 
         names = {key: getattr(self, key) for key in ("machine", "workload", "prefer")}
         told: dict[str, Any] = {"given": self.set, "random": self.random, "where": self.where}
