@@ -4,7 +4,7 @@ __all__ = ["FACE"]
 
 #: What others may use: of each room the modules.
 FACE = {
-    "ask": "answers ask chances differences draws fold information labels matrix spread",
+    "ask": "answers ask chances differences draws fold information labels matrix reasons spread",
     "bounds": "check expanding",
     "cluster": "opened order shares",
     "files": "derived export whole written",

@@ -3,119 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sweeps.bounds.earliest import first_place
+from sweeps.bounds.first import first
+from sweeps.bounds.infeasible import why_infeasible
 from sweeps.grid.grid import FEASIBLE, Grid
-from sweeps.grid.tiling import Tiling
 from sweeps.runtime.loop import Tally
 from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError
-from symbolic.graph import Condition
 from symbolic.monotone import trends
-from symbolic.ops import (
-    Node,
-    both,
-    constant,
-    either,
-    equal,
-    floor,
-    interpret_arrays,
-    negate,
-    references,
-    walk,
-    where,
-)
+from symbolic.ops import Node, both, constant, either, equal, floor, negate, references, walk
 from symbolic.quantities import Domain
 
-__all__ = ["check", "check_count", "enclosed", "first", "outside_of"]
-
-#: Points looked at together, and those looked at before all others: most grids hold a feasible one.
-_BLOCK, _GLANCE = 1 << 20, 1 << 12
-#: Beyond so many points they are not looked at one by one, but in boxes.
-_MANY = 1 << 26
-#: Points drawn to tell which of several conditions excludes most.
-_SAMPLE = 1 << 12
-
-
-def first(
-    grid: Grid, condition: Any, dims: Sequence[str], tally: Tally | None = None
-) -> dict[str, int] | None:
-    """The lowest point of the axes ``dims`` where a condition holds; None where nowhere.
-
-    ``condition`` maps the labels of the switch axes to a node over the leaves.
-
-    Raises
-    ------
-    OutOfTimeError
-        The time of the tally was up before that was known.
-    """
-    best: tuple[int, ...] | None = None
-    for at, key in grid.keys(dims):
-        found = _first_in(grid, condition(key), key, grid.plain(dims), tally or Tally())
-        if found is not None:
-            point = {**at, **found}
-            place = tuple(point[d] for d in dims)
-            best = place if best is None else min(best, place)
-    return None if best is None else dict(zip(dims, best, strict=True))
-
-
-def _first_in(
-    grid: Grid, node: Node, key: tuple[str, ...], dims: Sequence[str], tally: Tally
-) -> dict[str, int] | None:
-    own = grid.ordered(grid.node_dims(node, key) & set(dims))
-    shape = grid.shape(own) or (1,)
-    glance, all_of_it = (Tiling(shape[:-1], shape[-1], size) for size in (_GLANCE, _BLOCK))
-    many = math.prod(shape) > _MANY
-    for tiling, count in ((glance, 1), (all_of_it, 0 if many else all_of_it.count)):
-        for number in range(count):
-            bounds = tiling.bounds(number)[0].reshape(-1, 2)
-            place = _first_within(grid, node, key, own, bounds)
-            if place is not None:
-                return {**dict.fromkeys(dims, 0), **dict(zip(own, place, strict=False))}
-            if tally.late and number + 1 < tiling.count:
-                raise _in_doubt()
-    found = _first_of_many(grid, node, key, own, tally) if many else None
-    return None if found is None else {**dict.fromkeys(dims, 0), **found}
-
-
-def _in_doubt() -> OutOfTimeError:
-    return OutOfTimeError(
-        "whether all formulas stay in their domains was not known in time: give more time"
-    )
-
-
-def _first_of_many(
-    grid: Grid, node: Node, key: tuple[str, ...], own: Sequence[str], tally: Tally
-) -> dict[str, int] | None:
-    """The lowest point where a condition holds, by bounds over boxes."""
-    root = constant(where(node, 0.0, math.inf))
-    sizes = {axis: grid.axes[axis].size for axis in own}
-    with np.errstate(all="ignore"):
-        place, proven = first_place(root, grid.leaves[key], sizes, None, 0.0, tally)
-    if place is None and not proven:
-        raise _in_doubt()
-    return place
-
-
-def _first_within(
-    grid: Grid, node: Node, key: tuple[str, ...], own: Sequence[str], bounds: NDArray[np.int64]
-) -> list[int] | None:
-    """The lowest point inside a box where a condition holds."""
-    values = {}
-    box = {axis: slice(*ends) for axis, ends in zip(own, bounds.tolist(), strict=False)}
-    for name in references(node):
-        values[name] = np.atleast_1d(grid.leaves[key][name].cut(box).over(own))
-    holds = interpret_arrays((node,), values)[0]
-    sizes = tuple(bounds[:, 1] - bounds[:, 0])
-    holds = np.broadcast_to(holds, sizes)
-    if not holds.any():
-        return None
-    place = np.unravel_index(int(np.argmax(holds.reshape(-1))), sizes)
-    return [int(low + step) for low, step in zip(bounds[:, 0], place, strict=True)]
+__all__ = ["check", "check_count", "enclosed", "outside_of"]
 
 
 def check_count(grid: Grid) -> None:
@@ -145,7 +44,7 @@ def check(
         try:
             dims = grid.dims(FEASIBLE)
             if grid.conditions and first(grid, grid.feasible_node, dims, tally) is None:
-                raise InfeasibleError(_why_infeasible(grid, tally))
+                raise InfeasibleError(why_infeasible(grid, tally))
         except OutOfTimeError:
             return
         grid.kept["checked"] = True
@@ -180,66 +79,6 @@ def _check_formula(grid: Grid, name: str, tally: Tally | None) -> None:
             f"{name} = {value:g} by its formula, at {grid.describe(point) or 'every point'}, "
             f"is outside its domain {row.domain}: change the formula or the axes"
         )
-
-
-def _why_infeasible(grid: Grid, tally: Tally | None) -> str:
-    lines = []
-    for condition in grid.conditions:
-        dims = grid.condition_dims(condition)
-
-        def holds(key: tuple[str, ...], condition: Condition = condition) -> Node:
-            graph = grid.graphs[key]
-            applies = any(c.text == condition.text for c in graph.conditions)
-            return graph.flat_condition(condition) if applies else constant(True)
-
-        try:
-            broken = first(grid, holds, dims, tally) is None
-        except OutOfTimeError:
-            broken = False
-        if broken:
-            names = references(condition.node)
-            values = grid.at(dict.fromkeys(grid.axes, 0), names)
-            told = dict(grid.told(name, value) for name, value in values.items())
-            shown = ", ".join(
-                f"{n} = {v if isinstance(v, str) else f'{v:g}'}" for n, v in told.items()
-            )
-            kind = "rule" if condition.is_rule else "constraint"
-            lines.append(
-                f"the {kind} {condition.text!r} is broken at every point (at the first: {shown})"
-            )
-    if not lines:
-        texts = " and ".join(repr(c.text) for c in grid.conditions)
-        lines.append(f"no point satisfies {texts} together{_excluding_most(grid)}")
-    return "; ".join(lines) + ": change the axes or the values, or relax the constraints"
-
-
-def _excluding_most(grid: Grid) -> str:
-    """Which condition the fewest of some points meet, drawn the same each time."""
-    if len(grid.conditions) < 2:
-        return ""
-    rng = np.random.default_rng(0)
-    drawn = {name: rng.integers(0, axis.size, _SAMPLE) for name, axis in grid.axes.items()}
-    met = {}
-    for condition in grid.conditions:
-        count = 0
-        for at, key in grid.keys(grid.switch_axes):
-            chosen = np.ones(_SAMPLE, dtype=bool)
-            for axis, label in at.items():
-                chosen &= drawn[axis] == label
-            graph, leaves = grid.graphs[key], grid.leaves[key]
-            if not any(c.text == condition.text for c in graph.conditions):
-                count += int(chosen.sum())
-                continue
-            node = graph.flat_condition(condition)
-            values = {
-                name: np.atleast_1d(leaves[name].array[tuple(drawn[a] for a in leaves[name].axes)])
-                for name in references(node)
-            }
-            holds = interpret_arrays((node,), values)[0]
-            count += int((np.broadcast_to(holds, _SAMPLE) & chosen).sum())
-        met[condition.text] = count
-    least = min(met, key=lambda text: met[text])
-    return f"; {least!r} excludes most: {met[least]:,} of {_SAMPLE:,} points drawn meet it"
 
 
 def enclosed(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> None:

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 from sweeps.nest.run import Prepared
-from sweeps.store.crew import Job
+from sweeps.store.job import Job
 from sweeps.store.medium import Medium, is_url
 from sweeps.store.parts import Tile
 from sweeps.store.tiles import Recipe, source_of

@@ -18,7 +18,8 @@ from typing import Any
 from sweeps.cluster import bench
 from sweeps.cluster.errands import Errand, Errands, Pace
 from sweeps.cluster.order import order_of
-from sweeps.store.crew import RETRIES, Job, Threads
+from sweeps.store.crew import RETRIES, Threads
+from sweeps.store.job import Job
 from sweeps.store.parts import Tile
 from sweeps.store.records import RECORDS
 from sweeps.store.tiles import Recipe

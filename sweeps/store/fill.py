@@ -12,10 +12,11 @@ from sweeps.bounds.check import check
 from sweeps.grid.failing import Failure
 from sweeps.grid.grid import FEASIBLE
 from sweeps.runtime.progress import Listener, Tally
-from sweeps.store.crew import Crew, Job, compute_tiles
+from sweeps.store.crew import Crew, compute_tiles
 from sweeps.store.failures import FAILED
 from sweeps.store.folder import HIDDEN
 from sweeps.store.held import FINISHED, Listing
+from sweeps.store.job import Job
 from sweeps.store.layout import Layout
 from sweeps.store.medium import Medium
 from sweeps.store.parts import Tile

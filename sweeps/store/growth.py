@@ -21,8 +21,9 @@ from sweeps.bounds.enclosures import Barred
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.space import Axis
 from sweeps.grid.tiling import Tiling
-from sweeps.store.crew import Job, Threads
+from sweeps.store.crew import Threads
 from sweeps.store.held import damaged
+from sweeps.store.job import Job
 from sweeps.store.layout import Layout
 from sweeps.store.medium import Medium
 from sweeps.store.parts import Part, Tile, chunk_of

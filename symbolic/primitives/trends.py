@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from symbolic.primitives.words import (
-    INF,
-    choose,
-    every,
-)
+from symbolic.primitives.words import INF, choose, every
 
 __all__ = ["against", "along", "div_trend", "divide_trend", "mul_trend", "together"]
 

@@ -26,8 +26,8 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import sweeps.bounds.check
 import sweeps.bounds.extremes
+import sweeps.bounds.first
 import sweeps.bounds.merging
 import sweeps.bounds.problem
 import sweeps.bounds.search
@@ -67,8 +67,8 @@ def pressed(rng: random.Random) -> Iterator[None]:
         (sweeps.bounds.problem, "_TOGETHER"): rng.choice([0, 1 << 11]),
         (sweeps.prove.reals.lowest, "_TOGETHER"): rng.choice([4, 1 << 9]),
         (sweeps.prove.reals.lowest, "_DRAWN"): rng.choice([1, 1 << 10]),
-        (sweeps.bounds.check, "_MANY"): rng.choice([0, 1 << 26]),
-        (sweeps.bounds.check, "_GLANCE"): rng.choice([1, 1 << 12]),
+        (sweeps.bounds.first, "_MANY"): rng.choice([0, 1 << 26]),
+        (sweeps.bounds.first, "_GLANCE"): rng.choice([1, 1 << 12]),
         (sweeps.prove.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
         (sweeps.prove.targets, "BATCH"): rng.choice([1, 1 << 10]),
         (sweeps.runtime.threads, "workers"): lambda: 1,

@@ -32,6 +32,7 @@ from sweeps.cluster.order import order_of
 from sweeps.nest.compile import _compiled
 from sweeps.runtime.progress import Tally
 from sweeps.store.failures import noted
+from sweeps.store.job import Job
 from sweeps.store.layout import Layout
 from sweeps.store.medium import medium_of
 from sweeps.store.records import RECORDS
@@ -177,7 +178,7 @@ def test_what_a_lost_worker_has_stored_is_not_computed_again(
     tiles = [part.tile(number) for number in range(3, 7)]
     for tile in tiles:
         medium.delete(f"{RECORDS}/{tile.name}")
-    job = sweeps.store.crew.Job(layout, medium, Tally(layout.points, None), lambda *_: None)
+    job = Job(layout, medium, Tally(layout.points, None), lambda *_: None)
     order, inner, tried = order_of(job, tiles), bench.store_tile, list[str]()
 
     def store_tile(source: Any, tile: Any, medium: Any) -> Any:

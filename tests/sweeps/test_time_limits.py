@@ -117,7 +117,7 @@ def test_checks_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
         check(nowhere.grid())
     with pytest.raises(OutOfTimeError, match=r"no feasible point .* was found in 0 s"):
         dse.Study(**given(nowhere)).optimum(minimize="energy", time_limit=0)
-    monkeypatch.setattr("sweeps.bounds.check._GLANCE", 16)
+    monkeypatch.setattr("sweeps.bounds.first._GLANCE", 16)
     formula = {"mem_bandwidth": "0.1 B * core_clock * active_sms * threads_per_block"}
     made = launch(set=formula)
     with pytest.raises(OutOfTimeError, match="whether all formulas stay in their domains"):
