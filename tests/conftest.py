@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import os
 import shutil
@@ -50,7 +51,11 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Every other worker reads the tests from the end, to find half of them compiled by others."""
+    """Every other worker reads the tests from the end, to find half of them compiled by others.
+
+    What is read stays until the end, and is not searched for garbage again and again.
+    """
+    gc.disable()
     if int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 2:
         folders = [session.config.invocation_params.dir / given for given in session.config.args]
         found = {path for folder in folders for path in folder.rglob("test_*.py")}
@@ -60,6 +65,12 @@ def pytest_collection(session: pytest.Session) -> None:
                 Exception, pytest.skip.Exception
             ):  # told where it is collected
                 importlib.import_module(name)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -95,7 +95,8 @@ class Problem:
 
     def slopes(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
         """Derivatives of the scaled residuals at a point: shape (residuals, free)."""
-        return self.around(point[None, :], steps, back)[1][0]
+        slopes: Floats = self.around(point[None, :], steps, back)[1][0]
+        return slopes
 
     def around(
         self, points: Floats, steps: Floats, back: Floats | None = None

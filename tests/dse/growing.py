@@ -73,7 +73,7 @@ def main(kills: int, seed: int, every: int = 1, exchange: bool = True) -> dict[s
     sweeps.nest.run.SMALL = 1 << 30  # nothing is compiled
     if not exchange:
         sweeps.store.folder.exchanged = lambda one, other: False
-    spec = {**STUDY, "axes": {**STUDY["axes"], "mem_latency": list(range(100, 140))}}
+    spec = {**STUDY, "axes": {**STUDY["axes"], "mem_latency": list(range(100, 120))}}
     draw = random.Random(seed)
     folder = Path(tempfile.mkdtemp())
     axes = {**spec["axes"], "threads": list(range(1, 41, 2)), "supply": ["smooth"]}

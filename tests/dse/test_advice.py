@@ -163,7 +163,7 @@ def by_paper(bound: str, p: dict[str, float]) -> dict[str, Fraction | float]:
     return {"lanes_width": min(z * n / turn, r * z)}
 
 
-@settings(deadline=None, max_examples=70)
+@settings(deadline=None, max_examples=40)
 @given(p=POINTS)
 @example(p={**MACHINE, "arithmetic_latency": 1.0, "threads": 100.0, "intensity": 10.0})
 @example(p={**MACHINE, "arithmetic_latency": 1.0, "threads": 632.0, "intensity": 10.0})
@@ -376,7 +376,7 @@ def states(values: dict[str, Any]) -> tuple[list[int], list[set[str]], list[floa
     return cases.tolist(), labels, time.tolist()
 
 
-@settings(deadline=None, max_examples=12, phases=set(Phase) - {Phase.shrink})  # minutes
+@settings(deadline=None, max_examples=8, phases=set(Phase) - {Phase.shrink})  # minutes
 @given(p=WARPS)
 def test_mwp_cwp_against_brute_force(p: dict[str, Any]) -> None:
     values = {**WORKED, **p}

@@ -88,9 +88,10 @@ def test_misuse_without_a_study_is_told(run: Run, command: str, says: str) -> No
 def test_advise_and_explain_of_a_model_without_a_study(run: Run) -> None:
     at = {"machine": "gtx280", "workload": "svm", "threads_per_block": 256}
     point = [f"{name}={value}" for name, value in at.items()]
-    told = dse.advise("ipp", goal="energy", **at)
-    assert run("advise", "ipp", *point, "--goal", "energy").stdout == f"{told}\n"
-    assert run("advise", "ipp", *SVM, *point[2:], "--goal", "energy").stdout == f"{told}\n"
+    told = dse.advise("ipp", goal="energy", levers="designer", **at)
+    asked = ("--goal", "energy", "--levers", "designer")
+    assert run("advise", "ipp", *point, *asked).stdout == f"{told}\n"
+    assert run("advise", "ipp", *SVM, *point[2:], *asked).stdout == f"{told}\n"
     text = run("explain", "ipp", *SVM, "threads_per_block=256").stdout
     assert text.startswith("at one point")
     assert "svm: Hong 2012, Table 4" in text

@@ -21,6 +21,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -212,22 +213,26 @@ def main(count: int, seed: int) -> dict[str, Any]:
     cut_small(1 << 9)
     sweeps.nest.run.SMALL = 1 << 30  # nothing is compiled
     draw, folder, began = random.Random(seed), Path(tempfile.mkdtemp()), time.monotonic()
-    stores = []
-    for number, (spec, fewer) in enumerate(SPECS):
-        for kind in ("lz4", "none"):
-            calm, earlier = (folder / f"{name}-{number}-{kind}.zarr" for name in ("a", "b"))
-            study = Study(**spec)
-            study.run(store=calm, compression=kind).close()
-            small = Study(**{**spec, "axes": {**spec["axes"], **fewer}})
-            small.run(store=earlier, compression=kind).close()
-            asked = questions(spec)
-            right = {name: ask(calm) for name, ask in asked.items()}
-            stores.append((calm, earlier, study, asked, right, held(calm)))
+
+    @cache
+    def made(number: int, kind: str) -> Any:
+        """A store, an earlier one, its study, questions and answers; its files."""
+        spec, fewer = SPECS[number]
+        calm, earlier = (folder / f"{name}-{number}-{kind}.zarr" for name in ("a", "b"))
+        study = Study(**spec)
+        study.run(store=calm, compression=kind).close()
+        small = Study(**{**spec, "axes": {**spec["axes"], **fewer}})
+        small.run(store=earlier, compression=kind).close()
+        asked = questions(spec)
+        right = {name: ask(calm) for name, ask in asked.items()}
+        return calm, earlier, study, asked, right, held(calm)
+
+    stores = [(number, kind) for number in range(len(SPECS)) for kind in ("lz4", "none")]
     kinds: Counter[str] = Counter()
     wrong: list[str] = []
     number = 0
     while sum(kinds.values()) < count:
-        calm, earlier, study, asked, right, whole = draw.choice(stores)
+        calm, earlier, study, asked, right, whole = made(*draw.choice(stores))
         number += 1
         path = folder / f"{number}.zarr"
         shutil.copytree(calm, path)
