@@ -1,0 +1,138 @@
+"""What is compiled where nothing is kept: each body once, and not again.
+
+    python -m tests.dse.compiling 1       # times
+
+Laws, a run and a proof, each in a process of its own with an empty folder of machine code. They
+must compile what is listed here and no more; asked again they compile nothing and load no Numba.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+#: What laws compile, and what a run does.
+LAW_NAMES = frozenset(("about", "best_for_slowdown", "probabilities", "raw", "transforms", "walk"))
+RUN_NAMES = frozenset(("extremes", "nest", "ranges", "least"))
+
+#: Nothing is known to a process but where bytecode is.
+BARE = {"PATH": ""} | {name: os.environ[name] for name in os.environ if "PYCACHE" in name}
+PROGRAM = """
+import json, sys
+
+opened = []
+sys.addaudithook(
+    lambda event, given: event == "open"
+    and str(given[0]).endswith(".code")
+    and opened.append(str(given[0]))
+)
+from dse.cli.law import law_data
+from stochastic import Pmf, imbalance
+from stochastic.kept import telling
+
+names = []
+with telling(names.append):
+    for law in (Pmf.geometric(0.05), Pmf.uniform(20, 40), Pmf.poisson(30)):
+        told = law_data(imbalance(law, 32), groups=9, group=32, overhead=0.1, bins=3)
+        print(json.dumps(told, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x)))
+heavy = ["numba", "xarray", "pandas", "sympy"]
+print(json.dumps([names, [name for name in heavy if name in sys.modules], sorted(set(opened))]))
+"""
+
+
+def asked(cache: Path) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Answers to several laws, what was compiled for them, which libraries and files were loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**BARE, "DSE_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    *answers, last = done.stdout.splitlines()
+    names, loaded, opened = json.loads(last)
+    return answers, names, loaded, opened
+
+
+SEARCH = """
+import os
+from stochastic.kept import telling
+from dse.cli.proof import proving
+from sweeps.bounds.search import ready
+
+os.cpu_count = lambda: 2
+names = []
+with telling(names.append), proving():
+    ready()
+print(*names)
+"""
+
+
+SWEPT = """
+import json, sys
+from dse.cli import main
+
+main(sys.argv[1:], prog_name="dse", standalone_mode=False)
+heavy = ["dask.array", "numba", "pandas", "scipy", "sympy", "xarray", "zarr"]
+print(json.dumps([name for name in heavy if name in sys.modules]))
+"""
+
+
+COMPILED = """
+import json, sys
+from dse.cli import main
+import stochastic.kept.build as build
+
+built = []
+whole = build.built
+build.built = lambda body, args: built.append(body.__name__) or whole(body, args)
+main(sys.argv[1:], prog_name="dse", standalone_mode=False)
+print(json.dumps(sorted(set(built))))
+"""
+
+
+def program(code: str, cache: Path, *arguments: str) -> list[str]:
+    """The lines of a process that finds and keeps machine code in a folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**BARE, "DSE_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+def main(folder: Path) -> None:
+    answers, names, *_ = asked(folder / "laws")
+    assert sorted(names) == sorted(LAW_NAMES), names
+    again, names, loaded, _ = asked(folder / "laws")
+    assert (again, names, loaded) == (answers, [], [])
+    example, cache, code = (
+        "examples/merge-four-gpus.toml",
+        folder / "sweeps",
+        folder / "sweeps/code",
+    )
+    run = ["run", example, "--where", "active_sms >= 2", "--store"]
+    proof = ["optimum", example, "--method", "certified"]
+    # What finds the best is compiled in a second process, where there are processors for two.
+    *_, built = program(COMPILED, cache, *run, str(folder / "a.zarr"))
+    assert set(json.loads(built)) == RUN_NAMES - ({"least"} if os.cpu_count() != 1 else set())
+    # Of the two parts of the search one is asked for, and waited for; then both are there.
+    before = len(list(code.iterdir()))
+    assert program(SEARCH, cache) == ["dig enclose"]
+    assert len(list(code.iterdir())) == before + 3
+    for arguments in (*[[*run, str(folder / "b.zarr")]] * 2, proof):
+        *_, last = program(SWEPT, cache, *arguments)
+        assert json.loads(last) == []
+
+
+if __name__ == "__main__":
+    for _ in range(int(sys.argv[1])):
+        with tempfile.TemporaryDirectory() as room:
+            main(Path(room))
+    print("each body was compiled once")
