@@ -45,7 +45,7 @@ print(json.dumps([names, [name for name in heavy if name in sys.modules], sorted
 
 
 def asked(cache: Path) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Answers to several laws, what was compiled for them, which libraries and files were loaded."""
+    """Answers to several laws; what was compiled, which libraries and files were loaded."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**BARE, "DSE_CACHE": str(cache)},
