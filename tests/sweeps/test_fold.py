@@ -90,7 +90,7 @@ def test_the_same_bits_in_no_more_steps(node: Node, x: float, y: float) -> None:
     assert len(walk([fewer])) <= len(walk([node]))
 
 
-@settings(max_examples=4, deadline=None, phases=[Phase.generate])
+@settings(max_examples=2, deadline=None, phases=[Phase.generate])
 @given(st.lists(st.recursive(leaves, _numbers, max_leaves=8), min_size=40, max_size=40), values)
 def test_nests_compute_what_numpy_does(nodes: list[Node], y: float) -> None:
     """Forty formulas in one nest: to the bit, at every edge."""
