@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from symbolic.equation import equation
 from symbolic.model import Family, Guide
-from symbolic.models import _memory_warps, _residency, _shared
+from symbolic.models import _memory_latency, _memory_warps, _residency, _shared
 from symbolic.ops import both, ceil, divide, either, equal, maximum, minimum, where
 
 OUTPUTS = ("time", "total_cycles", "cpi", "mwp", "cwp", "case")
@@ -39,7 +39,7 @@ SHARED = (
     _shared.total_insts,
 )
 RESIDENCY = _residency.EQUATIONS
-MEMORY_WARPS = _memory_warps.EQUATIONS
+MEMORY_WARPS = (*_memory_latency.EQUATIONS, *_memory_warps.EQUATIONS)
 
 CASES = {1: "not enough warps", 2: "memory bound", 3: "computation bound"}
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from symbolic.equation import equation
 from symbolic.model import Family, Guide, Validity
 from symbolic.models import (
+    _best_sms,
     _efficiency,
     _energy,
     _residency,
@@ -257,4 +258,4 @@ def power(standing_power, runtime_power):
 
 PARTS = _units.PARTS
 ENERGY = _energy.EQUATIONS
-EFFICIENCY = _efficiency.EQUATIONS
+EFFICIENCY = (*_efficiency.EQUATIONS, *_best_sms.EQUATIONS)

@@ -19,6 +19,7 @@ from symbolic.equation import equation
 from symbolic.model import Family, Guide, Validity
 from symbolic.models import (
     _idle_cycles,
+    _instruction_cycles,
     _instruction_mix,
     _memory_demand,
     _memory_levels,
@@ -98,7 +99,7 @@ SHARED = (
     _residency.busy_sms,
     _units.warps_run_per_sm,
 )
-INSTRUCTION_MIX = _instruction_mix.EQUATIONS
+INSTRUCTION_MIX = (*_instruction_mix.EQUATIONS, *_instruction_cycles.EQUATIONS)
 MEMORY_DEMAND = _memory_demand.EQUATIONS
 IDLE_CYCLES = _idle_cycles.EQUATIONS
 LEVELS = _memory_levels.EQUATIONS

@@ -12,7 +12,14 @@ import math
 
 from symbolic.equation import equation
 from symbolic.model import Validity
-from symbolic.models import _memory_warps, _residency, _shared, mwp_cwp, transit_warps
+from symbolic.models import (
+    _memory_latency,
+    _memory_warps,
+    _residency,
+    _shared,
+    mwp_cwp,
+    transit_warps,
+)
 from symbolic.ops import divide, minimum
 
 OUTPUTS = ("time", "case")
@@ -29,6 +36,7 @@ OF_MWP_CWP = (
     _shared.total_insts,
     mwp_cwp.comp_cycles,
     *_residency.EQUATIONS,
+    *_memory_latency.EQUATIONS,
     *(eq for eq in _memory_warps.EQUATIONS if eq.name not in ("mwp", "mwp_without_bw")),
 )
 

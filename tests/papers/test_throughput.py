@@ -19,6 +19,7 @@ from symbolic.errors import DseError, InfeasibleError
 from symbolic.library import load_model
 from symbolic.models import (
     _idle_cycles,
+    _instruction_cycles,
     _instruction_mix,
     _memory_demand,
     _memory_levels,
@@ -119,7 +120,15 @@ def at(point: Point, **changed: Any) -> Point:
 
 @pytest.mark.parametrize(
     "module",
-    [throughput, _idle_cycles, _instruction_mix, _memory_demand, _memory_levels, _suggestions],
+    [
+        throughput,
+        _idle_cycles,
+        _instruction_cycles,
+        _instruction_mix,
+        _memory_demand,
+        _memory_levels,
+        _suggestions,
+    ],
 )
 def test_docstrings(module: Any) -> None:
     failed, attempted = run_doctests(module)

@@ -1,0 +1,177 @@
+"""Cycles of an instruction mix, memory apart: at its peak, and as it runs (Hong 2012, Eqs. 69-70).
+
+A GPU runs vectorisable instructions like any other; a CPU makes two instructions of a fused one.
+ILP divides perfect and total cycles alike, while the peak is that of all units. ``flops`` times the
+run time is thus the number of operations where ILP is as many units as a thread can fill: 1 on a
+GPU, ``fp_units`` on a CPU. With a smaller one ``flops`` is too high, as printed; times are right.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import equation
+from symbolic.models import _instruction_mix
+from symbolic.ops import divide, maximum, where
+
+GPU, CPU = {"processor": "gpu"}, {"processor": "cpu"}
+PRINTED, CORRECTED = {"printed": True}, {"printed": False}
+
+
+@equation(source="Hong 2012, Table 15")
+def comp_insts(fp_insts, fp_fused_insts, fp_vec_insts, fp_vec_fused_insts, int_insts, misc_insts):
+    """Instructions of one thread besides those of memory, as the kernel has them. [instructions]
+
+    >>> comp_insts(8.0, 1.0, 2.0, 1.0, 4.0, 1.0)
+    17.0
+    """
+    return fp_insts + fp_fused_insts + fp_vec_insts + fp_vec_fused_insts + int_insts + misc_insts
+
+
+@equation(source="Hong 2012, §5.3.4, a core narrower than a warp")
+def lane_passes(warp_size, fp_units):
+    """Times that an instruction of a warp fills the units of a core. [ratio]
+
+    >>> lane_passes(32.0, 32.0), lane_passes(32.0, 8.0), lane_passes(1.0, 2.0)
+    (1, 4.0, 1)
+    """
+    return maximum(warp_size / fp_units, 1)
+
+
+@equation(source="Hong 2012, §5.2")
+def simd_ilp(ilp, simd_lanes):
+    """SIMD instructions of one thread that issue at once, each of which serves all lanes. [ratio]
+
+    >>> simd_ilp(2.0, 4.0)
+    8.0
+    """
+    return ilp * simd_lanes
+
+
+@equation(name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=GPU)
+def perfect_cycles(narrow_fp_insts, wide_fp_insts, ilp, lane_passes):
+    r"""Cycles of the floating-point instructions of one warp, if none waits. [cycles]
+
+    .. math:: \sum Useful\_Insts / ILP
+
+    >>> perfect_cycles(12.0, 4.0, 2.0, 1.0)
+    8.0
+    """
+    return (narrow_fp_insts + wide_fp_insts) / ilp * lane_passes
+
+
+@equation(name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=CPU)
+def perfect_cycles_cpu(narrow_fp_insts, wide_fp_insts, ilp, simd_ilp):
+    r"""Cycles of the floating-point instructions of one thread, if none waits. [cycles]
+
+    .. math:: \frac{\#FP}{ILP} + \frac{\#VecFP}{SSE\_ILP}
+
+    >>> perfect_cycles_cpu(12.0, 16.0, 2.0, 8.0)
+    8.0
+    """
+    return narrow_fp_insts / ilp + wide_fp_insts / simd_ilp
+
+
+@equation(
+    name="dependency_factor", source="Hong 2012, §5.3.4", symbol=r"DEP\_Effect", when=CORRECTED
+)
+def dependency_factor(inst_latency, dependency_distance, warps_per_sm):
+    r"""Slowdown of instructions that wait for the result of an earlier one. [ratio]
+
+    Correction: as printed the other warps hide nothing of it, so that 20 cycles of latency would
+    slow any GPU down by 20 / DEP, whatever N is. The two agree on a CPU, where N is 1.
+
+    .. math:: \max\left(\frac{Inst\_Latency}{DEP \times N}, 1\right)
+
+    >>> dependency_factor(4.0, 1.0, 1.0), dependency_factor(4.0, 2.0, 1.0)
+    (4.0, 2.0)
+    >>> dependency_factor(20.0, 1.0, 8.0), dependency_factor(20.0, 1.0, 24.0)
+    (2.5, 1)
+    """
+    return maximum(divide(inst_latency, dependency_distance * warps_per_sm, at_zero=1.0), 1)
+
+
+@equation(name="dependency_factor", source="Hong 2012, §5.3.4", symbol=r"DEP\_Effect", when=PRINTED)
+def dependency_factor_printed(inst_latency, dependency_distance):
+    r"""Slowdown of instructions that wait for the result of an earlier one. [ratio]
+
+    .. math:: \max(Inst\_Latency / DEP, 1)
+
+    >>> dependency_factor_printed(20.0, 1.0)
+    20.0
+    """
+    return maximum(inst_latency / dependency_distance, 1)
+
+
+@equation(name="comp_cycles", source="Hong 2012, Eq. 70", symbol="TotalCycles", when=GPU)
+def comp_cycles(total_insts, dependency_factor, ilp, lane_passes, imbalance_loss):
+    r"""Cycles of all instructions of one warp, memory access apart. [cycles]
+
+    Imbalance of its lanes, if known, scales them.
+
+    .. math:: \sum Total\_Insts \times \frac{DEP\_Effect}{ILP}
+
+    >>> comp_cycles(32.0, 2.5, 2.0, 1.0, 1.0)
+    40.0
+    """
+    return total_insts * dependency_factor / ilp * lane_passes * imbalance_loss
+
+
+@equation(name="comp_cycles", source="Hong 2012, Eq. 70", symbol="TotalCycles", when=CPU)
+def comp_cycles_cpu(
+    total_insts,
+    fp_fused_insts,
+    fp_vec_insts,
+    fp_vec_fused_insts,
+    dependency_factor,
+    ilp,
+    simd_ilp,
+    imbalance_loss,
+):
+    r"""Cycles of all instructions of one thread, memory access apart; a fused one is two. [cycles]
+
+    .. math:: DEP\_Effect \left(\frac{\#Total - \#VecFP}{ILP} + \frac{\#VecFP}{SSE\_ILP}\right)
+
+    >>> comp_cycles_cpu(32.0, 0.0, 16.0, 0.0, 4.0, 2.0, 8.0, 1.0)
+    40.0
+    """
+    wide = _instruction_mix.wide_fp_insts_cpu(fp_vec_insts, fp_vec_fused_insts)
+    scalar = maximum(total_insts + fp_fused_insts - fp_vec_insts - fp_vec_fused_insts, 0)
+    return (scalar / ilp + wide / simd_ilp) * dependency_factor * imbalance_loss
+
+
+@equation(source="Hong 2012, §5.3.3", symbol="EffComp")
+def effective_comp(comp_cycles, mem_insts):
+    r"""Computation of a warp to one memory instruction; all of it where there are none. [cycles]
+
+    .. math:: TotalCycles / \#Mem\_insts
+
+    >>> effective_comp(40.0, 4.0), effective_comp(40.0, 0.0)
+    (10.0, 40.0)
+    """
+    return comp_cycles / where(mem_insts > 0, mem_insts, 1.0)
+
+
+@equation(source="Hong 2012, §5.3.3", symbol="EffPerf")
+def effective_perfect(perfect_cycles, mem_insts):
+    r"""Perfect floating-point cycles to one memory instruction. [cycles]
+
+    .. math:: PerfCycles / \#Mem\_insts
+
+    >>> effective_perfect(8.0, 4.0), effective_perfect(8.0, 0.0)
+    (2.0, 8.0)
+    """
+    return perfect_cycles / where(mem_insts > 0, mem_insts, 1.0)
+
+
+EQUATIONS = (
+    comp_insts,
+    lane_passes,
+    simd_ilp,
+    perfect_cycles,
+    perfect_cycles_cpu,
+    dependency_factor,
+    dependency_factor_printed,
+    comp_cycles,
+    comp_cycles_cpu,
+    effective_comp,
+    effective_perfect,
+)
