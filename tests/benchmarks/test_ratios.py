@@ -21,7 +21,10 @@ import pytest
 
 import dse
 
-pytestmark = pytest.mark.benchmark
+pytestmark = [
+    pytest.mark.benchmark,
+    pytest.mark.filterwarnings("ignore:core_clock is swept"),
+]
 
 MODEL = str(Path(__file__).parent / "flow_energy.py")
 ROUNDS = int(os.environ.get("DSE_BENCHMARK_ROUNDS", "5"))

@@ -27,7 +27,10 @@ from sweeps.store.folder import HIDDEN, Folder
 from sweeps.store.layout import Layout
 from tests.benchmarks.test_ratios import AXES, MODEL, OUTPUTS, ROUNDS, show
 
-pytestmark = pytest.mark.benchmark
+pytestmark = [
+    pytest.mark.benchmark,
+    pytest.mark.filterwarnings("ignore:core_clock is swept"),
+]
 
 ROOT = Path(__file__).parents[2]
 
