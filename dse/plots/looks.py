@@ -102,6 +102,7 @@ LOOKS: Mapping[str, Look] = {
     "held at 1": _look(GREY, DASHES, "x", "xx"),
     # units and levels of memory that a roofline with caches has
     "issue": _look(GREY, DOTS, "P", "**"),
+    "double precision": _look(YELLOW, SHORT, "^", "||"),
     "integer": _look(VERMILLION, SHORT, "v", "--"),
     "special": _look(ORANGE, MIXED, "P", "oo"),
     "l1": _look(SKY, SHORT, "<", ".."),
