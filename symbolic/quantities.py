@@ -54,9 +54,9 @@ _MACHINES = """
     temperature_per_watt temperature_offset temperature_per_intensity heating_time_constant
     cooling_time_constant leakage_per_degree low_core_power high_core_power reduced_share
     system_power peak_flops constant_power energy_per_byte energy_per_flop dynamic_power
-    voltage_knee_clock voltage_slope bandwidth_share special_units_per_sm int_units_per_sm
-    issue_wait dependent_latency memory_parallelism start_up_time request_wait load_line_cycles
-    request_cycles store_line_cycles product_rate product_share
+    voltage_knee_clock voltage_slope bandwidth_share special_units_per_sm fp64_units_per_sm
+    int_units_per_sm issue_wait dependent_latency memory_parallelism start_up_time request_wait
+    load_line_cycles request_cycles store_line_cycles product_rate product_share
 """
 _DEVICES = ("cores", "throughput", "clock", "nominal_clock", "core_power")
 _DESIGNED = {
