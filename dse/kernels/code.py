@@ -40,8 +40,12 @@ def code_of(
     options: Sequence[str],
     names: Sequence[str] = (),
     source: Sequence[str] = (),
+    lines: bool = True,
 ) -> Code:
-    """The machine code of a kernel of a file; of a cubin with what it does not say, if known."""
+    """The machine code of a kernel of a file; of a cubin with what it does not say, if known.
+
+    Without ``lines`` it does not tell those of its source, which takes less time.
+    """
     data = file.read_bytes()
     if data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin":
         _no_source(file, define, options)
@@ -70,7 +74,7 @@ def code_of(
     wanted = _wanted(entry, known, str(file))
     plain = wanted.partition("<")[0]
     qualified = "::".join(filter(None, (known[plain].space, wanted)))
-    code = built(text, number, file, define=define, options=options, wanted=qualified)
+    code = built(text, number, file, define=define, options=options, wanted=qualified, lines=lines)
     found = functions(code.cubin)
     function = found.get(code.lowered) or _chosen(found, plain, str(file))
     return Code(

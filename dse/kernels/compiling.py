@@ -187,6 +187,7 @@ def compiled(
     options: Sequence[str] = (),
     wanted: str = "",
     headers: Mapping[str, str] | None = None,
+    lines: bool = True,
 ) -> tuple[bytes, str, list[str]]:
     """The machine code of a source, the name in it of a kernel that is wanted, lacking headers.
 
@@ -204,6 +205,8 @@ def compiled(
         The kernel, with arguments of its template: ``scale<float>``.
     headers : mapping
         Texts of headers by their names. What is neither there nor in a file is taken as empty.
+    lines : bool
+        Whether the machine code tells the lines of its source.
 
     Raises
     ------
@@ -213,7 +216,7 @@ def compiled(
     if arch not in architectures():
         known = ", ".join(f"sm_{each}" for each in architectures())
         raise DseError(f"the compiler has no sm_{arch}: it compiles for {known}")
-    flags = [f"-arch=sm_{arch}", "-lineinfo", *options]
+    flags = [f"-arch=sm_{arch}", *(["-lineinfo"] if lines else []), *options]
     flags += [f"-D{key}={value}" for key, value in (define or {}).items()]
     flags += [f"-I{each}" for each in includes()]
     flags += ["-minimal"] if _minimal() and not _MORE.search(source) else []

@@ -52,6 +52,7 @@ def built(
     define: Mapping[str, object],
     options: Sequence[str],
     wanted: str,
+    lines: bool = True,
 ) -> Built:
     """The machine code of a source, as it stands or without its host code.
 
@@ -72,6 +73,7 @@ def built(
             options=options,
             wanted=wanted,
             headers=headers,
+            lines=lines,
         )
 
     try:
