@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom, Whole, atom, constant
+from dse.kernels.passes import resting
 from dse.kernels.places import BLOCKS, along
 from dse.kernels.rebuilding import rebuilt
 from dse.kernels.wavefronts import SECTOR
@@ -64,7 +65,8 @@ def of_lanes(launch: Launch, where: Whole, asks: Whole) -> Requests:
     on the place, all hold: whatever blocks ask, each asks alike.
     """
     ((product, _),) = asks.terms.items()
-    used = Counter(name for one in (*product, *where.atoms()) for name in _blocks(one))
+    others = (*where.atoms(), *_of_passes(launch, where, asks))
+    used = Counter(name for one in (*product, *others) for name in _blocks(one))
     kept = tuple(
         one for one in product if not _of_blocks(one) or any(used[n] > 1 for n in _blocks(one))
     )
@@ -72,6 +74,12 @@ def of_lanes(launch: Launch, where: Whole, asks: Whole) -> Requests:
     return launch.once(  # type: ignore[no-any-return]
         atom("requests", where, asks), lambda: requests(launch, where, asks)
     )
+
+
+def _of_passes(launch: Launch, where: Whole, asks: Whole) -> list[Atom]:
+    """What the passes rest on that are in an address, or in which lanes ask."""
+    every = {**resting(where, launch.passes), **resting(asks, launch.passes)}
+    return [one for many in every.values() for one in many.atoms()]
 
 
 def _blocks(one: Atom) -> set[str]:
@@ -92,7 +100,8 @@ def requests(launch: Launch, where: Whole, asks: Whole) -> Requests:
     are left out."""
     atoms = dict.fromkeys((*where.atoms(), *asks.atoms()))
     axes = [name for name in BLOCKS if launch.grid[BLOCKS.index(name)] > 1]
-    axes = [name for name in axes if Atom("special", (name,)) in atoms]
+    placed = {*atoms, *_of_passes(launch, where, asks)}
+    axes = [name for name in axes if Atom("special", (name,)) in placed]
     blocks, weight = dict[str, Any](), np.ones((1, 1, 1, 1))
     for name in axes:
         at = BLOCKS.index(name)

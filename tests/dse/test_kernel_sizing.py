@@ -116,6 +116,18 @@ def test_conditions_on_blocks_that_nothing_else_rests_on_change_no_request(
         assert few.active.size < every.active.size
 
 
+def test_passes_that_rest_on_blocks_are_those_of_each_block() -> None:
+    """Lanes ask for min(4 pass + lane, 100) words in as many passes as the block has a number."""
+    passes = {1: atom("special", "ctaid.x") + ONE}
+    launch = Launch((8, 1, 1), (32, 1, 1), {}, {}, passes)
+    now = atom("pass", 1)
+    word = atom("least", now.times(4) + atom("special", "tid.x"), constant(100))
+    every = of_lanes(launch, word.times(4), atom("if", (">=", constant(9) - now)))
+    found = every.mean(sectors(every.first, every.active, 4))
+    by_hand = [4 + (at % 2 > 0) for block in range(8) for at in range(block + 1)]
+    assert found == pytest.approx(np.mean(by_hand))
+
+
 @compiling
 def test_a_compiler_that_leaves_out_the_runtime_makes_the_same_code() -> None:
     assert _minimal()
