@@ -266,6 +266,14 @@ def test_every_test_asserts() -> None:
     assert not found, "\n".join(found)
 
 
+def test_what_takes_long_stands_beside_quick_tests() -> None:
+    """A file whose tests are all long would leave what it protects to CI."""
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        text = path.read_text()
+        tests = re.findall(r"^((?:@[^\n]*\n(?:[ )\]][^\n]*\n)*)*)def test_", text, re.M)
+        assert not tests or any("@long\n" not in each for each in tests), path.name
+
+
 def test_a_test_that_asserts_nothing_is_found() -> None:
     text = """
 def helper(x):
@@ -313,7 +321,9 @@ def test_each_seeded_fault_has_its_place_and_its_tests() -> None:
         assert mutant.text in mutant.place(ROOT).read_text()
         for named in mutant.tests.split():
             file, _, test = named.partition("::")
-            assert f"def {test}(" in (ROOT / file).read_text() or not test, named
+            text = (ROOT / file).read_text()
+            assert f"def {test}(" in text or not test, named
+            assert f"@long\ndef {test}(" not in text, f"{named} takes long"
     assert len({mutant.package for mutant in MUTANTS}) == 4
     assert len(MUTANTS) >= 20
 

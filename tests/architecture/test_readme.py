@@ -21,6 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from dse.cli import main
+from tests.long import mostly_long
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -147,7 +148,9 @@ def test_files_stand_as_shown(block: Block) -> None:
         assert not shipped.exists()
 
 
-@each_page
+@pytest.mark.parametrize(
+    "page", mostly_long(BLOCKS, lambda _, page: page in SHORT), ids=lambda page: page.name
+)
 def test_snippets_print_what_is_shown(page: Path, room: Path) -> None:
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=FLAGS)
     names: dict[str, object] = {}

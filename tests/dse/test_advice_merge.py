@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import dse
+from tests.long import mostly_long
 
 STUDY = Path(__file__).parents[2] / "examples" / "merge-four-gpus.toml"
 MERGE = ["sepia", "linear", "svm", "mat_naive", "mat_tiled", "blackscholes"]
@@ -28,7 +29,7 @@ def study() -> dse.Study:
 PAIRS = [(w, m) for k, w in enumerate(MERGE) for m in GPUS[k % 2 :: 2]]
 
 
-@pytest.mark.parametrize(("workload", "machine"), PAIRS)
+@pytest.mark.parametrize(("workload", "machine"), mostly_long(PAIRS, lambda k, _: k % 4 == 0))
 def test_every_move_that_helps_shortens_the_run(
     study: dse.Study, workload: str, machine: str
 ) -> None:

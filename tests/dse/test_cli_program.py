@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import dse
+from tests.long import long
 
 MERGE = Path(__file__).parents[2] / "examples" / "merge-four-gpus.toml"
 
@@ -24,6 +25,7 @@ def program(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@long
 def test_the_main_job(tmp_path: Path) -> None:
     done = program("run", str(MERGE), "--store", "merge.zarr", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -153,6 +155,7 @@ def test_startup_loads_no_heavy_library(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@long
 def test_signals_at_random_moments() -> None:
     """More by ``python -m tests.dse.interrupting 200 1``."""
     command = [sys.executable, "-m", "tests.dse.interrupting", "3", "2"]

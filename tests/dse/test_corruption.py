@@ -19,6 +19,7 @@ import sweeps.nest.run
 from dse import Study
 from symbolic.errors import DamagedError, DseError
 from tests.dse.killing import STUDY, files
+from tests.long import long
 
 ROOT = Path(__file__).parents[2]
 SPEC: dict[str, Any] = {**STUDY, "axes": {**STUDY["axes"], "mem_latency": [100, 101, 102]}}
@@ -31,6 +32,7 @@ def no_nests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
 
 
+@long
 def test_random_corruptions() -> None:
     command = [sys.executable, "-W", "ignore", "-m", "tests.sweeps.corrupting", "4", "7"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from distributed import Client, LocalCluster
 
 import dse
 import sweeps.nest.passes
+from tests.long import mostly_long
 
 AXES: dict[str, Any] = {
     "machine": ["gtx280", "fx5600"],
@@ -105,8 +107,13 @@ FORMULAS = ["time", "time * active_sms"]
 
 
 @pytest.mark.usefixtures("_how")
-@pytest.mark.parametrize("name", ["study", "Dataset", "store", "path"])
-@pytest.mark.parametrize("formulas", [FORMULAS, ["occupancy"]], ids=["all axes", "some axes"])
+@pytest.mark.parametrize(
+    ("name", "formulas"),
+    mostly_long(
+        product(["study", "Dataset", "store", "path"], [FORMULAS, ["occupancy"]]),
+        lambda k, _: k in (0, 3, 4),
+    ),
+)
 def test_workers_see_what_threads_see(
     name: str, formulas: list[str], sources: dict[str, Any], client: Client
 ) -> None:

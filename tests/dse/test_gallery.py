@@ -25,6 +25,7 @@ from matplotlib.testing.compare import compare_images
 from matplotlib.text import Text
 
 from dse.cli import main
+from tests.long import mostly_long
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "docs" / "gallery"
@@ -128,7 +129,7 @@ def bare(name: str, to: Path) -> Path:
 
 
 # --- readable
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", mostly_long(SCRIPTS, lambda k, _: k % 5 == 0))
 def test_no_text_lies_upon_another_or_outside(name: str) -> None:
     figure = figure_of(name)
     assert overlapping(figure) == []

@@ -25,6 +25,7 @@ from dse.cli import main
 from sweeps.store.tiles import Source
 from symbolic.errors import InfeasibleError
 from tests.dse.killing import files
+from tests.long import long, mostly_long
 from tests.oracles.compare import identical
 
 ROOT = Path(__file__).parents[2]
@@ -312,23 +313,19 @@ def test_derived_quantities_are_those_of_a_run(name: str, tmp_path: Path) -> Non
     assert dse.optimum(lazy, minimize=spec["outputs"][0]).attrs["method"] == "scan"
 
 
-def test_a_study_lists_its_ties(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("small", mostly_long([1 << 30, 0], lambda k, _: k == 0))
+def test_a_study_lists_its_ties(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study(**SPECS["numbers and switches"])
-    for small in (1 << 30, 0):
-        monkeypatch.setattr("sweeps.nest.passes.SMALL", small)
-        for asked in (
-            {"maximize": "ms_throughput"},
-            {"minimize": "bound"},
-            {"minimize": "ms_peak"},
-        ):
-            found = study.optimum(**asked, ties=True)
-            expected = dse.optimum(study.run(), **asked, ties=True)
-            assert found.sizes["tie"] == expected.sizes["tie"] > 1
-            for name in expected.variables:
-                assert found[name].values.tolist() == expected[name].values.tolist()
-            proven = study.optimum(**asked, ties=True, method="certified")
-            for name in expected.variables:
-                assert proven[name].values.tolist() == expected[name].values.tolist()
+    monkeypatch.setattr("sweeps.nest.passes.SMALL", small)
+    for asked in ({"maximize": "ms_throughput"}, {"minimize": "bound"}, {"minimize": "ms_peak"}):
+        found = study.optimum(**asked, ties=True)
+        expected = dse.optimum(study.run(), **asked, ties=True)
+        assert found.sizes["tie"] == expected.sizes["tie"] > 1
+        for name in expected.variables:
+            assert found[name].values.tolist() == expected[name].values.tolist()
+        proven = study.optimum(**asked, ties=True, method="certified")
+        for name in expected.variables:
+            assert proven[name].values.tolist() == expected[name].values.tolist()
 
 
 KILLS = """
@@ -338,6 +335,7 @@ print(*(main(2, 3, every, exchange)["kills"] for every, exchange in ((3, True), 
 """
 
 
+@long
 def test_kills() -> None:
     """After each step of both by ``python -m tests.dse.growing 20 1 1``."""
     done = subprocess.run([sys.executable, "-c", KILLS], cwd=ROOT, capture_output=True, text=True)

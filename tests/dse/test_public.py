@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import dse
+from tests.long import long
 
 PACKAGES = ["dse", "sweeps", "symbolic", "stochastic"]
 PROMISED = {
@@ -88,6 +89,7 @@ json.dump(wrong, sys.stdout)
 """
 
 
+@long
 def test_public_names_survive_the_import_of_every_submodule() -> None:
     assert json.loads(python(LATER.format(packages=PACKAGES))) == []
 

@@ -35,6 +35,7 @@ from sweeps.store.locks import locked
 from sweeps.store.objects import Objects
 from symbolic.errors import OtherProcessError
 from tests.dse.killing import files
+from tests.long import mostly_long
 
 ROOT = Path(__file__).parents[2]
 SPEC: dict[str, Any] = {
@@ -452,7 +453,8 @@ def test_an_export_that_cannot_be_written(path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("program", "count", "seed"), [("interleaving", "3", "1"), ("faults", "4", "1")]
+    ("program", "count", "seed"),
+    mostly_long([("interleaving", "3", "1"), ("faults", "4", "1")], lambda k, _: k == 0),
 )
 def test_some_that_are_drawn(program: str, count: str, seed: str) -> None:
     """More by the same commands with another count and seed."""

@@ -14,6 +14,7 @@ from dse.cli import waiting as module
 from dse.cli.waiting import waiting
 from stochastic.kept.folder import place
 from tests.dse.compiling import COMPILED, LAW_NAMES, RUN_NAMES, SEARCH, SWEPT, asked, program
+from tests.long import long
 
 
 class Terminal(io.StringIO):
@@ -109,6 +110,7 @@ def test_the_command_line_starts_without_what_takes_time_to_load():
     assert done.stdout == "[]\n"
 
 
+@long
 def test_what_a_machine_compiles_it_compiles_once(cache, tmp_path):
     """A run, anew and where it is finished, and a proof: told without what takes time to load.
 

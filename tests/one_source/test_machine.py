@@ -26,6 +26,7 @@ from sweeps.grid.leaf import Leaf
 from symbolic.intervals import Decision
 from symbolic.ops import Node, reference, references, walk
 from symbolic.primitives import PRIMITIVES
+from tests.long import long
 from tests.one_source import enclosing
 
 #: How far the two may be apart of a library's function, as a share; beyond all numbers, the last.
@@ -96,6 +97,7 @@ def compare(asked: Problem, rng: Any) -> set[str]:
     return held
 
 
+@long
 def test_every_equation_is_enclosed_alike() -> None:
     held: set[str] = set()
     for subject in enclosing.equations():

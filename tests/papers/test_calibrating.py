@@ -10,6 +10,7 @@ import pytest
 import dse
 from dse import DseError
 from symbolic.models import activity_power, clock_scaling, streaming, supply_curve
+from tests.long import long
 from tests.papers import calibrating
 from tests.papers._solve import run_doctests
 from tests.papers.test_fits import DATA, needs_bandwidth, needs_dvfs, page, runs
@@ -30,6 +31,7 @@ def test_doctests_of_equations(model: Any) -> None:
 # --- elementwise operators: one GPU left out, predicted from its machine file
 
 
+@long
 @needs_profiles
 def test_elementwise_operators_on_a_gpu_left_out() -> None:
     """Beside it bytes over printed bandwidth (26 %), and that with one share (9.2, 14.0 %).
@@ -58,6 +60,7 @@ def test_elementwise_operators_on_a_gpu_left_out() -> None:
 # --- supply curves: every other point
 
 
+@long
 @needs_bandwidth
 def test_supply_curves_half_against_half() -> None:
     """The worst curve of each card; all 18 by `python -m tests.papers.calibrating`."""

@@ -14,6 +14,7 @@ import pytest
 import dse
 from dse import DseError
 from symbolic.models import clock_scaling, energy_roofline, transit_supply
+from tests.long import long
 from tests.papers._solve import run_doctests
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +55,7 @@ def test_doctests_of_equations(model: Any) -> None:
 # --- Transit's two supply curves (Li 2015, Fig. 4)
 
 
+@long
 @needs_bandwidth
 def test_supply_curves_err_no_more_than_stated() -> None:
     """The description of the data: sharp 0-8 %, smooth 1-13 % on three cards, six kernels each."""
@@ -162,6 +164,7 @@ def test_the_best_one_clock() -> None:
     assert one_clock[1012] == pytest.approx(0.0082, abs=5e-5)
 
 
+@long
 @needs_dvfs
 @pytest.mark.parametrize("first", [0, 1])
 def test_half_of_the_clocks_choose_better_than_the_best_one_clock(first: int) -> None:
@@ -176,6 +179,7 @@ def test_half_of_the_clocks_choose_better_than_the_best_one_clock(first: int) ->
     assert found.power_error < 0.05
 
 
+@long
 @needs_dvfs
 @pytest.mark.parametrize("seed", [0, 1])
 def test_random_halves_with_the_lowest_clock_of_each_kernel(seed: int) -> None:
@@ -199,6 +203,7 @@ def test_measurements_that_say_nothing_of_the_voltage_are_refused() -> None:
     assert lost <= page().lost_at(runs(), 1012).mean()
 
 
+@long
 @needs_dvfs
 def test_three_clocks_of_five() -> None:
     """All ten sets: by the cube; one is worse than the best one clock, by a fifth."""
@@ -253,6 +258,7 @@ def test_table_8_is_found_from_its_own_powers() -> None:
     ) == (pytest.approx(5.063, rel=1e-6))
 
 
+@long
 def test_table_8_is_within_the_errors_of_noisy_powers() -> None:
     """Of twelve parameters from ten noisy runs, two standard errors hold about 95 %."""
     machine = dse.machine("gtx280")

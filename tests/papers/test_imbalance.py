@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 
 from stochastic import Pmf, imbalance
+from tests.long import long
 
 LANES = (2, 4, 8, 16, 32)
 
@@ -136,6 +137,7 @@ def test_slowdown_is_no_bound_in_either_direction(name):
         assert (slowdown.difference > 0) == (name == "geometric")
 
 
+@long
 def test_thirty_two_dice():
     law = imbalance(Pmf.uniform(1, 6), 32)
     atoms = law.pmf()

@@ -15,6 +15,7 @@ import dse
 import sweeps.nest.run
 from symbolic.library import load_model
 from symbolic.models import ipp
+from tests.long import long
 from tests.oracles.closed import at
 from tests.papers._solve import solve
 
@@ -281,6 +282,7 @@ AGREE: dict[str, Any] = {
 }
 
 
+@long
 def test_numpy_and_the_nest_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a few ulp: their logarithms, and the powers of the clock, may differ by two."""
     outputs = [*ipp.OUTPUTS, "runtime_power", "fp_power", "global_power", "rate_clamped"]

@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose
 
 from stochastic.errors import LawError
 from stochastic.loss.atoms import Joint, Merged, choose, joint, merged
+from tests.long import long
 from tests.oracles.imbalance_brute import brute_joint, brute_losses
 from tests.oracles.literal_recursion import compiled_recursion, literal_joint, literal_losses
 
@@ -89,6 +90,7 @@ def test_the_recursion_as_printed_agrees_in_the_bulk(law: tuple[int, list[Fracti
         assert chance == pytest.approx(told.get(x, 0.0), abs=1e-13)
 
 
+@long
 def test_the_recursion_loses_its_tail_and_the_sweep_does_not() -> None:
     uniform = np.full(41, 1 / 41)
     ours, printed = joint(0, uniform, 32), compiled_recursion(uniform, 32)

@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 
 from stochastic import LawError, Pmf
+from tests.long import long
 
 
 def test_families_of_scipy_become_ours() -> None:
@@ -101,6 +102,7 @@ def test_a_law_that_says_nothing_of_its_mean_is_tried() -> None:
         Pmf.from_scipy(Slow(a=1, name="slow")()).mean()
 
 
+@long
 def test_a_tail_that_falls_too_slowly_to_be_added_up() -> None:
     law = Pmf.from_scipy(scipy.stats.betanbinom(5, 1.5, 2))
     with pytest.raises(LawError, match=r"falls too slowly.*truncate\(high\)"):

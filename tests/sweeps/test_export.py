@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from dse import DseError, Study
 from sweeps.files import export as module
 from sweeps.files.export import export, open_dataset
 from sweeps.files.whole import whole
+from tests.long import mostly_long
 from tests.oracles.compare import identical, same_attributes, same_bits
 
 ENDINGS = ["zarr", "nc", "csv", "parquet"]
@@ -93,8 +95,9 @@ def same(found: xr.Dataset, expected: xr.Dataset) -> None:
         same_attributes(one.attrs, other.attrs)
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("name", list(DATASETS))
+@pytest.mark.parametrize(
+    ("name", "ending"), mostly_long(product(DATASETS, ENDINGS), lambda k, _: k % 3 == 0)
+)
 def test_round_trip(
     name: str, ending: str, datasets: dict[str, xr.Dataset], tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from dse import DseError, Study
 from dse.cli import main
 from sweeps.store.objects import Objects
 from tests.dse.killing import STUDY, files
+from tests.long import long
 
 URL = "s3://sweeps/deep/run.zarr"
 
@@ -104,7 +105,15 @@ def test_the_bytes_of_a_folder_whatever_happens(bucket: Any, tmp_path: Path) -> 
     study.run(store=URL, progress=told.append)
     assert told[-1].skipped == told[-1].total - told[0].done + told[0].skipped
     assert objects(bucket) == calm
-    # another study, and a fresh start
+
+
+@long
+def test_another_study_is_refused_and_begun_afresh(bucket: Any, tmp_path: Path) -> None:
+    study = Study(**STUDY)
+    study.run(store=tmp_path / "calm.zarr")
+    calm = files(tmp_path / "calm.zarr")
+    calm.pop(".simt-dse/lock")
+    study.run(store=URL)
     other = Study(**{**STUDY, "set": {**STUDY["set"], "ms_peak": 0.6}})
     with pytest.raises(DseError, match=r"is the store of another study \(the value of ms_peak"):
         other.run(store=URL)

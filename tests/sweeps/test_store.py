@@ -6,6 +6,7 @@ import errno
 import itertools
 import math
 import os
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from sweeps.store.layout import Layout
 from sweeps.store.medium import medium_of
 from sweeps.store.records import EXTREMES, RECORDS, Summary, read_sealed, sealed
 from sweeps.store.zarr_format import checksum
+from tests.long import mostly_long
 from tests.oracles.compare import identical
 from tests.sweeps.test_run import STUDIES
 
@@ -55,10 +57,16 @@ def test_tiles_cover_every_point_once(
         assert (seen == 1).all()
 
 
-@pytest.mark.parametrize("expand", [False, True])
-@pytest.mark.parametrize("small", [0, 1 << 30])
-@pytest.mark.parametrize("tile", [9, 1 << 21])
-@pytest.mark.parametrize("name", ["switches and a zip", "machines, rules broken in parts"])
+@pytest.mark.parametrize(
+    ("name", "tile", "small", "expand"),
+    mostly_long(
+        product(
+            ["switches and a zip", "machines, rules broken in parts"],
+            *([9, 1 << 21], [0, 1 << 30], [False, True]),
+        ),
+        lambda _, case: case[2:] in ((0, True), (1 << 30, False)),
+    ),
+)
 def test_nests_write_what_a_run_in_memory_gives(
     name: str, tile: int, small: int, expand: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

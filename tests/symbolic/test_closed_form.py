@@ -32,6 +32,7 @@ from symbolic.ops import (
 )
 from symbolic.quantities import TABLE, quantity
 from symbolic.sympy_primitives import SYMPY
+from tests.long import long
 from tests.one_source.points import point
 
 TRANSCENDENTAL = {"exp", "log", "log2", "log10", "sqrt", "pow"}
@@ -253,6 +254,7 @@ def exact_literal(value: Any) -> Any:
     return Fraction(repr(value)) if math.isfinite(value) and type(value) is not Fraction else value
 
 
+@long
 def test_every_closed_form_of_every_model_and_switch_can_be_made_and_printed() -> None:
     for model in iterate_models():
         for eq in model.equations:
