@@ -163,7 +163,7 @@ def by_paper(bound: str, p: dict[str, float]) -> dict[str, Fraction | float]:
     return {"lanes_width": min(z * n / turn, r * z)}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(p=POINTS)
 @example(p={**MACHINE, "arithmetic_latency": 1.0, "threads": 100.0, "intensity": 10.0})
 @example(p={**MACHINE, "arithmetic_latency": 1.0, "threads": 632.0, "intensity": 10.0})

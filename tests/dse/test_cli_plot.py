@@ -12,6 +12,7 @@ from click.testing import Result
 import dse
 from dse import plots
 from dse.cli.kinds import KINDS
+from tests.long import mostly_long
 
 Run = Callable[..., Result]
 
@@ -87,7 +88,7 @@ full of work,1.0,9e6,1e3,1e3,330
 """
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly_long(KINDS, lambda k, _: k % 2 == 0))
 def test_each_kind_draws(run: Run, kind: str) -> None:
     Path("counters.csv").write_text(COUNTERS)
     Path("uncertain.toml").write_text(UNCERTAIN)

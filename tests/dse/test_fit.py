@@ -27,6 +27,7 @@ from symbolic.errors import (
     UnknownEntryError,
     UnknownNameError,
 )
+from tests.long import long
 
 Run = Callable[..., Result]
 
@@ -104,6 +105,7 @@ def best_split(x: np.ndarray, time: np.ndarray) -> float:
 
 
 # The same draws each time: where noise hides the corner the search may end beside the best split.
+@long
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), spread=st.floats(0.5, 8), corner=st.floats(4, 40))
 def test_no_split_of_noisy_rows_fits_better(seed: int, spread: float, corner: float) -> None:
@@ -240,6 +242,7 @@ def test_a_linear_model_is_that_of_textbooks(residuals: str, weighted: bool) -> 
         assert fit.how_left_out == how
 
 
+@long
 def test_standard_errors_are_the_spread_of_fits_to_noise() -> None:
     """A curved model: over 30 draws the spread of each value is the error that each fit states."""
     rng = np.random.default_rng(2)

@@ -137,7 +137,9 @@ def test_parts_are_merged_in_the_order_of_the_longest_axis(client: Client) -> No
     assert each != sorted(each) == sorted(study.fold(Seen, "threads + intensity"))
 
 
-@pytest.mark.parametrize("name", ["study", "Dataset", "store"])
+@pytest.mark.parametrize(
+    "name", mostly_long(["study", "Dataset", "store"], lambda _, name: name == "store")
+)
 def test_labels_conditions_and_what_is_not_stored(
     name: str, sources: dict[str, Any], client: Client
 ) -> None:

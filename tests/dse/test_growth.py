@@ -76,7 +76,7 @@ def size_of(spec: Any) -> int:
 
 
 @settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_it_is_the_store_of_the_larger_study(

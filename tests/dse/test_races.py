@@ -454,7 +454,7 @@ def test_an_export_that_cannot_be_written(path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     ("program", "count", "seed"),
-    mostly_long([("interleaving", "3", "1"), ("faults", "4", "1")], lambda k, _: k == 0),
+    mostly_long([("interleaving", "2", "1"), ("faults", "4", "1")], lambda k, _: k == 0),
 )
 def test_some_that_are_drawn(program: str, count: str, seed: str) -> None:
     """More by the same commands with another count and seed."""

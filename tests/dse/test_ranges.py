@@ -12,6 +12,7 @@ import pytest
 import dse
 from symbolic.errors import DseError
 from tests.dse.studies import drawn
+from tests.long import mostly_long
 
 TRANSIT: dict[str, Any] = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
 
@@ -41,7 +42,13 @@ def test_ends_and_amounts_say_the_same() -> None:
     assert share.cs_throughput.sizes["end"] == 3
 
 
-@pytest.mark.parametrize("model", ["transit", "mwp_cwp", "ipp", "tmm", "temperature", "throughput"])
+@pytest.mark.parametrize(
+    "model",
+    mostly_long(
+        ["transit", "mwp_cwp", "ipp", "tmm", "temperature", "throughput"],
+        lambda _, model: model in ("transit", "mwp_cwp", "tmm"),
+    ),
+)
 def test_no_sample_lies_outside_and_the_ends_are_near(model: str) -> None:
     rng = random.Random(len(model))
     checked = 0

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from stochastic import LawError, Pmf, fit
 from stochastic.work.estimation import FAMILIES, Histogram
 from stochastic.work.fitting import Fit
+from tests.long import long
 
 LAWS = {
     "bernoulli": Pmf.bernoulli(0.3),
@@ -79,7 +80,7 @@ def test_the_likelihood_is_that_of_the_law(name: str) -> None:
         assert found.log_likelihood == pytest.approx(log_likelihood(samples, found.pmf), rel=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=40).filter(lambda x: len(set(x)) > 1))
 def test_no_law_of_the_family_is_likelier(samples: list[int]) -> None:
     for found in fit(samples, replicates=0):
@@ -195,6 +196,7 @@ def test_the_distance_is_the_sum_it_says(samples: list[int]) -> None:
         assert math.isnan(found.p_value)
 
 
+@long
 @pytest.mark.parametrize("name", ["negative_binomial", "poisson", "uniform", "geometric"])
 def test_p_values_spread_evenly_where_the_family_is_right(name: str) -> None:
     values = [

@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 from stochastic import LawError, Pmf
-from tests.long import long
+from tests.long import long, mostly_long
 
 
 def test_families_of_scipy_become_ours() -> None:
@@ -35,14 +35,17 @@ def test_finite_laws_of_scipy_become_tables() -> None:
 
 @pytest.mark.parametrize(
     "twin",
-    [
-        scipy.stats.zipf(3.5),
-        scipy.stats.zipf(3.2, loc=2),
-        scipy.stats.logser(0.6),
-        scipy.stats.planck(0.2),
-        scipy.stats.yulesimon(3.5),
-        scipy.stats.betanbinom(5, 6.5, 2),
-    ],
+    mostly_long(
+        [
+            scipy.stats.zipf(3.5),
+            scipy.stats.zipf(3.2, loc=2),
+            scipy.stats.logser(0.6),
+            scipy.stats.planck(0.2),
+            scipy.stats.yulesimon(3.5),
+            scipy.stats.betanbinom(5, 6.5, 2),
+        ],
+        lambda k, _: k in (1, 3, 5),
+    ),
     ids=lambda twin: twin.dist.name,
 )
 def test_infinite_laws_of_scipy(twin: Any) -> None:

@@ -40,7 +40,7 @@ def laws(draw):
     return low, counts[used[0] : used[-1] + 1], draw(st.sampled_from([2, 3, 4, 5, 8, 16, 32]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(laws(), st.integers(0, 2**32))
 @example((0, [1, 1], 2), 0)
 @example((0, [1, 0, 1], 5), 1)

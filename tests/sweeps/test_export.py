@@ -193,7 +193,7 @@ json.dump({
 """
 
 
-@pytest.mark.parametrize("ending", ["zarr", "nc"])
+@pytest.mark.parametrize("ending", mostly_long(["zarr", "nc"], lambda k, _: k == 0))
 def test_opens_in_plain_xarray(
     ending: str, tmp_path: Path, datasets: dict[str, xr.Dataset]
 ) -> None:

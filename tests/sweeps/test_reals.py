@@ -43,7 +43,7 @@ def real_axes(made: dse.Study, rng: random.Random) -> dict[str, tuple[float, flo
     return {n: (float(axes[n].values.min()), float(axes[n].values.max())) for n in chosen}
 
 
-@settings(max_examples=24, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_no_point_between_is_better_than_what_is_proven(seed: int) -> None:
     rng = random.Random(seed)

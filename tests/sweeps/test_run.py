@@ -21,6 +21,7 @@ from sweeps.grid.tiling import Tiling
 from sweeps.nest.run import compute, groups, plan_rows
 from sweeps.runtime.progress import Progress
 from sweeps.runtime.threads import in_threads
+from tests.long import mostly_long
 from tests.oracles.compare import identical, ulps
 
 TOY = str(Path(__file__).parents[1] / "oracles" / "toy_model.py")
@@ -86,7 +87,7 @@ def same(found: xr.Dataset, expected: xr.Dataset, within: int = 0) -> None:
         assert apart.max() <= within, name
 
 
-@pytest.mark.parametrize("name", list(STUDIES))
+@pytest.mark.parametrize("name", mostly_long(STUDIES, lambda k, _: k != 1))
 def test_nests_and_numpy_agree_to_the_bit(name: str, compiling: pytest.MonkeyPatch) -> None:
     within = 8 if STUDIES[name]["model"] == TOY else 0
     found = Study(**STUDIES[name]).run()

@@ -623,7 +623,7 @@ def number(value):
 SIXTEENTHS = st.fractions(-20, 20, max_denominator=16)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=75)
 @given(FORMULAS | FORMULA_CONDITIONS, SIXTEENTHS, SIXTEENTHS, SIXTEENTHS)
 def test_python_and_fractions_agree(tree, a, b, c):
     text = ast.unparse(tree)

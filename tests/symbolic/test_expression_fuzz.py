@@ -59,7 +59,7 @@ def check(text):
             assert ops.references(value)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(st.text())
 @example("\ud800")
 @example("\x1c")
@@ -92,7 +92,7 @@ def mutated(draw):
     return text
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=75)
 @given(mutated())
 def test_valid_formulas_with_faults(text):
     check(text)

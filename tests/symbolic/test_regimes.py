@@ -222,7 +222,7 @@ STILL = {
 
 
 @pytest.mark.parametrize(("a", "b", "name"), sorted(EVERY - STILL))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(values=inputs)
 def test_across_a_border_the_bound_flips(
     a: str, b: str, name: str, values: dict[str, Fraction]
@@ -258,20 +258,23 @@ def test_a_quantity_that_moves_no_border_is_refused(a: str, b: str, name: str) -
 
 @pytest.mark.parametrize(
     ("a", "b", "name"),
-    [
-        ("latency", "bandwidth", "mem_bandwidth"),
-        ("latency", "bandwidth", "busy_sms"),
-        ("latency", "bandwidth", "core_clock"),
-        ("latency", "warps", "resident_warps"),
-        ("latency", "warps", "mem_latency_nominal"),
-        ("latency", "warps", "independent_insts"),
-        ("latency", "warps", "departure_delay_uncoalesced"),
-        ("bandwidth", "warps", "mem_bandwidth"),
-        ("bandwidth", "warps", "mem_latency"),
-        ("periods", "warps", "comp_insts"),
-        ("memory", "computation", "mem_bandwidth"),
-        ("memory", "computation", "comp_insts"),
-    ],
+    mostly_long(
+        [
+            ("latency", "bandwidth", "mem_bandwidth"),
+            ("latency", "bandwidth", "busy_sms"),
+            ("latency", "bandwidth", "core_clock"),
+            ("latency", "warps", "resident_warps"),
+            ("latency", "warps", "mem_latency_nominal"),
+            ("latency", "warps", "independent_insts"),
+            ("latency", "warps", "departure_delay_uncoalesced"),
+            ("bandwidth", "warps", "mem_bandwidth"),
+            ("bandwidth", "warps", "mem_latency"),
+            ("periods", "warps", "comp_insts"),
+            ("memory", "computation", "mem_bandwidth"),
+            ("memory", "computation", "comp_insts"),
+        ],
+        lambda k, _: k in (0, 3, 7, 9, 11),
+    ),
 )
 def test_on_a_border_of_mwp_cwp_the_terms_are_equal(a: str, b: str, name: str) -> None:
     model = load_model("mwp_cwp")
