@@ -12,7 +12,7 @@ from click.testing import Result
 import dse
 from dse import plots
 from dse.cli.kinds import KINDS
-from tests.long import mostly_long
+from tests.long import long, mostly_long
 
 Run = Callable[..., Result]
 
@@ -140,6 +140,7 @@ def test_what_is_drawn_needs_only_what_it_needs(run: Run) -> None:
     assert Path("b.png").exists()
 
 
+@long
 def test_what_is_not_said_is_by_the_question_of_the_study(run: Run) -> None:
     """A quantity is the goal, axes that are not shown stand at its answer."""
     Path("study.toml").write_text(QUESTION)

@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 
 import dse
+from tests.long import long
 
 Run = Callable[..., Result]
 SVM = ("--machine", "gtx280", "--workload", "svm")
@@ -85,6 +86,7 @@ def test_misuse_without_a_study_is_told(run: Run, command: str, says: str) -> No
     assert says in run(*command.split(), status=2).stderr
 
 
+@long
 def test_advise_and_explain_of_a_model_without_a_study(run: Run) -> None:
     at = {"machine": "gtx280", "workload": "svm", "threads_per_block": 256}
     point = [f"{name}={value}" for name, value in at.items()]

@@ -80,6 +80,7 @@ def cache(tmp_path):
     return tmp_path if found is None else found.parent
 
 
+@long
 def test_laws_are_compiled_once_and_tell_the_same_whatever_is_kept(cache, tmp_path):
     """From nothing by ``python -m tests.dse.compiling 1``."""
     answers, names, *_ = asked(cache)

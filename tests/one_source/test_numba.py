@@ -22,6 +22,7 @@ from symbolic.intervals import Interval, enclose
 from symbolic.library import iterate_models
 from symbolic.model import Model
 from symbolic.ops import walk
+from tests.long import mostly_long
 from tests.one_source.points import draw
 from tests.oracles.compare import same_bits, ulps
 from tests.oracles.nested import Loops
@@ -45,6 +46,8 @@ def of_their_own() -> dict[str, list[Equation]]:
 
 
 OWN = of_their_own()
+#: Models whose nests take longest to compile.
+LARGE = ("power", "throughput")
 
 
 def inputs(model: Model, size: int) -> dict[str, list[float]]:
@@ -71,7 +74,10 @@ def spread(model: Model) -> dict[str, tuple[str, ...]]:
 
 @pytest.mark.parametrize(
     ("name", "outer"),
-    [*((name, ("a", "b")) for name in OWN), ("transit", ()), ("divergence", ("a",))],
+    mostly_long(
+        [*((name, ("a", "b")) for name in OWN), ("transit", ()), ("divergence", ("a",))],
+        lambda _, case: case[0] not in LARGE,
+    ),
 )
 def test_every_equation(name: str, outer: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(symbolic.primitives.words, "ULPS", 2)

@@ -83,6 +83,7 @@ def test_a_rounded_supply_curve_goes_over_into_transits_two() -> None:
 # --- power of a V100 by its activity: one kernel left out
 
 
+@long
 @needs_profiles
 def test_power_of_kernels_left_out() -> None:
     """25 kernels; the mean of the others errs by 19 %. All units, none chosen by its error."""

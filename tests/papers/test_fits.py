@@ -69,6 +69,7 @@ def test_supply_curves_err_no_more_than_stated() -> None:
             assert fit.r2 > 0.95
 
 
+@long
 @needs_bandwidth
 def test_no_other_point_of_a_grid_fits_better() -> None:
     """The slow twin: both curves written out, over a grid of δ about the one found."""
@@ -192,6 +193,7 @@ def test_random_halves_with_the_lowest_clock_of_each_kernel(seed: int) -> None:
     assert found.lost.mean() <= page().lost_at(runs(), 1012).mean()
 
 
+@long
 @needs_dvfs
 def test_measurements_that_say_nothing_of_the_voltage_are_refused() -> None:
     """1202 MHz only of kernels with one other clock: what it says is lost in their two values."""

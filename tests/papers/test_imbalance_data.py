@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from stochastic import Pmf, granularity, imbalance, simulate
+from tests.long import long
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "imbalance"
 
@@ -56,6 +57,7 @@ def test_computed_laws(name):
     assert np.abs(law.cdf(between) - upto[last]).max() < 1e-12
 
 
+@long
 @pytest.mark.parametrize("name", RUNS)
 def test_their_simulation(name):
     """Their Monte Carlo is ours and the law's within its error, in mean, spread and slowdown."""

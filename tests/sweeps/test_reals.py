@@ -19,6 +19,7 @@ import sweeps.prove.reals.lowest
 from sweeps.grid.goals import texts_of
 from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError, UnitError
 from tests.dse.conftest import Run, run  # noqa: F401
+from tests.long import long
 from tests.sweeps.certifying import study
 
 SETS = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -158,6 +159,7 @@ def test_the_gap_is_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert full.attrs["bound"] <= 20.0
 
 
+@long
 def test_switches_and_labels_are_mixed_with_reals() -> None:
     axes = {
         "machine": ["gtx280", "8800gtx"],
