@@ -20,7 +20,10 @@ __all__ = ["Code", "code_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
-    """A kernel's machine code, and the names of its arguments; of a listing its instructions."""
+    """A kernel's machine code, and the names of its arguments; of a listing its instructions.
+
+    ``beside`` are the kernels that were compiled with it.
+    """
 
     function: Function
     cubin: bytes
@@ -29,6 +32,7 @@ class Code:
     source: Sequence[str] = ()
     left_out: Sequence[str] = ()
     listing: Listed | None = None
+    beside: Sequence[Function] = ()
 
 
 def code_of(
@@ -49,9 +53,11 @@ def code_of(
     data = file.read_bytes()
     if data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin":
         _no_source(file, define, options)
-        function = _chosen(functions(data), entry, str(file))
+        found = functions(data)
+        function = _chosen(found, entry, str(file))
         return Code(
             function=function,
+            beside=list(found.values()),
             cubin=data,
             arguments=_named(function, names),
             origin=f"{file.name}, sm_{function.arch}",
@@ -79,6 +85,7 @@ def code_of(
     function = found.get(code.lowered) or _chosen(found, plain, str(file))
     return Code(
         function=function,
+        beside=list(found.values()),
         cubin=code.cubin,
         arguments=_named(function, known[plain].arguments),
         origin=f"{file.name} ({wanted}), compiled for sm_{function.arch}",

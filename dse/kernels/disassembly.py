@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dse.kernels.assembly import Instruction, instructions
@@ -18,6 +19,12 @@ from symbolic.errors import DseError
 __all__ = ["disassembled"]
 
 _SIZE = 16  # bytes an instruction, from compute capability 7.0 on
+_MOST = 1 << 15  # words of an architecture that are remembered
+_BESIDE = 1 << 12  # words that take less time than another start of the disassembler
+
+#: What is told of a word, and where it stood then, from which its branch counts.
+Told = tuple[Mapping[str, str], int]
+_remembered: dict[int, dict[bytes, Told]] = {}
 
 
 def _run(arguments: Sequence[str]) -> str:
@@ -29,8 +36,13 @@ def _run(arguments: Sequence[str]) -> str:
     return done.stdout
 
 
-def disassembled(functions: Sequence[Function]) -> list[list[Instruction]]:
+def disassembled(
+    functions: Sequence[Function], beside: Sequence[Function] = ()
+) -> list[list[Instruction]]:
     """The instructions of kernels and of what they call; those of one architecture in one go.
+
+    What was told of a word of machine code is remembered: only words that are new are asked, and
+    with them, as far as that takes next to no time, those of the functions ``beside``.
 
     Raises
     ------
@@ -42,15 +54,31 @@ def disassembled(functions: Sequence[Function]) -> list[list[Instruction]]:
         if arch < 70:
             raise DseError(f"machine code of sm_{arch}: expected that of sm_70 or later")
         places = [at for at, each in enumerate(functions) if each.arch == arch]
-        words: dict[bytes, int] = {}  # what many kernels have in common is asked once
-        orders = [
-            [words.setdefault(each, len(words)) for each in _words(functions[at])] for at in places
-        ]
-        told = _told(list(words), arch)
+        orders = [_words(functions[at]) for at in places]
+        told = _known(
+            dict.fromkeys(itertools.chain(*orders)),
+            (word for each in beside if each.arch == arch for word in _words(each)),
+            arch,
+        )
         for at, order in zip(places, orders, strict=True):
-            body = instructions([told[each] for each in order], order)
+            every = [told[each] for each in order]
+            body = instructions([each for each, _ in every], [place for _, place in every])
             found[at] = inlined(body, functions[at].called)
     return found
+
+
+def _known(words: Iterable[bytes], beside: Iterable[bytes], arch: int) -> dict[bytes, Told]:
+    """What is known of words, and what the disassembler tells of those that are new."""
+    known = _remembered.get(arch, {})
+    new = [each for each in words if each not in known]
+    if not new:
+        return known
+    more = (each for each in itertools.islice(beside, _BESIDE) if each not in known)
+    new = list(dict.fromkeys([*new, *more]))
+    told = zip(_told(new, arch), itertools.count(), strict=False)
+    known = known | dict(zip(new, told, strict=True))
+    _remembered[arch] = dict(itertools.islice(known.items(), max(len(known) - _MOST, 0), None))
+    return known
 
 
 def _told(words: Sequence[bytes], arch: int) -> list[dict[str, str]]:

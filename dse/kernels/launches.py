@@ -53,8 +53,12 @@ def counted(
 
 
 def bodies(codes: Sequence[Code]) -> list[list[Instruction]]:
-    """The instructions of each kernel; the disassembler is asked once."""
-    asked = iter(disassembled([each.function for each in codes if each.listing is None]))
+    """The instructions of each kernel; the disassembler is asked once.
+
+    Of one kernel those beside it are asked, too: they are likely to be counted next.
+    """
+    beside = codes[0].beside if len(codes) == 1 else ()
+    asked = iter(disassembled([each.function for each in codes if each.listing is None], beside))
     return [next(asked) if each.listing is None else each.listing.body for each in codes]
 
 

@@ -69,11 +69,16 @@ def _machine() -> str:
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features().flatten()
-    given = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
+    given = sorted(item for item in os.environ.items() if _changes(item[0]))
     versions = [importlib.metadata.version("numba"), llvmlite.__version__, np.__version__]
     own = [_text(f"stochastic.kept.{name}") for name in ("build", "native", "passes")]
     processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), features]
     return "\0".join(map(str, [*processor, *versions, sys.version, *own, *given]))
+
+
+def _changes(setting: str) -> bool:
+    """Whether a setting is one of Numba's, and not of GPUs, such as that of their simulator."""
+    return setting.startswith("NUMBA_") and "CUDA" not in setting
 
 
 @cache

@@ -30,6 +30,9 @@ needs_numba_cuda = pytest.mark.skipif(
     importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"
 )
 
+#: The simulator looks whether its threads have ended without a pause, in which they stand still.
+YIELDING = "import sys; sys.setswitchinterval(1e-4)\n"
+
 FAKE = '''
 from types import SimpleNamespace
 
@@ -167,6 +170,8 @@ def told(script: str, folder: Path, *, simulator: bool) -> Any:
     """What a script prints last, as JSON."""
     chosen = {"NUMBA_ENABLE_CUDASIM": "1" if simulator else "0", "PYTHONPATH": str(ROOT)}
     example = f"EXAMPLE = {str(ROOT / 'examples' / 'measure_on_gpu.py')!r}\n"
+    if simulator:
+        example += YIELDING
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", example + FAKE + script],
         capture_output=True,

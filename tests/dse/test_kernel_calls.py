@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import dse
-from tests.dse.test_kernel_source import compiling
+from dse.kernels.compiling import compiled
+from tests.dse.test_kernel_source import by_place, compiling
 
 SOURCE = """
 __device__ __noinline__ float near(float x, int n) {
@@ -70,15 +71,21 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def cubins() -> dict[int, bytes]:
+    return {arch: compiled(SOURCE, arch)[0] for arch in (75, 100)}
+
+
 @compiling
-@pytest.mark.parametrize("arch", ["sm_75", "sm_100"])
+@pytest.mark.parametrize("arch", [75, 100])
 @pytest.mark.parametrize("entry", FLOPS)
 def test_calls_and_loops_of_loops_come_to_what_python_does(
-    source: Path, entry: str, arch: str
+    cubins: dict[int, bytes], entry: str, arch: int
 ) -> None:
     for n, m in ((31, 7), (20, 25)) if entry == "thrice" else ((100, 7), (37, 50)):
         given = {"n": n, "m": m} if f"{entry}(float *x, int n, int m)" in SOURCE else {"n": n}
-        found = dse.kernel(source, entry=entry, arch=arch, block=[32], set=given)
+        values = by_place(SOURCE, entry, given)
+        found = dse.kernel(cubins[arch], entry=entry, block=[32], set=values)
         assert found.numbers["flops"] == FLOPS[entry](n, m)
         assert "comp_insts" not in found.assumed
 

@@ -8,6 +8,7 @@ import random
 import struct
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,8 +16,11 @@ from typing import Any, ClassVar
 import pytest
 
 import dse
+from dse.kernels import disassembly
+from dse.kernels.code import code_of
 from dse.kernels.compiling import architectures, compiled
 from dse.kernels.cubin import functions
+from dse.kernels.disassembly import disassembled
 from dse.kernels.linear import atom, constant
 from dse.kernels.quotients import floordiv, remainder
 from dse.kernels.source import device_part, signatures
@@ -84,29 +88,33 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _numbers(path: Path, **given: Any) -> dict[str, float]:
+def _numbers(path: Path | bytes, **given: Any) -> dict[str, float]:
     return dict(dse.kernel(path, **given).numbers)
+
+
+def by_place(text: str, entry: str, given: dict[str, int]) -> dict[str, int]:
+    """Arguments by the names that they have in machine code."""
+    names = signatures(text)[entry].arguments
+    return {f"arg{names.index(name)}": value for name, value in given.items()}
 
 
 @compiling
 @pytest.mark.skipif(not COULOMB.is_dir(), reason="../shared/data is not beside the project")
 def test_executed_instructions_and_loads_are_those_of_the_profile() -> None:
     """RTX 2080 Ti, KTT: a sample of the 210; ``python -m tests.dse.profiled`` counts them all."""
-    with gzip.open(COULOMB / "coulomb_2080_full_search_space.json.gz") as file:
-        results = json.load(file)["Results"]
-    for result in results[::23]:
+    file = COULOMB / "CoulombSum3d.cu"
+    with gzip.open(COULOMB / "coulomb_2080_full_search_space.json.gz") as opened:
+        results = json.load(opened)["Results"]
+    about: dict[str, Any] = {"arch": "sm_75", "options": ["-use_fast_math"]}
+    defined = [{each["Name"]: each["Value"] for each in one["Configuration"]} for one in results]
+    codes = [code_of(file, define=each, entry="", **about) for each in defined[::23]]
+    disassembled([each.function for each in codes])  # in one go, to be remembered
+    for result, define in list(zip(results, defined, strict=True))[::23]:
         run = result["ComputationResults"][0]
         counters = {each["Name"]: each["Value"] for each in run["ProfilingData"]["Counters"]}
         grid, block = ([run[size][axis] for axis in "XYZ"] for size in ("GlobalSize", "LocalSize"))
-        found = dse.kernel(
-            COULOMB / "CoulombSum3d.cu",
-            arch="sm_75",
-            define={each["Name"]: each["Value"] for each in result["Configuration"]},
-            options=["-use_fast_math"],
-            block=block,
-            grid=grid,
-            set={"numberOfAtoms": 64, "gridSize": 256},
-        )
+        given = {"numberOfAtoms": 64, "gridSize": 256}
+        found = dse.kernel(file, define=define, block=block, grid=grid, set=given, **about)
         assert found["registers_per_thread"] == run["CompilationData"]["RegistersCount"]
         warps = found["blocks"] * -(-found["threads_per_block"] // 32)
         numbers = found.numbers
@@ -126,21 +134,22 @@ def test_a_sum_over_strides_halves_and_barriers_is_counted_as_it_runs(source: Pa
 
 @compiling
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
-def test_what_is_loaded_and_decides_is_asked_for(source: Path, arch: str) -> None:
+def test_what_is_loaded_and_decides_is_asked_for(tmp_path: Path, arch: str) -> None:
+    source = tmp_path / "rows.cu"  # at its lines, and alone
+    before, kernel = SOURCE[: SOURCE.index("__global__ void strided")].split("__global__ void rows")
+    source.write_text("\n" * before.count("\n") + "__global__ void rows" + kernel)
     with pytest.raises(DseError, match="loaded_line_21: the value loaded at line 21: for"):
-        dse.kernel(source, entry="rows", arch=arch, block=[128], grid=[100], set={"n": 12800})
+        dse.kernel(source, arch=arch, block=[128], grid=[100], set={"n": 12800})
     times = {"loaded_line_21": 0, "loaded_line_21_2": 27}
-    found = _numbers(
-        source, times=times, entry="rows", arch=arch, block=[128], grid=[100], set={"n": 12800}
-    )
+    found = _numbers(source, times=times, arch=arch, block=[128], grid=[100], set={"n": 12800})
     assert found["global_load"] in (2 + 3 * 27, 2 + 3 * 27 + 6)  # bounds read again behind a loop
 
 
 @compiling
 @pytest.mark.parametrize(("stride", "sectors"), [(1, 4), (2, 8), (4, 16), (8, 32)])
-def test_sectors_of_a_request_follow_its_stride(source: Path, stride: int, sectors: int) -> None:
-    given = {"n": 12800, "s": stride}
-    found = dse.kernel(source, entry="strided", block=[128], grid=[100], set=given)
+def test_sectors_of_a_request_follow_its_stride(cubin: bytes, stride: int, sectors: int) -> None:
+    given = {"arg2": 12800, "arg3": stride}
+    found = dse.kernel(cubin, block=[128], grid=[100], set=given)
     told = found.numbers["sectors_per_request"]
     assert told == (4 + sectors) / 2  # of the store and the load
     assert (found["uncoalesced_insts"], found["coalesced_insts"]) == (
@@ -399,8 +408,14 @@ __global__ void apart(const float *x, float *y, int n) {
 """
 
 
+@pytest.fixture(scope="module")
+def loops() -> dict[int, bytes]:
+    """Machine code of all loops; a kernel and its arguments are as well known by it."""
+    return {arch: compiled(LOOPS, arch)[0] for arch in (75, 90)}
+
+
 @compiling
-@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("arch", [75, 90])
 @pytest.mark.parametrize(
     ("entry", "given", "grid", "block", "loads"),
     [
@@ -419,12 +434,36 @@ __global__ void apart(const float *x, float *y, int n) {
     ],
 )
 def test_loops_of_every_kind_run_as_often_as_by_hand(
-    tmp_path: Path, arch: str, entry: str, given: Any, grid: Any, block: Any, loads: float
+    loops: dict[int, bytes], arch: int, entry: str, given: Any, grid: Any, block: Any, loads: float
 ) -> None:
-    path = tmp_path / "loops.cu"
-    path.write_text(LOOPS)
-    found = _numbers(path, entry=entry, arch=arch, grid=grid, block=block, set=given)
+    values = by_place(LOOPS, entry, given)
+    found = _numbers(loops[arch], entry=entry, grid=grid, block=block, set=values)
     assert found["global_load_requests"] == pytest.approx(loads, rel=1e-12)
+
+
+@compiling
+def test_what_was_told_of_machine_code_is_remembered_wherever_it_stands(
+    loops: dict[int, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Branches lead where they led when the kernel was asked for alone."""
+    first, second = list(functions(loops[75]).values())[:2]
+    monkeypatch.setattr(disassembly, "_remembered", {})
+    monkeypatch.setattr(disassembly, "_MOST", 8)
+    (alone,) = disassembled([first])
+    assert len(disassembly._remembered[75]) == 8 < len({each.text for each in alone})
+    monkeypatch.setattr(disassembly, "_remembered", {})
+    monkeypatch.setattr(disassembly, "_MOST", 10**4)
+    disassembled([second], [first])
+    monkeypatch.setattr(disassembly, "_run", None)  # nothing is asked anew
+    assert len(disassembly._remembered) == 1
+    (found,) = disassembled([first])
+    assert sum(each.name == "BRA" for each in found) > 2
+    for each, other in zip(found, alone, strict=True):
+        assert (each.opcode, each.guard) == (other.opcode, other.guard)
+        same = (each.target, other.target) if each.kind == "control" else (each.text, other.text)
+        assert same[0] == same[1]
+    with pytest.raises(TypeError, match="not callable"):  # of another architecture it is
+        disassembled([replace(first, arch=80)])
 
 
 CALLED = """

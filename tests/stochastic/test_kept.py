@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from stochastic.kept import Body, compiled, telling
+from stochastic.kept import Body, compiled, identity, telling
 from stochastic.kept.folder import load, place, save
 
 ROOT = Path(__file__).parents[2]
@@ -212,6 +212,7 @@ def test_what_a_body_depends_on_names_it() -> None:
     assert Body(made.function, {"fastmath": True}).identity() != made.identity()
     one = Body(made.function, made.options)
     assert one.identity() == made.identity()
+    assert [identity._changes(f"NUMBA_{name}") for name in ("OPT", "ENABLE_CUDASIM")] == [1, 0]
 
 
 def test_a_body_that_uses_what_no_text_tells() -> None:
@@ -233,10 +234,11 @@ def test_kept_code_is_called_without_numba(tmp_path: Path) -> None:
         print(made(Pair(np.ones(2), 3.0), 2, True)[0].tolist(), "numba" in sys.modules)
     """
     said = []
-    for _ in range(2):
+    for simulator in ("0", "1"):  # of a GPU, which is no matter
         done = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(text)],
             cwd=ROOT,
+            env={**os.environ, "NUMBA_ENABLE_CUDASIM": simulator},
             capture_output=True,
             text=True,
             check=True,
