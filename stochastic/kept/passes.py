@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
@@ -57,18 +58,38 @@ class _Plain(JITCodeLibrary):  # type: ignore[misc]
         return 0  # nobody calls it
 
 
+_typed: dict[Any, Any] = {}
+_search: Any = types.Function.get_call_type
+
+
+def _remembered(function: Any, context: Any, args: Any, kws: Any) -> Any:
+    """What a function gives for such arguments: Numba tries all it may be, for every call anew.
+
+    What is written in Python is found anew: how it is compiled depends on who calls it.
+    """
+    key = function, context, tuple(args)
+    if kws or key not in _typed:
+        found = _search(function, context, args, kws)
+        written = (getattr(form, "_compiled_overloads", ()) for form in function.templates)
+        if kws or any(found.args in known for known in written):
+            return found
+        _typed[key] = found
+    return _typed[key]
+
+
 @contextmanager
 def plainly() -> Iterator[None]:
     """Have Numba keep its hands off machine code: it would make it of each function by itself."""
     with global_compiler_lock:
         codegen = cpu_target.target_context.codegen()
         codegen._library_class, codegen.set_env = _Plain, lambda *_: None
+        setattr(types.Function, "get_call_type", _remembered)  # noqa: B010 - mypy
         collecting = gc.isenabled()
         gc.disable()  # millions of small things live until the end: looking through them is a fifth
         try:
             yield
         finally:
-            del codegen._library_class, codegen.set_env
+            del codegen._library_class, codegen.set_env, types.Function.get_call_type
             if collecting:
                 gc.freeze()  # they count as old, as what is looked through seldom
                 gc.enable()
