@@ -6,16 +6,21 @@ import os
 import threading
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, overload
 
 from stochastic.kept.folder import load, save
 from stochastic.kept.identity import Marked
 from stochastic.kept.native import UnfitError, kind_of, loaded
 from stochastic.kept.told import tell
 
-__all__ = ["Body", "compiled"]
+__all__ = ["Body", "compiled", "interpreted"]
 
 _lock = threading.RLock()
+
+
+def interpreted() -> bool:
+    """Whether Numba is told to compile nothing: bodies are then the functions that they were."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 class Body(Marked):
@@ -55,7 +60,7 @@ class Body(Marked):
             return ready
 
     def _kept(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
-        if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        if interpreted():
             return self.function
         try:
             key = self.key(kinds)
@@ -82,11 +87,16 @@ class Body(Marked):
         return ready
 
 
+@overload
+def compiled(function: Callable[..., Any], **options: Any) -> Any: ...
+@overload
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]: ...
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Mark a body: compiled when it is first used, without the GIL, with NumPy's division.
 
     ``options`` are those of ``numba.njit``; ``_nrt=False`` leaves out the counts of who holds an
-    array, in bodies that make none and in which a name is of one type throughout. ``gives``, a
+    array, in bodies that make none and in which a name is of one type throughout. ``noalias`` says
+    that what is written through one argument is not read or written through another. ``gives``, a
     value such as what comes back, has a large body compiled apart from those that call it: once for
     all of them, by whichever process comes first.
     """

@@ -7,6 +7,7 @@ import ctypes
 import inspect
 import threading
 import weakref
+from collections.abc import Mapping
 from copy import copy
 from types import FunctionType
 from typing import Any
@@ -87,7 +88,8 @@ def dispatcher(body: Marked, *, wrapped: bool = False, whole: bool = False) -> A
         if (wrapped, whole) not in made:
             function = body.function
             options = {"no_cfunc_wrapper": True, **body.options}
-            options.pop("gives", None)
+            for own in ("gives", "noalias"):
+                options.pop(own, None)
             if not wrapped:
                 options["no_cpython_wrapper"] = True
             if body.options.get("_nrt") is False:
@@ -178,7 +180,7 @@ def built(body: Marked, args: tuple[Any, ...]) -> bytes:
     made, module = _compiled(body, tuple(map(typed, args)))
     returned, symbol = _kind(made.signature.return_type), f"kept_{body.__name__}"
     function = module.get_function(made.fndesc.llvm_func_name)
-    module.link_in(llvm.parse_assembly(_entry(symbol, function)))
+    module.link_in(llvm.parse_assembly(_entry(symbol, function, body.options)))
     module.link_in(llvm.parse_assembly(_CALLED))
     while parts := _declared(module) & _apart.keys():
         for name in sorted(parts):
@@ -216,8 +218,9 @@ def _declared(module: Any) -> set[str]:
     return {function.name for function in module.functions if function.is_declaration}
 
 
-def _entry(symbol: str, function: Any) -> str:
+def _entry(symbol: str, function: Any, options: Mapping[str, Any]) -> str:
     """The way in from Python: arguments in words, which Numba's convention has each by itself."""
+    apart = "noalias " if options.get("noalias") else ""
     forms = [str(argument.type) for argument in function.arguments]
     lines = [f'declare i32 @"{function.name}"({", ".join(forms)})']
     lines += [f"define i32 @{symbol}(ptr %result, ptr %words) {{", "%error = alloca ptr"]
@@ -225,7 +228,7 @@ def _entry(symbol: str, function: Any) -> str:
     for k, form in enumerate(forms[2:]):
         lines += [f"%p{k} = getelementptr i64, ptr %words, i64 {k}"]
         lines += [f"%a{k} = load {form}, ptr %p{k}"]
-        passed.append(f"{form} %a{k}")
+        passed.append(f"{form} {apart if form == 'ptr' else ''}%a{k}")
     lines += [f'%status = call i32 @"{function.name}"({", ".join(passed)})', "ret i32 %status", "}"]
     return "\n".join(lines)
 

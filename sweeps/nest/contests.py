@@ -12,7 +12,7 @@ from stochastic.kept import compiled
 __all__ = ["shared", "summed", "tallied", "winning"]
 
 
-@compiled
+@compiled(_nrt=False)
 def winning(values: Any, best: Any, kept: Any) -> Any:
     """The rows that are as good as the best so far in some column, which becomes better by them.
 
@@ -32,7 +32,7 @@ def winning(values: Any, best: Any, kept: Any) -> Any:
     return count
 
 
-@compiled
+@compiled(_nrt=False)
 def summed(values: Any, weights: Any, cells: Any, sums: Any) -> None:
     """The weighted sums of each row over cells of columns.
 
@@ -47,7 +47,7 @@ def summed(values: Any, weights: Any, cells: Any, sums: Any) -> None:
                 own[cells[p, j]] += weights[j] * row[j]
 
 
-@compiled
+@compiled(_nrt=False)
 def tallied(values: Any, best: Any, second: Any, ties: Any) -> None:
     """Keep the least of each column and the one after it, and how many rows have the least."""
     for i in range(values.shape[0]):
@@ -63,7 +63,7 @@ def tallied(values: Any, best: Any, second: Any, ties: Any) -> None:
                 second[j] = row[j]
 
 
-@compiled
+@compiled(_nrt=False)
 def shared(
     values: Any, best: Any, second: Any, ties: Any, weights: Any, won: Any, lost: Any, about: Any
 ) -> None:

@@ -55,7 +55,7 @@ def beaten_by(
     return kept[:count]
 
 
-@compiled
+@compiled(_nrt=False)
 def _survivors(values: Any, strong: Any, places: Any, kept: Any) -> Any:
     count = 0
     objectives, points = values.shape
@@ -171,7 +171,7 @@ def extremes(
     return total
 
 
-@compiled
+@compiled(_nrt=False)
 def ranges(
     bits: Any, allowed: Any, origin: Any, starts: Any, low: Any, high: Any, undefined: Any
 ) -> Any:

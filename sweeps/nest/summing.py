@@ -67,7 +67,7 @@ def moments(values: Any, weights: Any, kind: Any, out: Any) -> None:
         out[i] = mean
 
 
-@compiled
+@compiled(_nrt=False)
 def extreme(values: Any, sign: Any, skip: Any, out: Any) -> None:
     """The largest of each row (``sign`` 1) or the least (-1); NaN left out, or passed on."""
     for i in range(values.shape[0]):

@@ -11,7 +11,7 @@ from stochastic.kept import compiled
 __all__ = ["count_bins", "count_digits"]
 
 
-@compiled
+@compiled(_nrt=False)
 def count_bins(
     values: Any, allowed: Any, edges: Any, first: Any, scale: Any, counts: Any, rest: Any
 ) -> None:
@@ -43,7 +43,7 @@ def count_bins(
             rest[2] += 1
 
 
-@compiled
+@compiled(_nrt=False)
 def count_digits(
     values: Any,
     allowed: Any,
