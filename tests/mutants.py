@@ -104,8 +104,8 @@ MUTANTS = (
     ),
     Mutant(
         "sweeps",
-        "if value < limit or (ties and value == limit) else 0",
-        "if value < limit else 0",
+        "above(limit) if place < places[last] else limit",
+        "limit",
         "tests/sweeps/test_questions.py::test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut",
     ),
     Mutant(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,12 +11,24 @@ import numpy as np
 
 from stochastic import kept
 from sweeps.nest.emit import Nest
+from symbolic.primitives import PRIMITIVES
 
 __all__ = ["compiled"]
 
 _compiled: dict[str, kept.Body] = {}
 _lock = threading.Lock()
-_STEPS = ("log", "maximum", "minimum", "where")
+#: What a nest calls: of numbers, of memory.
+_STEPS = (
+    *("above", "ceil", "exp", "floor", "log", "log10", "log2"),
+    *("maximum", "minimum", "sqrt", "where"),
+)
+_MEMORY: dict[str, Callable[..., Any]] = {
+    "first": lambda array: array,
+    "ahead": lambda array, place: array[place:],
+    "room": np.empty,
+    "aligned": lambda memory: memory,
+    "free": lambda memory: None,
+}
 _RESULTS: dict[str, tuple[type, ...]] = {
     "float": (np.float64,),
     "flag": (np.int8,),
@@ -38,9 +51,14 @@ def compiled(nest: Nest) -> Callable[..., None]:
 
 def _compile(nest: Nest) -> kept.Body:
     namespace: dict[str, Any] = {"np": np, "__name__": __name__}
-    namespace |= {name: kept.Later("sweeps.nest.instructions", name) for name in _STEPS}
+    if kept.interpreted():
+        namespace |= {name: PRIMITIVES[name].scalar for name in _STEPS if name in PRIMITIVES}
+        namespace |= {**_MEMORY, "above": lambda x: math.nextafter(x, math.inf)}
+    else:
+        namespace |= {name: kept.Later("sweeps.nest.instructions", name) for name in _STEPS}
+        namespace |= {name: kept.Later("sweeps.nest.memory", name) for name in _MEMORY}
     exec(compile(nest.source, f"<nest {nest.key}>", "exec"), namespace)
-    body: kept.Body = kept.compiled(namespace["nest"])
+    body: kept.Body = kept.compiled(namespace["nest"], _nrt=False, noalias=True)
     whole, real = np.empty(0, dtype=np.int64), np.empty(0)
     results: Iterator[Any] = (np.empty(0, kind) for name in nest.kinds for kind in _RESULTS[name])
     body.prepare(whole, whole, 0, real, *(real for _ in nest.arrays), *results)

@@ -45,7 +45,9 @@ class Nest:
     The function takes ``bounds`` (first and last+1 index of each outer axis, then of the row),
     ``sizes`` (of the outer axes, then of the row), ``origin`` (flat index of the first element of
     the output arrays), ``scalars``, one array a leaf in ``arrays``, then the outputs, or for a
-    reduction ``best`` (values, ascending) and ``places`` (their flat indices).
+    reduction ``best`` (values, ascending) and ``places`` (their flat indices). With ``_`` behind
+    its name each is an array, without it the address of the first item; no output is the memory of
+    another argument.
     """
 
     source: str
@@ -118,17 +120,14 @@ def emit(
     scalars = tuple(name for name in used if not leaves[name])
     arrays = tuple(name for name in used if leaves[name])
     results = ["best", "places"] if reduce else [f"out{k}" for k in range(len(outputs))]
-    lines = [
-        "def nest("
-        + ", ".join(
-            ["bounds", "sizes", "origin", "scalars", *(f"a_{plain(n)}" for n in arrays), *results]
-        )
-        + "):"
-    ]
+    given = ["bounds", "sizes", "scalars", *(f"a_{plain(n)}" for n in arrays), *results]
+    taken = [f"{name}_" for name in given]
+    lines = [f"def nest({', '.join([*taken[:2], 'origin', *taken[2:]])}):"]
 
     def put(indent: int, *texts: str) -> None:
         lines.extend("    " * indent + text for text in texts)
 
+    put(1, *(f"{name} = first({name}_)" for name in given))
     for position, name in enumerate(scalars):
         put(1, f"{emitter.name(reference(name))} = scalars[{position}]")
     for position, axis in enumerate([*outer, "row"]):
@@ -136,9 +135,9 @@ def emit(
     count = len(emitter.buffer) + (1 if reduce else 0)
     objective = len(emitter.buffer) * ROW
     if count:
-        put(1, f"buffer = np.empty({count * ROW})")
+        put(1, f"memory = room({count * ROW})", "buffer = aligned(memory)")
     if reduce:
-        put(1, "last = best.size - 1", "limit = best[last]")
+        put(1, "last = best_.size - 1", "limit = best[last]")
     first = 2 * len(outer)
     put(1, f"for start in range(bounds[{first}], bounds[{first + 1}], {ROW}):")
     put(2, f"width = bounds[{first + 1}] - start", f"width = width if width < {ROW} else {ROW}")
@@ -169,14 +168,14 @@ def emit(
                 put(indent, "for j in range(width):")
                 put(indent + 1, *loop)
             # a later piece of the rows comes back to lower places, which win ties
-            put(indent, "ties = place < places[last]")
+            put(indent, "bar = above(limit) if place < places[last] else limit")
             put(indent, "hits = 0", "for j in range(width):")
             put(
                 indent + 1,
                 *final,
                 f"value = {value}",
                 f"buffer[{objective} + j] = value",
-                "hits += 1 if value < limit or (ties and value == limit) else 0",
+                "hits += 1 if value < bar else 0",
             )
             put(
                 indent,
@@ -198,7 +197,7 @@ def emit(
             )
         else:
             for k in range(len(outputs)):
-                put(indent, f"row{k} = out{k}[place : place + width]")
+                put(indent, f"row{k} = ahead(out{k}, place)")
             kinds = [kind for _, kind in outputs]
             for k, (node, kind, at) in enumerate(zip(roots, kinds, written, strict=True)):
                 text = f"row{k}[j] = {_KINDS[kind]}({emitter.operand(node, at)})"
@@ -206,6 +205,8 @@ def emit(
             for _, loop in sorted(rows.items()):
                 put(indent, "for j in range(width):")
                 put(indent + 1, *loop)
+    if count:
+        put(1, "free(memory)")
     return Nest(
         source="\n".join(lines) + "\n",
         scalars=scalars,

@@ -9,7 +9,19 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["log", "maximum", "minimum", "where"]
+__all__ = [
+    "above",
+    "ceil",
+    "exp",
+    "floor",
+    "log",
+    "log2",
+    "log10",
+    "maximum",
+    "minimum",
+    "sqrt",
+    "where",
+]
 
 #: ln 2 in two parts; a whole number times the first is exact.
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
@@ -55,6 +67,12 @@ def log(x: Any) -> Any:
     return largest if x > 0.0 else (-np.inf if x == 0.0 else np.nan)
 
 
+@numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
+def above(x: Any) -> Any:
+    """The next larger number of a finite one."""
+    return _number(_bits(x + 0.0) + (1 if x >= 0.0 else -1))
+
+
 @intrinsic  # type: ignore[untyped-decorator]
 def where(_: Any, condition: Any, yes: Any, no: Any) -> Any:
     """One of two values, by one instruction: a branch would have to be undone, which takes long."""
@@ -90,3 +108,20 @@ def minimum(_: Any, a: Any, b: Any) -> Any:
 def maximum(_: Any, a: Any, b: Any) -> Any:
     """The larger value; the second where one is no number."""
     return _PAIR, _larger
+
+
+def _instruction(name: str) -> Any:
+    """A function of one number that LLVM knows by name: Numba would look long for a ufunc's."""
+
+    def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        return builder.call(builder.module.declare_intrinsic(f"llvm.{name}", [args[0].type]), args)
+
+    def typed(_: Any, x: Any) -> Any:
+        return types.float64(types.float64), code
+
+    typed.__name__ = name
+    return intrinsic(typed)
+
+
+floor, ceil, sqrt = _instruction("floor"), _instruction("ceil"), _instruction("sqrt")
+exp, log2, log10 = _instruction("exp"), _instruction("log2"), _instruction("log10")

@@ -158,8 +158,10 @@ class Placed:
         name = self.name(node)
         if node.op == "reference":
             place = self._place(node)
-            index = f"{place} : {place} + width" if self.vector[id(node)] else place
-            return [f"{name} = a_{plain(node.args[0])}[{index}]"]
+            array = f"a_{plain(node.args[0])}"
+            if self.vector[id(node)]:
+                return [f"{name} = ahead({array}, {place})"]
+            return [f"{name} = {array}[{place}]"]
         operands = [self.operand(arg, self.at(node)) for arg in node.args]
         return [f"{name} = " + PRIMITIVES[node.op].nest.format(*operands)]
 

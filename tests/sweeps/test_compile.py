@@ -14,6 +14,7 @@ import xarray as xr
 import dse
 import sweeps.nest.placed
 import sweeps.nest.run
+from stochastic.kept.native import UnfitError
 from sweeps.nest.compile import compiled
 from sweeps.nest.emit import emit, row_axes
 from symbolic.ops import (
@@ -21,6 +22,7 @@ from symbolic.ops import (
     divide,
     equal,
     exp,
+    floor,
     log,
     minimum,
     negate,
@@ -62,7 +64,7 @@ def test_steps_stand_in_the_loop_that_binds_their_inputs() -> None:
     node = exp(a) + power(b, 0.5) * divide(c, a, at_zero=0.0)
     leaves = {"a": ("x",), "b": ("y",), "c": ("z",)}
     nest = emit(outer=("x", "y"), row=("z",), leaves=leaves, outputs=[(node, "float")], names={})
-    assert depth_of(nest.source, "np.exp") == 2  # pieces of the row, x
+    assert depth_of(nest.source, " exp(") == 2  # pieces of the row, x
     assert depth_of(nest.source, "** 0.5") == 3  # and y
     x, y, z = np.array([0.0, 2.0]), np.array([4.0, 9.0, 2.0]), np.arange(5.0)
     (found,) = run(nest, [2, 3, 5], [], *({"a": x, "b": y, "c": z}[n] for n in nest.arrays))
@@ -84,12 +86,52 @@ def test_a_nest_that_finds_the_smallest_is_compiled_once_for_a_machine(
     assert len(list((tmp_path / "code").iterdir())) == 1
 
 
+@pytest.mark.parametrize("by", ["numba", "python"])
+def test_a_nest_runs_where_no_machine_code_is_kept(
+    by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Called by Numba, where it is not to be called without; as Python, where nothing compiles."""
+    monkeypatch.setenv("DSE_CACHE", "")
+    if by == "python":
+        monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    else:
+        monkeypatch.setattr("stochastic.kept.build.built", refuse)
+    own = {"numba": 0.5, "python": 0.25}[
+        by
+    ]  # another text than that of the other, which is compiled
+    node = where(floor(a) < 2, log(a + 1), minimum(exp(c) * a, 40)) + own
+    leaves = {"a": ("x",), "c": ("z",)}
+    given: dict[str, Any] = {"outer": ("x",), "row": ("z",), "leaves": leaves, "names": {}}
+    nest = emit(
+        outputs=[(node, "float"), (a < 2, "bool"), (where(a < 2, 1.0, -1), "flag")], **given
+    )
+    x, z = np.array([1.5, 3, 2]), np.array([1.0, 2, 1, 5])
+    arrays = [{"a": x, "c": z}[name] for name in nest.arrays]
+    found, truth, flag = run(nest, [3, 4], [], *arrays)
+    wide, far = x[:, None], np.minimum(np.exp(z) * x[:, None], 40)
+    expected = np.where(wide < 2, np.log(wide + 1), far) + own
+    np.testing.assert_allclose(found, expected, rtol=4e-16)
+    assert truth[:, 0].tolist() == [True, False, False]
+    assert flag[:, 0].tolist() == [1, -1, -1]
+    fused = emit(outputs=[(node, "float")], reduce=True, **given)
+    best, places = np.full(6, np.inf), np.full(6, -1)
+    bounds, sizes = np.array([0, 3, 0, 4]), np.array([3, 4])
+    compiled(fused)(bounds, sizes, 0, np.empty(0), *arrays, best, places)
+    order = np.argsort(found.reshape(-1), kind="stable")[:6]
+    assert places.tolist() == order.tolist()
+    assert best.tolist() == found.reshape(-1)[order].tolist()
+
+
+def refuse(*_: Any) -> bytes:
+    raise UnfitError("not here")
+
+
 def test_what_varies_along_the_row_alone_is_kept_in_a_buffer() -> None:
     node = where(exp(c) < 2, exp(c), a)
     leaves = {"a": ("x",), "c": ("z",)}
     nest = emit(outer=("x",), row=("z",), leaves=leaves, outputs=[(node, "float")], names={})
-    assert nest.source.count("np.exp") == 1
-    assert depth_of(nest.source, "np.exp") == 2  # pieces of the row, its places; not x
+    assert nest.source.count(" exp(") == 1
+    assert depth_of(nest.source, " exp(") == 2  # pieces of the row, its places; not x
     z = np.linspace(0, 1, 3000)
     arrays = {"a": [5.0, 6.0], "c": z}
     (found,) = run(nest, [2, 3000], [], *(arrays[name] for name in nest.arrays))
