@@ -15,6 +15,7 @@ import dse
 from symbolic.errors import DomainError, DseError, InfeasibleError, UnknownNameError
 from symbolic.quantities import RULES, TABLE
 from tests.dse.advising import check, drawn
+from tests.long import long
 
 #: The issue's own configuration: 32 warps on each SM of a GTX 580.
 DMADD = {"machine": "gtx580", "workload": "dmadd", "warps_per_sm": 32, "active_sms": 16}
@@ -194,6 +195,7 @@ def test_a_gain_by_cases_that_do_not_meet_is_no_help(
 # --- for other ends
 
 
+@long
 def test_energy_has_a_best_clock_on_the_way() -> None:
     """Dynamic power falls by the cube, time rises by the inverse: the least energy lies between."""
     given_ = {"machine": "gtx280", "workload": "svm", "threads_per_block": 256}

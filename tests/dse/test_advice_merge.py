@@ -29,7 +29,7 @@ def study() -> dse.Study:
 PAIRS = [(w, m) for k, w in enumerate(MERGE) for m in GPUS[k % 2 :: 2]]
 
 
-@pytest.mark.parametrize(("workload", "machine"), mostly_long(PAIRS, lambda k, _: k % 4 == 0))
+@pytest.mark.parametrize(("workload", "machine"), mostly_long(PAIRS, lambda k, _: k % 8 == 0))
 def test_every_move_that_helps_shortens_the_run(
     study: dse.Study, workload: str, machine: str
 ) -> None:

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 import dse
 from dse.cli import main
+from tests.long import long
 
 Run = Callable[..., Result]
 
@@ -160,12 +161,18 @@ def test_advise(run: Run) -> None:
     assert "what improves time:\n  " in text
     told = dse.advise(dse.Study.from_toml("study.toml"), threads_per_block=128, active_sms=16)
     assert text == f"{told}\n"
+    refused = run("advise", "study.toml", "--goal", "energy", status=2).stderr
+    assert "is advised on to improve time" in refused
+
+
+@long
+def test_advise_in_json_and_for_some_levers(run: Run) -> None:
+    at = ["threads_per_block=128", "active_sms=16"]
+    told = dse.advise(dse.Study.from_toml("study.toml"), threads_per_block=128, active_sms=16)
     said = document(run("advise", "study.toml", *at, "--json"))
     assert [move["quantity"] for move in said["moves"]] == [move.quantity for move in told.moves]
     said = document(run("advise", "study.toml", *at, "--levers", "designer", "--json"))
     assert {move["lever"] for move in said["moves"]} == {"designer"}
-    refused = run("advise", "study.toml", "--goal", "energy", status=2).stderr
-    assert "is advised on to improve time" in refused
 
 
 def test_optimum_of_a_study_and_of_its_store_agree(run: Run) -> None:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from dse.cli import main
 from stochastic import Pmf, bounds, granularity, imbalance, partition
-from tests.long import mostly_long
+from tests.long import long, mostly_long
 
 
 def asked(*arguments):
@@ -84,6 +84,7 @@ def test_a_file_of_samples(tmp_path):
     assert json.loads(text)["mean"] == pytest.approx(own.mean(), rel=1e-12)
 
 
+@long
 def test_a_trace_as_it_lies(tmp_path):
     path = tmp_path / "steps.csv"
     path.write_text("\n".join(map(str, [1, 1, 8, 8, 1, 1, 8, 8])))

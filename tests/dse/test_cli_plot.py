@@ -88,7 +88,7 @@ full of work,1.0,9e6,1e3,1e3,330
 """
 
 
-@pytest.mark.parametrize("kind", mostly_long(KINDS, lambda k, _: k % 2 == 0))
+@pytest.mark.parametrize("kind", mostly_long(KINDS, lambda k, _: k % 4 == 0))
 def test_each_kind_draws(run: Run, kind: str) -> None:
     Path("counters.csv").write_text(COUNTERS)
     Path("uncertain.toml").write_text(UNCERTAIN)
@@ -97,6 +97,7 @@ def test_each_kind_draws(run: Run, kind: str) -> None:
     assert Path("out.svg").read_text().startswith("<?xml")
 
 
+@long
 def test_formats_and_stores(run: Run) -> None:
     run("run", "study.toml", "--store", "out.zarr")
     for name, begins in (("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.SVG", b"<?xml")):

@@ -86,6 +86,7 @@ def wait_for_tiles(folder: Path, count: int) -> None:
     raise AssertionError("no tile was stored")
 
 
+@long
 @pytest.mark.parametrize(
     ("number", "status", "said"),
     [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],

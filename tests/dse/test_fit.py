@@ -50,6 +50,7 @@ def measured(model: str, to: str, **given: Any) -> np.ndarray:
 # --- known values are found again
 
 
+@long
 @settings(max_examples=25, deadline=None)
 @given(
     peak=positive(1e8, 1e13), delta=positive(50, 1800), curve=st.sampled_from(["sharp", "smooth"])
@@ -125,6 +126,7 @@ def test_no_split_of_noisy_rows_fits_better(seed: int, spread: float, corner: fl
     assert squares <= best_split(x, time) * (1 + 1e-9)
 
 
+@long
 @settings(max_examples=6, deadline=None)
 @given(
     constant=positive(10, 100),

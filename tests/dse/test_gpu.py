@@ -23,6 +23,7 @@ from dse import gpu
 from dse.gpu import launched, losses, measuring, nvml, watts
 from stochastic import Pmf, fit_timing, imbalance
 from stochastic.errors import LawError
+from tests.long import long
 
 ROOT = Path(__file__).parents[2]
 
@@ -191,6 +192,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found | {"folder": folder}
 
 
+@long
 @needs_numba_cuda
 def test_squared_distances_are_the_shortest_paths(simulated: dict[str, Any]) -> None:
     """Floyd and Warshall, for sub-blocks that do not divide the matrix and one that exceeds it."""
@@ -430,6 +432,7 @@ def test_without_numba_cuda_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
         measuring.supply([32])
 
 
+@long
 @needs_numba_cuda
 def test_compiled_each_operation_waits_for_the_one_before(tmp_path: Path) -> None:
     found = told(COMPILED, tmp_path, simulator=False)

@@ -15,7 +15,7 @@ import dse
 from dse.plots import papers
 from dse.plots.looks import LOOKS
 from dse.plots.timelines import schedule
-from tests.long import mostly_long
+from tests.long import long, mostly_long
 
 Run = Callable[..., Result]
 
@@ -31,7 +31,7 @@ def test_every_figure_of_the_four_papers_has_a_row() -> None:
     assert known == {key: [str(n) for n in range(1, most + 1)] for key, most in ALL.items()}
 
 
-@pytest.mark.parametrize(("key", "number"), mostly_long(DRAWN, lambda k, _: k % 3 == 0))
+@pytest.mark.parametrize(("key", "number"), mostly_long(DRAWN, lambda k, _: k % 5 == 0))
 def test_every_row_draws_and_is_readable(key: str, number: str) -> None:
     """Sides are named; what is printed is drawn, and told by the legend."""
     figure = papers.paper_figure(key, number)
@@ -122,6 +122,7 @@ def test_papers_and_figures_are_listed(run: Run) -> None:
     assert "(not drawn: it is the difference of two measurements on an A100" in listed
 
 
+@long
 def test_one_figure_and_all(run: Run) -> None:
     said = run("plot", "paper", "tmm", "--figure", "1", "--out", "a.svg").stdout
     assert said.startswith("a.svg (Slowdown by a last pass that is not full")

@@ -14,7 +14,7 @@ from symbolic.ops import NUMERIC, Node
 from symbolic.sympy_primitives import SYMPY
 from tests.one_source.worlds import WORLDS, Case, cases, exact_steps, near_border
 
-DRAWS = 30
+DRAWS = 60
 CASES = cases(DRAWS)
 
 

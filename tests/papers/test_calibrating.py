@@ -125,6 +125,7 @@ def test_whether_cores_and_memory_overlap_is_chosen_by_rows_left_out() -> None:
     assert all("do not determine" in reason for reason in reasons)
 
 
+@long
 @needs_dvfs
 def test_a_knee_that_rows_do_not_determine_is_told_and_not_taken() -> None:
     design = page().Design(runs(), page().every_other(runs()))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import dse
+from tests.long import long
 from tests.papers.claims import KINDS, RELATIONS, Claim, claims, outcomes, page
 
 PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
@@ -15,6 +16,7 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+\.?\d*(?:e[-+]\d+)?(?![\w.]*\w)")
 ROWS = claims()
 
 
+@long
 def test_a_claim_is_met_or_explained() -> None:
     """Met by the shipped files, or the row says why not; a choice only where one is needed."""
     for claim, found in zip(ROWS, outcomes(), strict=True):

@@ -114,6 +114,7 @@ def test_a_supply_curve_is_transits() -> None:
 # --- the roofline of power (Choi 2013)
 
 
+@long
 @needs_bandwidth
 def test_the_roofline_of_eight_a100() -> None:
     """The description of the data: P = P0 + e_B BW + e_F GF fits the A100 to 2.5 %."""

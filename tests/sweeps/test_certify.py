@@ -29,6 +29,7 @@ from symbolic.errors import DseError, InfeasibleError
 from symbolic.monotone import trends
 from symbolic.ops import floor, interpret_arrays, reference
 from tests.benchmarks.test_certify import FLOW, FLOW_ENDS
+from tests.long import long
 from tests.sweeps.certifying import answer, compared, study
 
 
@@ -40,6 +41,7 @@ def test_equal_to_a_scan(seed: int) -> None:
 
 
 # --- trends: what rises does not fall
+@long
 def test_trends_hold_between_points() -> None:
     """Along an axis that a box is said to rise on, no step falls; with all else held."""
     decided = 0

@@ -30,6 +30,7 @@ from symbolic.ops import (
     reference,
     where,
 )
+from tests.long import long
 from tests.oracles.compare import same_bits, ulps
 
 a, b, c = (reference(name) for name in "abc")
@@ -366,6 +367,7 @@ def test_a_long_loop_is_cut_at_its_calls(monkeypatch: pytest.MonkeyPatch) -> Non
     assert cut.count("] = ") - whole.count("] = ") <= 8  # values kept for a later loop
 
 
+@long
 def test_a_cut_optimum_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     spec: dict[str, Any] = {
         "model": "ipp",

@@ -96,7 +96,7 @@ def same(found: xr.Dataset, expected: xr.Dataset) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "ending"), mostly_long(product(DATASETS, ENDINGS), lambda k, _: k % 3 == 0)
+    ("name", "ending"), mostly_long(product(DATASETS, ENDINGS), lambda k, _: k % 5 == 0)
 )
 def test_round_trip(
     name: str, ending: str, datasets: dict[str, xr.Dataset], tmp_path: Path

@@ -20,6 +20,7 @@ import sweeps.sources.proof
 from sweeps.prove.parts import Winner
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.dse.conftest import Run, run  # noqa: F401
+from tests.long import long
 from tests.sweeps.certifying import study
 
 SETS = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -91,6 +92,7 @@ def test_every_way_gives_the_best_of_brute_force(seed: int) -> None:
     assert places(dse.optimum(ds, minimize=listed, where=where, ties=True), made) == expected
 
 
+@long
 def test_a_value_is_as_good_to_the_bit_in_every_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     made = small(60, where="intensity > threads / 9")
     goals = ["-floor(30 * log(cs_throughput)) / exp(threads / 1e3)", "log(threads) / intensity"]

@@ -12,6 +12,7 @@ import sweeps.bounds.expanding
 import sweeps.grid.portions
 from dse import Study
 from symbolic.errors import DseError
+from tests.long import long
 from tests.sweeps import proving_statistics
 
 WORKLOADS = {"values": ["sepia", "svm", "blackscholes"], "weights": [2, 1, 1]}
@@ -54,6 +55,7 @@ def test_ranges_and_borders_follow_through_statistics() -> None:
     assert np.isfinite(border).any()
 
 
+@long
 def test_reals_are_proven_of_statistics() -> None:
     real = suite(mem_bandwidth={"between": ["50 GB/s", "300 GB/s"]})
     found = real.optimum(minimize=MEAN)

@@ -77,6 +77,7 @@ def objects(fs: Any, url: str = URL) -> dict[str, bytes]:
     return {path[len(root) + 1 :]: data for path, data in fs.cat(fs.find(root)).items()}
 
 
+@long
 def test_the_bytes_of_a_folder_whatever_happens(bucket: Any, tmp_path: Path) -> None:
     study = Study(**STUDY)
     study.run(store=tmp_path / "calm.zarr")

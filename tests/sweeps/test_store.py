@@ -64,7 +64,7 @@ def test_tiles_cover_every_point_once(
             ["switches and a zip", "machines, rules broken in parts"],
             *([9, 1 << 21], [0, 1 << 30], [False, True]),
         ),
-        lambda _, case: case[2:] in ((0, True), (1 << 30, False)),
+        lambda _, case: case[1:] in ((9, 0, True), (1 << 21, 1 << 30, False)),
     ),
 )
 def test_nests_write_what_a_run_in_memory_gives(

@@ -175,7 +175,7 @@ def questions(draw: st.DrawFn) -> tuple[str, bool, dict[str, Any]]:
 SHARES: list[Any] = [0, 0.5, [0.1, 0.5, 0.9, 1], [0.25, 0.25]]
 
 SLOW = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -30,6 +30,7 @@ from sweeps.grid.tiling import Tiling
 from sweeps.scan.bins import Bins, Digits
 from symbolic.errors import InfeasibleError
 from symbolic.ops import reference
+from tests.long import long
 
 #: What is said of a question that no configuration answers.
 NOWHERE = r"is a number at no configuration|is broken at every point|no point satisfies"
@@ -211,6 +212,7 @@ def test_count_in_tiles(asked: tuple[Study, str, list[str]]) -> None:
     same_count(asked[0], asked[2])
 
 
+@long
 @pytest.mark.usefixtures("tiled")
 @FEW
 @given(tiled_questions(), BINS, SHARES)
