@@ -27,7 +27,7 @@ from tests.browser import Browser, browser
 
 HERE = Path(__file__).parent
 
-settings.register_profile("same", derandomize=True, deadline=None, max_examples=40)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=30)
 settings.register_profile("explore", derandomize=False, deadline=None)
 settings.load_profile("same")
 

@@ -13,6 +13,7 @@ import pytest
 import dse
 from dse.plots.papers import papers
 from symbolic.quantities import RULES
+from tests.long import long
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -46,6 +47,7 @@ def words(text: str) -> str:
     return " ".join(re.sub(r"\\(.)", r"\1", text).split())
 
 
+@long
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_page_holds_every_equation_and_its_source(name: str, made: dict[str, str]) -> None:
     model, page = dse.model(name), made[f"models/{name}.rst"]

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.long import long
 from tests.mutants import MUTANTS
 
 ROOT = Path(__file__).parents[2]
@@ -252,6 +253,7 @@ def silent(text: str, shared: dict[str, tuple[bool, set[str]]]) -> list[tuple[in
     ]
 
 
+@long
 def test_every_test_asserts() -> None:
     shared: dict[str, tuple[bool, set[str]]] = {}
     for path in sorted((ROOT / "tests").rglob("*.py")):

@@ -22,6 +22,7 @@ from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.library import load_model
 from symbolic.ops import reference
 from symbolic.quantities import TABLE, Domain
+from tests.long import long
 from tests.papers.test_ipp import BANDWIDTH_BOUND
 
 MACHINE = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -376,6 +377,7 @@ def states(values: dict[str, Any]) -> tuple[list[int], list[set[str]], list[floa
     return cases.tolist(), labels, time.tolist()
 
 
+@long
 @settings(deadline=None, max_examples=4, phases=set(Phase) - {Phase.shrink})  # minutes
 @given(p=WARPS)
 def test_mwp_cwp_against_brute_force(p: dict[str, Any]) -> None:

@@ -101,6 +101,7 @@ def test_rules_of_hardware_are_those_of_every_model() -> None:
 # --- whose moves
 
 
+@long
 def test_levers_tell_the_programmer_from_the_designer() -> None:
     every = dse.advise("throughput", **DMADD)
     programmer, designer = (

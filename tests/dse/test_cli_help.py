@@ -14,6 +14,7 @@ import pytest
 import dse
 from dse.cautions import odd_numbers
 from dse.tables import table
+from tests.long import long
 
 BARE = [
     ("core_clock", 1410, "is '1410 MHz' meant?"),
@@ -111,6 +112,7 @@ def completed(*words: str) -> list[str]:
     return [line.partition(",")[2] for line in told.stdout.splitlines()]
 
 
+@long
 def test_names_are_completed():
     assert "gtx280" in completed("machines", "gtx2")
     assert completed("models", "mwp_c") == ["mwp_cwp"]

@@ -58,6 +58,7 @@ def test_a_picture_is_drawn(law, tmp_path):
     assert str(picture) in text
 
 
+@long
 def test_a_cut_or_groups_left_out_have_no_bounds():
     for options in (["--eps", "1e-2"], ["--zero-work", "drop"]):
         code, text = asked("negative_binomial:1,0.2", "--lanes", "4", *options, "--json")

@@ -29,6 +29,7 @@ from dse.page.serve import server_of
 from symbolic.expression import parse, parse_value
 from symbolic.quantities import TABLE
 from tests.browser import Browser, needs_chromium
+from tests.long import long
 from tests.one_source.exploring import check
 from tests.one_source.javascript import subjects
 
@@ -90,6 +91,7 @@ def state(page: Browser, text: str) -> Any:
     return page.run(f"(() => {{ const {{ here, LEVERS, view, changed }} = explorer; {text} }})()")
 
 
+@long
 @needs_chromium
 @pytest.mark.parametrize("subject", SOME, ids=lambda one: one.model.name)
 def test_every_output_of_a_model(subject: Any, page: Browser, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dse
+from tests.long import long
 
 DOCS = Path(__file__).parents[2] / "docs"
 CSV = DOCS / "peers.csv"
@@ -57,6 +58,7 @@ def test_what_is_certified_is_that_of_the_other_page(peers: Any) -> None:
         assert f"{row.value:.4g}" == least
 
 
+@long
 def test_settings_are_evaluated_as_by_the_model(peers: Any) -> None:
     """At random settings, the infeasible ones apart."""
     asked = peers.study("mat_tiled", "8800gt")

@@ -10,7 +10,7 @@ import pytest
 import dse
 import dse.inverse.within
 from symbolic.errors import DseError
-from tests.long import mostly_long
+from tests.long import long, mostly_long
 
 GIVEN = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600.0}
 GIVEN_THREADS = {**GIVEN, "threads": 256}
@@ -32,6 +32,7 @@ def held(found: Any, threads: int, intensity: float) -> Any:
     return inside & (found.intensity_first <= intensity) & (intensity <= found.intensity_last)
 
 
+@long
 @pytest.mark.parametrize(
     ("within", "boxes"),
     mostly_long(

@@ -76,7 +76,7 @@ def spread(model: Model) -> dict[str, tuple[str, ...]]:
     ("name", "outer"),
     mostly_long(
         [*((name, ("a", "b")) for name in OWN), ("transit", ()), ("divergence", ("a",))],
-        lambda _, case: case[0] not in LARGE,
+        lambda k, case: case[0] not in LARGE and k % 3 != 1,
     ),
 )
 def test_every_equation(name: str, outer: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.long import long
 from tests.papers._solve import solve
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +56,7 @@ def quantiles(values: list[float]) -> tuple[float, float]:
     return float(np.quantile(values, 0.5)), float(np.quantile(values, 0.9))
 
 
+@long
 def test_the_page_is_as_generated() -> None:
     assert (ROOT / "docs" / "launches.md").read_text() == page().page(DATA)
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, imbalance, partition
+from tests.long import long
 from tests.oracles.imbalance_remedies import binned, runs
 
 
@@ -22,6 +23,7 @@ def laws(draw, most=7):
     return {v: Fraction(c, sum(counts)) for v, c in sorted(zip(values, counts, strict=True))}
 
 
+@long
 @settings(max_examples=60, deadline=None)
 @given(laws(), st.integers(1, 5), st.sampled_from(["slowdown", "loss"]))
 def test_every_way_to_cut(weights, lanes, objective):

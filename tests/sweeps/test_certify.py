@@ -160,6 +160,7 @@ def test_large_spaces_are_certified() -> None:
     assert float(best.base_power) == 10
 
 
+@long
 def test_small_ones_are_scanned() -> None:
     assert flow(2).optimum(minimize="flow_energy").attrs["method"] == "scan"
     four = flow(4).optimum(minimize="flow_energy", method="certified")

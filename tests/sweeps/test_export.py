@@ -20,7 +20,7 @@ from dse import DseError, Study
 from sweeps.files import export as module
 from sweeps.files.export import export, open_dataset
 from sweeps.files.whole import whole
-from tests.long import mostly_long
+from tests.long import long, mostly_long
 from tests.oracles.compare import identical, same_attributes, same_bits
 
 ENDINGS = ["zarr", "nc", "csv", "parquet"]
@@ -193,6 +193,7 @@ json.dump({
 """
 
 
+@long
 @pytest.mark.parametrize("ending", mostly_long(["zarr", "nc"], lambda k, _: k == 0))
 def test_opens_in_plain_xarray(
     ending: str, tmp_path: Path, datasets: dict[str, xr.Dataset]

@@ -22,6 +22,7 @@ from sweeps.store.packed import Packed
 from sweeps.store.packing import Packer
 from sweeps.store.reader import Stored
 from symbolic.errors import DseError
+from tests.long import mostly_long
 from tests.oracles.compare import identical
 
 #: Twice the least bytes of a block of Blosc that is split.
@@ -110,7 +111,7 @@ def packed(values: Any, cuts: Sequence[int], *, shuffled: bool) -> bytes:
     return head + b"".join(parts)
 
 
-@pytest.mark.parametrize("expand", [False, True])
+@pytest.mark.parametrize("expand", mostly_long([False, True], lambda k, _: k == 0))
 def test_the_same_store_compressed_or_not(
     expand: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -253,6 +253,7 @@ def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(
     assert (float(first.intensity), float(first.threads)) == (10.0, 50.0)
 
 
+@long
 @pytest.mark.usefixtures("fused")
 def test_fused_and_not_answer_alike_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     question: dict[str, Any] = {"minimize": "time / mwp", "per": ["machine"], "top": 3}

@@ -157,6 +157,7 @@ def test_two_that_begin_at_the_same_moment(bucket: Any, monkeypatch: pytest.Monk
     assert dse.verify(URL).damages == ()
 
 
+@long
 def test_the_command(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(

@@ -553,6 +553,7 @@ def test_tiles_that_no_rule_leaves_anything_of_are_not_computed(
     assert rules * seen[-1].total <= seen[-1].barred < 0.6 * seen[-1].total
 
 
+@long
 def test_tiles_of_a_store_are_the_same_whether_computed_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
