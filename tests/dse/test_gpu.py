@@ -206,6 +206,7 @@ def test_squared_distances_are_the_shortest_paths(simulated: dict[str, Any]) -> 
     assert simulated["seconds"] > 0
 
 
+@long
 @needs_numba_cuda
 def test_rows_of_run_times_name_what_the_model_takes(simulated: dict[str, Any]) -> None:
     rows = simulated["paths"]

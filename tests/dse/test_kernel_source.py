@@ -26,6 +26,7 @@ from dse.kernels.quotients import floordiv, remainder
 from dse.kernels.source import device_part, signatures
 from symbolic.errors import DseError
 from tests.dse.hecbench import entry_of, in_short
+from tests.long import long
 
 COULOMB = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "coulomb"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vector-add.cu"
@@ -324,6 +325,7 @@ def test_a_quantity_that_a_workload_cannot_declare(tmp_path: Path, text: str, wo
         dse.workload(str(path))
 
 
+@long
 @compiling
 def test_a_space_of_macros_is_counted_once_for_each_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import dse
 from dse import DseError
+from tests.long import long
 
 Run = Callable[..., Result]
 
@@ -93,6 +94,7 @@ def test_best_top_and_constrained_by_one_command_each(run: Run) -> None:
     assert kept[0] is not fine[0]
 
 
+@long
 @needs_tuned
 def test_a_stored_import_answers_the_same_and_a_grid_by_axis(run: Run) -> None:
     text = run("import", str(TUNED), "tuned.zarr").stdout

@@ -24,6 +24,7 @@ def test_a_claim_is_met_or_explained() -> None:
         assert not (found.kind == "met" and claim.choice), (claim, found)
 
 
+@long
 def test_the_page_is_up_to_date() -> None:
     """Words alike; numbers to five digits, since the last of six may round either way."""
     kept, made = PAGE.read_text(), page()

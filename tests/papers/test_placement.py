@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import dse
 from symbolic.models import placement
+from tests.long import long
 from tests.papers._solve import run_doctests
 
 #: Table 12: four active SMs of the 8800GT.
@@ -86,6 +87,7 @@ def test_the_tpcs_of_table_12() -> None:
     assert max(map(abs, off)) < 1.3  # the scatter about the line is 0.716 W
 
 
+@long
 def test_sms_that_share_a_tpc() -> None:
     """§4.5.2: 0 and 7, 1 and 8, ... 6 and 13."""
     pairs = [

@@ -14,7 +14,7 @@ from tests.sweeps.attack_models import drawn
 QUICK = ("scan", "certified", "store", "Dataset")
 
 
-@pytest.mark.parametrize("seed", mostly_long(range(4000, 4020), lambda k, _: k % 4 == 0))
+@pytest.mark.parametrize("seed", mostly_long(range(4000, 4020), lambda k, _: k % 4 == 1))
 def test_random_questions(seed: int, tmp_path: Path) -> None:
     said = combining.combined(drawn(seed), seed, tmp_path, QUICK)[1]
     assert not said, said

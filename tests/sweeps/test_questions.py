@@ -400,6 +400,7 @@ def test_pareto(
                 assert brute.equal(answer[name].values[place].item(), record[name]), name
 
 
+@long
 @pytest.mark.usefixtures("fused")
 @pytest.mark.parametrize(
     "question", mostly_long([FRONTS[2], FRONTS[3]], lambda k, _: k == 1), ids=str

@@ -136,6 +136,7 @@ def test_what_another_host_has_set_is_seen_whatever_list_of_names_is_kept() -> N
         place.get("tiles/2")
 
 
+@long
 def test_two_that_begin_at_the_same_moment(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = {**STUDY, "outputs": ["ms_throughput"], "where": ()}
     one = Study(**spec)
