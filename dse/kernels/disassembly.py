@@ -75,7 +75,7 @@ def _known(words: Iterable[bytes], beside: Iterable[bytes], arch: int) -> dict[b
         return known
     more = (each for each in itertools.islice(beside, _BESIDE) if each not in known)
     new = list(dict.fromkeys([*new, *more]))
-    told = zip(_told(new, arch), itertools.count(), strict=False)
+    told = ((each, place) for place, each in enumerate(_told(new, arch)))
     known = known | dict(zip(new, told, strict=True))
     _remembered[arch] = dict(itertools.islice(known.items(), max(len(known) - _MOST, 0), None))
     return known

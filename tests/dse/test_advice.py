@@ -378,7 +378,7 @@ def states(values: dict[str, Any]) -> tuple[list[int], list[set[str]], list[floa
 
 
 @long
-@settings(deadline=None, max_examples=4, phases=set(Phase) - {Phase.shrink})  # minutes
+@settings(deadline=None, max_examples=8, phases=set(Phase) - {Phase.shrink})  # minutes
 @given(p=WARPS)
 def test_mwp_cwp_against_brute_force(p: dict[str, Any]) -> None:
     values = {**WORKED, **p}

@@ -27,6 +27,7 @@ from dse import DseError, Study
 from dse.cli import main
 from sweeps.store.folder import Folder
 from tests.dse.killing import STUDY, files
+from tests.long import mostly_long
 from tests.oracles.compare import identical
 
 ROOT = Path(__file__).parents[2]
@@ -59,12 +60,13 @@ def alike(found: xr.Dataset, expected: xr.Dataset) -> None:
     assert found.supply.values.tolist() == expected.supply.values.tolist()
 
 
-def test_three_kills() -> None:
+@pytest.mark.parametrize("kills", mostly_long([3, 6], lambda k, _: k == 0))
+def test_kills(kills: int) -> None:
     """More by ``python -m tests.dse.killing 200 1``."""
-    command = [sys.executable, "-m", "tests.dse.killing", "3", "6"]
+    command = [sys.executable, "-m", "tests.dse.killing", str(kills), "6"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["kills"] == 3
+    assert json.loads(done.stdout)["kills"] == kills
 
 
 # --- what is stored

@@ -194,7 +194,7 @@ json.dump({
 
 
 @long
-@pytest.mark.parametrize("ending", mostly_long(["zarr", "nc"], lambda k, _: k == 0))
+@pytest.mark.parametrize("ending", ["zarr", "nc"])
 def test_opens_in_plain_xarray(
     ending: str, tmp_path: Path, datasets: dict[str, xr.Dataset]
 ) -> None:

@@ -402,9 +402,7 @@ def test_pareto(
 
 @long
 @pytest.mark.usefixtures("fused")
-@pytest.mark.parametrize(
-    "question", mostly_long([FRONTS[2], FRONTS[3]], lambda k, _: k == 1), ids=str
-)
+@pytest.mark.parametrize("question", [FRONTS[2], FRONTS[3]], ids=str)
 def test_pareto_by_nests(
     question: dict[str, Any], study: Study, ds: xr.Dataset, records: list[Record]
 ) -> None:
