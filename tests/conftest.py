@@ -1,6 +1,6 @@
 """Drawn tests draw the same cases each time, so that a result depends on the code alone.
 
-``pytest --hypothesis-profile=explore`` draws new ones.
+``pytest --hypothesis-profile=many`` draws three times as many, ``explore`` new ones.
 
 Linear algebra runs on one thread: the matrices are small, and tests beside each other would wait
 for each other's threads. Where ``DSE_CACHE`` is empty, the processes of a run share a folder.
@@ -24,11 +24,13 @@ from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from tests.browser import Browser, browser
+from tests.long import MANY, QUICK
 
 HERE = Path(__file__).parent
 
-settings.register_profile("same", derandomize=True, deadline=None, max_examples=30)
-settings.register_profile("explore", derandomize=False, deadline=None)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=QUICK)
+settings.register_profile("many", derandomize=True, deadline=None, max_examples=MANY)
+settings.register_profile("explore", derandomize=False, deadline=None, max_examples=MANY)
 settings.load_profile("same")
 
 for threads in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # read when NumPy and SciPy are loaded

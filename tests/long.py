@@ -1,8 +1,9 @@
-"""Tests that take long: more cases of what quick ones beside them try, and whole pages of the docs.
+"""What takes long: more cases of what quick tests try, more draws of them, whole pages of the docs.
 
-    python -m pytest -m long -n 2 --dist worksteal
+    python -m pytest -m "long or hypothesis" --hypothesis-profile=many -n 2 --dist worksteal
 
-CI runs them after the others.
+CI runs them after the others: ``hypothesis`` marks what is drawn, ``many`` draws as many as a test
+says, and the quick run a third of them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,19 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
-__all__ = ["long", "mostly_long"]
+__all__ = ["MANY", "QUICK", "draws", "long", "mostly_long"]
 
 long = pytest.mark.long
+
+#: How many cases a test draws that does not say: with the profile ``many``, and in the quick run.
+MANY, QUICK = 100, 30
+
+
+def draws(many: int) -> int:
+    """How many cases a test draws, of which ``many`` are drawn with the profile ``many``."""
+    return max(1, round(many * settings().max_examples / MANY))
 
 
 def mostly_long(cases: Iterable[Any], quick: Callable[[int, Any], bool]) -> list[Any]:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sweeps.bounds.check import check
 from sweeps.grid.grid import Grid
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError
@@ -81,6 +80,8 @@ def without(grid: Grid, axes: set[str]) -> Grid:
     gone = axes & set(grid.axes)
     if not gone:
         return grid
+    from sweeps.bounds.check import check
+
     check(grid, counted=False, possible=False)
 
     def stays(name: str) -> bool:

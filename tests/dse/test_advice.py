@@ -22,7 +22,7 @@ from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.library import load_model
 from symbolic.ops import reference
 from symbolic.quantities import TABLE, Domain
-from tests.long import long
+from tests.long import draws, long
 from tests.papers.test_ipp import BANDWIDTH_BOUND
 
 MACHINE = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -164,7 +164,7 @@ def by_paper(bound: str, p: dict[str, float]) -> dict[str, Fraction | float]:
     return {"lanes_width": min(z * n / turn, r * z)}
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=draws(70))
 @given(p=POINTS)
 @example(p={**MACHINE, "arithmetic_latency": 1.0, "threads": 100.0, "intensity": 10.0})
 @example(p={**MACHINE, "arithmetic_latency": 1.0, "threads": 632.0, "intensity": 10.0})
@@ -378,7 +378,7 @@ def states(values: dict[str, Any]) -> tuple[list[int], list[set[str]], list[floa
 
 
 @long
-@settings(deadline=None, max_examples=8, phases=set(Phase) - {Phase.shrink})  # minutes
+@settings(deadline=None, max_examples=draws(12), phases=set(Phase) - {Phase.shrink})  # minutes
 @given(p=WARPS)
 def test_mwp_cwp_against_brute_force(p: dict[str, Any]) -> None:
     values = {**WORKED, **p}

@@ -15,13 +15,13 @@ import dse
 from symbolic.errors import DomainError, DseError, InfeasibleError, UnknownNameError
 from symbolic.quantities import RULES, TABLE
 from tests.dse.advising import check, drawn
-from tests.long import long
+from tests.long import draws, long
 
 #: The issue's own configuration: 32 warps on each SM of a GTX 580.
 DMADD = {"machine": "gtx580", "workload": "dmadd", "warps_per_sm": 32, "active_sms": 16}
 
 
-@settings(deadline=None, max_examples=6)
+@settings(deadline=None, max_examples=draws(10))
 @given(data=st.data())
 def test_advice_names_nothing_beyond_domains_rules_and_hardware(data: st.DataObject) -> None:
     """Over machines, workloads and points; more by ``python -m tests.dse.advising 2000 1``."""

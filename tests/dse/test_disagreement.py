@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import dse
 from dse.cli.compare import disagreement as command
 from symbolic.errors import InfeasibleError, UnknownNameError
+from tests.long import draws
 
 HONG, LI = "occupancy + mwp_cwp", "occupancy + transit + transit_time"
 MERGE = ["sepia", "linear", "svm", "mat_naive", "mat_tiled", "blackscholes"]
@@ -196,7 +197,7 @@ def loops(values: list[list[list[float]]], maximize: bool) -> list[list[list[flo
     return found
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=draws(80))
 @given(flat=GRIDS, maximize=st.booleans())
 def test_regret_is_that_of_plain_loops(flat: list[float], maximize: bool) -> None:
     values = np.array(flat).reshape(-1, 2, 3)

@@ -18,6 +18,7 @@ from dse import DseError
 from symbolic.errors import DomainError, GraphError, InfeasibleError, UnitError, UnknownNameError
 from symbolic.library import load_model
 from symbolic.quantities import TABLE
+from tests.long import draws
 from tests.oracles.compare import same_bits, same_run
 from tests.oracles.nested import Loops, Table
 
@@ -70,7 +71,7 @@ def test_every_quantity_computed_is_there() -> None:
     assert list(dse.evaluate("transit", outputs="bound", **GIVEN).data_vars) == ["bound"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(data=st.data())
 def test_arrays_broadcast_as_in_numpy(data: st.DataObject) -> None:
     """Each quantity varies along the dimensions of the arrays it depends on, and no others."""

@@ -27,7 +27,7 @@ from symbolic.errors import (
     UnknownEntryError,
     UnknownNameError,
 )
-from tests.long import long
+from tests.long import draws, long
 
 Run = Callable[..., Result]
 
@@ -51,7 +51,7 @@ def measured(model: str, to: str, **given: Any) -> np.ndarray:
 
 
 @long
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 @given(
     peak=positive(1e8, 1e13), delta=positive(50, 1800), curve=st.sampled_from(["sharp", "smooth"])
 )
@@ -66,7 +66,7 @@ def test_supply_curves_are_found_again(peak: float, delta: float, curve: str) ->
     assert found.r2 == pytest.approx(1)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=draws(15), deadline=None)
 @given(
     slope=positive(0.01, 10),
     offset=st.floats(-5, 60),
@@ -107,7 +107,7 @@ def best_split(x: np.ndarray, time: np.ndarray) -> float:
 
 # The same draws each time: where noise hides the corner the search may end beside the best split.
 @long
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=draws(12), deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), spread=st.floats(0.5, 8), corner=st.floats(4, 40))
 def test_no_split_of_noisy_rows_fits_better(seed: int, spread: float, corner: float) -> None:
     rng = np.random.default_rng(seed)
@@ -127,7 +127,7 @@ def test_no_split_of_noisy_rows_fits_better(seed: int, spread: float, corner: fl
 
 
 @long
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=draws(6), deadline=None)
 @given(
     constant=positive(10, 100),
     dynamic=positive(10, 200),

@@ -25,7 +25,7 @@ from dse.cli import main
 from sweeps.store.tiles import Source
 from symbolic.errors import InfeasibleError
 from tests.dse.killing import files
-from tests.long import long, mostly_long
+from tests.long import draws, long, mostly_long
 from tests.oracles.compare import identical
 
 ROOT = Path(__file__).parents[2]
@@ -76,7 +76,9 @@ def size_of(spec: Any) -> int:
 
 
 @settings(
-    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=draws(10),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_it_is_the_store_of_the_larger_study(

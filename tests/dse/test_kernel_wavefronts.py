@@ -19,6 +19,7 @@ from dse.kernels.requests import phases
 from dse.kernels.values import Values
 from dse.kernels.wavefronts import cache_wavefronts, sectors, shared_wavefronts
 from tests.dse.test_kernel_source import compiling
+from tests.long import draws
 
 LANES = range(32)
 
@@ -45,7 +46,7 @@ def by_lanes(first: list[int], active: list[bool], width: int, load: bool) -> in
     return sum(served(range(at, at + size)) for at in range(0, 32, size))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws(150), deadline=None)
 @given(st.data())
 def test_wavefronts_and_sectors_are_those_of_lanes_one_by_one(data: st.DataObject) -> None:
     width = data.draw(st.sampled_from([1, 2, 4, 8, 16]))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import dse
 from dse import DseError
-from tests.long import long
+from tests.long import draws, long
 
 Run = Callable[..., Result]
 
@@ -258,7 +258,7 @@ def test_what_this_library_wrote_is_opened_as_before(tmp_path: Path) -> None:
         dse.open(tmp_path / "out.nc", shape="grid")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=draws(15), deadline=None)
 @given(
     sizes=st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 3)),
     seed=st.integers(0, 2**32 - 1),

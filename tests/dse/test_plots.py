@@ -24,6 +24,7 @@ from dse.plots.looks import LOOKS, MEANS, PARTS, look_of, looks_of, meaning_of, 
 from dse.plots.scales import by_factor
 from symbolic.library import iterate_models
 from symbolic.quantities import TABLE
+from tests.long import draws
 
 POINT = {"lanes_width": 200, "ms_peak": 1, "mem_latency": 400}
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -54,7 +55,7 @@ def said(ax: Axes) -> str:
 
 
 # --- transit
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=draws(8), deadline=None)
 @given(
     threads=st.floats(10, 2000),
     intensity=st.floats(1, 800),

@@ -20,6 +20,7 @@ import dse
 from dse.validation.folds import deal, subspaces
 from dse.validation.scores import rank_correlation, score, slowdowns
 from symbolic.errors import DseError, UnknownNameError
+from tests.long import draws
 
 Run = Callable[..., Result]
 
@@ -41,7 +42,7 @@ def supply(cards: int = 4, noise: float = 0.0) -> pd.DataFrame:
 # --- scores
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=draws(50), deadline=None)
 @given(numbers, st.randoms(use_true_random=False))
 def test_ranks_and_slowdowns_are_those_of_slow_twins(values: list[float], random: Any) -> None:
     measured = np.array(values)
@@ -70,7 +71,7 @@ def test_a_space_without_prediction_takes_its_first_row() -> None:
     assert slowdowns(measured, predicted, [np.arange(2)]).tolist() == [3.0]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=3, max_size=40), st.integers(2, 12))
 def test_labels_are_left_out_whole_and_once(keys: list[str], folds: int) -> None:
     if len({*keys}) < 2:

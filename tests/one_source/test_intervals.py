@@ -42,6 +42,7 @@ from symbolic.ops import (
     walk,
     where,
 )
+from tests.long import draws
 from tests.one_source import enclosing
 from tests.one_source.worlds import IRRATIONAL, cases, exact_value
 
@@ -55,13 +56,13 @@ def assert_holds(found: Interval | Decision, value: Any, told: Any) -> None:
         pytest.fail(f"{told(int(np.argmax(wrong)))}")
 
 
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=draws(4), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_point_of_a_box_falls_outside_the_enclosure_of_any_equation(seed: int) -> None:
     assert sum(enclosing.sweep(enclosing.equations(), EQUATIONS, seed)) >= EQUATIONS
 
 
-@settings(max_examples=1, deadline=None)
+@settings(max_examples=draws(4), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_nor_outside_that_of_a_whole_model_under_any_switch(seed: int) -> None:
     assert sum(enclosing.sweep(enclosing.graphs()[seed % 16 :: 16], GRAPHS, seed)) >= GRAPHS
@@ -192,7 +193,7 @@ FORMULAS = {
 }
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(
     ends=st.lists(st.tuples(*[NUMBERS] * 6, *[st.floats(0, 1)] * 3), min_size=25, max_size=25),
 )

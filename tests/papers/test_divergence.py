@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from symbolic.errors import DseError
 from symbolic.models import divergence
+from tests.long import draws
 from tests.papers._solve import run_doctests, solve
 
 Paths = Sequence[tuple[Fraction, int]]
@@ -42,7 +43,7 @@ def branches(draw: st.DrawFn) -> Paths:
     return [(Fraction(w, total), c) for w, c in zip(weights, cycles, strict=True)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(branches(), st.integers(1, 5))
 def test_every_outcome(paths: Paths, lanes: int) -> None:
     mean, variance = enumerate_outcomes(paths, lanes)
@@ -51,7 +52,7 @@ def test_every_outcome(paths: Paths, lanes: int) -> None:
     assert got["divergent_cycles_std"] == pytest.approx(math.sqrt(variance), rel=1e-13)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=draws(80), deadline=None)
 @given(branches(), st.integers(1, 64))
 def test_invariants(paths: Paths, lanes: int) -> None:
     got = solve("divergence", paths=text(paths), lanes=lanes)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import dse
 from symbolic.models import _appendix_a, energy_speedup
 from symbolic.quantities import TABLE
+from tests.long import draws
 from tests.papers._solve import run_doctests, solve
 
 #: Fig. 156's and Table 16's words, series by series: performance of CPU, GPU; power of CPU, GPU.
@@ -136,7 +137,7 @@ def at(point: dict[str, float], share: float, **changed: float) -> dict[str, flo
     return got
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(POINT)
 def test_the_baseline_has_a_speedup_and_an_efficiency_of_one(point: dict[str, float]) -> None:
     """All work on the CPU at its nominal clock, exactly: the idle GPU draws nothing beyond idle."""
@@ -160,7 +161,7 @@ def test_eq_114_as_printed_adds_an_idle_device() -> None:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(POINT, st.floats(0, 1))
 def test_efficiency_is_energy_over_energy(point: dict[str, float], share: float) -> None:
     """Eqs. 96, 99-103."""
@@ -172,7 +173,7 @@ def test_efficiency_is_energy_over_energy(point: dict[str, float], share: float)
     assert got["combined_power"] >= got["system_power"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(POINT)
 def test_the_best_shares_are_best(point: dict[str, float]) -> None:
     """The closed forms against a search over shares."""
@@ -185,7 +186,7 @@ def test_the_best_shares_are_best(point: dict[str, float]) -> None:
     assert energies[-1] <= min(energies) * (1 + 1e-12)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=draws(80), deadline=None)
 @given(POINT, st.floats(0.05, 0.95), st.floats(0.05, 0.95))
 def test_within_one_bound_the_relation_is_linear(
     point: dict[str, float], first: float, second: float

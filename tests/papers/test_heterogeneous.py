@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import dse
 from symbolic.models import heterogeneous
+from tests.long import draws
 from tests.papers._solve import run_doctests, solve
 
 rates = st.fractions(Fraction(1, 10), 1000, max_denominator=12)
@@ -29,7 +30,7 @@ def test_docstrings() -> None:
     assert attempted >= 6
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(rates, rates, rates)
 def test_without_a_transfer_shares_are_as_throughputs(work: Any, cpu: Any, gpu: Any) -> None:
     got = shared(work_flops=work, cpu_flops=cpu, gpu_flops=gpu)
@@ -39,7 +40,7 @@ def test_without_a_transfer_shares_are_as_throughputs(work: Any, cpu: Any, gpu: 
     assert got["sharing_gain"] == (cpu + gpu) / max(cpu, gpu)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(rates, rates, rates, waits, shares)
 def test_no_share_is_faster(work: Any, cpu: Any, gpu: Any, wait: Any, other: Any) -> None:
     """Both are done at once; a transfer takes work away from the GPU, never all of it."""

@@ -15,7 +15,7 @@ import dse
 import sweeps.nest.run
 from symbolic.library import load_model
 from symbolic.models import ipp
-from tests.long import long
+from tests.long import draws, long
 from tests.oracles.closed import at
 from tests.papers._solve import solve
 
@@ -339,7 +339,7 @@ POINT = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(200), deadline=None)
 @given(POINT, st.floats(1, 100), st.sampled_from([0.0, 0.5, 1.0]))
 def test_more_bandwidth(point: dict[str, float], factor: float, share: float) -> None:
     """It never lowers MWP; within a case, and with two memory instructions, it never costs time."""

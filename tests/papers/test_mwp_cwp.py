@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from symbolic.models import _memory_latency, _memory_warps, _residency, _shared, mwp_cwp
 from symbolic.quantities import TABLE
+from tests.long import draws
 from tests.papers._solve import equations, run_doctests, solve
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "mwp_cwp"
@@ -573,7 +574,7 @@ SWITCHES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws(150), deadline=None)
 @given(POINT, SWITCHES, st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]))
 def test_invariants(point: dict[str, float], switches: dict[str, Any], share: float) -> None:
     total = point["coalesced_insts"] + point["uncoalesced_insts"]
@@ -609,7 +610,7 @@ def test_invariants(point: dict[str, float], switches: dict[str, Any], share: fl
         assert got["few_warps_cycles"] >= got["comp_cycles"]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=draws(80), deadline=None)
 @given(POINT)
 @example(dict.fromkeys(INPUTS, 1.0))
 def test_nothing_independent_changes_nothing_but_correction_a(point: dict[str, float]) -> None:
@@ -634,7 +635,7 @@ def test_each_combination_of_switches_selects_one_equation(model: str) -> None:
             assert sum(eq.when.items() <= chosen.items() for eq in variants) == 1, (name, chosen)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=draws(50), deadline=None)
 @given(st.lists(POINT, min_size=2, max_size=5), SWITCHES)
 def test_arrays_agree_with_floats_bit_for_bit(
     points: list[dict[str, float]], switches: dict[str, Any]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import dse
 from symbolic.models import occupancy
+from tests.long import draws
 from tests.papers import occupancy_header
 from tests.papers._solve import run_doctests, solve
 
@@ -306,7 +307,7 @@ def by_hand(limits: dict[str, int], threads: int, registers: int, shared: int) -
     return blocks
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws(150), deadline=None)
 @given(
     st.sampled_from(sorted(CAPABILITIES)),
     st.integers(1, 1024),

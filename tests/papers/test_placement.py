@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import dse
 from symbolic.models import placement
-from tests.long import long
+from tests.long import draws, long
 from tests.papers._solve import run_doctests
 
 #: Table 12: four active SMs of the 8800GT.
@@ -229,7 +229,7 @@ def text(numbers: Any) -> str:
     return "-".join(map(str, numbers))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=draws(60))
 @given(tpc_of=MAPS, data=st.data())
 def test_counts_and_extremes_are_those_of_all_sets(tpc_of: list[int], data: Any) -> None:
     k = data.draw(st.integers(1, len(tpc_of)))
@@ -247,7 +247,7 @@ def test_counts_and_extremes_are_those_of_all_sets(tpc_of: list[int], data: Any)
         assert (placement.lit_count(chosen), placement.active_tpcs(chosen, where)) == (k, tpcs)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=draws(40))
 @given(tpc_of=MAPS, data=st.data())
 def test_the_farthest_apart_of_all_sets(tpc_of: list[int], data: Any) -> None:
     k = data.draw(st.integers(1, len(tpc_of)))

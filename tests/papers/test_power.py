@@ -17,6 +17,7 @@ from symbolic.library import load_model
 from symbolic.models import _best_sms, _efficiency, _energy, _units, power
 from symbolic.ops import references, walk
 from symbolic.quantities import TABLE
+from tests.long import draws
 from tests.papers._solve import equations, run_doctests, solve
 
 UNITS = {
@@ -274,7 +275,7 @@ SWITCHES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(POINT, SWITCHES, st.floats(0, 1))
 def test_shares_sum_to_the_whole_and_none_is_negative(
     point: dict[str, float], switches: dict[str, Any], share: float
@@ -290,7 +291,7 @@ def test_shares_sum_to_the_whole_and_none_is_negative(
         assert got["power"] >= got["idle_power"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(POINT)
 def test_rates_are_clamped(point: dict[str, float]) -> None:
     """No unit draws less than nothing, nor more than at a rate of 1."""
@@ -310,7 +311,7 @@ def test_rates_are_clamped(point: dict[str, float]) -> None:
     assert got["rate_clamped"] == (most > 1)
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=draws(70), deadline=None)
 @given(POINT, SWITCHES, st.floats(1, 1e4))
 def test_slower_runs_draw_no_more(
     point: dict[str, float], switches: dict[str, Any], factor: float
@@ -320,7 +321,7 @@ def test_slower_runs_draw_no_more(
     assert solve("power", **point, **switches)["power"] <= fast * (1 + 1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=draws(20), deadline=None)
 @given(POINT, SWITCHES)
 def test_more_sms_draw_no_less_at_the_same_rates(
     point: dict[str, float], switches: dict[str, Any]

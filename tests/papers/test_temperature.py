@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import dse
 from symbolic.models import leakage, temperature
+from tests.long import draws
 from tests.papers._solve import run_doctests, solve
 
 TABLE_9 = {
@@ -114,7 +115,7 @@ def test_a_workload_of_memory_alone_is_outside() -> None:
         dse.evaluate("ipp + temperature", **SVM, comp_insts=0, elapsed=1)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(
     st.fixed_dictionaries(
         {

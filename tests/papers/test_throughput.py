@@ -27,6 +27,7 @@ from symbolic.models import (
     throughput,
 )
 from symbolic.models._suggestions import CATEGORIES
+from tests.long import draws
 from tests.papers._solve import run_doctests, solve
 
 Point = dict[str, Any]
@@ -97,7 +98,7 @@ machines = {
 }
 caches = {"l1_share": rational(0, 1), "l2_share": st.just(Fraction(0))}
 points = st.fixed_dictionaries({**workloads, **machines, **caches})
-exactly = settings(max_examples=30, deadline=None)
+exactly = settings(max_examples=draws(30), deadline=None)
 
 
 @cache
@@ -368,7 +369,7 @@ def test_suggested_warps_ask_for_no_more_than_the_bandwidth_allows(point: Point)
     assert (got["suggested_warps"] == got["warps_per_sm"]) or got["mwp_app"] > got["mwp_bw"]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=draws(80), deadline=None)
 @given(st.integers(1, 100), st.floats(0.1, 10), st.sampled_from([-1, 0, 1]))
 def test_suggested_warps_hold_to_the_last_digit(warps: int, strength: float, ulps: int) -> None:
     """The bandwidth for just so many warps, and its neighbours among the floats."""
@@ -396,7 +397,7 @@ def test_suggested_sms_are_the_last_step_before_the_bandwidth_suffices(point: Po
 
 
 @given(st.floats(LOWEST_K, HIGHEST_K, exclude_min=True, exclude_max=True))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=draws(6), deadline=None)
 def test_all_published_counts_follow_from_one_k(k: float) -> None:
     expected = {"dmadd": [16, 16, 13, 10], "dotp": [16, 16, 13, 10], "cmem": [16] * 4}
     given_ = {"warps_per_sm": [8, 16, 24, 32], "bw_per_warp": f"mem_bandwidth / {k!r}"}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import dse
 from symbolic.models import apsp, shared_mem_padding, tmm, tmm_calibrated
+from tests.long import draws
 from tests.papers._solve import run_doctests, solve
 
 MODELS = "apsp + tmm_calibrated + occupancy + shared_mem_padding"
@@ -233,7 +234,7 @@ def test_computation_bounds_where_threads_times_edge_times_chunk_exceed_the_late
     assert sympy.simplify(border.xreplace(inside) - threads * edge * chunk) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(st.integers(3, 13), st.integers(0, 6), st.integers(1, 64), positive, st.integers(1, 48))
 def test_both_forms_of_the_memory_term_agree(
     lg: int, part: int, chunk: int, latency: Fraction, threads: int
@@ -406,7 +407,7 @@ def fitting(memory: int, block: int, *, unit: int = 1, reserved: int = 0, most: 
     return count
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws(150), deadline=None)
 @given(
     st.integers(1, 4000),
     st.integers(0, 4000),

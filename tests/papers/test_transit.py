@@ -18,6 +18,7 @@ import dse
 from symbolic.models import transit, transit_demand, transit_profiler, transit_warps
 from symbolic.ops import interpret
 from symbolic.quantities import TABLE
+from tests.long import draws
 from tests.papers._solve import run_doctests, solve
 
 THREAD, MEMORY, COMPUTATION, CAPACITY = range(4)
@@ -246,7 +247,7 @@ def bisect(machine: tuple[Any, ...], supply: str) -> float:
     return f(high)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(MACHINE, st.sampled_from(["sharp", "smooth"]))
 def test_brute_force_and_invariants(machine: tuple[float, ...], supply: str) -> None:
     got = state(*machine, supply=supply)
@@ -270,7 +271,7 @@ def test_brute_force_and_invariants(machine: tuple[float, ...], supply: str) -> 
     assert all(math.isfinite(got[name]) for name in transit.OUTPUTS)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws(150), deadline=None)
 @given(WHOLE)
 def test_both_ends_of_k_in_fractions(machine: tuple[int, ...]) -> None:
     """Small whole numbers tie often. Every k inside the range balances, none outside does."""
@@ -296,7 +297,7 @@ def test_every_regime_and_tie_is_among_the_small_whole_numbers() -> None:
     assert seen == {THREAD, MEMORY, COMPUTATION, CAPACITY}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=draws(80), deadline=None)
 @given(MACHINE)
 def test_smooth_lies_below_sharp_and_meets_it_far_from_the_corner(
     machine: tuple[float, ...],

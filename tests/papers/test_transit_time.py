@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import dse
 from symbolic.models import transit_time
+from tests.long import draws
 from tests.papers._solve import run_doctests, solve
 
 LI = "transit + transit_time"
@@ -68,7 +69,7 @@ POINTS = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=draws(60))
 @given(point=POINTS)
 def test_no_run_is_shorter_than_its_computation_or_its_requests(point: dict[str, Any]) -> None:
     machine = {"n_sms": 30, "active_sms": 30, "core_clock": 1.3e9, "nominal_clock": 1.3e9}

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 
 from stochastic.errors import LawError
 from stochastic.loss.atoms import Joint, Merged, choose, joint, merged
-from tests.long import long
+from tests.long import draws, long
 from tests.oracles.imbalance_brute import brute_joint, brute_losses
 from tests.oracles.literal_recursion import compiled_recursion, literal_joint, literal_losses
 
@@ -48,7 +48,7 @@ def losses(found: Merged) -> dict[Fraction, float]:
 
 
 # --- enumeration
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(laws())
 def test_sweep_equals_enumeration(law: tuple[int, list[Fraction], int]) -> None:
     low, weights, lanes = law
@@ -60,7 +60,7 @@ def test_sweep_equals_enumeration(law: tuple[int, list[Fraction], int]) -> None:
     assert losses(merged(low, floats, lanes, "sweep")) == pytest.approx(exact, rel=1e-13)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(laws())
 def test_transform_equals_enumeration(law: tuple[int, list[Fraction], int]) -> None:
     low, weights, lanes = law
@@ -77,7 +77,7 @@ def test_transform_equals_enumeration(law: tuple[int, list[Fraction], int]) -> N
         assert told_losses.get(x, 0.0) == pytest.approx(float(exact.get(x, 0)), abs=1e-14)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(laws())
 def test_the_recursion_as_printed_agrees_in_the_bulk(law: tuple[int, list[Fraction], int]) -> None:
     _, weights, lanes = law
@@ -239,7 +239,7 @@ def test_merging_values_that_floats_hardly_tell_apart(low: int) -> None:
     assert losses(found) == pytest.approx({x: float(p) for x, p in exact.items()}, rel=1e-14)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(laws(), st.integers(2, 12))
 def test_a_unit_of_work_does_not_matter(law: tuple[int, list[Fraction], int], unit: int) -> None:
     low, weights, lanes = law

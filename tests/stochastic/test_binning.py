@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, imbalance, partition
-from tests.long import long
+from tests.long import draws, long
 from tests.oracles.imbalance_remedies import binned, runs
 
 
@@ -24,7 +24,7 @@ def laws(draw, most=7):
 
 
 @long
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(laws(), st.integers(1, 5), st.sampled_from(["slowdown", "loss"]))
 def test_every_way_to_cut(weights, lanes, objective):
     found = partition(Pmf.from_weights(weights), 4, lanes, objective=objective)
@@ -56,7 +56,7 @@ def test_ties_go_to_the_lowest_edges():
     assert partition(Pmf.uniform(1, 3), 2, 1).edges(2) == ((1, 1), (2, 3))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 @given(st.integers(2, 200), st.integers(1, 64), st.integers(0, 2**32 - 1))
 def test_more_bins_never_cost_more(size, lanes, seed):
     weights = np.random.default_rng(seed).random(size) ** 4

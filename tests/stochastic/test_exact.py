@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from stochastic.errors import LawError
 from stochastic.loss.exact import ExactLaw, cost
+from tests.long import draws
 from tests.oracles.imbalance_brute import brute_joint, brute_losses
 
 
@@ -28,7 +29,7 @@ def laws(draw: st.DrawFn) -> tuple[int, tuple[Fraction, ...], int]:
     return draw(st.integers(0, 3)), weights, draw(st.integers(1, 4))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(laws(), st.sampled_from(["one", "drop", "zero"]))
 def test_all_answers_equal_enumeration(
     law: tuple[int, tuple[Fraction, ...], int], zero_work: str

@@ -18,6 +18,7 @@ from stochastic import LawError, Pmf
 from stochastic.kernels.recurrence import walk
 from stochastic.work import saddle_point
 from stochastic.work.distribution import first_true
+from tests.long import draws
 
 DIGITS = 50
 Exact = Callable[[int], Any]
@@ -139,7 +140,7 @@ def test_families_are_those_of_scipy(law: Pmf, twin: Any) -> None:
     assert Pmf.from_scipy(twin) == law
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(st.floats(0.01, 0.99), st.floats(0.1, 40), st.sampled_from([1e-3, 1e-6, 1e-15, 1e-30]))
 def test_a_cut_is_the_smallest_with_the_tail_below_eps(p: float, x: float, eps: float) -> None:
     for law in (Pmf.geometric(p), Pmf.poisson(x), Pmf.negative_binomial(x, p)):
@@ -188,7 +189,7 @@ def test_far_apart_values_need_no_walk() -> None:
     assert table == pytest.approx(scipy.stats.nbinom(2, 1e-7).pmf(10**8 + np.arange(3)), rel=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(st.integers(0, 400), st.floats(0.05, 300))
 @example(356, 274.7947999749904)  # a third from the mean, where x·log(x/m) - (x - m) cancels
 def test_the_saddle_point_form(k: int, rate: float) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from stochastic import LawError, Pmf, fit
 from stochastic.work.estimation import FAMILIES, Histogram
 from stochastic.work.fitting import Fit
-from tests.long import long
+from tests.long import draws, long
 
 LAWS = {
     "bernoulli": Pmf.bernoulli(0.3),
@@ -80,7 +80,7 @@ def test_the_likelihood_is_that_of_the_law(name: str) -> None:
         assert found.log_likelihood == pytest.approx(log_likelihood(samples, found.pmf), rel=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=40).filter(lambda x: len(set(x)) > 1))
 def test_no_law_of_the_family_is_likelier(samples: list[int]) -> None:
     for found in fit(samples, replicates=0):
@@ -166,7 +166,7 @@ def test_standard_errors_are_of_the_observed_information(name: str, logpmf: Any)
     assert list(found.standard_errors.values()) == pytest.approx(want, rel=2e-3)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(st.integers(0, 5), st.integers(1, 9), st.integers(2, 30))
 def test_errors_of_a_uniform_law_are_those_of_the_extremes(low: int, more: int, n: int) -> None:
     histogram = Histogram(np.bincount([low, low + more] + [low] * (n - 2)))
@@ -185,7 +185,7 @@ def test_errors_of_a_wide_uniform_law() -> None:
     assert exact == pytest.approx(FAMILIES["uniform"].errors(wide, 0, 1_000_000), rel=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(st.lists(st.integers(0, 12), min_size=2, max_size=30).filter(lambda x: len(set(x)) > 1))
 def test_the_distance_is_the_sum_it_says(samples: list[int]) -> None:
     for found in fit(samples, replicates=0):

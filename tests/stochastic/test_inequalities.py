@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, bounds, imbalance
 from stochastic.loss.longest import given_maximum, order_statistics
+from tests.long import draws
 
 LOWER = ("conditional_jensen", "second_moment_lower")
 UPPER = ("second_moment_upper", "tail_upper", "ben_tal_hochman", "largest")
@@ -94,7 +95,7 @@ PARTS = st.lists(st.sampled_from([0, 1, 2, 7, 1000, 10**9]), min_size=1, max_siz
 small_laws = st.tuples(st.sampled_from([0, 1, 3, 50]), PARTS.filter(lambda p: p[0] and p[-1]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(200), deadline=None)
 @given(small_laws, st.integers(1, 6))
 @example((0, [1, 1]), 2)
 @example((7, [5, 0, 1]), 2)
@@ -113,7 +114,7 @@ def test_every_bound_brackets_the_exact_mean(small: tuple[int, list[int]], lanes
     assert found.tail_upper <= found.second_moment_upper <= found.ben_tal_hochman * (1 + 1e-13)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(200), deadline=None)
 @given(small_laws, st.integers(1, 6))
 def test_order_statistics_against_every_group(small: tuple[int, list[int]], lanes: int) -> None:
     pmf, weights = law(*small)
@@ -137,7 +138,7 @@ def test_order_statistics_against_every_group(small: tuple[int, list[int]], lane
         assert value == pytest.approx(float(exact), rel=1e-12), name
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(small_laws, st.integers(1, 5))
 def test_the_sum_given_the_maximum(small: tuple[int, list[int]], lanes: int) -> None:
     pmf, weights = law(*small)

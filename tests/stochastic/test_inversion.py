@@ -20,7 +20,7 @@ from stochastic.loss.convolved import Convolution
 from stochastic.loss.inversion import Inversion, least_sums
 from stochastic.loss.items import Items
 from stochastic.loss.spectrum import Spectrum
-from tests.long import mostly_long
+from tests.long import draws, mostly_long
 from tests.oracles import imbalance_flint as oracle
 
 
@@ -41,7 +41,7 @@ def laws(draw):
     return low, counts[used[0] : used[-1] + 1], draw(st.sampled_from([2, 3, 4, 5, 8, 16, 32]))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(laws(), st.integers(0, 2**32))
 @example((0, [1, 1], 2), 0)
 @example((0, [1, 0, 1], 5), 1)
@@ -156,7 +156,7 @@ def test_laws_that_lose_nothing():
         assert found.quantile(0.3) == (1, 1)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(
     st.integers(1, 10**6),
     st.integers(0, 10**5),
@@ -251,7 +251,7 @@ def test_no_frequency_is_missed(lanes, monkeypatch):
     assert fewer >= (0 if lanes < 32 else 3)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(laws())
 def test_the_window_holds_all_but_1e_18(law):
     low, counts, lanes = law

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, ToleranceWarning, imbalance
+from tests.long import draws
 from tests.oracles.imbalance_brute import brute_joint
 
 
@@ -36,7 +37,7 @@ def losses_of(weights, lanes, zero_work):
     return {loss: found[loss] / whole for loss in sorted(found)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(laws(), st.sampled_from(["one", "drop", "zero"]))
 def test_fractions_equal_enumeration(law_and_lanes, zero_work):
     weights, lanes = law_and_lanes
@@ -64,7 +65,7 @@ def test_fractions_equal_enumeration(law_and_lanes, zero_work):
     assert sum(joint.values.reshape(-1).tolist()) == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(laws(), st.sampled_from(["one", "drop", "zero"]), st.sampled_from(["sweep", "fft"]))
 def test_floats_agree_with_enumeration(law_and_lanes, zero_work, method):
     weights, lanes = law_and_lanes

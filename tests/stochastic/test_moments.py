@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from stochastic.errors import LawError
 from stochastic.loss.moments import _error_of_rule, _step, raw_moments, variance
+from tests.long import draws
 from tests.oracles import imbalance_flint as oracle
 
 
@@ -41,7 +42,7 @@ def laws(draw):
     return low, counts[used[0] : used[-1] + 1], draw(st.sampled_from([2, 3, 4, 5, 8, 16, 32]))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(laws())
 @example((0, [1, 1], 2))
 @example((1, [2**44, 1], 32))

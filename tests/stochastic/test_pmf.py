@@ -19,6 +19,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf
+from tests.long import draws
 
 
 @st.composite
@@ -163,7 +164,7 @@ def test_what_is_given_is_checked(build: Any, message: str) -> None:
 
 
 # --- answers
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(exact_laws())
 def test_moments_and_chances(law: Pmf) -> None:
     chances = table(law)
@@ -181,7 +182,7 @@ def test_moments_and_chances(law: Pmf) -> None:
         assert plain.pmf(k + 0.5) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(
     st.one_of(
         exact_laws(),
@@ -271,7 +272,7 @@ def test_what_needs_no_table_is_told_of_a_huge_law() -> None:
 
 
 # --- algebra, in fractions and in floats
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(exact_laws(4), st.integers(1, 5))
 def test_sums_of_copies(law: Pmf, copies: int) -> None:
     want: Counter[int] = Counter()
@@ -284,7 +285,7 @@ def test_sums_of_copies(law: Pmf, copies: int) -> None:
     assert law.sum_of(copies).given_exactly
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(exact_laws(), exact_laws())
 def test_sums_of_two_laws(first: Pmf, second: Pmf) -> None:
     want: Counter[int] = Counter()
@@ -297,7 +298,7 @@ def test_sums_of_two_laws(first: Pmf, second: Pmf) -> None:
     assert got.var() == pytest.approx(first.var() + second.var())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(exact_laws(4), st.integers(1, 5))
 def test_maxima_of_copies(law: Pmf, copies: int) -> None:
     want: Counter[int] = Counter()
@@ -308,7 +309,7 @@ def test_maxima_of_copies(law: Pmf, copies: int) -> None:
     assert got.weights == pytest.approx(law.max_of(copies).weights, rel=1e-14)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(exact_laws(), exact_laws(), exact_laws(), st.integers(1, 8), st.integers(0, 8))
 def test_mixtures(a: Pmf, b: Pmf, c: Pmf, x: int, y: int) -> None:
     shares = [Fraction(x, x + y + 1), Fraction(y, x + y + 1), Fraction(1, x + y + 1)]
@@ -327,7 +328,7 @@ def test_mixtures(a: Pmf, b: Pmf, c: Pmf, x: int, y: int) -> None:
     assert plain.exact is None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(exact_laws(), st.integers(0, 9), st.integers(0, 9), st.integers(1, 4), st.integers(0, 5))
 def test_ranges_shifts_and_scales(law: Pmf, low: int, high: int, by: int, k: int) -> None:
     chances = table(law)
@@ -426,7 +427,7 @@ def test_the_mean_of_the_largest_geometric() -> None:
         assert Pmf.geometric(0.05).max_of(n).mean() == pytest.approx(float(exact), rel=1e-14)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(st.floats(0.01, 0.99), st.integers(0, 30), st.integers(0, 40))
 def test_parts_of_infinite_laws(p: float, low: int, more: int) -> None:
     for law in (Pmf.geometric(p), Pmf.poisson(20 * p), Pmf.negative_binomial(3, p)):
@@ -507,7 +508,7 @@ def test_what_is_missing_is_handed_on() -> None:
     assert lost.missing == lost.sum_of(2).missing == lost.max_of(2).missing == 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(st.floats(0.02, 0.9), st.sampled_from([0.2, 1e-2, 1e-4]), st.integers(1, 3))
 def test_missing_bounds_the_distance(p: float, eps: float, copies: int) -> None:
     for whole in (Pmf.geometric(p), Pmf.poisson(10 * p)):

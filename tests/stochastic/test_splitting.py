@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, imbalance, split
+from tests.long import draws
 from tests.oracles.imbalance_remedies import cut_up, group_means, mean
 
 
@@ -17,7 +18,7 @@ def laws(draw):
     return {v: Fraction(c, sum(counts)) for v, c in enumerate(counts) if c}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(laws(), st.integers(0, 3), st.integers(1, 4))
 def test_piece_by_piece(weights, overhead, lanes):
     found = split(Pmf.from_weights(weights), overhead=overhead, lanes=lanes)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, imbalance, measured
 from stochastic.remedies import traces as module
+from tests.long import draws
 from tests.oracles.imbalance_remedies import dealt, dealt_at_random
 
 short = st.lists(st.integers(0, 6), min_size=1, max_size=6)
@@ -30,7 +31,7 @@ def close(found, wanted):
     assert float(found["slowdown"]) == pytest.approx(ratio, rel=1e-13)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=draws(80), deadline=None)
 @given(some, st.integers(1, 9), st.sampled_from(["idle", "drop"]), st.integers(1, 20))
 def test_groups_one_by_one(items, lanes, partial, block):
     lanes = of(items, lanes, partial)
@@ -52,7 +53,7 @@ def test_groups_one_by_one(items, lanes, partial, block):
         assert float(found["loss_error"]) == 0.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(short, st.integers(1, 7), st.sampled_from(["idle", "drop"]))
 def test_every_order(items, lanes, partial):
     lanes = of(items, lanes, partial)
@@ -62,7 +63,7 @@ def test_every_order(items, lanes, partial):
     assert math.isnan(found["loss_std"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(some, st.integers(1, 9))
 def test_independent_items(items, lanes):
     found = measured(items, lanes)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sweeps.scan.decompose import Decomposition, decompose
+from tests.long import draws
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +45,7 @@ def of(values: Floats, limit: int = 1 << 16) -> Decomposition:
     return decompose(values.shape, values.__getitem__, limit=limit)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(
     shape=st.lists(st.integers(1, 5), min_size=1, max_size=4),
     seed=st.integers(0, 2**32 - 1),
@@ -76,7 +77,7 @@ def test_as_by_definition_in_blocks_of_any_size(
             assert np.isnan(mean) if not kept.any() else mean == pytest.approx(row[kept].mean())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(shape=st.lists(st.integers(1, 6), min_size=1, max_size=4), seed=st.integers(0, 10**6))
 def test_shares_add_up_to_the_variance_without_interactions(shape: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -90,7 +91,7 @@ def test_shares_add_up_to_the_variance_without_interactions(shape: list[int], se
     assert sum(found.first) == pytest.approx(found.variance, abs=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(shape=st.lists(st.integers(2, 6), min_size=2, max_size=4), seed=st.integers(0, 10**6))
 def test_a_product_has_interactions_of_every_order(shape: list[int], seed: int) -> None:
     """y = Π g: Var(E[y|x]) = Var(g) Π' E[g]², E[Var(y|~x)] = Var(g) Π' E[g²]."""

@@ -35,6 +35,7 @@ from symbolic.ops import (
     walk,
     where,
 )
+from tests.long import draws
 from tests.oracles.compare import same_bits
 
 a, b = reference("a"), reference("b")
@@ -75,7 +76,7 @@ def _numbers(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(st.recursive(leaves, _numbers, max_leaves=12), values, values)
 def test_the_same_bits_in_no_more_steps(node: Node, x: float, y: float) -> None:
     at = {"a": np.array([x]), "b": np.array([y])}
@@ -90,7 +91,7 @@ def test_the_same_bits_in_no_more_steps(node: Node, x: float, y: float) -> None:
     assert len(walk([fewer])) <= len(walk([node]))
 
 
-@settings(max_examples=2, deadline=None, phases=[Phase.generate])
+@settings(max_examples=draws(4), deadline=None, phases=[Phase.generate])
 @given(st.lists(st.recursive(leaves, _numbers, max_leaves=8), min_size=40, max_size=40), values)
 def test_nests_compute_what_numpy_does(nodes: list[Node], y: float) -> None:
     """Forty formulas in one nest: to the bit, at every edge."""

@@ -22,12 +22,13 @@ from symbolic.expression import parse_value
 from symbolic.library import load_model
 from symbolic.model import Model
 from symbolic.ops import interpret, references
+from tests.long import draws
 from tests.oracles.compare import same_bits, same_run
 from tests.oracles.nested import Condition, Formula, Loops, Table, Value
 
 TOY = str(Path(__file__).parents[1] / "oracles" / "toy_model.py")
 SLOW = settings(
-    max_examples=60,
+    max_examples=draws(60),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

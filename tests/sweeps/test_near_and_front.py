@@ -20,6 +20,7 @@ import sweeps.prove.fronts
 import sweeps.sources.best
 import sweeps.sources.proof
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
+from tests.long import draws
 from tests.sweeps.certifying import study
 from tests.sweeps.test_time_limits import Clock
 
@@ -54,7 +55,7 @@ def same(one: Any, other: Any) -> bool:
     return one is other if one is None or other is None else one.identical(other)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=draws(8), deadline=None)
 @given(seed=st.integers(0, 10**6), within=st.sampled_from([0.0, 0.01, 0.3]))
 def test_what_is_near_the_best_is_that_of_a_scan(seed: int, within: float) -> None:
     made, question = drawn(seed, 1500)
@@ -76,7 +77,7 @@ def objectives(made: dse.Study, question: dict[str, Any], rng: random.Random, co
     return kept | {sense: texts for sense, texts in goals.items() if texts}
 
 
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=draws(16), deadline=None)
 @given(seed=st.integers(0, 10**6), count=st.integers(1, 4))
 def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
     """Ties included, however the boxes are cut, by NumPy or by a nest."""

@@ -22,7 +22,7 @@ from sweeps.store.packed import Packed
 from sweeps.store.packing import Packer
 from sweeps.store.reader import Stored
 from symbolic.errors import DseError
-from tests.long import mostly_long
+from tests.long import draws, mostly_long
 from tests.oracles.compare import identical
 
 #: Twice the least bytes of a block of Blosc that is split.
@@ -59,7 +59,7 @@ def values_of(kind: str, count: int, dtype: str) -> Any:
     return draw.random(count).round(2).astype(dtype)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(
     kind=st.sampled_from(["noise", "runs", "rounded"]),
     dtype=st.sampled_from(["<f8", "i1", "?"]),

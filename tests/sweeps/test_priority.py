@@ -20,7 +20,7 @@ import sweeps.sources.proof
 from sweeps.prove.parts import Winner
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.dse.conftest import Run, run  # noqa: F401
-from tests.long import long
+from tests.long import draws, long
 from tests.sweeps.certifying import study
 
 SETS = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -56,7 +56,7 @@ def by_brute_force(made: dse.Study, goals: list[tuple[str, float]], where: Any) 
     return [dict(zip(grid.axes, column.tolist(), strict=True)) for column in index[:, left].T]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=draws(20), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_every_way_gives_the_best_of_brute_force(seed: int) -> None:
     rng = random.Random(seed)

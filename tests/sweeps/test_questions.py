@@ -23,12 +23,12 @@ import sweeps.runtime.threads
 import sweeps.scan.fused
 from dse import DseError, Study
 from symbolic.errors import InfeasibleError, UnitError, UnknownNameError
-from tests.long import long, mostly_long
+from tests.long import draws, long, mostly_long
 from tests.oracles import brute
 from tests.oracles.brute import Record
 from tests.oracles.compare import identical
 
-SLOW = settings(max_examples=40, deadline=None)
+SLOW = settings(max_examples=draws(40), deadline=None)
 AXES: dict[str, Any] = {
     "active_sms": [4, 12, 16, 20, 31],
     "rounding": ["whole", "continuous"],

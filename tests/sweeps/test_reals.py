@@ -19,7 +19,7 @@ import sweeps.prove.reals.lowest
 from sweeps.grid.goals import texts_of
 from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError, UnitError
 from tests.dse.conftest import Run, run  # noqa: F401
-from tests.long import long
+from tests.long import draws, long
 from tests.sweeps.certifying import study
 
 SETS = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -44,7 +44,7 @@ def real_axes(made: dse.Study, rng: random.Random) -> dict[str, tuple[float, flo
     return {n: (float(axes[n].values.min()), float(axes[n].values.max())) for n in chosen}
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=draws(24), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_no_point_between_is_better_than_what_is_proven(seed: int) -> None:
     rng = random.Random(seed)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeps.nest.reduce import front, smallest
+from tests.long import draws
 from tests.oracles.brute import pareto
 
 FEW = st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1.0, 2.0, math.inf, -math.inf])
@@ -30,7 +31,7 @@ def test_smallest_of_many_ties() -> None:
     assert smallest(array, 50_002)[-2:].tolist() == [2, 5]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=draws(300), deadline=None)
 @given(
     points=st.integers(1, 4).flatmap(
         lambda k: st.lists(

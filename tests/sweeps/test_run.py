@@ -21,7 +21,7 @@ from sweeps.grid.tiling import Tiling
 from sweeps.nest.run import compute, groups, plan_rows
 from sweeps.runtime.progress import Progress
 from sweeps.runtime.threads import in_threads
-from tests.long import mostly_long
+from tests.long import draws, mostly_long
 from tests.oracles.compare import identical, ulps
 
 TOY = str(Path(__file__).parents[1] / "oracles" / "toy_model.py")
@@ -168,7 +168,7 @@ def test_a_grid_above_the_thresholds_as_they_are() -> None:
 # --- tiles
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(
     outer=st.lists(st.integers(1, 6), max_size=4),
     row=st.integers(1, 40),

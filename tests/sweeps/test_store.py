@@ -27,7 +27,7 @@ from sweeps.store.layout import Layout
 from sweeps.store.medium import medium_of
 from sweeps.store.records import EXTREMES, RECORDS, Summary, read_sealed, sealed
 from sweeps.store.zarr_format import checksum
-from tests.long import mostly_long
+from tests.long import draws, mostly_long
 from tests.oracles.compare import identical
 from tests.sweeps.test_run import STUDIES
 
@@ -128,7 +128,7 @@ def obvious(said: dict[str, Any], values: Any, allowed: Any, flat: Any) -> None:
     assert said["largest"] == [list(pair) for pair in largest]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(
     values=st.lists(st.sampled_from(REAL) | st.integers(-40, 40).map(float), max_size=120),
     cuts=st.lists(st.integers(1, 50), min_size=1, max_size=6),
@@ -178,7 +178,7 @@ def test_the_checksum_is_crc32c() -> None:
 
 
 @settings(
-    max_examples=60,
+    max_examples=draws(60),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

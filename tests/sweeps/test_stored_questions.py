@@ -31,6 +31,7 @@ from sweeps.store.reader import Stored
 from sweeps.store.zones import Ranges
 from sweeps.stored.blocks import Blocks, points_cut
 from symbolic.errors import InfeasibleError
+from tests.long import draws
 from tests.sweeps.test_run import STUDIES
 
 SPECS: dict[str, dict[str, Any]] = {
@@ -175,7 +176,9 @@ def questions(draw: st.DrawFn) -> tuple[str, bool, dict[str, Any]]:
 SHARES: list[Any] = [0, 0.5, [0.1, 0.5, 0.9, 1], [0.25, 0.25]]
 
 SLOW = settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=draws(50),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
@@ -234,7 +237,7 @@ def test_counts_read_little() -> None:
     assert int(dse.count(str(path)).points) == np.prod(list(sizes.values()))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(st.data())
 def test_zones_hold_what_they_say(data: st.DataObject) -> None:
     """Piece by piece, by either way, for any cut: the least and largest of each box."""
@@ -267,7 +270,7 @@ def test_zones_hold_what_they_say(data: st.DataObject) -> None:
         assert undefined[place] == (numbers.size < inside.size)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(st.data())
 def test_blocks_are_bounded_by_the_zones_they_touch(data: st.DataObject) -> None:
     names = ["a", "b", "c"][: data.draw(st.integers(1, 3))]

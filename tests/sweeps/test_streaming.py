@@ -30,7 +30,7 @@ from sweeps.grid.tiling import Tiling
 from sweeps.scan.bins import Bins, Digits
 from symbolic.errors import InfeasibleError
 from symbolic.ops import reference
-from tests.long import long
+from tests.long import draws, long
 
 #: What is said of a question that no configuration answers.
 NOWHERE = r"is a number at no configuration|is broken at every point|no point satisfies"
@@ -184,7 +184,8 @@ BINS = st.one_of(
     ),
 )
 SHARES = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 2 / 3, 0.9, 1.0]), min_size=1)
-SOME, FEW = settings(max_examples=25, deadline=None), settings(max_examples=4, deadline=None)
+SOME = settings(max_examples=draws(25), deadline=None)
+FEW = settings(max_examples=draws(10), deadline=None)
 
 
 @SOME

@@ -32,7 +32,7 @@ from symbolic.ops import (
 )
 from symbolic.quantities import TABLE, quantity
 from symbolic.sympy_primitives import SYMPY
-from tests.long import long, mostly_long
+from tests.long import draws, long, mostly_long
 from tests.one_source.points import point
 
 TRANSCENDENTAL = {"exp", "log", "log2", "log10", "sqrt", "pow"}
@@ -281,7 +281,7 @@ def test_what_has_no_closed_form_says_so() -> None:
         model.closed_form("cs_throughput", expand=("threads",))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=draws(20), deadline=None)
 @given(st.integers(1, 2000))
 def test_a_closed_form_can_be_differentiated(threads: int) -> None:
     model = load_model("transit")

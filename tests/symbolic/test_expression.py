@@ -12,6 +12,7 @@ from symbolic import ops
 from symbolic.errors import DseError, ExpressionError, UnitError, UnknownNameError
 from symbolic.expression import parse, parse_condition, parse_value
 from symbolic.quantities import TABLE, quantity
+from tests.long import draws
 
 QUANTITIES = {
     "a": quantity("a"),
@@ -623,7 +624,7 @@ def number(value):
 SIXTEENTHS = st.fractions(-20, 20, max_denominator=16)
 
 
-@settings(deadline=None, max_examples=75)
+@settings(deadline=None, max_examples=draws(150))
 @given(FORMULAS | FORMULA_CONDITIONS, SIXTEENTHS, SIXTEENTHS, SIXTEENTHS)
 def test_python_and_fractions_agree(tree, a, b, c):
     text = ast.unparse(tree)

@@ -8,6 +8,7 @@ from symbolic.errors import DseError, ExpressionError
 from symbolic.expression import parse, parse_condition, parse_value
 from symbolic.ops import Node
 from symbolic.quantities import TABLE
+from tests.long import draws
 
 VALID = [
     "power(active_sms, 2) <= 150 and time <= 10 ms",
@@ -59,7 +60,7 @@ def check(text):
             assert ops.references(value)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=draws(100))
 @given(st.text())
 @example("\ud800")
 @example("\x1c")
@@ -69,13 +70,13 @@ def test_any_text(text):
     check(text)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=draws(100))
 @given(st.text("abcdefgs0123456789.eE_+-*/^()<>=!,% \t'\"[]", max_size=60))
 def test_any_text_of_the_alphabet(text):
     check(text)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=draws(150))
 @given(st.lists(st.sampled_from(WORDS), max_size=25), st.sampled_from(["", " "]))
 def test_any_words(words, blank):
     check(blank.join(words))
@@ -92,13 +93,13 @@ def mutated(draw):
     return text
 
 
-@settings(deadline=None, max_examples=75)
+@settings(deadline=None, max_examples=draws(150))
 @given(mutated())
 def test_valid_formulas_with_faults(text):
     check(text)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=draws(50))
 @given(st.sampled_from(WORDS), st.integers(1, 12_000))
 def test_one_word_over_and_over(word, count):
     check(word * count)

@@ -22,6 +22,7 @@ from symbolic.closed_form import symbol
 from symbolic.errors import DseError, UnknownNameError
 from symbolic.library import load_model
 from symbolic.quantities import TABLE
+from tests.long import draws
 from tests.oracles import order_statistics as theory
 
 
@@ -206,7 +207,7 @@ def laws(draw: st.DrawFn) -> list[Fraction]:
     return [Fraction(part, sum(parts)) for part in parts]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(laws(), st.integers(1, 4))
 def test_moments_given_the_maximum_and_bounds(weights: list[Fraction], lanes: int) -> None:
     groups = enumerate_groups(weights, lanes)

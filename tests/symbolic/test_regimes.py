@@ -23,7 +23,7 @@ from symbolic.library import iterate_models, load_model
 from symbolic.model import Model
 from symbolic.ops import interpret
 from symbolic.regimes import families_of
-from tests.long import mostly_long
+from tests.long import draws, mostly_long
 from tests.one_source.points import point
 from tests.oracles.closed import at, put
 
@@ -222,7 +222,7 @@ STILL = {
 
 
 @pytest.mark.parametrize(("a", "b", "name"), sorted(EVERY - STILL))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(values=inputs)
 def test_across_a_border_the_bound_flips(
     a: str, b: str, name: str, values: dict[str, Fraction]

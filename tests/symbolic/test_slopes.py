@@ -33,7 +33,7 @@ from symbolic.ops import (
     where,
 )
 from symbolic.slopes import slopes
-from tests.long import mostly_long
+from tests.long import draws, mostly_long
 
 X, Y = reference("x"), reference("y")
 EQUATIONS: list[Node] = [
@@ -100,7 +100,7 @@ numbers = st.integers(-(2**18), 2**18).map(lambda n: n / 2**16) | st.integers(-4
 
 
 @pytest.mark.parametrize("root", mostly_long(EQUATIONS, lambda k, _: k % 2 == 0), ids=str)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 @given(data=st.data())
 def test_no_quotient_lies_outside(root: Node, data: st.DataObject) -> None:
     low, high = sorted(data.draw(st.tuples(numbers, numbers)))
