@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dse.inputs import Parts, by_quantity, declared, own_copy, read_parts
 from dse.study.best import Best, check_per, read_best
 from dse.study.uncertain import check_settled, folded_axes, told_of, without
+from dse.study.when_used import fits_of, random_of, summarized
 from dse.study_file import check_code, read_study_file
 from dse.wording import warn_of
 from sweeps.grid.build import build_grid
@@ -22,26 +23,12 @@ from symbolic.errors import DseError
 from symbolic.expression import parse, parse_output
 from symbolic.library import load_model
 from symbolic.ops import Node, references
-from symbolic.quantities import Quantity
 from symbolic.statistic import DRAW
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from dse.uncertain.draws import Uncertain
-    from sweeps.grid.awaited import Folding
 
 __all__ = ["StudyData"]
-
-_ROW = Quantity(name="")
-
-
-def _summarized(folding: Folding) -> Mapping[str, NDArray[np.float64]]:
-    """Statistics over axes, by loop nests."""
-    from sweeps.nest.summarize import summarized
-
-    return summarized(folding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +66,7 @@ class StudyData:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
         for key in ("axes", "set", "random"):  # what was given may change later
             object.__setattr__(self, key, own_copy(getattr(self, key)))
-        if self.fit is not None:
-            from dse.study.fits_given import read_fits
-
-            object.__setattr__(self, "fit", read_fits(self.fit, self.folder))
+        object.__setattr__(self, "fit", fits_of(self.fit, self.folder))
         self._read()
         self.space()  # everything that can be wrong is found here, before any work
         if self.best is not None:
@@ -135,11 +119,7 @@ class StudyData:
             parse_axis(name, spec, model.quantities, self.folder)
             for name, spec in by_quantity(model, self.axes).items()
         ]
-        uncertain = None
-        if self.random:
-            from dse.uncertain.draws import read_random
-
-            uncertain = read_random(self.random, model.quantities, self.folder)
+        uncertain = random_of(self.random, model.quantities, self.folder)
         if uncertain is not None:
             if DRAW in self.axes:
                 raise DseError(f"{DRAW} is the axis of what is random: give yours another name")
@@ -230,7 +210,7 @@ class StudyData:
             tables=parts.tables,
             outputs=tuple(dict.fromkeys([*asked, *told])),
             constraints=tuple(dict.fromkeys([*self.where, *where])),
-            fold=_summarized,
+            fold=summarized,
         )
         return replace(grid, outputs=tuple(n for n in grid.outputs if n in asked))
 
@@ -252,7 +232,7 @@ class StudyData:
 
     def _told_of(self, name: str) -> tuple[str, ...]:
         model = self._parts.model
-        text = model.quantities.get(name, _ROW).is_label
+        text = name in model.quantities and model.quantities[name].is_label
         text = text or any(eq.name == name and eq.flags for eq in model.equations)
         return () if text else told_of(name, model.quantities)
 

@@ -20,15 +20,15 @@ _EXPECTED = (
 )
 
 
-def read_fits(given: Any, folder: Path | None = None) -> FittedInputs | None:
-    """What ``fit=`` of a study gives; None where nothing is given.
+def read_fits(given: Any, folder: Path | None = None) -> FittedInputs:
+    """What ``fit=`` of a study gives.
 
     Raises
     ------
     DseError
         Something other than a fit, a file that cannot be read, two fits of one quantity.
     """
-    if given is None or isinstance(given, FittedInputs):
+    if isinstance(given, FittedInputs):
         return given
     several = given if isinstance(given, (list, tuple)) else [given]
     values: dict[str, Any] = {}

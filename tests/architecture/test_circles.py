@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sweeps import FACE
+from tests.architecture.imports import imports
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,13 +23,13 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(tree: ast.AST, known: Iterable[str]) -> set[str]:
-    """The modules that a file imports: also within functions, and where only types are checked."""
+def imported(path: Path, known: Iterable[str]) -> set[str]:
+    """The modules of those that are known that a file imports, wherever it does."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in imports(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             full = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name if name in known else str(node.module) for name in full}
     return found & set(known)
@@ -38,8 +39,7 @@ def imported(tree: ast.AST, known: Iterable[str]) -> set[str]:
 def graph() -> dict[str, set[str]]:
     """What each module of the four packages imports of them."""
     files = {module_of(f): f for p in PACKAGES for f in sorted((ROOT / p).rglob("*.py"))}
-    trees = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in files.items()}
-    return {name: imported(tree, files) - {name} for name, tree in trees.items()}
+    return {name: imported(file, files) - {name} for name, file in files.items()}
 
 
 def circle(edges: Mapping[str, Iterable[str]]) -> str:
@@ -81,11 +81,30 @@ def test_dse_uses_of_sweeps_what_its_face_says() -> None:
     assert used == said
 
 
-def test_a_circle_is_found_wherever_an_import_stands() -> None:
-    lazy = "def f():\n    from p.b import g\n"
-    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p import a\n"
-    known = {"p.a", "p.b"}
-    edges = {"p.a": imported(ast.parse(lazy), known), "p.b": imported(ast.parse(typed), known)}
+LAZY = """
+class C:
+    def f(self):
+        with open("f") as f:
+            for x in (lambda: f)():
+                from p.b import g
+"""
+TYPED = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p import a\n"
+TRIED = """
+match x:
+    case 1:
+        try:
+            y = 1
+        except ValueError:
+            import p.a
+"""
+
+
+@pytest.mark.parametrize("back", [TYPED, TRIED])
+def test_a_circle_is_found_wherever_an_import_stands(back: str, tmp_path: Path) -> None:
+    files = {"p.a": tmp_path / "a.py", "p.b": tmp_path / "b.py"}
+    files["p.a"].write_text(LAZY)
+    files["p.b"].write_text(back)
+    edges = {name: imported(file, files) for name, file in files.items()}
     assert edges == {"p.a": {"p.b"}, "p.b": {"p.a"}}
     assert circle(edges).count("p.a") in (1, 2)
     assert circle({"p.a": {"p.b"}, "p.b": set()}) == ""

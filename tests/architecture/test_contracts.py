@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.architecture.imports import imports
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,17 +28,12 @@ HEAVY = {"sympy", "numba", "dask", "xarray", "pandas", "pint", "zarr", "pyarrow"
 HEAVY |= {"distributed", "s3fs"}
 
 
-@cache
-def imports(path: Path) -> list[tuple[int, str]]:
+def packages(path: Path) -> Iterator[tuple[int, str]]:
     """Line and top-level package of every import of a file, wherever it stands."""
-    return list(read_imports(path))
-
-
-def read_imports(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in imports(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name.split(".")[0]) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, f"{path}:{node.lineno}: a relative import"
             yield node.lineno, (node.module or "").split(".")[0]
 
@@ -65,7 +61,7 @@ def test_arrows_hold_for_every_import(package: str) -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for path in sorted((ROOT / package).rglob("*.py"))
-        for line, name in imports(path)
+        for line, name in packages(path)
         if name in ARROWS and name not in ARROWS[package]
     ]
     assert not wrong
@@ -76,7 +72,7 @@ def test_no_package_imports_its_tests_or_examples() -> None:
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for package in ARROWS
         for path in sorted((ROOT / package).rglob("*.py"))
-        for line, name in imports(path)
+        for line, name in packages(path)
         if name in {"tests", "examples", "pytest", "hypothesis"}
     ]
     assert not wrong

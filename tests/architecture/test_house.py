@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.architecture.imports import imports
 from tests.long import long
 from tests.mutants import MUTANTS
 
@@ -161,7 +162,7 @@ def is_submodule(module: ModuleType, name: str) -> bool:
 def test_all_is_complete() -> None:
     missing = set()
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in imports(path):
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES:
                 module = importlib.import_module(node.module or "")
                 known = getattr(module, "__all__", None)
