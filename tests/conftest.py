@@ -1,6 +1,6 @@
 """Drawn tests draw the same cases each time, so that a result depends on the code alone.
 
-``pytest --hypothesis-profile=many`` draws three times as many, ``explore`` new ones.
+``pytest --hypothesis-profile=many`` draws five times as many, ``explore`` new ones.
 
 Linear algebra runs on one thread: the matrices are small, and tests beside each other would wait
 for each other's threads. Where ``DSE_CACHE`` is empty, the processes of a run share a folder.

@@ -3,7 +3,7 @@
     python -m pytest -m "long or hypothesis" --hypothesis-profile=many -n 2 --dist worksteal
 
 CI runs them after the others: ``hypothesis`` marks what is drawn, ``many`` draws as many as a test
-says, and the quick run a third of them.
+says, and the quick run a fifth of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["MANY", "QUICK", "draws", "long", "mostly_long"]
 long = pytest.mark.long
 
 #: How many cases a test draws that does not say: with the profile ``many``, and in the quick run.
-MANY, QUICK = 100, 30
+MANY, QUICK = 100, 20
 
 
 def draws(many: int) -> int:

@@ -26,7 +26,7 @@ from dse.kernels.quotients import floordiv, remainder
 from dse.kernels.source import device_part, signatures
 from symbolic.errors import DseError
 from tests.dse.hecbench import entry_of, in_short
-from tests.long import long
+from tests.long import long, mostly_long
 
 COULOMB = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "coulomb"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vector-add.cu"
@@ -134,7 +134,10 @@ def test_a_sum_over_strides_halves_and_barriers_is_counted_as_it_runs(source: Pa
 
 
 @compiling
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
+@pytest.mark.parametrize(
+    "arch",
+    mostly_long(["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"], lambda k, _: k in (0, 2)),
+)
 def test_what_is_loaded_and_decides_is_asked_for(tmp_path: Path, arch: str) -> None:
     source = tmp_path / "rows.cu"  # at its lines, and alone
     before, kernel = SOURCE[: SOURCE.index("__global__ void strided")].split("__global__ void rows")

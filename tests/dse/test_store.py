@@ -60,7 +60,7 @@ def alike(found: xr.Dataset, expected: xr.Dataset) -> None:
     assert found.supply.values.tolist() == expected.supply.values.tolist()
 
 
-@pytest.mark.parametrize("kills", mostly_long([3, 6], lambda k, _: k == 0))
+@pytest.mark.parametrize("kills", mostly_long([2, 6], lambda k, _: k == 0))
 def test_kills(kills: int) -> None:
     """More by ``python -m tests.dse.killing 200 1``."""
     command = [sys.executable, "-m", "tests.dse.killing", str(kills), "6"]
@@ -266,7 +266,10 @@ def damaged(path: Path, draw: random.Random) -> str:
     return file.relative_to(path).as_posix()
 
 
-def test_fifty_corruptions(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", mostly_long([15, 50], lambda k, _: k == 0))
+def test_corruptions(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
     path = tmp_path / "a.zarr"
     study.run(store=path)
     whole, draw = files(path), random.Random(5)
@@ -278,7 +281,7 @@ def test_fifty_corruptions(study: Study, tmp_path: Path, monkeypatch: pytest.Mon
         return inner(source, tile, medium)
 
     monkeypatch.setattr(sweeps.store.crew, "store_tile", counted)
-    for _ in range(50):
+    for _ in range(count):
         key = damaged(path, draw)
         computed.clear()
         found = dse.verify(path)

@@ -33,6 +33,7 @@ def test_the_page_is_up_to_date() -> None:
     assert numbers[0] == pytest.approx(numbers[1], rel=1e-5)
 
 
+@long
 def test_all_that_is_set_stands_on_the_page() -> None:
     """What a claim states under "Asked", what it leaves open as the choice of its row."""
     lines = page().splitlines()
@@ -46,6 +47,7 @@ def test_all_that_is_set_stands_on_the_page() -> None:
         assert all(name in why or str(value) in why for name, value in claim.choice.items())
 
 
+@long
 def test_disagreements_come_first_and_no_met_number_repeats_a_file() -> None:
     assert list(KINDS) == ["differs", "choice", "untold", "met"]
     titles = [line for line in page().splitlines() if line.startswith("## ")]

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from stochastic import validation
 from stochastic.errors import LawError
 from stochastic.validation import Comparison, drawn_loss, time_powers, timed_loss
+from tests.long import long
 
 ROOT = Path(__file__).parents[2]
 
@@ -334,6 +335,7 @@ def ptx() -> dict[str, str]:
     return {key: str(text) for key, text in found.items()}
 
 
+@long
 @needs_numba_cuda
 @pytest.mark.parametrize(("target", "synchronised"), [("sm_80", True), ("sm_90", False)])
 def test_compiled_the_clocks_stand_where_they_are_read(
