@@ -23,10 +23,13 @@ import sweeps.store.tiles
 from dse import Study
 from sweeps.grid.grid import FEASIBLE
 from sweeps.store.direct import PAGE, Appender, room, within
+from sweeps.store.folder import HIDDEN
+from sweeps.store.held import Held
 from sweeps.store.layout import Layout
 from sweeps.store.medium import medium_of
 from sweeps.store.records import EXTREMES, RECORDS, Summary, read_sealed, sealed
-from sweeps.store.zarr_format import checksum
+from sweeps.store.swap import begun, claimed
+from sweeps.store.zarr_format import TRAILER, checksum, trailer
 from tests.long import draws, mostly_long
 from tests.oracles.compare import identical
 from tests.sweeps.test_run import STUDIES
@@ -224,3 +227,39 @@ def test_what_the_system_does_not_take_past_the_cache(
             appender.write(values)
             appender.finish()
         assert (tmp_path / "a").read_bytes() == values.tobytes()
+
+
+# --- what is damaged, and what another began
+
+
+@pytest.mark.parametrize("place", [0, 7, -TRAILER, -1])
+def test_a_byte_of_a_chunk_or_of_its_trailer(place: int) -> None:
+    """What a chunk ends in is told apart by itself, whether or not the list knows the chunk."""
+    values = bytes(range(40))
+    data = bytearray(values + trailer(checksum(values)))
+    known = Held(place="a.zarr", files={"x/c.0": checksum(values)}, chunks={})
+    unknown = Held(place="a.zarr", files={}, chunks={})
+    for held in (known, unknown):
+        assert held.problem("x/c.0", bytes(data)) is None
+    data[place] ^= 16
+    for held in (known, unknown):
+        assert held.problem("x/c.0", bytes(data)) == "its checksum is another one"
+
+
+@pytest.mark.parametrize("when", ["whole", "between the names", "exchanged", "unmarked"])
+def test_an_exchange_that_was_begun_comes_to_its_end(when: str, tmp_path: Path) -> None:
+    """A store built beside another, killed at each step: who claims the place finds it there."""
+    place = medium_of(tmp_path / "a.zarr")
+    beside = medium_of(place.beside())
+    for medium, text in ((place, b"old"), (beside, b"new")):
+        medium.create({"zarr.json": text})
+    if when != "unmarked":
+        beside.put(f"{HIDDEN}/grown", sealed({}))
+    if when == "between the names":
+        place.remove()
+    elif when == "exchanged":
+        place.swap(beside)
+    with claimed(place):
+        assert place.get("zarr.json") == (b"old" if when == "unmarked" else b"new")
+        assert not begun(place)
+        assert beside.exists() == (when == "unmarked")
