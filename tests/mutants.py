@@ -78,6 +78,18 @@ MUTANTS = (
     # --- sweeps
     Mutant(
         "sweeps",
+        "return found if trailer(found) == bytes(data[-TRAILER:]) else -1",
+        "return found",
+        "tests/sweeps/test_store.py::test_a_byte_of_a_chunk_or_of_its_trailer",
+    ),
+    Mutant(
+        "sweeps",
+        "if not medium.exists() and _marked(beside):",
+        "if False:",
+        "tests/sweeps/test_store.py::test_an_exchange_that_was_begun_comes_to_its_end",
+    ),
+    Mutant(
+        "sweeps",
         "np.flatnonzero(values == limit)[: count - below.size]",
         "np.flatnonzero(values == limit)[below.size - count :]",
         "tests/sweeps/test_reduce.py",

@@ -44,7 +44,7 @@ def _sum(key: str, data: Data) -> int:
     if not _ends(key):
         return checksum(data)
     found = checksum(data[:-TRAILER])
-    return found
+    return found if trailer(found) == bytes(data[-TRAILER:]) else -1
 
 
 class Listing:
