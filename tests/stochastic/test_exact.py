@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stochastic.errors import LawError
@@ -29,8 +29,15 @@ def laws(draw: st.DrawFn) -> tuple[int, tuple[Fraction, ...], int]:
     return draw(st.integers(0, 3)), weights, draw(st.integers(1, 4))
 
 
+#: A quarter of the groups has no work.
+IDLE = (0, (Fraction(1, 2), Fraction(1, 6), Fraction(1, 3)), 2)
+
+
 @settings(max_examples=draws(60), deadline=None)
 @given(laws(), st.sampled_from(["one", "drop", "zero"]))
+@example(IDLE, "one")
+@example(IDLE, "drop")
+@example(IDLE, "zero")
 def test_all_answers_equal_enumeration(
     law: tuple[int, tuple[Fraction, ...], int], zero_work: str
 ) -> None:
