@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.intervals import Decision, Interval, enclose
-from symbolic.ops import Node, constant, interpret_arrays, reference, walk, where
+from symbolic.intervals import Decision, Interval, algebra
+from symbolic.ops import Node, constant, reference, references, where
+from symbolic.parted import ARRAYS, Parted, Step, run
 
 __all__ = ["Lines"]
 
@@ -28,24 +30,25 @@ class Lines:
 
     def __init__(self, root: Node, name: str, others: Mapping[str, Any]) -> None:
         root = constant(where(root, 1.0, 0.0)) if root.is_boolean else root
-        self.name = name
-        self.root, fixed = _told_apart(root, name)
         values = {
-            key: np.atleast_1d(np.asarray(value, dtype=float)) for key, value in others.items()
+            key: np.atleast_1d(np.asarray(others[key], dtype=float))
+            for key in references(root)
+            if key != name
         }
-        found = interpret_arrays(list(fixed.values()), values)
-        self.others = {key: np.asarray(array) for key, array in zip(fixed, found, strict=True)}
-
-    def _values(self, line: Indices) -> dict[str, Any]:
-        return {key: a[line] if a.size > 1 else a for key, a in self.others.items()}
+        parted = Parted((root,), (name,), values)
+        self.root, self.along, self.steps = root, reference(name), parted.steps
+        self.fixed = {node: np.asarray(value) for node, value in parted.fixed.items()}
+        self.known = {node: _known(array) for node, array in self.fixed.items()}
 
     def at(self, line: Indices, x: Floats) -> Floats:
         """The case at points; one that is no number is -1."""
         found = np.empty(line.size)
         for first in range(0, line.size, BATCH):
             some = slice(first, first + BATCH)
-            values = self._values(line[some]) | {self.name: x[some]}
-            found[some] = interpret_arrays((self.root,), values)[0]
+            done = {node: _of(array, line[some]) for node, array in self.fixed.items()}
+            done[self.along] = x[some]
+            run(self.steps, done, ARRAYS)
+            found[some] = done[self.root]
         found[np.isnan(found)] = -1.0
         return found
 
@@ -54,42 +57,64 @@ class Lines:
         found = np.empty(line.size, dtype=bool)
         for first in range(0, line.size, BATCH):
             some = slice(first, first + BATCH)
-            values: dict[str, Any] = {
-                key: _known(array) for key, array in self._values(line[some]).items()
-            }
-            values[self.name] = Interval(low[some], high[some])
-            held: Any = enclose((self.root,), values, outward=False)[0]
+            held = self._enclosed(line[some], low[some], high[some])[self.root]
             found[some] = (held.lo != held.hi) | held.undefined
         return found
 
+    def _enclosed(self, line: Indices, low: Floats, high: Floats) -> dict[Node, Any]:
+        done: dict[Node, Any] = {
+            node: type(box)(*(_of(part, line) for part in box)) for node, box in self.known.items()
+        }
+        done[self.along] = Interval(low, high)
+        run(self.steps, done, algebra(outward=False))
+        return done
 
-def _told_apart(root: Node, name: str) -> tuple[Node, dict[str, Node]]:
-    """The tree with names for the largest parts in which a quantity does not occur, and those."""
-    fixed: dict[str, Node] = {}
-    done: dict[int, Node | None] = {}  # None: the quantity does not occur
+    def within(self, low: Floats, high: Floats) -> Lines:
+        """The same between two places on each line, without what is decided on all of them."""
+        if low.size > BATCH:
+            return self
+        boxes = self._enclosed(np.arange(low.size), low, high)
+        told = {node: flag for node, box in boxes.items() if (flag := _decided(box)) is not None}
+        same: dict[Node, Node] = {}
+        steps: list[Step] = []
+        for node, op, parts in self.steps:
+            args = tuple(same.get(arg, arg) for arg in parts)
+            open_ = [arg for arg in args if arg not in told]
+            if node in told:
+                continue
+            if op == "where" and args[0] in told:
+                same[node] = args[1 if told[args[0]] else 2]
+            elif op in ("both", "either") and len(open_) == 1:
+                same[node] = open_[0]
+            else:
+                steps.append((node, op, args))
+        lines = copy(self)
+        lines.root = same.get(self.root, self.root)
+        used, lines.steps = {lines.root}, []
+        for node, op, args in reversed(steps):
+            if node in used:
+                used.update(args)
+                lines.steps.append((node, op, args))
+        lines.steps.reverse()
+        fixed = self.fixed | {node: np.asarray(flag) for node, flag in told.items()}
+        lines.fixed = {node: array for node, array in fixed.items() if node in used}
+        lines.known = {node: _known(array) for node, array in lines.fixed.items()}
+        return lines
 
-    def named(node: Node) -> Node:
-        if node.op == "constant":
-            return node
-        if node.op == "reference":
-            fixed[node.args[0]] = node
-            return node
-        key = f"part {id(node)}"
-        fixed[key] = node
-        return reference(key)
 
-    for node in walk((root,)):
-        if node.op in ("constant", "reference"):
-            done[id(node)] = node if node.args[0] == name and node.op == "reference" else None
-        elif all(done[id(arg)] is None for arg in node.args):
-            done[id(node)] = None
-        else:
-            args = tuple(
-                named(arg) if (rest := done[id(arg)]) is None else rest for arg in node.args
-            )
-            done[id(node)] = Node(node.op, args)
-    found = done[id(root)]
-    return (named(root) if found is None else found), fixed
+def _of(array: Any, line: Indices) -> Any:
+    """What is known of each of some lines."""
+    return array[line] if getattr(array, "size", 1) > 1 else array
+
+
+def _decided(box: Interval | Decision) -> bool | None:
+    """Whether a condition holds in every box, or in none; None where that is open."""
+    if isinstance(box, Decision):
+        if np.all(box.certain):
+            return True
+        if not np.any(box.possible):
+            return False
+    return None
 
 
 def _known(array: Any) -> Interval | Decision:

@@ -77,7 +77,7 @@ def crossings(
     ([1.414214, 3.0], [1.0, 1.0], [2.0, 2.0])
     """
     edges = np.asarray(edges, dtype=float)
-    lines = Lines(root, name, others)
+    lines = Lines(root, name, others).within(edges[:, 0], edges[:, -1])
     extra_line, extra_x, undecided = _halved(lines, edges, whole)
     line = np.concatenate([np.repeat(np.arange(len(edges)), edges.shape[1]), extra_line])
     x = np.concatenate([edges.reshape(-1), extra_x])
