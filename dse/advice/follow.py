@@ -34,7 +34,7 @@ __all__ = ["follow"]
 
 Floats = NDArray[np.float64]
 
-#: What stands for a place in a tree over the leaves.
+#: What stands for a common factor in a tree over the leaves.
 PLACE = "place of the move"
 #: Gains within this of 1 are none.
 NOTHING = 1e-12
@@ -85,6 +85,11 @@ class _Way:
     def start(self) -> float:
         return self.site.value(self.names[0]) if len(self.names) == 1 else 1.0
 
+    @property
+    def axis(self) -> str:
+        """What stands for the place in a tree over the leaves."""
+        return self.names[0] if len(self.names) == 1 else PLACE
+
     def moved(self, places: Floats) -> dict[str, Floats]:
         if len(self.names) == 1:
             return {self.names[0]: places}
@@ -112,7 +117,7 @@ class _Way:
         return {n: float(x[0]) / y for n, x, y in zip(names, there, here, strict=True)}
 
     def allowed(self, places: Floats) -> NDArray[np.bool_]:
-        return self.site.holds(self._can_be(), {PLACE: places})
+        return self.site.holds(self._can_be(), {self.axis: places})
 
     def _can_be(self) -> Node:
         """Whether a place can be had."""
@@ -122,9 +127,9 @@ class _Way:
 
     def _by_place(self, node: Node) -> Node:
         """A tree over the leaves with what is moved written by the place."""
-        place = reference(PLACE)
         if len(self.names) == 1:
-            return substitute(node, {self.names[0]: place})
+            return node
+        place = reference(PLACE)
         moved = {name: constant(place * self.site.value(name)) for name in self.names}
         return substitute(node, moved)
 
@@ -135,7 +140,7 @@ class _Way:
         changed = self._by_place(self.site.changed(self.told))
         found = first_crossing(
             constant(either(negate(self._can_be()), changed)),
-            PLACE,
+            self.axis,
             self.site.leaves(),
             np.concatenate([[start], xs]),
             whole=domain.whole,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from symbolic.ops import (
     negate,
     reference,
 )
+from symbolic.parted import Parted
 from symbolic.quantities import Domain, Quantity
 from symbolic.quantity import LEVERS
 
@@ -62,27 +63,32 @@ class Site:
     pins: Mapping[str, float]
     again: Callable[[Mapping[str, float]], Grid]
     largest: bool = False
+    _parted: dict[Any, Parted] = field(default_factory=dict, repr=False, compare=False)
 
     def free_of(self, names: Iterable[str]) -> Site:
         """The same where what stands at the value of others is free to move."""
         pins = {name: self.pins[name] for name in names if name in self.pins}
-        return replace(self, grid=self.again(pins), pins={}) if pins else self
+        return replace(self, grid=self.again(pins), pins={}, _parted={}) if pins else self
 
     # --- values
     def at(self, names: Sequence[str], moved: Mapping[str, Floats] | None = None) -> list[Floats]:
         """Quantities, or ``feasible``, with some inputs moved to each of several values."""
         graph = self.grid.graph
         roots = [self.grid.feasible_node(()) if n == FEASIBLE else graph.flat(n) for n in names]
-        values: dict[str, Any] = {**self.leaves(), **(moved or {})}
         size = max((len(array) for array in (moved or {}).values()), default=1)
-        found = interpret_arrays(roots, values)
-        return [np.broadcast_to(value, (size,)) for value in found]
+        return [np.broadcast_to(value, (size,)) for value in self._found(roots, moved or {})]
 
     def holds(self, condition: Node, moved: Mapping[str, Floats]) -> NDArray[np.bool_]:
         """A condition over the leaves, with some inputs moved to each of several values."""
-        values: dict[str, Any] = {**self.leaves(), **moved}
-        found = interpret_arrays([condition], values)[0]
+        found = self._found([condition], moved)[0]
         return np.broadcast_to(found, next(iter(moved.values())).shape)
+
+    def _found(self, roots: Iterable[Node], moved: Mapping[str, Floats]) -> list[Any]:
+        """Trees over the leaves; what does not move is computed once."""
+        key = (*roots, *moved)
+        if key not in self._parted:
+            self._parted[key] = Parted(roots, moved.keys(), self.leaves())
+        return self._parted[key].at(moved)
 
     def leaves(self) -> dict[str, NDArray[Any]]:
         """The inputs as they stand."""
