@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dse.cards import listed_card
@@ -99,8 +99,7 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
     if not isinstance(word, str):
         raise DseError(f"word = {word!r}: expected text, such as 'clock'")
     read = dict(models()) if model is None else {model: load(model)}
-    rows = {row.name: row for one in read.values() for row in one.quantities.values()}
-    known = {name: _meaning(row, read) for name, row in rows.items()}
+    known = _meanings(read)
     if model is not None:
         known = {n: row for n, row in known.items() if row.yielded_by or row.needed_by}
     words = word.lower().split()
@@ -115,22 +114,37 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
     return Quantities({row.name: row for row in found})
 
 
-def _meaning(row: Quantity, read: Mapping[str, Model]) -> Meaning:
-    equations = [(name, eq) for name, one in read.items() for eq in one.equations]
-    symbols = dict.fromkeys(eq.symbol for _, eq in equations if eq.name == row.name and eq.symbol)
-    yielded = dict.fromkeys(name for name, eq in equations if eq.name == row.name)
-    needed = dict.fromkeys(n for n, eq in equations if row.name in eq.inputs or row.name in eq.when)
-    brought = [n for n, one in read.items() if row.name in one.quantities and row.name not in TABLE]
+def _meanings(read: Mapping[str, Model]) -> dict[str, Meaning]:
+    """Every quantity of some models, the equations of all gone through once."""
+    told: dict[str, dict[str, dict[str, None]]] = {}
+
+    def tell(name: str, what: str, text: str) -> None:
+        told.setdefault(name, {}).setdefault(what, {})[text] = None
+
+    for model, one in read.items():
+        for eq in one.equations:
+            tell(eq.name, "yielded", model)
+            if eq.symbol:
+                tell(eq.name, "symbols", eq.symbol)
+            for need in (*eq.inputs, *eq.when):
+                tell(need, "needed", model)
+        for name in one.quantities:
+            tell(name, "brought", model)
+    rows = {row.name: row for one in read.values() for row in one.quantities.values()}
+    return {name: _meaning(row, told.get(name, {})) for name, row in rows.items()}
+
+
+def _meaning(row: Quantity, told: Mapping[str, Iterable[str]]) -> Meaning:
     return Meaning(
         name=row.name,
         unit=row.unit,
-        symbol=", ".join(symbols),
+        symbol=", ".join(told.get("symbols", ())),
         meaning=row.meaning,
         default=row.default,
         labels=row.labels or (),
-        yielded_by=tuple(yielded),
-        needed_by=tuple(needed),
-        declared_by=tuple(brought),
+        yielded_by=tuple(told.get("yielded", ())),
+        needed_by=tuple(told.get("needed", ())),
+        declared_by=() if row.name in TABLE else tuple(told.get("brought", ())),
     )
 
 
