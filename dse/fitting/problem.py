@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitting.columns import Floats
 from dse.fitting.coordinates import Coordinate
-from symbolic.ops import Node, interpret_arrays
+from symbolic.ops import Node
+from symbolic.parted import Parted
 
 __all__ = ["HELD", "Problem"]
 
@@ -45,6 +46,7 @@ class Problem:
     labels: NDArray[np.int64]
     measured: Floats
     scale: Floats
+    _parted: list[Parted] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def places(self) -> dict[str, list[int]]:
@@ -62,11 +64,15 @@ class Problem:
     def predict(self, points: Floats) -> Floats:
         """What is predicted at points, shape (points, free): (points, measured, rows)."""
         shape = (len(points), self.measured.shape[1])
-        values = {name: leaf[None, :] for name, leaf in self.leaves.items()}
-        for name, places in self.places.items():
-            shared = self.free[places[0]].label is None
-            values[name] = points[:, places] if shared else points[:, places][:, self.labels]
-        found = interpret_arrays(self.nodes, values)
+        places = self.places
+        if not self._parted:  # what only the rows tell is computed once
+            values = {name: leaf[None, :] for name, leaf in self.leaves.items()}
+            self._parted.append(Parted(self.nodes, places, values))
+        moved = {}
+        for name, own in places.items():
+            shared = self.free[own[0]].label is None
+            moved[name] = points[:, own] if shared else points[:, own][:, self.labels]
+        found = self._parted[0].at(moved)
         return np.stack([np.broadcast_to(np.asarray(f, float), shape) for f in found], axis=1)
 
     def residuals(self, points: Floats) -> Floats:
@@ -143,6 +149,7 @@ class Problem:
         kept = np.sort(np.random.default_rng(0).permutation(total)[:most])
         return replace(
             self,
+            _parted=[],
             leaves={
                 n: leaf[kept] if leaf.size == total else leaf for n, leaf in self.leaves.items()
             },
