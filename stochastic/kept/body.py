@@ -48,9 +48,9 @@ class Body(Marked):
 
     def apart(self, *args: Any) -> None:
         """Compile what others call of it, where it ``gives`` something; see :func:`compiled`."""
-        from stochastic.kept.build import part, typed
+        from stochastic.kept.build import part, types_of
 
-        part(self, tuple(map(typed, args)))
+        part(self, types_of(self, args))
 
     def _made(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
         with _lock:
@@ -96,9 +96,11 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
     ``options`` are those of ``numba.njit``; ``_nrt=False`` leaves out the counts of who holds an
     array, in bodies that make none and in which a name is of one type throughout. ``noalias`` says
-    that what is written through one argument is not read or written through another. ``gives``, a
-    value such as what comes back, has a large body compiled apart from those that call it: once for
-    all of them, by whichever process comes first.
+    that what is written through one argument is not read or written through another. ``flat`` is
+    for bodies of many branches whose arrays are in C order and whose indices count from the
+    beginning: there arrays and tuples are addresses, and loops stay as they are. ``gives``, a value
+    such as what comes back, has a large body compiled apart from those that call it: once for all
+    of them, by whichever process comes first.
     """
     if function is None:
         return lambda body: compiled(body, **options)

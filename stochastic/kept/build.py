@@ -20,13 +20,14 @@ from numba.core import cgutils
 from numba.core.codegen import JITCodeLibrary
 from numba.extending import intrinsic
 
+from stochastic.kept.flat import Flat, Words
 from stochastic.kept.folder import load, save
 from stochastic.kept.identity import Later, Marked, names
 from stochastic.kept.native import UnfitError, packed
 from stochastic.kept.passes import Short, plainly
 from stochastic.kept.told import tell
 
-__all__ = ["built", "dispatcher", "part", "typed"]
+__all__ = ["built", "dispatcher", "part", "types_of"]
 
 #: What Numba's code calls. Of memory: a count of its holders, three fields that are not used but
 #: for the third, where the data are, and two more; then the data. Of what the C library holds under
@@ -88,7 +89,7 @@ def dispatcher(body: Marked, *, wrapped: bool = False, whole: bool = False) -> A
         if (wrapped, whole) not in made:
             function = body.function
             options = {"no_cfunc_wrapper": True, **body.options}
-            for own in ("gives", "noalias"):
+            for own in ("flat", "gives", "noalias"):
                 options.pop(own, None)
             if not wrapped:
                 options["no_cpython_wrapper"] = True
@@ -177,10 +178,11 @@ def built(body: Marked, args: tuple[Any, ...]) -> bytes:
         If it cannot be called without Numba: it gives what is no number, array or tuple of these,
         or it calls Python.
     """
-    made, module = _compiled(body, tuple(map(typed, args)))
+    forms, flat = types_of(body, args), body.options.get("flat")
+    made, module = _compiled(body, forms)
     returned, symbol = _kind(made.signature.return_type), f"kept_{body.__name__}"
     function = module.get_function(made.fndesc.llvm_func_name)
-    module.link_in(llvm.parse_assembly(_entry(symbol, function, body.options)))
+    module.link_in(llvm.parse_assembly(_entry(symbol, function, forms, body.options)))
     module.link_in(llvm.parse_assembly(_CALLED))
     while parts := _declared(module) & _apart.keys():
         for name in sorted(parts):
@@ -196,12 +198,20 @@ def built(body: Marked, args: tuple[Any, ...]) -> bytes:
     library, codegen = copy(made.library), made.library.codegen
     library._final_module = module
     if body.options.get("_nrt") is False:
-        passes, builder = codegen._module_pass_manager()
+        passes, builder = _plain(codegen) if flat else codegen._module_pass_manager()
         passes.run(module, builder)
     else:  # once more before, so that counts of who holds an array are seen to cancel
         JITCodeLibrary._optimize_final_module(library)
     code = codegen._tm.emit_object(module)
     return packed(symbol, returned, needed, code)
+
+
+def _plain(codegen: Any) -> tuple[Any, Any]:
+    """LLVM's passes where branches take the time: loops stay as they are, half the code."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=1)
+    tuning.loop_unrolling = tuning.loop_vectorization = tuning.loop_interleaving = False
+    builder = llvm.create_pass_builder(codegen._tm, tuning)
+    return builder.getModulePassManager(), builder
 
 
 def _compiled(body: Marked, given: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -218,28 +228,50 @@ def _declared(module: Any) -> set[str]:
     return {function.name for function in module.functions if function.is_declaration}
 
 
-def _entry(symbol: str, function: Any, options: Mapping[str, Any]) -> str:
+def _entry(symbol: str, function: Any, given: tuple[Any, ...], options: Mapping[str, Any]) -> str:
     """The way in from Python: arguments in words, which Numba's convention has each by itself."""
     apart = "noalias " if options.get("noalias") else ""
     forms = [str(argument.type) for argument in function.arguments]
     lines = [f'declare i32 @"{function.name}"({", ".join(forms)})']
     lines += [f"define i32 @{symbol}(ptr %result, ptr %words) {{", "%error = alloca ptr"]
     passed = ["ptr %result", "ptr %error"]
-    for k, form in enumerate(forms[2:]):
-        lines += [f"%p{k} = getelementptr i64, ptr %words, i64 {k}"]
-        lines += [f"%a{k} = load {form}, ptr %p{k}"]
+    places = _places(given) if options.get("flat") else [(k, False) for k in range(len(forms) - 2)]
+    for k, (form, (place, itself)) in enumerate(zip(forms[2:], places, strict=True)):
+        lines += [f"%{'a' if itself else 'p'}{k} = getelementptr i64, ptr %words, i64 {place}"]
+        lines += [] if itself else [f"%a{k} = load {form}, ptr %p{k}"]
         passed.append(f"{form} {apart if form == 'ptr' else ''}%a{k}")
     lines += [f'%status = call i32 @"{function.name}"({", ".join(passed)})', "ret i32 %status", "}"]
     return "\n".join(lines)
 
 
-def typed(value: Any) -> Any:
+def _places(given: tuple[Any, ...]) -> list[tuple[int, bool]]:
+    """Which words are passed on; or where they are, of a tuple."""
+    found, place = [], 0
+    for kind in given:
+        if isinstance(kind, Flat):
+            found += [(place + 4 + k, False) for k in range(1 + kind.ndim)]
+        else:
+            found.append((place, isinstance(kind, Words)))
+        place += getattr(kind, "words", 1)
+    return found
+
+
+def types_of(body: Marked, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The types of the arguments of a body."""
+    return tuple(typed(value, body.options.get("flat", False)) for value in args)
+
+
+def typed(value: Any, flat: bool = False) -> Any:
     """The type of an argument, as broad as its kind."""
     if isinstance(value, np.ndarray):
-        layout = "C" if value.flags.c_contiguous else "A"
-        return types.Array(numba.from_dtype(value.dtype), value.ndim, layout)
+        kind, plain = numba.from_dtype(value.dtype), value.flags.c_contiguous
+        if flat and not plain:
+            raise UnfitError("an array that is not in C order")
+        return Flat(kind, value.ndim) if flat else types.Array(kind, value.ndim, "AC"[plain])
     if isinstance(value, tuple):
-        parts = tuple(map(typed, value))
+        parts = tuple(typed(part, flat) for part in value)
+        if flat:
+            return Words(parts, getattr(value, "_fields", ()))
         if hasattr(value, "_fields"):
             alike = len(set(parts)) == 1
             form = types.NamedUniTuple if alike else types.NamedTuple

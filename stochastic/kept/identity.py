@@ -71,7 +71,7 @@ def _machine() -> str:
     features = llvm.get_host_cpu_features().flatten()
     given = sorted(item for item in os.environ.items() if _changes(item[0]))
     versions = [importlib.metadata.version("numba"), llvmlite.__version__, np.__version__]
-    own = [_text(f"stochastic.kept.{name}") for name in ("build", "native", "passes")]
+    own = [_text(f"stochastic.kept.{name}") for name in ("build", "flat", "native", "passes")]
     processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), features]
     return "\0".join(map(str, [*processor, *versions, sys.version, *own, *given]))
 

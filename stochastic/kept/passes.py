@@ -13,8 +13,24 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
-from numba.core.typed_passes import IRLegalization, NopythonRewrites, PreLowerStripPhis
-from numba.core.untyped_passes import DeadBranchPrune, InlineClosureLikes, ReconstructSSA
+from numba.core.typed_passes import (
+    InlineOverloads,
+    IRLegalization,
+    NopythonRewrites,
+    NoPythonSupportedFeatureValidation,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FindLiterallyCalls,
+    InlineClosureLikes,
+    LiteralUnroll,
+    MakeFunctionToJitFunction,
+    ReconstructSSA,
+    RewriteDynamicRaises,
+    RewriteSemanticConstants,
+    WithLifting,
+)
 
 __all__ = ["Short", "plainly"]
 
@@ -30,6 +46,8 @@ class Short(CompilerBase):  # type: ignore[misc]
     _idle = (
         *(NopythonRewrites, InlineClosureLikes, DeadBranchPrune),
         *(ReconstructSSA, PreLowerStripPhis, IRLegalization),
+        *(WithLifting, RewriteSemanticConstants, RewriteDynamicRaises, MakeFunctionToJitFunction),
+        *(FindLiterallyCalls, LiteralUnroll, InlineOverloads, NoPythonSupportedFeatureValidation),
     )
 
     def define_pipelines(self) -> list[Any]:

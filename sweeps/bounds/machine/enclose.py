@@ -94,7 +94,7 @@ _falling, _choice = goes("less"), goes("where")
 _lesser, _greater = goes("minimum"), goes("maximum")
 
 
-@compiled(_nrt=False, gives=True)
+@compiled(_nrt=False, flat=True, gives=True)
 def enclose(
     tape: Any,
     first: Any,

@@ -10,7 +10,7 @@ __all__ = ["jitted", "put"]
 
 #: Without counts of who holds an array: nothing is made or freed in these bodies, and counting took
 #: two thirds of their time.
-jitted = compiled(_nrt=False)
+jitted = compiled(_nrt=False, flat=True)
 
 
 @jitted

@@ -65,7 +65,7 @@ _LOGS, _STEP = 700.0, 2e-4
 _NEAR = 1.0001
 
 
-@compiled(_nrt=False, gives=(0.0, 0.0))
+@compiled(_nrt=False, flat=True, gives=(0.0, 0.0))
 def relax(
     tape: Any,
     top: Any,

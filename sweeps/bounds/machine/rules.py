@@ -119,12 +119,26 @@ def _nothing(op: Any, inside: Any, ways: Any) -> Any:
     return -INF, INF, True, NONE, NONE
 
 
-def _or(code: int, enclose: Any, follow: Any, rest: Any) -> Any:
+def _or(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
+    """The next four rules, or fewer: as a body each they would take far longer to compile."""
+    (one, one_ends, one_goes), (two, two_ends, two_goes) = rules[0], rules[1 % len(rules)]
+    (three, three_ends, three_goes), (four, four_ends, four_goes) = rules[-2:][0], rules[-1]
+
     def step(op: Any, inside: Any, ways: Any) -> Any:
-        if op != code:
+        if op == one:
+            low, high, hole = one_ends(*inside)
+            rises, falls = one_goes(*ways)
+        elif op == two:
+            low, high, hole = two_ends(*inside)
+            rises, falls = two_goes(*ways)
+        elif op == three:
+            low, high, hole = three_ends(*inside)
+            rises, falls = three_goes(*ways)
+        elif op == four:
+            low, high, hole = four_ends(*inside)
+            rises, falls = four_goes(*ways)
+        else:
             return rest(op, inside, ways)
-        low, high, hole = enclose(*inside)
-        rises, falls = follow(*ways)
         return low, high, hole, rises, falls
 
     return jitted(step)
@@ -135,8 +149,12 @@ def chain(arity: int, but: Iterable[str]) -> Any:
 
     What is made takes a code, and what the two rules take.
     """
+    rules = [
+        (CODES[name], ends(name), goes(name))
+        for name, row in PRIMITIVES.items()
+        if row.arity == arity and name not in but
+    ]
     found = _nothing
-    for name, row in reversed(PRIMITIVES.items()):
-        if row.arity == arity and name not in but:
-            found = _or(CODES[name], ends(name), goes(name), found)
+    for begin in reversed(range(0, len(rules), 4)):
+        found = _or(rules[begin : begin + 4], found)
     return found
