@@ -72,6 +72,7 @@ def test_a_page_holds_every_equation_and_its_source(name: str, made: dict[str, s
             assert f".. math:: {formula}\n" in piece
 
 
+@long
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_page_holds_every_input_switch_rule_and_guide(name: str, made: dict[str, str]) -> None:
     model, page = dse.model(name), made[f"models/{name}.rst"]
@@ -103,6 +104,7 @@ def test_a_model_of_ones_own_gets_its_page(
     assert page.count(".. math::") == len(dse.models()["stencil"].equations)
 
 
+@long
 def test_corrections_of_the_print_are_told(made: dict[str, str]) -> None:
     told = words(made["models/mwp_cwp.rst"]).partition("with ``true`` they are as the paper prints")
     assert "computation longer than memory is case 3" in told[2]
@@ -111,6 +113,7 @@ def test_corrections_of_the_print_are_told(made: dict[str, str]) -> None:
     )  # here and at its equation
 
 
+@long
 def test_regimes_and_borders_are_told(made: dict[str, str]) -> None:
     page = made["models/transit.rst"]
     border = r"\mathrm{threads} = \mathrm{ms\_peak} \cdot "
@@ -119,6 +122,7 @@ def test_regimes_and_borders_are_told(made: dict[str, str]) -> None:
     assert "*memory* where" in page
 
 
+@long
 @pytest.mark.parametrize("kind", ["machine", "workload"])
 def test_every_value_of_the_catalogue_has_its_source(kind: str, made: dict[str, str]) -> None:
     page = words(made[f"{kind}s.rst"])
@@ -132,6 +136,7 @@ def test_every_value_of_the_catalogue_has_its_source(kind: str, made: dict[str, 
             assert origin in page
 
 
+@long
 def test_every_figure_has_its_page_and_shows_its_models(made: dict[str, str]) -> None:
     scripts = [path.stem for path in (DOCS / "gallery").glob("*.py")]
     assert {f"gallery/{name}.rst" for name in scripts} < set(made)
@@ -142,6 +147,7 @@ def test_every_figure_has_its_page_and_shows_its_models(made: dict[str, str]) ->
     assert "/generated/gallery/transit.png" in made["models/transit.rst"]
 
 
+@long
 def test_every_figure_of_the_papers_is_shown_or_told_why_not(made: dict[str, str]) -> None:
     page, told = made["papers.rst"], words(made["papers.rst"])
     for key, paper in papers().items():
@@ -151,6 +157,7 @@ def test_every_figure_of_the_papers_is_shown_or_told_why_not(made: dict[str, str
             assert words(row.why or f"**Fig. {number}.** {row.caption}") in told
 
 
+@long
 def test_a_page_of_what_is_gone_goes(
     generator: Any, made: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

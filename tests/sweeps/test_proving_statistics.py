@@ -26,7 +26,7 @@ def suite(**axes: Any) -> Study:
     return Study(model="ipp", machine="gtx280", axes={**axes, "workload": WORKLOADS})
 
 
-@pytest.mark.parametrize("seed", mostly_long([9, 12, 14, 17, 24, 26], lambda k, _: k % 2 == 0))
+@pytest.mark.parametrize("seed", mostly_long([9, 12, 14, 17, 24, 26], lambda k, _: k in (0, 2)))
 def test_random_studies_are_as_a_scan_has_them(seed: int) -> None:
     assert proving_statistics.compared(seed, most=500) is not None
 
