@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dse.wording import value_text
-from sweeps.runtime.progress import Progress
-from sweeps.runtime.watching import watched
 from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    from sweeps.runtime.progress import Progress
 
 __all__ = ["Lines", "Meter", "Shown", "heard", "shown"]
 
@@ -178,6 +179,8 @@ def shown(progress: Shown, what: str, sign: float = 1.0) -> Iterator[None]:
 
     ``sign`` turns what is made small into the values that are told.
     """
+    from sweeps.runtime.watching import watched
+
     if progress is False:
         yield
         return

@@ -11,7 +11,6 @@ from dse.verbs.asking import answered
 from dse.verbs.reading import asked_of, identified
 from dse.verbs.refusals import with_reasons
 from dse.verbs.sources import Askable, kind_of
-from sweeps.ask.ask import check_method
 from sweeps.ask.matrix import refuse
 from sweeps.runtime.stopping import handing_back
 from symbolic.errors import DseError
@@ -115,6 +114,8 @@ def optimum(
     with shown(progress, "searching", goals[0].sign):
         of = asked_of(source)
         if isinstance(of, StudyData) and kind_of(of) == "reals":
+            from sweeps.ask.ask import check_method
+
             check_method(method, time_limit, gap)
             refuse("optimum", "reals", {**given, "per": bool(axes)})
             return _between(of, goals[0], texts, method=method, time_limit=time_limit, gap=gap)
