@@ -120,9 +120,9 @@ def _nothing(op: Any, inside: Any, ways: Any) -> Any:
 
 
 def _or(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
-    """The next four rules, or fewer: as a body each they would take far longer to compile."""
-    (one, one_ends, one_goes), (two, two_ends, two_goes) = rules[0], rules[1 % len(rules)]
-    (three, three_ends, three_goes), (four, four_ends, four_goes) = rules[-2:][0], rules[-1]
+    """Four rules, of which some may be the same: a body each would take far longer to compile."""
+    (one, one_ends, one_goes), (two, two_ends, two_goes) = rules[:2]
+    (three, three_ends, three_goes), (four, four_ends, four_goes) = rules[2:]
 
     def step(op: Any, inside: Any, ways: Any) -> Any:
         if op == one:
@@ -156,5 +156,5 @@ def chain(arity: int, but: Iterable[str]) -> Any:
     ]
     found = _nothing
     for begin in reversed(range(0, len(rules), 4)):
-        found = _or(rules[begin : begin + 4], found)
+        found = _or((rules[begin : begin + 4] * 4)[:4], found)
     return found
