@@ -277,6 +277,16 @@ def test_what_takes_long_stands_beside_quick_tests() -> None:
         assert not tests or any("@long\n" not in each for each in tests), path.name
 
 
+def test_drawn_tests_say_how_many_cases_they_are_worth() -> None:
+    """By ``draws``, so that the quick run draws a fifth of them, and CI all."""
+    wrong = [
+        name_of(path)
+        for path in (ROOT / "tests").rglob("*.py")
+        if re.search(r"max_examples=\d", path.read_text())
+    ]
+    assert wrong == []
+
+
 def test_a_test_that_asserts_nothing_is_found() -> None:
     text = """
 def helper(x):
