@@ -84,8 +84,8 @@ MUTANTS = (
     ),
     Mutant(
         "sweeps",
-        "if not medium.exists() and _marked(beside):",
-        "if False:",
+        "    medium.swap(beside)\n    beside.delete(_MARK)\n",
+        "    beside.delete(_MARK)\n",
         "tests/sweeps/test_store.py::test_an_exchange_that_was_begun_comes_to_its_end",
     ),
     Mutant(
