@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -91,6 +90,8 @@ class UnreachableError(DseError):
 
 def nearest(name: object, known: Iterable[str]) -> str:
     """The hint "; did you mean 'x'?" for the nearest known name, or nothing where none is near."""
+    import difflib
+
     close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
 

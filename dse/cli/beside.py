@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
 
 __all__ = ["compiling_beside"]
 
@@ -32,6 +35,8 @@ def compiling_beside(
             wait()
         if others or alone or name in bodies or begins not in (None, name):
             return
+        import subprocess
+
         nothing = subprocess.DEVNULL
         with suppress(OSError):
             command = [sys.executable, "-P", "-c", program]  # no code of the folder it is in

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +64,8 @@ def _borders_data(found: xr.Dataset) -> dict[str, Any]:
         data["here"] = meanings_of(found.beyond.attrs)[int(found[name])]
         data["next"] = next_rows(found)
     if "closed_forms" in found.attrs:
+        import json
+
         data["closed_forms"] = json.loads(found.attrs["closed_forms"])
     return data
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -152,6 +151,8 @@ def _cache() -> Finding:
 
 
 def _writing(folder: Path) -> Finding:
+    import tempfile
+
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass

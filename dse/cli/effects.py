@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,6 +56,8 @@ def sensitivity(source: str, output: list[str], plot: Path | None, **options: An
 
 
 def _data(found: xr.Dataset) -> dict[str, Any]:
+    import json
+
     outputs = {}
     for text in found.output.values.tolist():
         one = found.sel(output=text)

@@ -2,7 +2,7 @@
 
     git worktree add --detach ../other 2fca731
     python -m tests.benchmarks.beside ../other                       # questions, fresh processes
-    python -m tests.benchmarks.beside ../other test_ratios test_ipp  # and what benchmarks print
+    python -m tests.benchmarks.beside ../other test_ratios test_ipp  # what these benchmarks print
 
 Both trees are asked the same by the same Python, each with machine code of its own: questions of
 new studies in two processes that stay, and commands in fresh ones, each tree first in every other
@@ -162,10 +162,11 @@ def main(other: str, *files: str) -> int:
             for number, tree in enumerate((Path(other).resolve(), ROOT))
         ]
         print("| | old | new | new by old | middle half |\n|---|---|---|---|---|")
-        slower = [line(name, *rows) for of in (questions, commands) for name, rows in of(trees)]
         for file in files:
             for name, rows in printed(trees, file):
                 line(name, *rows)
+        asked = () if files else (questions, commands)
+        slower = [line(name, *rows) for of in asked for name, rows in of(trees)]
     return int(any(slower))
 
 
