@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.catalog import Entry, machine, workload
-from dse.fitted_inputs import FittedInputs
 from sweeps.grid.laws import contents, is_law, read_label
 from sweeps.grid.leaf import Leaf
 from sweeps.grid.space import Axis
@@ -21,6 +20,8 @@ from symbolic.quantities import Quantity
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from dse.fitted_inputs import FittedInputs
 
 __all__ = ["Parts", "by_quantity", "declared", "own_copy", "read_parts"]
 

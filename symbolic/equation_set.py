@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from symbolic.equation import Equation
 from symbolic.errors import UnknownNameError, nearest
-from symbolic.guides import Family, Guide, Validity
 from symbolic.quantity import Quantity
 from symbolic.statistic import StatisticName
+
+if TYPE_CHECKING:
+    from symbolic.guides import Family, Guide, Validity
 
 __all__ = ["EquationSet"]
 
@@ -38,6 +41,8 @@ class EquationSet:
     @property
     def regime_families(self) -> tuple[Family, ...]:
         """The families that are declared, and those that its equations tell."""
+        from symbolic.guides import Family
+
         found = {family.of: family for family in self.families}
         yielded = {eq.name for eq in self.equations}
         for eq in self.equations:

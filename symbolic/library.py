@@ -8,16 +8,19 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from symbolic.domain import Domain
 from symbolic.equation import Equation
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
 from symbolic.files import SHIPPED, model_paths, path_of, run_file
-from symbolic.model import Family, Guide, Model, Validity
+from symbolic.model import Model
 from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE
 from symbolic.quantity import Quantity
+
+if TYPE_CHECKING:
+    from symbolic.guides import Family
 
 _D = TypeVar("_D")
 
@@ -34,6 +37,8 @@ def _with_energy(equations: Iterable[Equation]) -> list[Equation]:
 
 
 def _from_module(module: ModuleType, name: str) -> Model:
+    from symbolic.guides import Guide, Validity
+
     equations: list[Equation] = []
     quantities: dict[str, Quantity] = dict(TABLE)
     for value in vars(module).values():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 __all__ = ["ROWS", "Card", "Fold", "Visible", "page_part"]
@@ -68,6 +67,8 @@ def page_part(card: Card) -> str:
     >>> page_part(Card(kind="Study", line="a < b"))
     '<div><div><b>Study</b> a &lt; b</div></div>'
     """
+    from html import escape
+
     parts = [f"<div><b>{escape(card.kind)}</b> {escape(card.line)}</div>"]
     if card.facts:
         parts.append(_table((), list(card.facts.items())))
@@ -84,6 +85,8 @@ def page_part(card: Card) -> str:
 def _table(
     header: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequence[Sequence[Any]] = ()
 ) -> str:
+    from html import escape
+
     heads = "".join(
         f'<th style="{_CELL}{_SORTED if keys else _PLAIN}>{escape(str(name))}</th>'
         for name in header

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeps.grid.awaited import Fold, add_statistics
 from sweeps.grid.grid import Grid
 from sweeps.grid.laws import read_label
 from sweeps.grid.leaf import Leaf
@@ -30,6 +30,9 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain, Quantity, place_of
 from symbolic.resolve import resolve
+
+if TYPE_CHECKING:
+    from sweeps.grid.awaited import Fold
 
 __all__ = ["build_grid"]
 
@@ -123,7 +126,9 @@ def build_grid(
         at = {a: axis_of[a].labels.index(k) for a, k in zip(switch_axes, key, strict=True)}
         here = {name: _at_switches(leaf, at) for name, leaf in leaves.items()}
         complete[key] = _complete(graph, here, tuple(axis_of))
-        if fold is not None:
+        if fold is not None and any(d.kind == "statistic" for d in graph.definitions.values()):
+            from sweeps.grid.awaited import add_statistics
+
             add_statistics(graph, complete[key], axis_of, set(switch_axes), fold)
     first = next(iter(graphs.values()))
     return Grid(

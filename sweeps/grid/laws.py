@@ -11,7 +11,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeps.grid.launches import LaunchLaw, Shape
 from symbolic.equation import label_text
 from symbolic.errors import DseError
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from stochastic import Law, Pmf
     from stochastic.loss.inequalities import Bounds
     from stochastic.loss.longest import OrderStatistics
+    from sweeps.grid.launches import LaunchLaw
 
 __all__ = ["NAME", "WorkLaw", "contents", "is_law", "read_label", "read_law"]
 
@@ -91,6 +91,7 @@ class WorkLaw(str):
     ) -> LaunchLaw:
         """The law of a launch whose items have this law; ``rate``: of :class:`Sharing`."""
         from stochastic import Sharing
+        from sweeps.grid.launches import LaunchLaw, Shape
 
         sharing = None
         if rate:
