@@ -38,11 +38,10 @@ if TYPE_CHECKING:
     from dse.verbs.fronts import pareto
     from dse.verbs.information import information
     from dse.verbs.laws import law
-    from dse.verbs.quantiles import quantiles
     from dse.verbs.ranges import ranges
     from dse.verbs.running import run
     from dse.verbs.sensitivity import sensitivity
-    from dse.verbs.statistics import count, histogram
+    from dse.verbs.statistics import count, histogram, quantiles
     from dse.verbs.targets import meets
     from dse.verbs.uncertain import chances
     from symbolic.equation import equation
@@ -165,11 +164,10 @@ _HOMES = {
         "dse.verbs.fronts": "pareto",
         "dse.verbs.information": "information",
         "dse.verbs.laws": "law",
-        "dse.verbs.quantiles": "quantiles",
         "dse.verbs.ranges": "ranges",
         "dse.verbs.running": "run",
         "dse.verbs.sensitivity": "sensitivity",
-        "dse.verbs.statistics": "count histogram",
+        "dse.verbs.statistics": "count histogram quantiles",
         "dse.verbs.targets": "meets",
         "dse.verbs.uncertain": "chances",
         "symbolic.equation": "equation",

@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class Entry(Visible):
     """A machine, a workload or a compute capability: its values by the names of quantities."""
 
@@ -96,12 +96,7 @@ class Entry(Visible):
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.name, self.title, self.kind, dict(self.values), self.path)
-        return _entry, (*fields, self.compute_capability, self.declared, dict(self.unknown))
-
-
-def _entry(*fields: Any) -> Entry:
-    names = ("name", "title", "kind", "values", "path", "compute_capability", "declared", "unknown")
-    return Entry(**dict(zip(names, fields, strict=False)))
+        return Entry, (*fields, self.compute_capability, self.declared, dict(self.unknown))
 
 
 @lru_cache(maxsize=1)
@@ -136,7 +131,7 @@ def compute_capability(name: str) -> Entry:
         raise _unknown_capability(name)
     title, values = _limits()[name]
     path = DATA / "compute_capabilities.toml"
-    return _entry(f"cc{name}", title, "compute_capability", values, path, name)
+    return Entry(f"cc{name}", title, "compute_capability", values, path, name)
 
 
 def _find(kind: str, name: str, folder: Path | None) -> Path:
@@ -187,8 +182,8 @@ def _load(
         unknown = {k: why for k, why in {**base.unknown, **unknown}.items() if k not in values}
     if capability:
         values = {**_limits()[capability][1], **values}
-    fields = (path.stem.lower(), said.title, kind, values, path, capability, declared, unknown)
-    return _entry(*fields)
+    name = path.stem.lower()
+    return Entry(name, said.title, kind, values, path, capability, declared, unknown)
 
 
 def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:

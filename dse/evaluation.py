@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -182,16 +183,10 @@ def _arrays(
             own = [k for k in range(len(shape)) if aligned.shape[k] > 1 or shape[k] == 1]
             kept = aligned.reshape([aligned.shape[k] for k in own])
             leaves[name] = Leaf(axes=tuple(names[k] for k in own), array=kept)
-    return _ordered(leaves, tuple(sizes)), sizes, coords
-
-
-def _ordered(leaves: Mapping[str, Leaf], order: tuple[str, ...]) -> dict[str, Leaf]:
-    found = {}
     for name, leaf in leaves.items():
-        axes = tuple(axis for axis in order if axis in leaf.axes)
-        array = leaf.array.transpose([leaf.axes.index(axis) for axis in axes])
-        found[name] = Leaf(axes=axes, array=np.ascontiguousarray(array).reshape(array.shape))
-    return found
+        ordered = leaf.ordered(tuple(sizes))
+        leaves[name] = replace(ordered, array=np.asarray(ordered.array, order="C"))
+    return leaves, sizes, coords
 
 
 def _real(value: Any, row: Quantity) -> np.ndarray[Any, np.dtype[np.float64]]:

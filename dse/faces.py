@@ -18,11 +18,10 @@ from dse.verbs.folding import fold
 from dse.verbs.fronts import pareto
 from dse.verbs.information import information
 from dse.verbs.laws import law
-from dse.verbs.quantiles import quantiles
 from dse.verbs.ranges import ranges
 from dse.verbs.running import run
 from dse.verbs.sensitivity import sensitivity
-from dse.verbs.statistics import count, histogram
+from dse.verbs.statistics import count, histogram, quantiles
 from dse.verbs.targets import meets
 from dse.verbs.uncertain import chances
 from symbolic.visible import Card, Visible

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["a_dataset", "a_place", "of_a_store", "some_outputs"]
+__all__ = ["a_dataset", "a_mapping", "a_place", "of_a_store", "some_outputs"]
 
 
 def a_dataset(
@@ -32,6 +33,16 @@ def a_dataset(
 
     shown = f"a {type(given).__name__}" if isinstance(given, StudyData) else _shown(given)
     raise DseError(f"{what} = {shown}: expected {kind}")
+
+
+def a_mapping(at: Any) -> Mapping[str, Any]:
+    """Values of axes, which must be given as a mapping; none where None."""
+    if at is not None and not isinstance(at, Mapping):
+        raise DseError(
+            f"at = {at!r}: expected a mapping from axes to values, such as "
+            "{'core_clock': '1.3 GHz'}"
+        )
+    return at or {}
 
 
 def a_place(given: Any, what: str = "store") -> str | Path:

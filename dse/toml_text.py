@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["read_toml", "toml_key", "toml_value"]
+__all__ = ["read_toml", "toml_key", "toml_value", "value_line"]
 
 _DEPTH = 20
 
@@ -68,3 +68,12 @@ def toml_key(name: str) -> str:
     """A name as the key of a table."""
     bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if bare else toml_value(name)
+
+
+def value_line(name: str, value: str, origin: str, text: str) -> str:
+    """A value of a machine or workload file, itself TOML text, with its origin.
+
+    >>> value_line("blocks", "12", "source", "my notes")
+    'blocks = { value = 12, source = "my notes" }'
+    """
+    return f"{name} = {{ value = {value}, {origin} = {toml_value(text)} }}"

@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 
 from symbolic.closed_form import inline, symbol, to_sympy, under
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError, check_known
 from symbolic.exact import piecewise
 from symbolic.graph import Graph
 from symbolic.guides import Family
@@ -81,11 +81,8 @@ def _family_of(graph: Graph, a: str, b: str) -> Family:
                     f"{', '.join(entry.terms.values())}"
                     f"{under(graph)}: its regimes have no border in closed form"
                 )
-        if label not in labels:
-            raise UnknownNameError(
-                f"{label!r} is no regime of the model {model.name}{nearest(label, labels)}; "
-                f"those with borders are: {', '.join(labels) or 'none'}"
-            )
+        said = f"{label!r} is no regime of the model {model.name}"
+        check_known(label, labels, said, "those with borders are")
     if a == b:
         raise DseError(f"{a!r} has no border with itself: name two regimes")
     for entry in families:

@@ -23,7 +23,6 @@ __all__ = [
     "Lines",
     "crossings",
     "first_along",
-    "first_crossing",
     "located",
 ]
 
@@ -103,23 +102,16 @@ def _along(lines: Lines, edges: Floats, whole: bool) -> Crossings:
     return _without_ties(Crossings(line, low, high, before, after, undecided), whole)
 
 
-def first_crossing(
-    condition: Node, name: str, others: Mapping[str, Any], way: Floats, *, whole: bool = False
-) -> tuple[float, float] | None:
+def first_along(lines: Lines, way: Floats, *, whole: bool = False) -> tuple[float, float] | None:
     """Where a condition first comes to hold on the way: the last number before, and the number.
 
     ``way`` rises or falls; the condition is not asked of its first place.
 
     >>> from symbolic.ops import reference
     >>> x = reference("x")
-    >>> first_crossing(x * x >= 2, "x", {}, np.array([1.0, 1.5, 2.0]))[1]
+    >>> first_along(Lines(x * x >= 2, "x", {}), np.array([1.0, 1.5, 2.0]))[1]
     1.4142135623730951
     """
-    return first_along(Lines(condition, name, others), way, whole=whole)
-
-
-def first_along(lines: Lines, way: Floats, *, whole: bool = False) -> tuple[float, float] | None:
-    """The same of the condition along a quantity, which may be asked of several ways."""
     if way.size < 2:
         return None
     rising = bool(way[1] > way[0])

@@ -75,10 +75,13 @@ class Graph:
                 )
         return self._flat[name]
 
+    def flattened(self, node: Node) -> Node:
+        """A formula in terms of the leaves."""
+        return substitute(node, {name: self.flat(name) for name in references(node)})
+
     def flat_condition(self, condition: Condition) -> Node:
         """A condition in terms of the leaves."""
-        names = references(condition.node)
-        return substitute(condition.node, {name: self.flat(name) for name in names})
+        return self.flattened(condition.node)
 
     def ancestors(self, names: Iterable[str]) -> set[str]:
         """The quantities on which the given ones depend, themselves included."""

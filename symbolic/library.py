@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from symbolic.domain import Domain
 from symbolic.equation import Equation
-from symbolic.errors import DseError, GraphError, UnknownNameError, nearest
+from symbolic.errors import DseError, GraphError, UnknownNameError, check_known, nearest
 from symbolic.files import SHIPPED, model_paths, path_of, run_file
 from symbolic.model import Model
 from symbolic.models import _energy
@@ -81,11 +81,8 @@ def _from_module(module: ModuleType, name: str) -> Model:
     doc = (module.__doc__ or "").strip().splitlines()
     outputs = tuple(getattr(module, "OUTPUTS", ())) or yielded
     for output in outputs:
-        if output not in yielded:
-            raise UnknownNameError(
-                f"{name} lists {output!r} in OUTPUTS, which no equation yields"
-                f"{nearest(output, yielded)}"
-            )
+        said = f"{name} lists {output!r} in OUTPUTS, which no equation yields"
+        check_known(output, yielded, said, "they yield")
     return Model(
         name=name,
         equations=tuple(equations),
@@ -130,11 +127,8 @@ def _described(row: Quantity) -> str:
 
 def _union(models: list[Model], prefer: str | None) -> Model:
     names = [model.name for model in models]
-    if prefer is not None and prefer not in names:
-        raise UnknownNameError(
-            f"prefer={prefer!r} is none of the joined models {', '.join(names)}"
-            f"{nearest(prefer, names)}"
-        )
+    if prefer is not None:
+        check_known(prefer, names, f"prefer={prefer!r} is none of the joined models", "these are")
     owner: dict[str, Model] = {}
     for model in sorted(models, key=lambda m: m.name != prefer):
         for name in model.yields:

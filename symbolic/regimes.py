@@ -10,7 +10,7 @@ import sympy
 
 from symbolic.closed_form import inline, to_sympy
 from symbolic.equation import Equation
-from symbolic.errors import UnknownNameError, nearest
+from symbolic.errors import check_known
 from symbolic.exact import exact, readable
 from symbolic.graph import Graph
 from symbolic.guides import Family
@@ -88,11 +88,9 @@ def regimes(graph: Graph, family: str | None, expand: bool) -> tuple[Regime, ...
         for name, eq in flagged.items()
         if not any(_tells_apart(entry, eq) for entry in families.values())
     ]
-    if family is not None and family not in known and family not in flagged:
-        raise UnknownNameError(
-            f"{family!r} has no regimes in the model {graph.model.name}{nearest(family, known)}; "
-            f"there are regimes of: {', '.join(known) or 'nothing'}"
-        )
+    if family is not None and family not in flagged:
+        said = f"{family!r} has no regimes in the model {graph.model.name}"
+        check_known(family, known, said, "there are regimes of")
     found: list[Regime] = []
     for of in known if family is None else (family,):
         if of in families:

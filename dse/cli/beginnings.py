@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from dse.toml_text import toml_value, value_line
 
 if TYPE_CHECKING:
     from dse.catalog import Entry
@@ -52,9 +53,9 @@ def entry_lines(kind: str, path: Path, entry: Entry, named: str, other: Entry) -
         '# assumed = "why". dse quantities NAME tells of a quantity; dse '
         f"{kind}s {path} shows all.",
         "",
-        f"title = {_text(f'{path.stem}, from {entry.title}')}",
+        f"title = {toml_value(f'{path.stem}, from {entry.title}')}",
         f'kind = "{kind}"',
-        f"base = {_text(named)}",
+        f"base = {toml_value(named)}",
         "",
         "[values]",
     )
@@ -67,8 +68,8 @@ def entry_lines(kind: str, path: Path, entry: Entry, named: str, other: Entry) -
     for name in [name for name in lacking if name not in standing]:
         value = lacking[name]
         yield f"# {_told(known[name])}"
-        line = f'# {name} = {{ value = {_text(value.value)}, source = "WHERE YOURS IS FROM" }}'
-        yield f"{line}  # {other.name}: {value.source or value.assumed}"
+        line = value_line(name, toml_value(value.value), "source", "WHERE YOURS IS FROM")
+        yield f"# {line}  # {other.name}: {value.source or value.assumed}"
     if standing:
         yield f"# --- formulas in those and what is usual, as {other.name} has them"
     for name in standing:
@@ -84,12 +85,7 @@ def entry_lines(kind: str, path: Path, entry: Entry, named: str, other: Entry) -
 def _line(name: str, value: Value) -> str:
     """A value of a file, with its origin."""
     origin = "source" if value.source else "assumed"
-    said = f"value = {_text(value.value)}, {origin} = {_text(value.source or value.assumed)}"
-    return f"{name} = {{ {said} }}"
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return value_line(name, toml_value(value.value), origin, value.source or value.assumed)
 
 
 def _told(row: Quantity) -> str:

@@ -48,11 +48,11 @@ def borders(study: str, quantity: str | None, along: list[str], **options: Any) 
 
 
 def _borders_data(found: xr.Dataset) -> dict[str, Any]:
-    from dse.inverse.rows import border_rows, next_rows
+    from dse.inverse.rows import border_rows, case_of, next_rows
     from sweeps.grid.dataset import meanings_of
 
     case = str(found.attrs["question"]).removeprefix("borders of ")
-    name = next(str(n) for n in found.data_vars if n not in ("border", "beyond", "distance"))
+    name = case_of(found)
     data: dict[str, Any] = {
         "question": found.attrs["question"],
         "case": case,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +32,7 @@ __all__ = [
     "read_models",
     "read_source",
     "read_study",
+    "to_json",
     "warned",
 ]
 
@@ -53,8 +55,6 @@ def command(
             answer = function(*args, **options)
             if answer is None:
                 return
-            from dse.cli.text import to_json
-
             data, text = answer
             click.echo(to_json(data) if as_json else text() if callable(text) else str(text))
 
@@ -64,6 +64,30 @@ def command(
         return found
 
     return made
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):  # of NumPy: an array, or one number
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return str(value) if isinstance(value, Path) else value
+
+
+def to_json(value: Any) -> str:
+    """One valid JSON document: NaN is null, infinity the text "inf".
+
+    >>> import numpy as np
+    >>> to_json({"a": float("nan"), "b": [np.int8(1), -np.inf]}).split()
+    ['{', '"a":', 'null,', '"b":', '[', '1,', '"-inf"', ']', '}']
+    """
+    import json
+
+    return json.dumps(_plain(value), indent=2, allow_nan=False, ensure_ascii=False)
 
 
 def _someone() -> bool:

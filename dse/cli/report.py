@@ -122,13 +122,7 @@ def run_text(data: dict[str, Any]) -> str:
         best = data["best"]
         apart = [name for name in best["over"] if name != "rank"]
         each = f" for each {' and '.join(apart)}" if apart else ""
-        told = Answer(
-            question=best["question"],
-            over=tuple(best["over"]),
-            variables=best["variables"],
-            rows=tuple(best["rows"]),
-        )
-        lines += ["", f"best, {best['question']}{each}:", "", str(told), ""]
+        lines += ["", f"best, {best['question']}{each}:", "", str(Answer(**best)), ""]
     else:
         lines.append("best: name an objective with --minimize or --maximize, or under [best]")
     if data["kept_aside"] is not None:

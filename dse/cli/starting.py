@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.beginnings import entry_lines, opened
 from dse.cli.ends import Misused, reading
 from dse.cli.frame import command
 from dse.cli.named import examples
@@ -69,6 +68,8 @@ def new(kind: str, out: str, base: str | None) -> Any:
     and the other does not tell is listed to be filled in, beside the numbers of a similar one; its
     formulas stand.
     """
+    from dse.cli.beginnings import entry_lines, opened
+
     path = Path(out)
     if path.suffix != ".toml" or not path.parent.is_dir():
         raise Misused(f"{out}: expected a name that ends in .toml, in a folder that exists")

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sweeps.grid.at import part_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
 from sweeps.nest.run import prepare
 
 __all__ = ["COMPILED", "Values"]
@@ -84,15 +83,12 @@ class Values:
         if key not in self._kept:
             names = (*order, *(axis for axis in self.grid.axes if axis not in order))
             leaves = {
-                labels: {name: _transposed(leaf, names) for name, leaf in known.items()}
+                labels: {
+                    name: replace(leaf.ordered(names), failed=leaf.failed)
+                    for name, leaf in known.items()
+                }
                 for labels, known in self.grid.leaves.items()
             }
             axes = {name: self.grid.axes[name] for name in names}
             self._kept[key] = replace(self.grid, axes=axes, leaves=leaves, _dims={}, kept={})
         return self._kept[key]
-
-
-def _transposed(leaf: Leaf, order: Sequence[str]) -> Leaf:
-    axes = tuple(axis for axis in order if axis in leaf.axes)
-    array = leaf.array.transpose([leaf.axes.index(axis) for axis in axes]) if axes else leaf.array
-    return replace(leaf, axes=axes, array=array)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sweeps.grid.grid import Grid
 from symbolic.expression import parse
-from symbolic.ops import interpret_arrays, references, substitute
+from symbolic.ops import interpret_arrays, references
 from symbolic.quantities import Quantity, place_of
 
 __all__ = ["Slopes", "arc", "at_point"]
@@ -46,10 +46,7 @@ def at_point(grid: Grid, texts: Sequence[str], point: Mapping[str, int]) -> Slop
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     graph, leaves = grid.graphs[key], grid.leaves[key]
     quantities = grid.model.quantities
-    roots = []
-    for text in texts:
-        node = parse(text, quantities)
-        roots.append(substitute(node, {name: graph.flat(name) for name in references(node)}))
+    roots = [graph.flattened(parse(text, quantities)) for text in texts]
     rules = [graph.flat_condition(c) for c in graph.conditions if c.is_rule]
     base = {}
     for name in references(*roots, *rules):

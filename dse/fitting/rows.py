@@ -32,7 +32,7 @@ class Rows:
     places: NDArray[np.int64]
     workloads: tuple[str, ...] = ()
 
-    def kept(self, which: NDArray[np.bool_]) -> Rows:
+    def kept(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Rows:
         """Some of the rows."""
         return Rows(
             inputs={name: array[which] for name, array in self.inputs.items()},

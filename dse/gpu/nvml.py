@@ -8,11 +8,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from symbolic.errors import DseError
 
-__all__ = ["Board", "Clocked", "Look", "Pretended", "board_of"]
+__all__ = ["Board", "Look", "Pretended", "board_of"]
 
 _MHZ = 1e6
 
@@ -24,22 +24,6 @@ class Look(NamedTuple):
     core_clock: float
     memory_clock: float
     temperature: float
-
-
-class Clocked(Protocol):
-    """What clocks and power are asked of."""
-
-    def look(self) -> Look:
-        """Power [W], clocks [Hz] and temperature [degC] now."""
-
-    def clocks(self) -> dict[int, list[int]]:
-        """Core clocks that may be asked for, by memory clock, descending [MHz]; maybe none."""
-
-    def choosing(self) -> Any:
-        """A context in which ``choose(memory, core)`` asks for clocks [MHz] and says how.
-
-        It raises DseError where that is not allowed. Afterwards clocks are as before.
-        """
 
 
 class Board:
@@ -125,7 +109,7 @@ class Board:
                     nvml.nvmlDeviceSetApplicationsClocks(handle, *before)
 
 
-class Pretended:
+class Pretended(Board):
     """In place of NVML where the GPU is simulated: made-up numbers that follow the clock asked."""
 
     def __init__(self) -> None:
@@ -151,7 +135,7 @@ class Pretended:
         self._core = 1000
 
 
-def board_of(uuid: str, *, simulated: bool) -> Clocked:
+def board_of(uuid: str, *, simulated: bool) -> Board:
     """What tells clocks and power of a GPU.
 
     Raises

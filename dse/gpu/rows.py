@@ -14,26 +14,15 @@ if TYPE_CHECKING:
 
 __all__ = ["dataset_of"]
 
-#: The units of measured columns that have one.
+#: The units of measured columns that are no quantities; those of quantities are in their table.
 _UNITS = {
-    "attained_bandwidth": "B/s",
-    "attained_flops": "1/s",
     "ring_bytes": "B",
     "load_cycles": "cycle",
     "block_start": "s",
     "block_end": "s",
     "block_time_mean": "s",
-    "launch_time_mean": "s",
-    "launch_time_std": "s",
-    "step_time": "s",
-    "core_clock": "Hz",
-    "memory_clock": "Hz",
     "asked_clock": "Hz",
-    "temperature": "degC",
-    "time": "s",
-    "power": "W",
     "power_std": "W",
-    "idle_power": "W",
 }
 _LABELS = ("distribution", "kernel", "chosen_by", "gpu", "driver")
 

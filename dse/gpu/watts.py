@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.gpu.device import checked, device
-from dse.gpu.nvml import Clocked, Look, board_of
+from dse.gpu.nvml import Board, Look, board_of
 from symbolic.errors import DseError
 
 __all__ = ["power"]
@@ -31,7 +31,7 @@ def power(
     threads: int = 1024,
     steps: int = 4096,
     size: int = _RING,
-    board: Clocked | None = None,
+    board: Board | None = None,
 ) -> Columns:
     """Power and time of a kernel that computes and of one that reads memory, at several clocks.
 
@@ -158,7 +158,7 @@ def _asked(
     return found
 
 
-def _idle(board: Clocked, settle: float, seconds: float) -> dict[str, float]:
+def _idle(board: Board, settle: float, seconds: float) -> dict[str, float]:
     """Power while nothing runs: the mean of ten looks."""
     time.sleep(settle)
     seen = []

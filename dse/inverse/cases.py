@@ -17,8 +17,6 @@ from symbolic.ops import (
     maximum,
     minimum,
     reference,
-    references,
-    substitute,
     where,
 )
 
@@ -51,8 +49,7 @@ class Case:
         if self.text == FEASIBLE:
             return constant(where(grid.feasible_node(key), 1.0, 0.0))
         graph = grid.graphs[key]
-        names = references(self.node)
-        node = substitute(self.node, {name: graph.flat(name) for name in names})
+        node = graph.flattened(self.node)
         node = constant(where(node, 1.0, 0.0)) if node.is_boolean else node
         known = both(node > -math.inf, node < math.inf)
         held = both(grid.feasible_node(key), known) if graph.conditions else known

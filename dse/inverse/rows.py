@@ -12,7 +12,12 @@ from sweeps.prove.borders import NONE
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["border_rows", "next_rows"]
+__all__ = ["border_rows", "case_of", "next_rows"]
+
+
+def case_of(found: xr.Dataset) -> str:
+    """The name of the case whose borders a Dataset tells."""
+    return next(str(n) for n in found.data_vars if n not in ("border", "beyond", "distance"))
 
 
 def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
@@ -28,7 +33,7 @@ def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
     >>> row["intensity"], row["border"], row["from"], row["to"]
     (10, 610.0, 'thread', 'memory')
     """
-    case = next(str(name) for name in found.data_vars if name not in _OTHERS)
+    case = case_of(found)
     meanings = meanings_of(found.beyond.attrs)
     rows: list[dict[str, Any]] = []
     for along in found.along.values.tolist():
@@ -82,6 +87,3 @@ def next_rows(found: xr.Dataset) -> list[dict[str, Any]]:
         for along in found.along.values.tolist()
         for side in found.side.values.tolist()
     ]
-
-
-_OTHERS = ("border", "beyond", "distance")

@@ -18,7 +18,7 @@ from sweeps.grid.grid import Grid
 from sweeps.prove.tolerances import Uncertain, can_be_best, extremes, spread_dims
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse
-from symbolic.ops import Node, both, constant, references, substitute, where
+from symbolic.ops import Node, both, constant, references, where
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -116,11 +116,7 @@ def ranged(
 
 def _roots(grid: Grid, text: str) -> dict[tuple[str, ...], Node]:
     node = parse(text, grid.model.quantities)
-    names = references(node)
-    return {
-        key: substitute(node, {name: graph.flat(name) for name in names})
-        for key, graph in grid.graphs.items()
-    }
+    return {key: graph.flattened(node) for key, graph in grid.graphs.items()}
 
 
 def _checked_dims(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str, ...]:

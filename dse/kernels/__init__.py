@@ -93,32 +93,21 @@ def kernel(
     >>> counted["coalesced_insts"]
     201.0
     """
+    given: dict[str, Any] = {"arch": arch, "define": define, "options": options, "set": set}
+    given |= {"block": block, "grid": grid}
     if not isinstance(path, (str, PathLike)):
         from dse.kernels.jitted import is_python, python_kernel
 
         with TemporaryDirectory() as folder:
             file = Path(folder, f"{_name(path)}.cubin")
-            told = (entry, arch, define, options, block, grid, set)
             if is_python(path):
                 data, names, lines = python_kernel(path, signature, arch)
                 file.write_bytes(data)
                 with shown(progress, "counting"):
-                    return _counted(file, times, *told, names, lines)
+                    return _counted(file, times, entry, names=names, source=lines, **given)
             file.write_bytes(_machine_code(path))
-            return kernel(
-                file,
-                times,
-                entry,
-                arch=arch,
-                define=define,
-                options=options,
-                block=block,
-                grid=grid,
-                set=set,
-                beside=beside,
-                row=row,
-                progress=progress,
-            )
+            more: dict[str, Any] = {"beside": beside, "row": row, "progress": progress}
+            return kernel(file, times, entry, **given, **more)
     about: dict[str, Any]
     file = Path(fspath(path))
     if not file.is_file():
@@ -145,33 +134,29 @@ def kernel(
         with shown(progress, "counting"):
             return kernel_space(file, every, grid=grid, set=set, times=times, **about)
     with shown(progress, "counting"):
-        return _counted(file, times, entry, arch, define, options, block, grid, set)
+        return _counted(file, times, entry, **given)
 
 
 def _counted(
     file: Path,
     times: Mapping[str, float] | None,
     entry: str,
-    arch: str,
-    define: Mapping[str, object] | None,
-    options: Sequence[str],
-    block: Sequence[int | str],
-    grid: Sequence[int | str],
-    given: Mapping[str, float] | None,
+    *,
     names: Sequence[str] = (),
     source: Sequence[str] = (),
+    **given: Any,
 ) -> Any:
     from dse.kernels.launches import counted
 
     return counted(
         file,
         entry=entry,
-        arch=arch,
-        define=dict(define or {}),
-        options=tuple(options),
-        block=_numbers(block or (256,), "block"),
-        grid=_numbers(grid, "grid"),
-        given=dict(given or {}),
+        arch=given["arch"],
+        define=dict(given["define"] or {}),
+        options=tuple(given["options"]),
+        block=_numbers(given["block"] or (256,), "block"),
+        grid=_numbers(given["grid"], "grid"),
+        given=dict(given["set"] or {}),
         asked=dict(times or {}),
         names=names,
         source=source,

@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["CLASSES", "Instruction", "instructions", "split"]
+__all__ = ["CLASSES", "WORD", "Instruction", "instructions", "split"]
+
+#: Bytes of an instruction, from compute capability 7.0 on.
+WORD = 16
 
 #: Classes of instructions, by the beginnings of their names; the first that fits.
 CLASSES: Mapping[str, tuple[str, ...]] = {
@@ -164,7 +167,7 @@ class Instruction:
 
     def __repr__(self) -> str:
         guard = f"@{self.guard} " if self.guard else ""
-        return f"{self.at * 16:04x} {guard}{self.opcode} {self.text}"
+        return f"{self.at * WORD:04x} {guard}{self.opcode} {self.text}"
 
     def moved(self, at: int) -> Instruction:
         """A copy at another place, whose branches lead as far."""
@@ -176,7 +179,7 @@ class Instruction:
         """The instruction that a branch names, by its place; None where it names none."""
         for operand in reversed(self.operands):
             if operand.startswith(("0x", "-0x")):
-                return int(operand, 16) // 16 + self.at - self._told_at
+                return int(operand, 16) // WORD + self.at - self._told_at
         return None
 
 

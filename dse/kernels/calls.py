@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dse.kernels.assembly import Instruction
+from dse.kernels.assembly import WORD, Instruction
 
 __all__ = ["inlined"]
 
-_SIZE = 16  # bytes an instruction, from compute capability 7.0 on
 _OWN = ("__internal_", "__cuda_")
 _MOST = 1 << 16  # instructions of a kernel with all copies
 
@@ -25,7 +24,7 @@ def inlined(body: Sequence[Instruction], called: Sequence[tuple[int, str]]) -> l
     """
     if not called:
         return list(body)
-    names = {offset // _SIZE: name for offset, name in called}
+    names = {offset // WORD: name for offset, name in called}
     begins = sorted(names)
     ends = dict(zip(begins, [*begins[1:], len(body)], strict=True))
     found = list(body)
@@ -56,6 +55,6 @@ def inlined(body: Sequence[Instruction], called: Sequence[tuple[int, str]]) -> l
 
 def _jump(one: Instruction, to: int, place: int | None = None) -> Instruction:
     """A call or return as the branch that it is."""
-    told = {"opcode": "BRA", "operands": f"{to * _SIZE:#x}", "predicate": one.guard}
+    told = {"opcode": "BRA", "operands": f"{to * WORD:#x}", "predicate": one.guard}
     at = one.at if place is None else place
     return Instruction(at, told, at, one.of)

@@ -12,7 +12,7 @@ from dse.kernels.hosted import built
 from dse.kernels.sass import Listed, is_sass, listed
 from dse.kernels.signature import plain
 from dse.kernels.source import Signature, signatures
-from symbolic.errors import DseError, nearest
+from symbolic.errors import DseError, check_known
 from symbolic.quantities import TABLE
 
 __all__ = ["Code", "code_of"]
@@ -130,10 +130,7 @@ def _wanted(entry: str, known: Mapping[str, Signature], file: str) -> str:
             )
         (name,) = known
         entry = name
-    if name not in known:
-        raise DseError(
-            f"{file} has no kernel {name!r}, of {', '.join(known)}{nearest(name, known)}"
-        )
+    check_known(name, known, f"{file} has no kernel {name!r}")
     if known[name].template and "<" not in entry:
         raise DseError(
             f"{name} is a template ({known[name].template}): name it with its arguments, such as "

@@ -144,12 +144,16 @@ class Replacing:
     def _condition(self, one: Condition) -> Condition:
         match one:
             case (">=" | "==" as word, value):
-                return truth(word, self.value(value))
+                return self._related(word, self.value(value))
             case ("and" | "or" as word, left, right):
                 return both(self.condition(left), self.condition(right), word=word)
             case ("not", inside):
                 return negated(self.condition(inside))
         return one
+
+    def _related(self, word: str, value: Whole) -> Condition:
+        """``value >= 0`` or ``value == 0``, of a value in which atoms are replaced."""
+        return truth(word, value)
 
     def _atom(self, one: Atom) -> Whole | None:
         if one.kind == "if":

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dse.kernels.accesses import in_flight
+from dse.kernels.assembly import WORD
 from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom
 from dse.kernels.memory import Memory
 from dse.kernels.signature import plain
 from dse.kernels.tally import GLOBAL, MEMORY, SHARED, Reading, Tally
+from dse.toml_text import toml_value, value_line
 from dse.wording import value_text
 from symbolic.visible import Card, Fold, Visible
 
@@ -96,30 +97,25 @@ class Counted(Visible, Mapping[str, float]):
     def toml(self) -> str:
         """A workload file, in which every number bears its source."""
         lines = [f"# left out, as not for the device: {each}" for each in self.left_out]
-        lines += [f"title = {_quoted(self.origin)}", ""]
+        lines += [f"title = {toml_value(self.origin)}", ""]
         if self.declared:
             lines.append("[quantities]")
             for name, (meaning, _) in self.declared.items():
-                lines.append(f"{name} = {{ meaning = {_quoted(meaning)} }}")
+                lines.append(f"{name} = {{ meaning = {toml_value(meaning)} }}")
             lines.append("")
         lines.append("[values]")
-        source = f"source = {_quoted(self.origin)}"
         for name, (_, value) in self.declared.items():
-            said = source if isinstance(value, str) else 'source = "given with the launch"'
-            lines.append(f"{name} = {{ value = {_value(value)}, {said} }}")
+            source = self.origin if isinstance(value, str) else "given with the launch"
+            lines.append(value_line(name, _value(value), "source", source))
         for name, value in self.quantities.items():
             why = self.assumed.get(name)
-            said = f"assumed = {_quoted(why)}" if why else source
-            lines.append(f"{name} = {{ value = {_value(self.formulas.get(name, value))}, {said} }}")
+            said = ("assumed", why) if why else ("source", self.origin)
+            lines.append(value_line(name, _value(self.formulas.get(name, value)), *said))
         return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
 def _value(value: float | str) -> str:
-    return _quoted(value) if isinstance(value, str) else f"{value:.12g}"
+    return toml_value(value) if isinstance(value, str) else f"{value:.12g}"
 
 
 def told(
@@ -132,14 +128,13 @@ def told(
 ) -> Counted:
     """The quantities of a kernel at a launch, of so many blocks where that is known."""
     tally, function = Tally(reading, launch, names, lines or {}), reading.function
-    classes: dict[str, dict[int, float]] = {}
+    classes: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     memory = Memory(reading, tally)
     flops = floating = 0.0
     for number in reading.often.blocks:
         body, often = reading.flow.blocks[number].body, tally.number(number)
         for (kind, name), many in Counter((one.kind, one.name) for one in body).items():
-            counted = classes.setdefault(kind, {})
-            counted[number] = counted.get(number, 0.0) + many
+            classes[kind][number] += many
             if kind in UNITS["fp_insts"] or name == "MUFU":
                 floating += often * many
         for place, one in enumerate(body):
@@ -205,7 +200,7 @@ def told(
     if calls:
         within = dict(function.called)
         places = [(one.target or 0) - one.at + one.of for one in calls]
-        called = dict.fromkeys(plain(within.get(each * 16, "")) for each in places)
+        called = dict.fromkeys(plain(within.get(each * WORD, "")) for each in places)
         of = f" ({', '.join(filter(None, called))})" if any(called) else ""
         not_counted.append(f"what functions do that it calls{of} is not counted: inline them")
     if not_counted:
@@ -222,10 +217,10 @@ def told(
 
 
 def _summed(classes: Mapping[str, Mapping[int, float]], kinds: Sequence[str]) -> dict[int, float]:
-    total: dict[int, float] = {}
+    total = defaultdict[int, float](float)
     for kind in kinds:
         for block, many in classes.get(kind, {}).items():
-            total[block] = total.get(block, 0.0) + many
+            total[block] += many
     return total
 
 

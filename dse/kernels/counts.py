@@ -7,9 +7,11 @@ branches. A warp runs a block if any of its threads does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, count
 
+from dse.kernels.assembly import WORD
 from dse.kernels.conditions import FALSE, TRUE, known, negated
 from dse.kernels.flow import Flow, Loop
 from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom
@@ -17,7 +19,7 @@ from dse.kernels.passes import until, varies
 from dse.kernels.rebuilding import rebuilt
 from dse.kernels.values import Values
 
-__all__ = ["Frequencies", "frequencies"]
+__all__ = ["Frequencies", "free_name", "frequencies"]
 
 
 @dataclass(slots=True)
@@ -95,9 +97,7 @@ def _name_loaded(flow: Flow, found: Frequencies, lines: Mapping[int, int]) -> No
         if one not in names:
             _, block, place = one.of[0]
             at = flow.blocks[block].body[place].at
-            name = _name("loaded", lines, at, found.asked)
-            found.asked[name] = at
-            names[one] = atom("asked", name)
+            names[one] = atom("asked", _noted("loaded", lines, at, found.asked))
         return names[one]
 
     for kept in (found.blocks, found.passes):
@@ -154,22 +154,25 @@ def _shares(
         inside = flow.loops[loop].blocks
         for way, share in ((0, (ZERO, ONE)), (1, (ONE, ZERO))):
             if block.to[way] not in inside:
-                name = _name("leaves", lines, block.last.at, found.assumed)
-                found.assumed[name] = block.last.at
+                _noted("leaves", lines, block.last.at, found.assumed)
                 return share
-    name = _name("chance", lines, block.last.at, found.asked)
-    found.asked[name] = block.last.at
-    return atom("asked", name), ONE - atom("asked", name)
+    chance = atom("asked", _noted("chance", lines, block.last.at, found.asked))
+    return chance, ONE - chance
 
 
-def _name(word: str, lines: Mapping[int, int], at: int, known: Mapping[str, int]) -> str:
-    line = lines.get(at)
-    base = f"{word}_line_{line}" if line else f"{word}_at_{at * 16:x}"
-    name, number = base, 1
-    while name in known and known[name] != at:
-        number += 1
-        name = f"{base}_{number}"
+def _noted(word: str, lines: Mapping[int, int], at: int, known: dict[str, int]) -> str:
+    """The name by which what an instruction decides is asked or assumed, which is noted."""
+    name = free_name(word, lines, at, lambda each: known.get(each, at) != at)
+    known[name] = at
     return name
+
+
+def free_name(word: str, lines: Mapping[int, int], at: int, taken: Callable[[str], bool]) -> str:
+    """A name of a place in the code, by its line where that is known, that is not taken."""
+    line = lines.get(at)
+    base = f"{word}_line_{line}" if line else f"{word}_at_{at * WORD:x}"
+    names = chain([base], (f"{base}_{number}" for number in count(2)))
+    return next(name for name in names if not taken(name))
 
 
 def _passes(
@@ -199,6 +202,5 @@ def _passes(
         return first, ends[:1]
     at = flow.blocks[unknown[0] if unknown else loop.back[0]].last.at
     line = lines.get(flow.blocks[loop.head].body[0].at) or lines.get(at)
-    name = _name("trips", {at: line} if line else {}, at, found.asked)
-    found.asked[name] = at
+    name = _noted("trips", {at: line} if line else {}, at, found.asked)
     return atom("asked", name), unknown[:1]

@@ -14,7 +14,7 @@ __all__ = ["Function", "Section", "functions", "sections_of"]
 _CUDA, _FUNCTION = 190, 2  # the machine of an ELF file; a kind of symbol
 #: The head of a section, as ELF orders its numbers, and what is in it.
 Section = tuple[tuple[int, ...], bytes]
-_REGISTERS, _ARGUMENT, _BANK, _FRAME = 0x2F, 0x17, 0x0A, 0x11
+_REGISTERS, _ARGUMENT, _BANK = 0x2F, 0x17, 0x0A
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +22,7 @@ class Function:
     """A kernel in machine code.
 
     ``arguments`` are offsets and sizes in bytes, from the ``bank`` of the constants on; ``shared``
-    bytes a block, ``frame`` bytes of local memory a thread; ``called`` are the functions that lie
-    in its code, by their offsets.
+    bytes a block; ``called`` are the functions that lie in its code, by their offsets.
     """
 
     name: str
@@ -31,7 +30,6 @@ class Function:
     code: bytes
     registers: int
     shared: int
-    frame: int
     bank: int
     arguments: tuple[tuple[int, int], ...]
     called: tuple[tuple[int, str], ...] = ()
@@ -109,11 +107,11 @@ def _functions(data: bytes) -> dict[str, Function]:
     flags = struct.unpack_from("<I", data, 0x30)[0]
     arch = flags >> 8 & 0xFF if data[7] == 0x41 else flags & 0xFF
     symbols = _symbols(sections)
-    of_symbol: dict[int, dict[str, int]] = {_REGISTERS: {}, _FRAME: {}}
+    registers: dict[str, int] = {}
     for kind, body in _attributes(sections.get(".nv.info", ((), b""))[1]):
-        if kind in of_symbol and len(body) == 8:
+        if kind == _REGISTERS and len(body) == 8:
             symbol, value = struct.unpack("<II", body)
-            of_symbol[kind][symbols.get(symbol, "")] = value
+            registers[symbols.get(symbol, "")] = value
     found = {}
     for section, (head, code) in sections.items():
         name = section.removeprefix(".text.")
@@ -135,9 +133,8 @@ def _functions(data: bytes) -> dict[str, Function]:
             name=name,
             arch=arch,
             code=code,
-            registers=of_symbol[_REGISTERS].get(name, head[7] >> 24),
+            registers=registers.get(name, head[7] >> 24),
             shared=sections.get(f".nv.shared.{name}", ((0,) * 10, b""))[0][5],
-            frame=of_symbol[_FRAME].get(name, 0),
             bank=bank,
             arguments=tuple((offset, size) for _, offset, size in sorted(arguments)),
             called=_called(sections, name),

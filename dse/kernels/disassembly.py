@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dse.kernels.assembly import Instruction, instructions
+from dse.kernels.assembly import WORD, Instruction, instructions
 from dse.kernels.calls import inlined
 from dse.kernels.compiling import installed
 from dse.kernels.cubin import Function
@@ -18,7 +18,6 @@ from symbolic.errors import DseError
 
 __all__ = ["disassembled"]
 
-_SIZE = 16  # bytes an instruction, from compute capability 7.0 on
 _MOST = 1 << 15  # words of an architecture that are remembered
 _BESIDE = 1 << 12  # words that take less time than another start of the disassembler
 
@@ -97,4 +96,4 @@ def _told(words: Sequence[bytes], arch: int) -> list[dict[str, str]]:
 
 
 def _words(one: Function) -> list[bytes]:
-    return [one.code[at : at + _SIZE] for at in range(0, len(one.code) - _SIZE + 1, _SIZE)]
+    return [one.code[at : at + WORD] for at in range(0, len(one.code) - WORD + 1, WORD)]

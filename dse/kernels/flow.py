@@ -53,13 +53,6 @@ class Flow:
     loops: dict[int, Loop]
     inner: dict[int, int]
 
-    def dominates(self, one: int, two: int) -> bool:
-        """Whether every way to a block leads through another."""
-        place = {number: at for at, number in enumerate(self.order)}
-        while place[two] > place[one]:
-            two = self.above[two]
-        return one == two
-
 
 def flow_of(body: Sequence[Instruction]) -> Flow:
     """The flow of control.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dse.kernels.assembly import Instruction
+from dse.kernels.assembly import WORD, Instruction
 from dse.kernels.code import Code, code_of
 from dse.kernels.counted import Counted, told
 from dse.kernels.disassembly import disassembled
@@ -17,7 +17,7 @@ from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom
 from dse.kernels.lines import source_lines
 from dse.kernels.tally import Reading, read
-from symbolic.errors import DseError, nearest
+from symbolic.errors import DseError, check_known
 
 __all__ = ["bodies", "counted", "counts_of", "lines_wanted"]
 
@@ -86,18 +86,10 @@ def counts_of(
     """
     sizes = [_sizes(each, name) for each, name in ((block, "block"), (grid or (1,), "grid"))]
     for name in given:
-        if name not in code.arguments.values():
-            raise DseError(
-                f"the kernel has no argument {name!r}, of "
-                f"{', '.join(code.arguments.values()) or 'none'}"
-                f"{nearest(name, code.arguments.values())}"
-            )
+        check_known(name, code.arguments.values(), f"the kernel has no argument {name!r}")
     for name in asked:
-        if name not in reading.often.asked:
-            raise DseError(
-                f"nothing is asked by the name {name!r}{nearest(name, reading.often.asked)}; asked "
-                f"for: {', '.join(reading.often.asked) or 'nothing'}"
-            )
+        said = f"nothing is asked by the name {name!r}"
+        check_known(name, reading.often.asked, said, "asked for")
     _complete(code, reading, given, asked)
     offsets = {name: offset for offset, name in code.arguments.items()}
     values = {offsets[name]: int(value) for name, value in given.items()}
@@ -152,7 +144,7 @@ def _complete(
         told_line = re.search(r"_line_(\d+)", name)
         line = int(told_line[1]) if told_line else 0
         text = code.source[line - 1].strip() if 0 < line <= len(code.source) else ""
-        place = f"instruction {at * 16:#x}"
+        place = f"instruction {at * WORD:#x}"
         where = f"line {line}: {text}" if text else f"line {line}, {place}" if line else place
         word = name.partition("_")[0]
         lacking.append(f"  {name}: the {_ASKED[word]} at {where}")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 
+from dse.kernels.assembly import WORD
 from dse.kernels.cubin import Section, sections_of
 from symbolic.errors import DseError
 
 __all__ = ["source_lines"]
 
-_SIZE = 16  # bytes an instruction, from compute capability 7.0 on
 #: Operations that are told apart; of others the head of the unit tells the operands.
 _EXTENDED, _COPY, _ADVANCE, _LINE, _CONSTANT, _FIXED = 0, 1, 2, 3, 8, 9
 _END, _ADDRESS = 1, 2
@@ -44,7 +44,7 @@ def _lines(data: bytes, begins: Mapping[int, int], size: int) -> dict[int, int]:
     before: tuple[int, int] | None = None
     for at, line, ends in _rows(data, begins):
         if before is not None:
-            places = range(-(-before[0] // _SIZE), -(-min(at, size) // _SIZE))
+            places = range(-(-before[0] // WORD), -(-min(at, size) // WORD))
             found |= dict.fromkeys(places, before[1])
         before = None if ends else (at, line)
     return {place: line for place, line in found.items() if line > 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from dse.kernels.wavefronts import SECTOR
 __all__ = ["Memory"]
 
 _STORES = ("global_store", "atomic", "local_store")
+_Sums = defaultdict[int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,10 @@ class Memory:
     def __init__(self, reading: Reading, tally: Tally) -> None:
         self.reading, self.tally, self.launch = reading, tally, tally.launch
         self.accesses = Accesses(reading.values, tally.launch)
-        self.coalesced: dict[int, float] = {}
-        self.uncoalesced: dict[int, float] = {}
-        self.by_kind: dict[str, float] = {}
-        self.asked, self.waited = dict[int, float](), dict[int, float]()
-        self.through, self.through_shared = dict[int, float](), dict[int, float]()
+        self.coalesced, self.uncoalesced = _Sums(float), _Sums(float)
+        self.by_kind = defaultdict[str, float](float)
+        self.asked, self.waited = _Sums(float), _Sums(float)
+        self.through, self.through_shared = _Sums(float), _Sums(float)
         self.in_shared = self.shared_followed = 0.0
         self.requests = self.followed = self.within = self.sectors = self.width = 0.0
         self._footprints = Footprints(tally.launch)
@@ -72,17 +73,17 @@ class Memory:
         one = self.reading.flow.blocks[number].body[place]
         often = self._how_often(number, place)
         many = often.warp
-        self.by_kind[one.kind] = self.by_kind.get(one.kind, 0.0) + many
+        self.by_kind[one.kind] += many
         where = self.accesses.address(one, number, place)
         told = self.accesses.of(one, where, often.asks)
         share = many / self.tally.number(number) if many else 0.0
         if one.kind in SHARED:
-            _more(self.through_shared, number, share * told.wavefronts)
+            self.through_shared[number] += share * told.wavefronts
             self.in_shared += many
             self.shared_followed += many if told.sectors is not None else 0.0
             return
-        _more(self.through, number, share * told.wavefronts)
-        _more(self.waited, number, share if one.results else 0.0)
+        self.through[number] += share * told.wavefronts
+        self.waited[number] += share if one.results else 0.0
         into = self.coalesced
         if one.kind in GLOBAL:
             into = self.uncoalesced if told.coalesced is False else self.coalesced
@@ -94,7 +95,7 @@ class Memory:
                 if one.kind == "global_load":
                     self.loads += many
                     self.of_loads += many * told.sectors
-        _more(into, number, 1.0)
+        into[number] += 1.0
         if many:
             self._touch(one.kind, told, number, many, where, often.thread)
 
@@ -103,7 +104,7 @@ class Memory:
     ) -> None:
         """The bytes of an instruction that a warp runs so often, and each of its threads."""
         bytes_asked = SECTOR * (told.least if told.sectors is None else told.sectors)
-        _more(self.asked, number, bytes_asked * many / self.tally.number(number))
+        self.asked[number] += bytes_asked * many / self.tally.number(number)
         of_block = bytes_asked * many * len(self.launch.active)
         stores = kind in _STORES
         if kind in GLOBAL:
@@ -154,7 +155,3 @@ class Memory:
                 fixed = f"{each.fixed:.10g} + " if each.fixed else ""
                 formulas[name] = f"{fixed}{each.growing / of:.10g} * {by}"
         return values, formulas
-
-
-def _more(by_block: dict[int, float], number: int, many: float) -> None:
-    by_block[number] = by_block.get(number, 0.0) + many

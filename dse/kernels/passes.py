@@ -85,14 +85,8 @@ def _falls(step: Whole) -> bool:
 
 
 def _moves(when: Condition, head: int) -> bool:
-    match when:
-        case (">=" | "==", value):
-            return any(one.kind in ("pass", "power") and head in one.of for one in value.atoms())
-        case ("and" | "or", one, two):
-            return _moves(one, head) or _moves(two, head)
-        case ("not", one):
-            return _moves(one, head)
-    return False
+    """Whether a condition rests on how many passes of a loop there were."""
+    return any(one.kind in ("pass", "power") and head in one.of for one in atoms_of(when))
 
 
 def _linear(value: Whole, loop: Loop) -> tuple[Whole, Whole] | None:

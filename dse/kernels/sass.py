@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dse.kernels.assembly import Instruction, instructions
+from dse.kernels.assembly import WORD, Instruction, instructions
 from dse.kernels.calls import inlined
 from dse.kernels.cubin import Function
 from dse.kernels.signature import parameters
@@ -14,7 +14,6 @@ from symbolic.errors import DseError
 
 __all__ = ["Listed", "is_sass", "listed"]
 
-_SIZE = 16  # bytes an instruction, from compute capability 7.0 on
 _FIRST = re.compile(r"^\s*/\*0{4,}\*/\s", re.M)
 _CODE = re.compile(
     r"^\s*/\*([0-9a-f]{4,})\*/\s*(?:\{\s*)?(@!?U?P\w+\s+)?([A-Z][\w.]*)\s*([^;]*?)\s*;"
@@ -24,7 +23,7 @@ _LABEL = re.compile(r"^(\.L_x_\d+|\$\S+):|^\s*\.type\s+(\$\S+),@function")
 _ARCH = re.compile(r"\bcode for sm_(\d+)|EF_CUDA_SM(\d+)|^\s*\.target\s+sm_(\d+)|^arch = sm_(\d+)")
 _LINE = re.compile(r'//## File "[^"]*", line (\d+)')
 _TO = re.compile(r"`\((\S+?)\)")
-_USAGE = re.compile(r"^\s*Function (\S+?):\s*\n\s*REG:(\d+) STACK:(\d+) SHARED:(\d+)", re.M)
+_USAGE = re.compile(r"^\s*Function (\S+?):\s*\n\s*REG:(\d+) STACK:\d+ SHARED:(\d+)", re.M)
 _REGISTERS = re.compile(r"SHI_REGISTERS=(\d+)")
 _REGISTER = re.compile(r"\bR(\d+)\b")
 _CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
@@ -80,10 +79,10 @@ def _parts(text: str, file: str) -> Iterator[_Part]:
         if (one := _CODE.match(row)) is not None:
             if part is None:
                 raise DseError(f"{file} line {number}: an instruction of no function")
-            if int(one[1], 16) != len(part.told) * _SIZE:
+            if int(one[1], 16) != len(part.told) * WORD:
                 raise DseError(
                     f"{file} line {number}: instruction {one[1]} of {part.name} where "
-                    f"{len(part.told) * _SIZE:04x} was expected: the listing is cut, or older "
+                    f"{len(part.told) * WORD:04x} was expected: the listing is cut, or older "
                     "than sm_70"
                 )
             if line:
@@ -128,12 +127,12 @@ def _kernel(part: _Part, usage: Mapping[str, tuple[int, ...]], file: str) -> Lis
         raise DseError(f"machine code of sm_{part.arch}: expected that of sm_70 or later")
     for told in part.told:
         told["operands"] = _TO.sub(
-            lambda to: f"{part.labels[to[1]] * _SIZE:#x}" if to[1] in part.labels else to[0],
+            lambda to: f"{part.labels[to[1]] * WORD:#x}" if to[1] in part.labels else to[0],
             told["operands"],
         )
     body = instructions(part.told)
     assumed = {}
-    registers, frame, shared = usage.get(part.name, (part.registers, 0, 0))
+    registers, shared = usage.get(part.name, (part.registers, 0))
     if not registers:
         names = [int(each) for one in body for each in _REGISTER.findall(one.text)]
         registers = max(names, default=0) + 1
@@ -152,10 +151,9 @@ def _kernel(part: _Part, usage: Mapping[str, tuple[int, ...]], file: str) -> Lis
         code=b"",
         registers=registers,
         shared=shared,
-        frame=frame,
         bank=bank,
         arguments=parameters(part.name) or _read_ones(body, bank),
-        called=tuple(sorted((at * _SIZE, to) for to, at in part.labels.items() if to[0] == "$")),
+        called=tuple(sorted((at * WORD, to) for to, at in part.labels.items() if to[0] == "$")),
     )
     return Listed(function, inlined(body, function.called), part.lines, assumed)
 

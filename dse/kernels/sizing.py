@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing, both, negated
+from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing
 from dse.kernels.linear import Atom, Whole, atom, constant
 from dse.kernels.quotients import floordiv
 
@@ -52,30 +52,19 @@ class Sized(Replacing):
                 return floordiv(above, below) if below.number != 0 else atom("over", above, below)
         return None
 
-    def _condition(self, one: Condition) -> Condition:
-        match one:
-            case (">=" | "==" as word, value):
-                value = self.value(value)
-                return self._decided(word, value) or (word, value)
-            case ("and" | "or" as word, left, right):
-                return both(self.condition(left), self.condition(right), word=word)
-            case ("not", inside):
-                return negated(self.condition(inside))
-        return one
-
-    def _decided(self, word: str, value: Whole) -> Condition | None:
-        """Whether a sum is at least 0, or is 0, where it is the same for all threads."""
+    def _related(self, word: str, value: Whole) -> Condition:
+        """Decided where a sum is at least 0, or is 0, at all threads alike."""
         low = high = 0
         for product, times in value.terms.items():
             top = times
             for one in product:
                 if one.kind != "special" or one.of[0] not in self._most:
-                    return None
+                    return word, value
                 top *= self._most[one.of[0]]
             low, high = (
                 low + (min(top, 0) if product else top),
                 high + (max(top, 0) if product else top),
             )
         if word == ">=":
-            return TRUE if low >= 0 else FALSE if high < 0 else None
-        return TRUE if low == high == 0 else FALSE if low > 0 or high < 0 else None
+            return TRUE if low >= 0 else FALSE if high < 0 else (word, value)
+        return TRUE if low == high == 0 else FALSE if low > 0 or high < 0 else (word, value)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dse.kernels.assembly import Instruction
 from dse.kernels.conditions import known
-from dse.kernels.counts import Frequencies, frequencies
+from dse.kernels.counts import Frequencies, free_name, frequencies
 from dse.kernels.cubin import Function
 from dse.kernels.evaluate import Launch
 from dse.kernels.flow import Flow, flow_of
@@ -129,23 +130,18 @@ class Tally:
 
     def _name(self, block: int) -> str:
         at = self.reading.flow.blocks[block].body[0].at
-        line = self.lines.get(at)
-        base = f"runs_line_{line}" if line else f"runs_at_{at * 16:x}"
-        name, number = base, 1
-        while name in self.runs.values() or name in TABLE:
-            number += 1
-            name = f"{base}_{number}"
-        return name
+        runs = self.runs.values()
+        return free_name("runs", self.lines, at, lambda name: name in runs or name in TABLE)
 
     def total(self, counts: Mapping[int, float]) -> tuple[float, str]:
         """A count by blocks over the launch: its number, and its formula where it has one."""
         number = 0.0
-        by_name: dict[str, float] = {}
+        by_name = defaultdict[str, float](float)
         for block, many in counts.items():
             if block not in self._texts:
                 self._texts[block] = self._written(block)
             share, name = self._texts[block]
-            by_name[name] = by_name.get(name, 0.0) + share * many
+            by_name[name] += share * many
             number += self.number(block) * many
         fixed = by_name.pop("", 0.0)
         parts = [f"{many:.10g} * {name}" for name, many in by_name.items() if many]

@@ -82,7 +82,7 @@ def _records(path: Path) -> Records:
     from dse.measured.profiles import read_profile
     from dse.measured.tables import read_file
 
-    return read_profile(path) or read_file(path, None)
+    return read_profile(path) or read_file(path)
 
 
 def _mapped(
@@ -92,8 +92,7 @@ def _mapped(
 ) -> Records:
     """Records with quantities, where a map of their columns is known or given."""
     from dse.measured.mapping import mapped
-    from dse.measured.maps import layered, map_of
-    from dse.measured.own_maps import own_map
+    from dse.measured.maps import layered, map_of, own_map
 
     shipped, own = map_of(records), own_map(columns)
     chosen = layered(own, shipped)

@@ -11,9 +11,10 @@ from typing import Any
 
 from dse.measured.records import Records
 from dse.toml_text import read_toml
-from symbolic.errors import DseError, nearest
+from symbolic.errors import DseError, UnknownNameError, check_known, nearest
+from symbolic.quantities import TABLE
 
-__all__ = ["ColumnMap", "layered", "map_of", "read_map", "shipped"]
+__all__ = ["ColumnMap", "layered", "map_of", "own_map", "read_map", "shipped"]
 
 _HERE = Path(__file__).parents[1] / "data" / "profiles"
 _KEYS = ("title", "known_by", "labels", "helpers", "quantities", "notes")
@@ -50,11 +51,7 @@ def read_map(path: Path) -> ColumnMap:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DseError(f"{str(path)!r} is no map of columns: {error}") from error
     for key in tree:
-        if key not in _KEYS:
-            raise DseError(
-                f"{path}: {key!r} is no key of a map of columns: expected "
-                f"{', '.join(_KEYS)}{nearest(key, _KEYS)}"
-            )
+        check_known(key, _KEYS, f"{path}: {key!r} is no key of a map of columns")
     try:
         tables = {
             key: {str(n): _texts(f) for n, f in dict(tree.get(key, {})).items()}
@@ -110,3 +107,32 @@ def layered(above: ColumnMap | None, below: ColumnMap | None) -> ColumnMap | Non
     return replace(
         above, labels=both("labels"), helpers=both("helpers"), quantities=both("quantities")
     )
+
+
+def own_map(columns: str | Path | Mapping[str, str] | None) -> ColumnMap | None:
+    """The map of who asks: a file, a name of one that comes along, ``{"Latency": "time:ms"}``."""
+    if columns is None or isinstance(columns, Mapping):
+        return _of_columns(columns) if columns else None
+    known = shipped()
+    if str(columns) in known:
+        return known[str(columns)]
+    if not Path(columns).is_file():
+        raise UnknownNameError(
+            f"{str(columns)!r} is no map of columns{nearest(str(columns), known)}: expected a TOML "
+            f"file, COLUMN=QUANTITY, or one of {', '.join(known)}"
+        )
+    return read_map(Path(columns))
+
+
+def _of_columns(columns: Mapping[str, str]) -> ColumnMap:
+    labels, quantities = {}, {}
+    for column, told in columns.items():
+        name, _, unit = str(told).partition(":")
+        row = TABLE.get(name)
+        if not name.isidentifier():
+            raise DseError(f"{column}={told}: expected COLUMN=QUANTITY or COLUMN=QUANTITY:UNIT")
+        if name in ("kernel", "machine", "workload") or (row is not None and row.is_label):
+            labels[name] = (column,)
+        else:
+            quantities[name] = (f"{column} [{unit}]" if unit else column,)
+    return ColumnMap(title="column", labels=labels, quantities=quantities)

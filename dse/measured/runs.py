@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dse.given import a_dataset
 from dse.measured.resampling import Runs
-from dse.measured.winners import RESAMPLES, SURE, Won, counts
+from dse.measured.winners import RESAMPLES, SURE, Won
 from sweeps.ask.draws import TableDraws
 from sweeps.grid.goals import check_top, one_goal, texts_of
 from sweeps.scan.arrays import Table
@@ -121,7 +121,7 @@ def _labelled(
         "regret_error": (half_width(won.regrets[kept]), unit, "of drawing again"),
         "mean": (np.array([goal.sign * one.values.mean() for one in of]), unit, "of its runs"),
         "mean_error": ((high - low) / 2, unit, "half the 95 % interval of the mean"),
-        "runs": (np.array(counts(dict(enumerate(of)))), "1", "runs that count"),
+        "runs": (np.array([one.values.size for one in of]), "1", "runs that count"),
         "block_runs": (np.array([one.block for one in of]), "1", "runs drawn together"),
         "lag1": (np.array([one.lag for one in of]), "1", "correlation of neighbouring runs"),
         "drift": (np.array([goal.sign * one.drift for one in of]), "1", "share, first to last run"),

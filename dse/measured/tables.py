@@ -40,13 +40,13 @@ def is_ours(path: Path) -> bool:
         return False
 
 
-def read_file(path: Path, axes: Sequence[str] | None) -> Records:
-    """The columns of a file; ``axes`` are those that make a configuration.
+def read_file(path: Path) -> Records:
+    """The columns of a file.
 
     Raises
     ------
     DseError
-        A file that cannot be read, a column without a name or named twice, an unknown axis.
+        A file that cannot be read, a column without a name or named twice.
     """
     import pandas as pd
 
@@ -80,7 +80,7 @@ def read_file(path: Path, axes: Sequence[str] | None) -> Records:
     status = _status(columns, len(frame))
     return Records(
         kind="table",
-        axes=axes_of(axes, list(columns)),
+        axes=(),
         columns=columns,
         units={name: unit or "" for name, unit in split.values()},
         status=status,
@@ -121,10 +121,8 @@ def _values(column: Any) -> list[Any]:
     return listed
 
 
-def axes_of(axes: Sequence[str] | None, names: list[str]) -> tuple[str, ...]:
+def axes_of(axes: Sequence[str], names: list[str]) -> tuple[str, ...]:
     """The columns that make a configuration, each of which is there."""
-    if axes is None:
-        return ()
     for name in axes:
         check_known(name, names, f"axes names {name!r}, which is no column")
     return tuple(dict.fromkeys(axes))

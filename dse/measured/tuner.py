@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,14 +94,8 @@ def read_tuner(path: Path) -> Records:
         raise DseError(f"{str(path)!r} holds no configurations")
     if unfinished:
         note = "the cache has no end, as of a tuner that was interrupted: what is whole was read"
-        return _with_note(records, note)
+        return replace(records, notes=(*records.notes, note))
     return records
-
-
-def _with_note(records: Records, note: str) -> Records:
-    from dataclasses import replace
-
-    return replace(records, notes=(*records.notes, note))
 
 
 def _tree(text: str, path: Path) -> tuple[Any, bool]:

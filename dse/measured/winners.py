@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dse.measured.resampling import Runs, resampled
 
-__all__ = ["RESAMPLES", "SURE", "Won", "counts"]
+__all__ = ["RESAMPLES", "SURE", "Won"]
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +39,8 @@ class Won:
         means = np.array([one.values.mean() for one in runs.values()])
         errors = np.array([one.error for one in runs.values()])
         alone = errors == math.inf
-        errors[alone] = usual * np.abs(means[alone]) * math.sqrt(float(np.median(counts(runs))))
+        many = float(np.median([one.values.size for one in runs.values()]))
+        errors[alone] = usual * np.abs(means[alone]) * math.sqrt(many)
         near = means - FAR * errors <= np.min(means + FAR * errors)
         rows = np.array(list(runs))[near]
         drawn = np.stack(
@@ -63,11 +64,6 @@ class Won:
             means=drawn[order],
             gains=gains[order],
         )
-
-
-def counts(runs: dict[int, Runs]) -> list[int]:
-    """How many runs each configuration has."""
-    return [one.values.size for one in runs.values()]
 
 
 def _gains(means: Floats, errors: Floats) -> Floats:

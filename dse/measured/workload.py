@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from dse.toml_text import toml_value, value_line
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE
 
@@ -63,7 +64,7 @@ def workload_text(ds: xr.Dataset, row: int | None = None) -> str:
     lines = [f"# Of {place}" + (f", measured on {said['machine']}" if "machine" in said else "")]
     lines += [f"# {note}" for note in json.loads(ds.attrs.get("notes", "[]"))]
     lines = [_printable(line) for line in lines]
-    lines += [f"title = {_toml(title)}", "", "[values]"]
+    lines += [f"title = {toml_value(_printable(title))}", "", "[values]"]
     for name in _NAMES:
         if name in told:
             source = str(ds[name].attrs.get("source", name))
@@ -98,12 +99,7 @@ def _assumed(told: dict[str, float]) -> Iterator[str]:
 
 def _line(name: str, value: float, origin: str, text: str) -> str:
     number: Any = int(value) if value == int(value) else value
-    return f"{name} = {{ value = {number}, {origin} = {_toml(text)} }}"
-
-
-def _toml(text: str) -> str:
-    """A text in quotes."""
-    return json.dumps(_printable(text), ensure_ascii=False)
+    return value_line(name, str(number), origin, _printable(text))
 
 
 def _printable(text: str) -> str:

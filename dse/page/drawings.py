@@ -76,7 +76,7 @@ def _transit(grid: Grid) -> tuple[dict[str, Any], str]:
     made = program(graphs, _TRACED)
     told = {
         "inputs": list(made.inputs),
-        "choices": {name: list(which) for name, which in made.choices.items()},
+        "choices": made.choices,
         "labels": list(labels),
         "supply": [labels.index(graph.switches["supply"]) for graph in grid.graphs.values()],
     }

@@ -63,7 +63,7 @@ def told(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], 
         "quantities": quantities_told(grid, graphs),
         "definitions": definitions_told(graphs, _sources(study)),
         "conditions": _conditions(grid, study, best),
-        "outputs": [name for name in _first(study) if name in made.outputs],
+        "outputs": [name for name in study.space().outputs if name in made.outputs],
         "program": _program(made, len(grid.conditions)),
         "families": _families(grid, made),
         "guides": _guides(grid, made),
@@ -90,11 +90,6 @@ def _grid(study: StudyData, best: Best | None) -> Grid:
     return grid
 
 
-def _first(study: StudyData) -> tuple[str, ...]:
-    """The outputs of the study itself."""
-    return study.space().outputs
-
-
 def _sources(study: StudyData) -> dict[str, str]:
     """Where values are from; of what an axis supplies, at each of its labels."""
     found = {}
@@ -117,7 +112,7 @@ def _program(made: Program, conditions: int) -> dict[str, Any]:
     return {
         "inputs": list(made.inputs),
         "outputs": list(made.outputs[: len(made.outputs) - conditions]),
-        "choices": {name: list(which) for name, which in made.choices.items()},
+        "choices": made.choices,
     }
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["edges_of", "hatch_cells", "mesh", "runs", "steps"]
+__all__ = ["edges_of", "hatch_cells", "mesh", "numbers_of", "runs", "steps"]
 
 Array = NDArray[Any]
 
@@ -24,13 +24,18 @@ _CELLS = 10_000
 _BORDERS = ("-", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 
 
+def numbers_of(ds: xr.Dataset, axis: str) -> Array:
+    """The values of an axis as numbers; of labels their places."""
+    values = ds[axis].values
+    return values.astype(float) if values.dtype.kind in "iuf" else np.arange(len(values)) * 1.0
+
+
 def edges_of(ds: xr.Dataset, axis: str) -> Array:
     """Where the cells along an axis begin and end: half way between its values.
 
     Of values that lie apart by a factor, half way by factors.
     """
-    values = ds[axis].values
-    middles = values.astype(float) if values.dtype.kind in "iuf" else np.arange(len(values)) * 1.0
+    values, middles = ds[axis].values, numbers_of(ds, axis)
     if len(middles) == 1:
         return np.array([middles[0] - 0.5, middles[0] + 0.5])
     if by_factor(values):

@@ -109,8 +109,6 @@ def _named(found: xr.Dataset, rank: int) -> str:
     """A configuration in words."""
     one = found.isel(rank=rank)
     names = [str(n) for n in found.coords if n != "rank" and found[n].dims == ("rank",)]
-    return ", ".join(f"{name} = {_short(one[name].item())}" for name in names) or "the only one"
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    values = [(name, one[name].item()) for name in names]
+    texts = (f"{n} = {v:g}" if isinstance(v, float) else f"{n} = {v}" for n, v in values)
+    return ", ".join(texts) or "the only one"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.plots.cells import edges_of
+from dse.inverse.rows import case_of
+from dse.plots.cells import edges_of, numbers_of
 from dse.plots.looks import LOOKS
 from dse.study.data import StudyData
 from sweeps.prove.borders import NONE
@@ -80,10 +81,10 @@ def pieces(
     with each other, more through their middle. ``real`` are the axes between whose values there
     are others.
     """
-    case = next(str(n) for n in found.data_vars if n not in ("border", "beyond", "distance"))
+    case = case_of(found)
     missing = {name: ds.sizes[name] for name in (over, by) if name not in found[case].dims}
     here = found[case].expand_dims(missing).transpose(by, over).values
-    x, y = (_values(ds, name) for name in (over, by))
+    x, y = (numbers_of(ds, name) for name in (over, by))
     crossing_x = _crossings(ds, found, (by, over), here, missing, real)
     crossing_y = _crossings(ds, found, (over, by), here.T, missing, real).T
     lines: list[list[Place]] = []
@@ -101,11 +102,6 @@ def pieces(
     return lines
 
 
-def _values(ds: xr.Dataset, name: str) -> Array:
-    values = ds[name].values
-    return values.astype(float) if values.dtype.kind in "iuf" else np.arange(len(values)) * 1.0
-
-
 def _crossings(
     ds: xr.Dataset,
     found: xr.Dataset,
@@ -116,7 +112,7 @@ def _crossings(
 ) -> Array:
     """Where the case changes between neighbours along the last axis: NaN where it does not."""
     along = dims[-1]
-    values = _values(ds, along)
+    values = numbers_of(ds, along)
     differs = here[:, 1:] != here[:, :-1]
     place = np.broadcast_to(edges_of(ds, along)[1:-1], differs.shape).copy()
     if along in real and along in found.along.values and along not in missing:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.frame import axes_of, legend, number_text, rows_of, title, unit_of
+from dse.plots.frame import axes_of, legend, rows_of, title
 from dse.plots.looks import LOOKS
-from dse.plots.sources import Source
+from dse.plots.sources import Source, counted
 from symbolic.errors import InfeasibleError
 
 if TYPE_CHECKING:
@@ -48,11 +48,7 @@ def importance(
     most = np.abs(slopes).max(axis=0)
     most[found.input.values == quantity] = 0.0
     order = [k for k in np.argsort(-most, kind="stable") if most[k] > _LEAST]
-    here = json.loads(found.attrs["configuration"])
-    where = ", ".join(
-        one if isinstance(one, str) else f"{name} = {number_text(one, unit_of(found[name]))}"
-        for name, one in here.items()
-    )
+    where = counted(found, json.loads(found.attrs["configuration"]))
     if not order:
         raise InfeasibleError(
             f"no elasticity of {quantity} is told at {where}, as of statistics and laws none is: "

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from stochastic import Law
 
-__all__ = ["law", "law_figure", "lockstep", "masses"]
+__all__ = ["law", "law_figure", "lockstep"]
 
 _BINS = 60
 #: Above this many outcomes of (max, sum) atoms are neither computed for a picture nor told apart.
@@ -68,28 +68,10 @@ def _edges(law: Law) -> Any:
     return edges
 
 
-def law(*, distribution: str = "", lanes: int | str = 32, ax: Axes | None = None) -> Axes:
-    """The law of what lockstep costs, for the work of one item, beside a simulation.
-
-    Parameters
-    ----------
-    distribution : str
-        The law of the work, such as ``"geometric:0.05"``.
-    lanes : int
-        Threads in lockstep.
-    ax : Axes, optional
-        Where to draw; a new figure where None.
-    """
-    if not distribution or not str(lanes).isdecimal():
-        raise DseError(
-            f"distribution = {distribution!r}, lanes = {lanes!r}: expected a law of the work of an "
-            "item and a whole number, such as --set distribution=geometric:0.05 --set lanes=32"
-        )
-    return masses(distribution=distribution, lanes=int(lanes), ax=ax)
-
-
-def masses(*, distribution: str, lanes: int, groups: int = 100_000, ax: Axes | None = None) -> Axes:
-    """The law of a loss over bins, with the histogram of simulated groups (Swatman 2022, Fig. 2).
+def law(
+    *, distribution: str = "", lanes: int | str = 32, groups: int = 100_000, ax: Axes | None = None
+) -> Axes:
+    """The law of what lockstep costs over bins, beside a simulation (Swatman 2022, Fig. 2).
 
     Parameters
     ----------
@@ -104,9 +86,14 @@ def masses(*, distribution: str, lanes: int, groups: int = 100_000, ax: Axes | N
     """
     from stochastic import Pmf, imbalance
 
-    law = imbalance(Pmf.parse(distribution), lanes=lanes)
+    if not distribution or not str(lanes).isdecimal():
+        raise DseError(
+            f"distribution = {distribution!r}, lanes = {lanes!r}: expected a law of the work of an "
+            "item and a whole number, such as --set distribution=geometric:0.05 --set lanes=32"
+        )
+    found = imbalance(Pmf.parse(distribution), lanes=int(lanes))
     ax = axes_of(ax)
-    _masses(ax, law, _edges(law), law.sample(groups, seed=0))
+    _masses(ax, found, _edges(found), found.sample(groups, seed=0))
     ax.set_xlabel("loss of a group")
     return ax
 

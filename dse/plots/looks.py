@@ -31,7 +31,7 @@ YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#f0e442", "#0072b2", "#d55e00", "#cc79
 UNIFORM = "viridis"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Look:
     """How something is drawn: a colour, and what tells it apart without one."""
 
@@ -61,68 +61,64 @@ class Look:
         return {"facecolor": self.color, "hatch": self.hatch, "edgecolor": BLACK, "lw": 0.6} | more
 
 
-def _look(color: str, line: Any = "-", marker: str = "o", hatch: str = "") -> Look:
-    return Look(color=color, line=line, marker=marker, hatch=hatch)
-
-
 DASHES, DOTS, DASH_DOTS = (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2))
 LONG, MIXED, SHORT = (0, (9, 2.5)), (0, (4, 1.6, 1.2, 1.6, 1.2, 1.6)), (0, (2.5, 1.5))
 
 #: Meaning to look.
 LOOKS: Mapping[str, Look] = {
     # what bounds, supplies or asks
-    "memory": _look(BLUE, "-", "s", "//"),
-    "computation": _look(VERMILLION, DASHES, "^", "\\\\"),
-    "threads": _look(GREEN, DASH_DOTS, "o", ".."),
-    "capacity": _look(PURPLE, MIXED, "D", "xx"),
-    "span": _look(YELLOW, LONG, "v", "--"),
-    "departures": _look(SKY, DOTS, "v", "oo"),
-    "application": _look(ORANGE, LONG, "D", "++"),
-    "result": _look(BLACK, "-", "o"),
+    "memory": Look(BLUE, "-", "s", "//"),
+    "computation": Look(VERMILLION, DASHES, "^", "\\\\"),
+    "threads": Look(GREEN, DASH_DOTS, "o", ".."),
+    "capacity": Look(PURPLE, MIXED, "D", "xx"),
+    "span": Look(YELLOW, LONG, "v", "--"),
+    "departures": Look(SKY, DOTS, "v", "oo"),
+    "application": Look(ORANGE, LONG, "D", "++"),
+    "result": Look(BLACK, "-", "o"),
     # what is had of it
-    "performance": _look(SKY, "-", "o", "//"),
-    "power": _look(ORANGE, DASHES, "s", "\\\\"),
-    "work per energy": _look(BLACK, DASH_DOTS, "^", ".."),
-    "temperature": _look(VERMILLION, "-", "o"),
+    "performance": Look(SKY, "-", "o", "//"),
+    "power": Look(ORANGE, DASHES, "s", "\\\\"),
+    "work per energy": Look(BLACK, DASH_DOTS, "^", ".."),
+    "temperature": Look(VERMILLION, "-", "o"),
     # the ten categories: dots where warps are too few, a colour for what else is short
-    "too few warps and bandwidth and departures saturated": _look(PURPLE, hatch="xx.."),
-    "too few warps and departures saturated": _look(SKY, hatch="oo.."),
-    "too few warps and bandwidth saturated": _look(BLUE, hatch="//.."),
-    "too few warps and bandwidth just enough": _look(YELLOW, hatch="--.."),
-    "too few warps": _look(GREEN, hatch=".."),
-    "bandwidth and departures saturated": _look(PURPLE, hatch="xx"),
-    "departures saturated": _look(SKY, hatch="oo"),
-    "bandwidth saturated": _look(BLUE, hatch="//"),
-    "bandwidth just enough": _look(YELLOW, hatch="--"),
-    "nothing short": _look("#f2f2f2"),
+    "too few warps and bandwidth and departures saturated": Look(PURPLE, hatch="xx.."),
+    "too few warps and departures saturated": Look(SKY, hatch="oo.."),
+    "too few warps and bandwidth saturated": Look(BLUE, hatch="//.."),
+    "too few warps and bandwidth just enough": Look(YELLOW, hatch="--.."),
+    "too few warps": Look(GREEN, hatch=".."),
+    "bandwidth and departures saturated": Look(PURPLE, hatch="xx"),
+    "departures saturated": Look(SKY, hatch="oo"),
+    "bandwidth saturated": Look(BLUE, hatch="//"),
+    "bandwidth just enough": Look(YELLOW, hatch="--"),
+    "nothing short": Look("#f2f2f2"),
     # what limits the blocks of a multiprocessor, and rates held at their largest
-    "registers": _look(YELLOW, LONG, "P", "\\\\"),
-    "shared memory": _look(PURPLE, MIXED, "X", "||"),
-    "blocks": _look(SKY, DOTS, "s", "--"),
-    "held at 1": _look(GREY, DASHES, "x", "xx"),
+    "registers": Look(YELLOW, LONG, "P", "\\\\"),
+    "shared memory": Look(PURPLE, MIXED, "X", "||"),
+    "blocks": Look(SKY, DOTS, "s", "--"),
+    "held at 1": Look(GREY, DASHES, "x", "xx"),
     # units and levels of memory that a roofline with caches has
-    "issue": _look(GREY, DOTS, "P", "**"),
-    "double precision": _look(YELLOW, SHORT, "^", "||"),
-    "integer": _look(VERMILLION, SHORT, "v", "--"),
-    "special": _look(ORANGE, MIXED, "P", "oo"),
-    "l1": _look(SKY, SHORT, "<", ".."),
-    "l2": _look(SKY, LONG, ">", "++"),
+    "issue": Look(GREY, DOTS, "P", "**"),
+    "double precision": Look(YELLOW, SHORT, "^", "||"),
+    "integer": Look(VERMILLION, SHORT, "v", "--"),
+    "special": Look(ORANGE, MIXED, "P", "oo"),
+    "l1": Look(SKY, SHORT, "<", ".."),
+    "l2": Look(SKY, LONG, ">", "++"),
     # cells of a map without a number
-    "no value": _look("#d9d9d9", hatch="..."),
-    "infinite": _look("#bdbdbd", hatch="++"),
+    "no value": Look("#d9d9d9", hatch="..."),
+    "infinite": Look("#bdbdbd", hatch="++"),
     # marks
-    "optimum": _look(VERMILLION, "-", "*"),
-    "published": _look(PURPLE, DOTS, "D"),
-    "front": _look(VERMILLION, "-", "o"),
-    "configurations": _look(GREY, "-", "."),
-    "constraint": _look(BLACK, "-", "x", "////"),
-    "peak": _look("#d0d0d0", "-", "_"),
-    "no memory": _look(VERMILLION, DASHES, "^", "\\\\"),
-    "no ilp": _look(YELLOW, DOTS, "v", ".."),
-    "level": _look(GREY, DASHES, "_"),
+    "optimum": Look(VERMILLION, "-", "*"),
+    "published": Look(PURPLE, DOTS, "D"),
+    "front": Look(VERMILLION, "-", "o"),
+    "configurations": Look(GREY, "-", "."),
+    "constraint": Look(BLACK, "-", "x", "////"),
+    "peak": Look("#d0d0d0", "-", "_"),
+    "no memory": Look(VERMILLION, DASHES, "^", "\\\\"),
+    "no ilp": Look(YELLOW, DOTS, "v", ".."),
+    "level": Look(GREY, DASHES, "_"),
     # laws
-    "exact": _look(BLUE, "-", "o"),
-    "simulated": _look(ORANGE, DASHES, "."),
+    "exact": Look(BLUE, "-", "o"),
+    "simulated": Look(ORANGE, DASHES, "."),
 }
 
 #: Quantities, and the labels of bounds and cases, to what they mean.
@@ -166,44 +162,30 @@ MEANS: Mapping[str, str] = {
 
 #: Shares of the power of a machine, from the bottom of the stack, with their looks.
 PARTS: Mapping[str, Look] = {
-    "standing_power": _look("#d0d0d0"),
-    "activation_power": _look(GREY, hatch="--"),
-    "const_sm_power": _look("#f2f2f2", hatch="xx"),
-    "global_power": _look(BLUE, hatch="//"),
-    "local_power": _look(SKY, hatch="\\\\"),
-    "l2_power": _look(SKY, hatch="++"),
-    "l1_power": _look(SKY, hatch=".."),
-    "register_power": _look(YELLOW, hatch="\\\\"),
-    "fds_power": _look(GREEN),
-    "fp_power": _look(VERMILLION, hatch=".."),
-    "int_power": _look(VERMILLION, hatch="--"),
-    "sfu_power": _look(ORANGE, hatch="oo"),
-    "alu_power": _look(ORANGE, hatch="xx"),
-    "shared_power": _look(PURPLE, hatch="||"),
-    "texture_power": _look(PURPLE, hatch="//"),
-    "const_power": _look(PURPLE, hatch="OO"),
+    "standing_power": Look("#d0d0d0"),
+    "activation_power": Look(GREY, hatch="--"),
+    "const_sm_power": Look("#f2f2f2", hatch="xx"),
+    "global_power": Look(BLUE, hatch="//"),
+    "local_power": Look(SKY, hatch="\\\\"),
+    "l2_power": Look(SKY, hatch="++"),
+    "l1_power": Look(SKY, hatch=".."),
+    "register_power": Look(YELLOW, hatch="\\\\"),
+    "fds_power": Look(GREEN),
+    "fp_power": Look(VERMILLION, hatch=".."),
+    "int_power": Look(VERMILLION, hatch="--"),
+    "sfu_power": Look(ORANGE, hatch="oo"),
+    "alu_power": Look(ORANGE, hatch="xx"),
+    "shared_power": Look(PURPLE, hatch="||"),
+    "texture_power": Look(PURPLE, hatch="//"),
+    "const_power": Look(PURPLE, hatch="OO"),
 }
 
 _LINES = ("-", DASHES, DASH_DOTS, DOTS, LONG, MIXED, SHORT, "-")
 _COLORS = (BLUE, VERMILLION, GREEN, BLACK, ORANGE, PURPLE, SKY, GREY)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*", "H", "8", ".")
 _HATCHES = (
-    "",
-    "//",
-    "..",
-    "\\\\",
-    "xx",
-    "--",
-    "++",
-    "oo",
-    "||",
-    "**",
-    "//..",
-    "\\\\..",
-    "xx..",
-    "--..",
-    "++..",
-    "oo..",
+    *("", "//", "..", "\\\\", "xx", "--", "++", "oo", "||", "**"),
+    *("//..", "\\\\..", "xx..", "--..", "++..", "oo.."),
 )
 
 #: Names that look the same in every figure, whichever others stand beside them.
@@ -259,7 +241,7 @@ def variants(look: Look, many: int) -> list[Look]:
     found = [look]
     for k in range(many - 1):
         place = others[k % len(others)]
-        found.append(_look(look.color, _LINES[place], _MARKERS[place], look.hatch))
+        found.append(Look(look.color, _LINES[place], _MARKERS[place], look.hatch))
     return found[:many]
 
 
@@ -268,4 +250,4 @@ def _at(place: int, free: Sequence[int]) -> Look:
     turn, k = divmod(place, len(free))
     line = _LINES[(free[k] + 3 * turn) % len(_LINES)]
     other = (free[k] + len(_COLORS) * turn) % len(_MARKERS)
-    return _look(_COLORS[free[k]], line, _MARKERS[other], _HATCHES[other])
+    return Look(_COLORS[free[k]], line, _MARKERS[other], _HATCHES[other])

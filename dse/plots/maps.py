@@ -18,7 +18,7 @@ from dse.verbs.chosen import best_config, optimum
 from sweeps.grid.dataset import placed, quantities_of
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import FEASIBLE
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError, check_known
 from symbolic.expression import parse_condition
 from symbolic.ops import interpret_arrays, references
 
@@ -127,9 +127,8 @@ def _two(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -> tup
     """The axes across and upwards; nothing else may vary."""
     dims = [str(dim) for dim in ds[quantity].dims]
     held = [str(dim) for dim in ds.dims]
-    for name in (over, by):
-        if name is not None and name not in held:
-            raise UnknownNameError(f"{name!r} is no axis of the Dataset{nearest(name, held)}")
+    for name in filter(None, (over, by)):
+        check_known(name, held, f"{name!r} is no axis of the Dataset", "its axes are")
     rest = [dim for dim in dims if dim not in (over, by)]
     over = over or (rest.pop() if rest else None)
     by = by or (rest.pop() if rest else None)

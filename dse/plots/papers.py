@@ -15,7 +15,7 @@ from dse.plots.bars import bars
 from dse.plots.curves import lines
 from dse.plots.energy import sms
 from dse.plots.frame import axes_of, new_figure
-from dse.plots.laws import lockstep, masses
+from dse.plots.laws import law, lockstep
 from dse.plots.levels import levels
 from dse.plots.looks import LOOKS, variants
 from dse.plots.maps import categories, heatmap
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 __all__ = ["Paper", "Row", "paper", "paper_figure", "papers", "spans"]
 
 _DATA = Path(__file__).parents[1] / "data" / "figures"
-_KINDS: Mapping[str, Callable[..., Any]] = {
-    draw.__name__: draw
-    for draw in (
-        *(bars, categories, efficiency, heatmap, levels, lines, lockstep, masses, mwp),
-        *(points, power_shares, runtime, sms, temperature, timeline, transit, zigzag),
-    )
+_DRAWN = (
+    *(bars, categories, efficiency, heatmap, levels, lines, lockstep, mwp, points),
+    *(power_shares, runtime, sms, temperature, timeline, transit, zigzag),
+)
+_KINDS: Mapping[str, Callable[..., Any]] = {"masses": law} | {
+    draw.__name__: draw for draw in _DRAWN
 }
 #: Of a panel, in inches.
 _SIZE = (6.4, 4.6)

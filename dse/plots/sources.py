@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.given import a_mapping
 from dse.plots.frame import number_text, unit_of
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
@@ -62,10 +63,7 @@ def dataset(source: Any, names: Sequence[str], at: Mapping[str, Any] | None = No
     for name in names:
         if not isinstance(name, str):
             raise DseError(f"{name!r} is no quantity: expected one name, such as 'time'")
-    if at is not None and not isinstance(at, Mapping):
-        raise DseError(
-            f"at = {at!r}: expected axes with one value each, such as {{'core_clock': '1.3 GHz'}}"
-        )
+    place = a_mapping(at)
     if isinstance(source, StudyData):
         axes = {*source.grid().axes, *(c for a in source.grid().axes.values() for c in a.columns)}
         wanted = [name for name in dict.fromkeys(names) if name not in axes]
@@ -83,7 +81,7 @@ def dataset(source: Any, names: Sequence[str], at: Mapping[str, Any] | None = No
                 f"the figure needs {name}, which the Dataset does not hold{nearest(name, held)}; "
                 f"it holds: {', '.join(held)}; run the study with {name} among its outputs"
             )
-    ds = select(ds, at or {})
+    ds = select(ds, place)
     empty = [str(dim) for dim, size in ds.sizes.items() if size == 0]
     if empty:
         raise InfeasibleError(f"the Dataset has no values of {', '.join(empty)}: nothing to draw")

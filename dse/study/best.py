@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sweeps.grid.goals import Goal, check_top, goals_in_order
-from symbolic.errors import DseError, UnknownNameError, check_known, nearest
+from symbolic.errors import DseError, check_known
 
 __all__ = ["Best", "check_per", "read_best"]
 
@@ -43,11 +43,7 @@ def read_best(tree: Any, *, origin: str = "best") -> Best:
     if not isinstance(tree, Mapping):
         raise DseError(f'{origin} = {tree!r}: expected a table such as {{ minimize = "time" }}')
     for key in tree:
-        if key not in _KEYS:
-            raise UnknownNameError(
-                f"{origin} has the key {key!r}, which is none of {', '.join(_KEYS)}"
-                f"{nearest(str(key), _KEYS)}"
-            )
+        check_known(key, _KEYS, f"{origin} has the key {key!r}, which no question has")
     goals = [key for key in ("minimize", "maximize") if tree.get(key) is not None]
     if len(goals) != 1:
         raise DseError(

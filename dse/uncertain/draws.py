@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.uncertain.correlated import Normals, correlated
-from dse.uncertain.joint import Rows, each, joint_of
+from dse.uncertain.joint import Rows, joint_of
 from dse.uncertain.law import Law
 from dse.uncertain.laws import read
 from dse.uncertain.points import settled_first, shifted, sobol
@@ -55,12 +55,7 @@ class Uncertain:
     @property
     def names(self) -> tuple[str, ...]:
         """The random quantities."""
-        more = [
-            name
-            for one in self.joint.values()
-            for name in (one.columns if isinstance(one, Rows) else one.names)
-        ]
-        return (*self.laws, *more)
+        return (*self.laws, *(name for one in self.joint.values() for name in one.names))
 
     @property
     def notes(self) -> dict[str, str]:
@@ -128,7 +123,7 @@ class Uncertain:
         points = np.clip(points, _EDGE, 1 - _EDGE)
         if root is not None:
             points[:, :own] = ndtr(ndtri(points[:, :own]) @ root.T)
-        found = each(self.laws, tuple(self.laws), points)
+        found = {n: law.quantile(points[:, k]) for k, (n, law) in enumerate(self.laws.items())}
         first = own
         for one in self.joint.values():
             found |= one.of(points[:, first : first + one.dimensions])
@@ -138,10 +133,8 @@ class Uncertain:
     @property
     def inputs(self) -> dict[str, tuple[str, ...]]:
         """What can become known: a quantity with a law of its own, or a joint law by its key."""
-        found: dict[str, tuple[str, ...]] = {name: (name,) for name in self.laws}
-        for key, one in self.joint.items():
-            found[key] = tuple(one.columns) if isinstance(one, Rows) else one.names
-        return found
+        alone = {name: (name,) for name in self.laws}
+        return alone | {key: one.names for key, one in self.joint.items()}
 
     def nested(self, known: Collection[str], outer: int, inner: int) -> Axis:
         """The axis with ``inner`` draws of what stays unknown for each of ``outer`` of the known.

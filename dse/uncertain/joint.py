@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,11 +16,10 @@ from dse.uncertain.correlated import Normals
 from dse.uncertain.csv_columns import columns_of, weights_of
 from dse.uncertain.discrete import chances
 from dse.uncertain.fits import known, of_fit
-from dse.uncertain.law import Law
 from symbolic.errors import DseError
 from symbolic.quantities import Quantity
 
-__all__ = ["Rows", "each", "joint_of"]
+__all__ = ["Rows", "joint_of"]
 
 Floats = NDArray[np.float64]
 
@@ -31,6 +30,11 @@ class Rows:
 
     columns: Mapping[str, Floats]
     weights: tuple[Fraction, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The quantities."""
+        return tuple(self.columns)
 
     @property
     def dimensions(self) -> int:
@@ -91,8 +95,3 @@ def joint_of(
         columns={name: np.array(column) for name, column in found.items()},
         weights=chances(weights, count, where),
     )
-
-
-def each(laws: Mapping[str, Law], names: Sequence[str], points: Floats) -> dict[str, Floats]:
-    """The values of laws of one quantity at points between 0 and 1."""
-    return {name: laws[name].quantile(points[:, k]) for k, name in enumerate(names)}

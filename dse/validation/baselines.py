@@ -3,79 +3,65 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from dse.fitting.columns import Floats
-from dse.validation.folds import Places, groups_of
+from dse.validation.folds import Folds, Places, groups_of
 from dse.validation.scores import Score
 
-__all__ = ["Known", "along", "constant_choice", "one_value", "random_search", "scaled"]
+__all__ = ["along", "constant_choice", "one_value", "random_search", "scaled"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What was measured, and which rows are predicted from which others.
-
-    ``folds`` are pairs: the rows that are predicted, and those that are known then.
-    """
-
-    measured: Floats
-    folds: Sequence[tuple[Places, Places]]
-
-    def each(self) -> Iterator[tuple[Places, Places]]:
-        """The rows that are predicted, and those that are known."""
-        return iter(self.folds)
-
-
-def one_value(known: Known) -> Floats:
+def one_value(measured: Floats, folds: Folds) -> Floats:
     """The median of what is known, for every row."""
-    found = np.full(known.measured.size, math.nan)
-    for out, rest in known.each():
-        found[out] = np.median(known.measured[rest])
+    found = np.full(measured.size, math.nan)
+    for out, rest in folds:
+        found[out] = np.median(measured[rest])
     return found
 
 
-def scaled(known: Known, formula: Floats) -> Floats:
+def scaled(measured: Floats, folds: Folds, formula: Floats) -> Floats:
     """A formula times the one factor that is right in the median of what is known."""
-    found = np.full(known.measured.size, math.nan)
+    found = np.full(measured.size, math.nan)
     with np.errstate(all="ignore"):
-        ratio = known.measured / formula
-    for out, rest in known.each():
+        ratio = measured / formula
+    for out, rest in folds:
         right = ratio[rest][np.isfinite(ratio[rest])]
         if right.size:
             found[out] = formula[out] * np.median(right)
     return found
 
 
-def along(known: Known, x: Floats, keys: Sequence[str]) -> Floats:
+def along(measured: Floats, folds: Folds, x: Floats, keys: Sequence[str]) -> Floats:
     """Linear interpolation over a column, between the known rows of the same key."""
-    found = np.full(known.measured.size, math.nan)
+    found = np.full(measured.size, math.nan)
     labels = np.array(keys)
-    for out, rest in known.each():
+    for out, rest in folds:
         for key in np.unique(labels[out]):
             at, near = out[labels[out] == key], rest[labels[rest] == key]
             if near.size:
                 near = near[np.argsort(x[near])]
-                found[at] = np.interp(x[at], x[near], known.measured[near])
+                found[at] = np.interp(x[at], x[near], measured[near])
     return found
 
 
-def constant_choice(known: Known, spaces: Sequence[str], choices: Sequence[str]) -> Floats:
+def constant_choice(
+    measured: Floats, folds: Folds, spaces: Sequence[str], choices: Sequence[str]
+) -> Floats:
     """How slow each choice was elsewhere, as the geometric mean over the spaces that are known.
 
     A score to choose by, no prediction of what is measured. A choice that was not seen comes last.
     """
-    found = np.full(known.measured.size, math.nan)
+    found = np.full(measured.size, math.nan)
     spaces_, labels = np.array(spaces), np.array(choices)
-    for out, rest in known.each():
+    for out, rest in folds:
         logs: dict[str, list[float]] = {}
         for rows in groups_of(spaces_[rest].tolist()).values():
             own = rest[rows]
-            best = known.measured[own].min()
-            for label, time in zip(labels[own].tolist(), known.measured[own], strict=True):
+            best = measured[own].min()
+            for label, time in zip(labels[own].tolist(), measured[own], strict=True):
                 logs.setdefault(label, []).append(math.log(time / best))
         worst = max(map(np.mean, logs.values()), default=0.0)
         means: Mapping[str, float] = {label: float(np.mean(of)) for label, of in logs.items()}

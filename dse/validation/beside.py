@@ -12,7 +12,7 @@ import numpy as np
 from dse.fitting.columns import Floats, Table, numbers
 from dse.fitting.rows import Rows
 from dse.validation import baselines as trivial
-from dse.validation.folds import Places, keys_of
+from dse.validation.folds import Folds, Places, keys_of
 from dse.validation.question import Question, parts_of
 from dse.validation.scores import Score, score, tied
 from symbolic.errors import DseError
@@ -34,13 +34,12 @@ def beside(
     model: Model,
     table: Table,
     rows: Rows,
-    folds: Sequence[tuple[Places, Places]],
+    folds: Folds,
     choices: Sequence[Places],
     keys: Sequence[str],
 ) -> dict[str, Scored]:
     """Each baseline that applies, by its name, as what scores it on some rows."""
     measured = next(iter(rows.measured.values()))
-    known = trivial.Known(measured=measured, folds=folds)
     elsewhere = ", learnt elsewhere" if question.leave_out else ""
 
     def by(predicted: Floats, **more: Any) -> Scored:
@@ -53,25 +52,25 @@ def beside(
         if tied(measured, values, choices) is not None:
             found[name + DRAWN] = _drawn(measured, values)
         if question.leave_out:
-            found[f"{name}, one factor{elsewhere}"] = by(trivial.scaled(known, values))
+            found[f"{name}, one factor{elsewhere}"] = by(trivial.scaled(measured, folds, values))
     for name, text in question.orders.items():
         found[name] = by(_formula(text, question, model, table, rows), errors=False)
     if question.along is not None:
         name, _ = table.find(question.along)
         x = numbers(table.columns[name], name)[rows.places]
         curves = keys_of(table, [question.owned[0]], rows.places) if question.own else keys
-        found[f"linear interpolation over {name}"] = by(trivial.along(known, x, curves))
+        found[f"linear interpolation over {name}"] = by(trivial.along(measured, folds, x, curves))
     if question.choose:
         shapes = keys_of(table, question.choose, rows.places)
         found[f"one choice of {', '.join(question.choose)}{elsewhere}"] = by(
-            trivial.constant_choice(known, keys, shapes), errors=False
+            trivial.constant_choice(measured, folds, keys, shapes), errors=False
         )
     if choices:
         tried = "one configuration" if question.budget == 1 else f"best of {question.budget}"
         found[f"{tried} at random"] = lambda own, spaces: trivial.random_search(
             measured[own], spaces, question.budget
         )
-    median = trivial.one_value(known)
+    median = trivial.one_value(measured, folds)
     found[f"the median{elsewhere or ' of all rows'}"] = lambda own, spaces: replace(
         score(measured[own], median[own], spaces),
         rank=math.nan,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from dse.fitting.request import Request
 from dse.fitting.result import Fit
 from dse.fitting.rows import Rows
 from dse.fitting.run import run as fitted
-from dse.validation.folds import Places, groups_of, keys_of
+from dse.validation.folds import Folds, Places, groups_of, keys_of
 from dse.validation.question import Question, parts_of
 from sweeps.grid.laws import NAME as LAW
 from symbolic.errors import DseError
@@ -29,7 +29,7 @@ def predict(
     model: Model,
     table: Table,
     rows: Rows,
-    folds: Sequence[tuple[Places, Places]],
+    folds: Folds,
 ) -> tuple[Floats, list[dict[str, float]]]:
     """Each row as predicted by a fit to the rows known then, or by what is given; what was fitted.
 
@@ -44,13 +44,12 @@ def predict(
     found, values = np.full(len(rows.places), math.nan), []
     for out, known in folds:
         if not question.fitted:
-            found[out] = _evaluated(case, rows.kept(_among(rows, out)), {}, to)
+            found[out] = _evaluated(case, rows.kept(out), {}, to)
             continue
         fold: dict[str, float] = {}
         for own, fit, label in _fits(question, model, table, rows, out, known):
-            found[own] = _evaluated(
-                case, rows.kept(_among(rows, own)), fit.set_of(label) if label else fit.set, to
-            )
+            own_values = fit.set_of(label) if label else fit.set
+            found[own] = _evaluated(case, rows.kept(own), own_values, to)
             fold |= fit.values
         values.append(fold)
     return found, values
@@ -77,7 +76,7 @@ def _by_law(question: Question, model: Model, rows: Rows, laws: Mapping[str, Pla
     for law, own in laws.items():
         one = replace(question, given={**question.given, LAW: law})
         case = Case(model=model, parts=parts_of(one, model, rows), to=(to,), free=())
-        found[own] = _evaluated(case, rows.kept(_among(rows, own)), {}, to)
+        found[own] = _evaluated(case, rows.kept(own), {}, to)
     return found
 
 
@@ -99,21 +98,15 @@ def _fits(
             yield out[places], fit, label
 
 
-def _among(rows: Rows, places: Places) -> Any:
-    which = np.zeros(len(rows.places), dtype=bool)
-    which[places] = True
-    return which
-
-
 def _fit(
     question: Question, model: Model, rows: Rows, known: Places, labels: Any | None = None
 ) -> Fit:
-    seen = rows.kept(_among(rows, known))
+    seen = rows.kept(known)
     data: dict[str, Any] = {**seen.inputs, **seen.measured}
     if seen.workloads:
         data["workload"] = np.array(seen.workloads)
     if labels is not None:
-        data[question.owned[0]] = labels[np.sort(known)]
+        data[question.owned[0]] = labels[known]
     return fitted(
         Request(
             model=model,

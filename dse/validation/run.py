@@ -11,9 +11,10 @@ import numpy as np
 
 from dse.fitting.cases import Case, chosen
 from dse.fitting.columns import Floats, Table, read_table
+from dse.fitting.groups import some_rows
 from dse.fitting.rows import Rows, read_rows
 from dse.validation.beside import beside
-from dse.validation.folds import Places, deal, groups_of, keys_of, subspaces
+from dse.validation.folds import Folds, Places, deal, groups_of, keys_of, subspaces
 from dse.validation.predicting import predict
 from dse.validation.question import ROW, Question, parts_of
 from dse.validation.result import Validation
@@ -112,19 +113,12 @@ def _rows(question: Question, model: Model, table: Table) -> Rows:
         ]
     elif not isinstance(named, (str, Mapping)):
         named = [name for name in named if name != LAW]
-    rows = read_rows(
-        table_data(table), model, to=question.to, columns=named, weights=None, labels=None
-    )
+    data = some_rows(table, slice(None))
+    rows = read_rows(data, model, to=question.to, columns=named, weights=None, labels=None)
     case = Case(
         model=model, parts=parts_of(question, model, rows), to=tuple(rows.measured), free=()
     )
     return chosen(case, rows, {}, ())
-
-
-def table_data(table: Table) -> dict[str, Any]:
-    """The columns with their units, as they are read."""
-    units = table.units
-    return {f"{n} [{units[n]}]" if units[n] else n: column for n, column in table.columns.items()}
 
 
 def _folds(
@@ -182,7 +176,7 @@ def _interval(
     question: Question,
     measured: Floats,
     predicted: Floats,
-    folds: Sequence[tuple[Places, Places]],
+    folds: Folds,
 ) -> tuple[Floats, Floats]:
     """Between which values rows are expected: by how far off the predictions were elsewhere.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dse.given import a_mapping
 from dse.progress import Shown, shown
 from dse.verbs.refusals import with_reasons
 from dse.verbs.sources import Askable, one_answer
-from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -87,15 +87,9 @@ def borders(
     texts = texts_of(where, "where")
 
     def ask(study: StudyData) -> xr.Dataset:
-        asked = prepared(study, read_case(study, quantity), along, _mapping(at), texts)
+        asked = prepared(study, read_case(study, quantity), along, a_mapping(at), texts)
         found = find(asked)
         return with_closed_forms(asked, found) if closed_form else found
 
     with shown(progress, "following every line"):
         return one_answer("borders", source, ask)
-
-
-def _mapping(at: Any) -> Mapping[str, Any]:
-    if at is not None and not isinstance(at, Mapping):
-        raise DseError(f"at = {at!r}: expected a mapping from axes to values")
-    return at or {}

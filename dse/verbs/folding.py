@@ -138,7 +138,5 @@ def _share(
     """A fold that has seen a part of what is asked."""
     from sweeps.ask.fold import folded
 
-    def ask(whole: Source) -> AnyFold:
-        return folded(whole, make, texts, at)
-
-    return asked("fold", asked_of(source), ask, texts=texts, **about)
+    of = asked_of(source)
+    return asked("fold", of, lambda whole: folded(whole, make, texts, at), texts=texts, **about)

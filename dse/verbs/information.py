@@ -12,7 +12,7 @@ from dse.verbs.draws import drawn
 from dse.verbs.reading import identified
 from dse.verbs.refusals import with_reasons
 from dse.verbs.sources import Askable, one_answer
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError, check_known
 from symbolic.statistic import DRAW
 
 if TYPE_CHECKING:
@@ -107,11 +107,8 @@ def _sets(about: Uncertain, given: Sequence[Sequence[str]]) -> dict[str, tuple[s
     for one in given:
         names = (one,) if isinstance(one, str) else tuple(one)
         for name in names:
-            if name not in inputs:
-                raise UnknownNameError(
-                    f"sets names {name!r}, which is no random input{nearest(str(name), inputs)}; "
-                    f"these are: {', '.join(inputs)}"
-                )
+            said = f"sets names {name!r}, which is no random input"
+            check_known(name, inputs, said, "these are")
         if not names:
             raise DseError("sets holds a set of nothing: name inputs that become known together")
         found[", ".join(names)] = tuple(dict.fromkeys(names))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dse.given import a_mapping
 from dse.study.comparison import ComparisonData
 from dse.study.uncertain import uncertain_of
 from dse.verbs.refusals import with_reasons
@@ -62,15 +63,13 @@ def law(source: Askable, quantity: str, at: Mapping[str, Any] | None = None) -> 
     texts = texts_of(quantity, "quantity")
     if len(texts) != 1:
         raise DseError(f"quantity = {quantity!r}: expected one quantity or formula")
-    if at is not None and not isinstance(at, Mapping):
-        raise DseError(f"at = {at!r}: expected a mapping from axes to values")
-    goal = Goal(text=texts[0], sign=1.0)
+    goal, place = Goal(text=texts[0], sign=1.0), a_mapping(at)
 
     def ask(study: StudyData) -> OutputLaw:
         about = uncertain_of(study)
         grid = study._question([goal], (), per=[DRAW])
         row = grid.model.quantities.get(goal.text)
-        return law_of(grid, goal, about, at or {}, row.unit if row is not None else "")
+        return law_of(grid, goal, about, place, row.unit if row is not None else "")
 
     found = each_study(of, ask, "law")
     assert not isinstance(found, dict)

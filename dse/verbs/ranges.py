@@ -12,8 +12,6 @@ from dse.verbs.sources import Askable, one_answer
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study.data import StudyData
-
 __all__ = ["ranges"]
 
 
@@ -83,9 +81,7 @@ def ranges(
     goals = read_goals(minimize, maximize) if named else ()
     wanted = None if outputs is None else texts_of(outputs, "outputs")
     texts, goal = texts_of(where, "where"), goals[0] if goals else None
+    given = within, wanted, goal, texts
     with shown(progress, "enclosing"):
-
-        def ask(study: StudyData) -> xr.Dataset:
-            return ranged(study, within, wanted, goal, texts)
-
-        return one_answer("ranges", source, ask, objectives=len(goals) > 1)
+        several = len(goals) > 1
+        return one_answer("ranges", source, lambda s: ranged(s, *given), objectives=several)

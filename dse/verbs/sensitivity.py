@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dse.given import a_mapping
 from dse.progress import Shown, shown
 from dse.study.data import StudyData
 from dse.verbs.asking import answered
@@ -84,8 +85,7 @@ def sensitivity(
     from sweeps.ask.labels import for_each
     from sweeps.grid.goals import texts_of
 
-    if at is not None and not isinstance(at, Mapping):
-        raise DseError(f"at = {at!r}: expected a mapping from axes to values")
+    point = a_mapping(at)
     texts = None if output is None else texts_of(output, "output")
     if texts == ():
         raise DseError("output is empty: name a quantity, or leave it out for all outputs")
@@ -96,12 +96,9 @@ def sensitivity(
 
         def ask(part: Source) -> xr.Dataset:
             place = dict(part.at)
-            found = analysed(read_source(of_what, texts, conditions, at or {}, place))
+            found = analysed(read_source(of_what, texts, conditions, point, place))
             here = [str(axis) for axis in found.axis.values if axis in place]
             return found.drop_sel(axis=here).drop_vars([*here, *(f"over_{a}" for a in here)])
 
-        def each(whole: Source) -> xr.Dataset:
-            return for_each(whole, axes, ask)
-
         about: dict[str, Any] = {"texts": texts or (), "where": conditions, "per": axes}
-        return answered("sensitivity", of, each, **about)
+        return answered("sensitivity", of, lambda whole: for_each(whole, axes, ask), **about)

@@ -1,4 +1,4 @@
-"""How many configurations are feasible, and how often a quantity takes which values."""
+"""How many configurations are feasible, and what values a quantity takes how often."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from dse.verbs.sources import Askable
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.verbs.asking import Source
-
-__all__ = ["count", "histogram"]
+__all__ = ["count", "histogram", "quantiles"]
 
 
 @with_reasons
@@ -98,8 +96,48 @@ def histogram(
     axes = texts_of(per, "per")
     about: dict[str, Any] = {"texts": [quantity], "where": texts_of(where, "where"), "per": axes}
 
-    def ask(part: Source) -> xr.Dataset:
-        return histogram_of(part, quantity, bins, axes)
+    with shown(progress, "counting"):
+        of = asked_of(source)
+        return answered("histogram", of, lambda s: histogram_of(s, quantity, bins, axes), **about)
+
+
+@with_reasons
+def quantiles(
+    source: Askable,
+    quantity: str,
+    q: float | Sequence[float],
+    *,
+    where: str | Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
+    progress: Shown = False,
+) -> xr.Dataset:
+    """The least values that given shares of the feasible configurations do not exceed; exact.
+
+    Of N values the quantile q is the least that at least q N of them do not exceed (the inverse of
+    the distribution function), so that it is the value of some configuration; q = 0 is the least
+    of all. The result has the dimension ``quantile``.
+
+    Parameters
+    ----------
+    source : Study, Comparison, Dataset or path
+        What is asked.
+    quantity : str
+        A quantity or formula.
+    q : float or sequence of float
+        Shares, from 0 to 1.
+    where : str or list of str
+        Constraints besides those of the study or Dataset.
+    per : str or list of str, optional
+        Axes, or columns of measured rows, for each value of which it is asked.
+    progress : bool
+        Tell on standard error, after a second, for how long the count goes on.
+    """
+    from sweeps.ask.spread import quantiles as quantiles_of
+    from sweeps.grid.goals import texts_of
+
+    axes = texts_of(per, "per")
+    about: dict[str, Any] = {"texts": [quantity], "where": texts_of(where, "where"), "per": axes}
 
     with shown(progress, "counting"):
-        return answered("histogram", asked_of(source), ask, **about)
+        of = asked_of(source)
+        return answered("quantiles", of, lambda s: quantiles_of(s, quantity, q, axes), **about)

@@ -13,8 +13,6 @@ from sweeps.runtime.stopping import handing_back
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study.data import StudyData
-
 __all__ = ["meets"]
 
 
@@ -79,9 +77,6 @@ def meets(
 
     texts, axes = texts_of(targets, "targets"), texts_of(per, "per")
     conditions = texts_of(where, "where")
-
-    def ask(study: StudyData) -> xr.Dataset:
-        return met(study, texts, boxes, time_limit, conditions, axes)
-
+    given = texts, boxes, time_limit, conditions, axes
     with shown(progress, "halving boxes"):
-        return one_answer("meets", source, ask)
+        return one_answer("meets", source, lambda study: met(study, *given))

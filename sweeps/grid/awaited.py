@@ -24,7 +24,7 @@ from sweeps.grid.named_axes import named_axes, not_of_labels, not_twice
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError
 from symbolic.graph import Graph
-from symbolic.ops import Node, both, constant, references, substitute, where
+from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistic import DRAW, Statistic, StatisticName, statistics_of
 
 __all__ = ["Awaited", "Fold", "Folding", "add_statistics"]
@@ -205,7 +205,7 @@ def _leaf(
     fold: Fold,
 ) -> Leaf:
     about = name.statistic
-    node = substitute(about.argument, {n: graph.flat(n) for n in references(about.argument)})
+    node = graph.flattened(about.argument)
 
     def over(*nodes: Node) -> set[str]:
         return {axis for n in references(*nodes) for axis in leaves[n].axes}

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sweeps.grid.grid import FEASIBLE, Grid
-from symbolic.errors import DseError, InfeasibleError, UnknownNameError, nearest
+from symbolic.errors import DseError, InfeasibleError, check_known
 from symbolic.expression import parse
-from symbolic.ops import Node, both, constant, references, substitute, where
+from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistic import sensed
 
 __all__ = [
@@ -134,10 +134,7 @@ def per_axes(per: str | Sequence[str] | None, axes: Sequence[str]) -> tuple[str,
     """The axes named by ``per``, in the order of the grid."""
     names = texts_of(per, "per")
     for name in names:
-        if name not in axes:
-            raise UnknownNameError(
-                f"per = {name!r} is no axis{nearest(name, axes)}; there are: {', '.join(axes)}"
-            )
+        check_known(name, axes, f"per = {name!r} is no axis")
     return tuple(axis for axis in axes if axis in names)
 
 
@@ -164,8 +161,7 @@ def no_choice(goal: Goal, among: str = "") -> InfeasibleError:
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
     """The signed objective over the leaves, infinite where a condition fails or it is no number."""
     graph = grid.graphs[key]
-    value = goal.node(grid.model.quantities)
-    value = substitute(value, {name: graph.flat(name) for name in references(value)})
+    value = graph.flattened(goal.node(grid.model.quantities))
     holds = value > -math.inf  # so neither NaN nor an infinity to be maximised
     if graph.conditions:
         holds = both(grid.feasible_node(key), holds)

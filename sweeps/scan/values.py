@@ -19,7 +19,7 @@ from sweeps.grid.tiling import Tiling
 from sweeps.nest.passes import Skipped, over_points
 from symbolic.errors import InfeasibleError
 from symbolic.expression import parse
-from symbolic.ops import Node, both, constant, references, substitute, where
+from symbolic.ops import Node, both, constant, references, where
 from symbolic.quantities import Quantity
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class GridValues:
         """The formulas over the leaves, no number where something has no value."""
         grid, found = self.grid, []
         for node in self.nodes:
-            value = substitute(node, {n: grid.graphs[key].flat(n) for n in references(node)})
+            value = grid.graphs[key].flattened(node)
             if failed := grid.computed(value, key):
                 value = constant(where(both(*failed), value, math.nan))
             found.append(value)

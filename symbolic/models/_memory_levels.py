@@ -39,7 +39,7 @@ def flops_l1(
     warps_per_sm,
     mem_strength,
 ):
-    """Floating-point operations a second if the first cache serves every request. [1/s]
+    """Floating-point operations a second if one cache serves every request. [1/s]
 
     >>> round(flops_l1(40.0, 1.0, 1.0, 0.0, 11.0, 2.0, 10.0, 8.0, 1.0), 4)
     1.6
@@ -57,34 +57,10 @@ def flops_l1(
     )
 
 
-@equation(source="Hong 2012, §5.6, every request served by the second cache")
-def flops_l2(
-    l2_latency,
-    transactions_per_request,
-    mem_insts,
-    departure_delay,
-    peak_achievable,
-    effective_perfect,
-    effective_comp,
-    warps_per_sm,
-    mem_strength,
-):
-    """Floating-point operations a second if the second cache serves every request. [1/s]
-
-    >>> round(flops_l2(200.0, 1.0, 1.0, 0.0, 11.0, 2.0, 10.0, 8.0, 1.0), 4)
-    0.6519
-    """
-    latency = where(mem_insts > 0, l2_latency * transactions_per_request, 0.0)
-    return _flops(
-        latency,
-        math.inf,
-        departure_delay,
-        peak_achievable,
-        effective_perfect,
-        effective_comp,
-        warps_per_sm,
-        mem_strength,
-    )
+flops_l2 = flops_l1.of(
+    *("flops_l2", "l2_latency", *flops_l1.inputs[1:]),
+    source="Hong 2012, §5.6, every request served by the second cache",
+)
 
 
 @equation(source="Hong 2012, §5.6, every request served by DRAM")

@@ -38,7 +38,7 @@ PRINTED, CORRECTED = _appendix_a.PRINTED, _appendix_a.CORRECTED
 
 @equation(source="Hong 2012, Eq. 104, all work on the CPU", symbol="T_{CPU}")
 def cpu_full_time(work_units, cpu_work, cpu_cores, cpu_throughput, cpu_scale, cpu_clock):
-    r"""Time of all work on the CPU. [s]
+    r"""Time of all work on one device. [s]
 
     .. math:: \frac{D \phi}{C \zeta F}
 
@@ -48,23 +48,19 @@ def cpu_full_time(work_units, cpu_work, cpu_cores, cpu_throughput, cpu_scale, cp
     return work_units * cpu_work / (cpu_cores * (cpu_throughput * cpu_scale) * cpu_clock)
 
 
-@equation(source="Hong 2012, Eq. 104, all work on the GPU", symbol="T_{GPU}")
-def gpu_full_time(work_units, gpu_work, gpu_cores, gpu_throughput, gpu_scale, gpu_clock):
-    r"""Time of all work on the GPU. [s]
-
-    .. math:: \frac{D \phi}{C \zeta F}
-
-    >>> gpu_full_time(1e9, 1.0, 10.0, 2.0, 1.0, 1e9)
-    0.05
-    """
-    return work_units * gpu_work / (gpu_cores * (gpu_throughput * gpu_scale) * gpu_clock)
+_GPU = ("gpu_work", "gpu_cores", "gpu_throughput", "gpu_scale", "gpu_clock")
+gpu_full_time = cpu_full_time.of(
+    *("gpu_full_time", "work_units", *_GPU),
+    source="Hong 2012, Eq. 104, all work on the GPU",
+    symbol="T_{GPU}",
+)
 
 
 @equation(source="Hong 2012, Eq. 107", symbol=r"C F^3 \lambda")
 def cpu_full_power(
     cpu_cores, cpu_clock, cpu_nominal_clock, cpu_core_power, cpu_scale, clock_power_exponent
 ):
-    r"""Dynamic power of the CPU at work. [W]
+    r"""Dynamic power of one device at work. [W]
 
     .. math:: C F^3 \lambda, \text{ F over its nominal value}
 
@@ -75,29 +71,15 @@ def cpu_full_power(
     return cpu_cores * (cpu_core_power * cpu_scale) * relative
 
 
-@equation(source="Hong 2012, Eq. 107", symbol=r"C F^3 \lambda")
-def gpu_full_power(
-    gpu_cores, gpu_clock, gpu_nominal_clock, gpu_core_power, gpu_scale, clock_power_exponent
-):
-    r"""Dynamic power of the GPU at work. [W]
-
-    .. math:: C F^3 \lambda, \text{ F over its nominal value}
-
-    >>> gpu_full_power(10.0, 1e9, 2e9, 4.0, 1.0, 3.0)
-    5.0
-    """
-    relative = raised(gpu_clock / gpu_nominal_clock, clock_power_exponent)
-    return gpu_cores * (gpu_core_power * gpu_scale) * relative
-
-
-@equation(source="Hong 2012, Eqs. 95 and 104", symbol="T_o")
-def baseline_time(work_units, cpu_work, cpu_cores, cpu_throughput, cpu_scale, cpu_nominal_clock):
-    """Time of all work on the CPU at its nominal clock. [s]
-
-    >>> baseline_time(1e9, 1.0, 10.0, 2.0, 1.0, 1e9)
-    0.05
-    """
-    return work_units * cpu_work / (cpu_cores * (cpu_throughput * cpu_scale) * cpu_nominal_clock)
+gpu_full_power = cpu_full_power.of(
+    *("gpu_full_power", "gpu_cores", "gpu_clock", "gpu_nominal_clock", "gpu_core_power"),
+    *("gpu_scale", "clock_power_exponent"),
+)
+baseline_time = cpu_full_time.of(
+    *("baseline_time", *cpu_full_time.inputs[:-1], "cpu_nominal_clock"),
+    source="Hong 2012, Eqs. 95 and 104",
+    symbol="T_o",
+)
 
 
 @equation(source="Hong 2012, Eq. 107", symbol=r"C_o F_o^3 \lambda_o")

@@ -76,7 +76,7 @@ def issue_time(launch_warps, total_insts, issue_cycles, busy_sms, core_clock):
 
 @equation(source="CUDA programming guide, arithmetic throughput")
 def fp_time(launch_warps, warp_size, fp_insts, cores_per_sm, busy_sms, core_clock):
-    r"""Time of floating-point units. [s]
+    r"""Time of the units that carry out one kind of instructions. [s]
 
     >>> fp_time(800.0, 32.0, 1e4, 64.0, 80.0, 1e9)
     5e-05
@@ -84,34 +84,10 @@ def fp_time(launch_warps, warp_size, fp_insts, cores_per_sm, busy_sms, core_cloc
     return launch_warps * warp_size * fp_insts / (cores_per_sm * busy_sms * core_clock)
 
 
-@equation(source="CUDA programming guide, arithmetic throughput")
-def fp64_time(launch_warps, warp_size, fp64_insts, fp64_units_per_sm, busy_sms, core_clock):
-    r"""Time of double-precision units. [s]
-
-    >>> fp64_time(800.0, 32.0, 1e4, 2.0, 80.0, 1e9)
-    0.0016
-    """
-    return launch_warps * warp_size * fp64_insts / (fp64_units_per_sm * busy_sms * core_clock)
-
-
-@equation(source="CUDA programming guide, arithmetic throughput")
-def int_time(launch_warps, warp_size, int_insts, int_units_per_sm, busy_sms, core_clock):
-    r"""Time of integer units. [s]
-
-    >>> int_time(800.0, 32.0, 1e4, 64.0, 80.0, 1e9)
-    5e-05
-    """
-    return launch_warps * warp_size * int_insts / (int_units_per_sm * busy_sms * core_clock)
-
-
-@equation(source="CUDA programming guide, arithmetic throughput")
-def special_time(launch_warps, warp_size, sfu_insts, special_units_per_sm, busy_sms, core_clock):
-    r"""Time of special-function units. [s]
-
-    >>> special_time(800.0, 32.0, 1e4, 16.0, 80.0, 1e9)
-    0.0002
-    """
-    return launch_warps * warp_size * sfu_insts / (special_units_per_sm * busy_sms * core_clock)
+_WARPS, _RATE = ("launch_warps", "warp_size"), ("busy_sms", "core_clock")
+fp64_time = fp_time.of("fp64_time", *_WARPS, "fp64_insts", "fp64_units_per_sm", *_RATE)
+int_time = fp_time.of("int_time", *_WARPS, "int_insts", "int_units_per_sm", *_RATE)
+special_time = fp_time.of("special_time", *_WARPS, "sfu_insts", "special_units_per_sm", *_RATE)
 
 
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")

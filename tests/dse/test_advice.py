@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import dse
 from dse.advice import Advice, Move
 from symbolic.advice import extreme_terms, guides, steps
-from symbolic.crossings import first_crossing
+from symbolic.crossings import Lines, first_along
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.library import load_model
 from symbolic.ops import reference
@@ -599,11 +599,11 @@ def test_steps_stay_in_the_domain() -> None:
 def test_the_search_finds_the_first_number_beyond(border: float, whole: bool) -> None:
     xs = steps(1.0, Domain(low=0, whole=whole), raising=True)
     way = np.concatenate([[1.0], xs])
-    found = first_crossing(reference("x") >= border, "x", {}, way, whole=whole)
+    found = first_along(Lines(reference("x") >= border, "x", {}), way, whole=whole)
     expected = (math.ceil(border) - 1, math.ceil(border))
     assert found == (expected if whole else (np.nextafter(border, 0), border))
-    assert first_crossing(reference("x") > math.inf, "x", {}, way) is None
-    back = first_crossing(reference("x") < border, "x", {}, np.array([2 * border, border, 1]))
+    assert first_along(Lines(reference("x") > math.inf, "x", {}), way) is None
+    back = first_along(Lines(reference("x") < border, "x", {}), np.array([2 * border, border, 1]))
     assert back == (border, np.nextafter(border, 0))
 
 

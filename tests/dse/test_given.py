@@ -53,7 +53,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "model": (lambda: dse.model(ANY), "5 is no model"),
     "model of evaluate": (lambda: dse.evaluate(ANY), "5 is no model"),
-    "preferred": (lambda: _study(prefer="mwp_cwp"), "is none of the joined models transit"),
+    "preferred": (
+        lambda: _study(prefer="mwp_cwp"),
+        "is none of the joined models; these are: transit",
+    ),
     "closed form": (lambda: dse.model("transit").closed_form(ANY), "5 is no quantity"),
     "path of a study": (lambda: dse.Study.from_toml(ANY), "expected the path"),
     "path of a store": (lambda: dse.open(ANY), "5 is no path"),

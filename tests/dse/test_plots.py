@@ -608,7 +608,7 @@ def test_what_is_no_name_axis_or_axes_is_named() -> None:
     for draw in (plots.lines, plots.heatmap):
         with pytest.raises(dse.DseError, match=r"\['time'\] is no quantity: expected one name"):
             draw(ds, ["time"])  # type: ignore[operator]
-        with pytest.raises(dse.DseError, match="at = 3: expected axes with one value each"):
+        with pytest.raises(dse.DseError, match="at = 3: expected a mapping from axes to values"):
             draw(ds, "time", at=3)  # type: ignore[operator]
         with pytest.raises(dse.DseError, match="ax = 3 is no Axes"):
             draw(ds, "time", over="active_sms", ax=3)  # type: ignore[operator]
