@@ -73,7 +73,7 @@ def optimum(
     method : {"auto", "scan", "certified"}
         A scan of the whole grid, or a search with a proof that nothing is better; "auto" scans
         small grids. The attribute ``method`` says which, and a certified answer's attributes
-        ``bound`` and ``gap`` what is proven (``sweeps.prove.certificate.Certificate``).
+        ``bound`` and ``gap`` what is proven (``sweeps.sources.proof.GridProof.told``).
     time_limit, gap : float, optional
         Of a certified optimum: seconds, and the share by which the answer may miss the best: 0, or
         1e-6 where an axis is a real interval (``{"between": [low, high]}``), which is always

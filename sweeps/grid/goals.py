@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sweeps.grid.grid import FEASIBLE, Grid
-from symbolic.errors import DseError, InfeasibleError, check_known
+from symbolic.errors import DseError, InfeasibleError, OutOfTimeError, check_known
 from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistic import sensed
@@ -21,6 +21,7 @@ __all__ = [
     "goals_in_order",
     "in_words",
     "no_choice",
+    "none_in_time",
     "objective_name",
     "objective_node",
     "one_goal",
@@ -155,6 +156,15 @@ def no_choice(goal: Goal, among: str = "") -> InfeasibleError:
     return InfeasibleError(
         f"{goal.text} is finite at no feasible point{among}: nothing to choose; relax the "
         "constraints or change the axes"
+    )
+
+
+def none_in_time(goal: Goal, time_limit: float | None = None) -> OutOfTimeError:
+    """The error where no point was found while there was time."""
+    within = "" if time_limit is None else f" in {time_limit:g} s"
+    return OutOfTimeError(
+        f"no feasible point with a finite {goal.text} was found{within}, nor is it proven that "
+        "there is none: give more time, or relax the constraints"
     )
 
 

@@ -22,10 +22,9 @@ from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded, waiting
 from sweeps.bounds.search import ready
 from sweeps.grid.at import part_of
-from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
+from sweeps.grid.goals import Goal, dims_of, none_in_time, objective_name, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.grid.plain import prepared
-from sweeps.prove.certificate import Certificate, none_in_time
 from sweeps.prove.fronts import certified_front
 from sweeps.prove.parts import NOTHING, Part, Winner, asked_of, best_within, parts_of
 from sweeps.prove.ranking import ranked as in_rank
@@ -210,7 +209,14 @@ class GridProof(OfGrid):
         return Front(places=placed_in(places, self.at), told=told, proven=proven)
 
     def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
-        """The certificate: how far off every objective can be, and what was looked at."""
+        """The certificate: how far off every objective can be, and what was looked at.
+
+        No configuration is better than ``bound``; ``gap`` is how far, in shares of the value found,
+        that is from it: 0 where it is proven to be the optimum. Of several objectives in order of
+        priority there are as many bounds and gaps. ``settled`` says that of equal ones it is the
+        first in the order of the axes. ``points_visited`` counts the points looked at, some of them
+        more than once; ``points_excluded`` those of which bounds over boxes told enough.
+        """
         tally, bounds, gaps = self.search.tally, [], []
         for number, (goal, winners) in enumerate(zip(goals, self.search.winners, strict=True)):
             some = [winner for winner in winners if winner.place is not None]
@@ -229,15 +235,16 @@ class GridProof(OfGrid):
             gaps.append(max(off))
         last = self.search.winners[-1]
         several, listed = len(goals) > 1, self.search.ask.listed
-        proven = Certificate(
-            bound=bounds if several else bounds[0],
-            gap=gaps if several else gaps[0],
-            settled=bool(last) and all(one.settled or listed for one in last),
-            boxes=tally.boxes,
-            visited=tally.visited,
-            excluded=max(self.grid.points - max(tally.scanned, len(last)), 0),
-        )
-        return {"method": "certified", **proven.attributes()}
+        excluded = max(self.grid.points - max(tally.scanned, len(last)), 0)
+        return {
+            "method": "certified",
+            "bound": bounds if several else bounds[0],
+            "gap": gaps if several else gaps[0],
+            "settled": int(bool(last) and all(one.settled or listed for one in last)),
+            "boxes": tally.boxes,
+            "points_visited": tally.visited,
+            "points_excluded": excluded if excluded < 2**63 else float(excluded),
+        }
 
 
 def _in_rank(

@@ -11,9 +11,8 @@ import numpy as np
 from sweeps.ask.ask import check_method
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded
-from sweeps.grid.goals import Goal
+from sweeps.grid.goals import Goal, none_in_time
 from sweeps.grid.grid import Grid
-from sweeps.prove.certificate import none_in_time
 from sweeps.prove.parts import Part, parts_of
 from sweeps.prove.reals.lowest import TINY, Lowest, lowest
 from sweeps.prove.reals.mixed import Mixed
