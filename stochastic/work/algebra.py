@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from stochastic.errors import LawError
-from stochastic.work.combined import Above
+from stochastic.work.combined import Above, Maximum
 from stochastic.work.distribution import Distribution, spanned
 from stochastic.work.finite import convolved, largest
 from stochastic.work.geometric import Geometric
-from stochastic.work.maximum import Maximum
 from stochastic.work.mixture import Mixture
 from stochastic.work.moved import shifted
 from stochastic.work.ratios import largest_of, mixed, summed
@@ -25,12 +24,7 @@ __all__ = ["added", "between", "maximum", "mixture", "tabulate", "truncated"]
 
 def tabulate(law: Distribution) -> Tabulated:
     """A finite law as a table."""
-    ratios = law.numerators()
-    if ratios is not None:
-        return tabulated(law.low, None, ratios, law.text)
-    spanned(law.low, law.high, law.text)
-    table = law.relative(law.low, int(law.high))
-    return tabulated(law.low, table / table.sum(), made=law.text)
+    return _part(law, law.low, int(law.high), law.text)
 
 
 def mixture(parts: Sequence[tuple[Any, Distribution]]) -> Distribution:
@@ -46,9 +40,7 @@ def mixture(parts: Sequence[tuple[Any, Distribution]]) -> Distribution:
     ratios = mixed(exact) if len(exact) == len(parts) else None
     if ratios is not None:
         return tabulated(law.low, None, ratios, law.text)
-    spanned(law.low, law.high, law.text)
-    table = law.table(law.low, int(law.high))
-    return tabulated(law.low, table / table.sum(), made=law.text)
+    return tabulate(law)
 
 
 def truncated(law: Distribution, high: int, made: str) -> tuple[Tabulated, float]:

@@ -12,7 +12,16 @@ import numpy.typing as npt
 
 from stochastic.errors import LawError
 
-__all__ = ["LARGEST", "SMALLEST_LOG", "WAY", "Distribution", "Reals", "first_true", "spanned"]
+__all__ = [
+    "LARGEST",
+    "SMALLEST_LOG",
+    "WAY",
+    "Derived",
+    "Distribution",
+    "Reals",
+    "first_true",
+    "spanned",
+]
 
 Reals = npt.NDArray[np.float64]
 
@@ -117,6 +126,28 @@ class Distribution(ABC):
                 "bound it with truncate(high)"
             )
         return found
+
+
+class Derived(Distribution):
+    """What is made ``of`` another law; its mean is infinite where that of the other is."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # a field
+
+        @property
+        def of(self) -> Distribution:
+            """The other law."""
+
+    @property
+    def high(self) -> float:
+        """Largest value: that of the other law, unless told otherwise."""
+        return self.of.high
+
+    @property
+    def endless(self) -> bool:
+        """Whether the mean is infinite."""
+        return self.of.endless
 
 
 def first_true(holds: Callable[[int], bool], start: int) -> int | None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from stochastic.work.distribution import Distribution, Reals
+from stochastic.work.distribution import Derived, Distribution, Reals
 from stochastic.work.ratios import SMALL, Ratios
 
 __all__ = ["Scaled", "Shifted", "scaled", "shifted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shifted(Distribution):
+class Shifted(Derived):
     """W + by."""
 
     of: Distribution
@@ -34,11 +34,6 @@ class Shifted(Distribution):
     def text(self) -> str:
         """As it is constructed."""
         return f"{self.of.text}.shift({self.by})"
-
-    @property
-    def endless(self) -> bool:
-        """Whether the mean is infinite."""
-        return self.of.endless
 
     def pmf(self, k: Reals) -> Reals:
         """P(W = k)."""
@@ -78,7 +73,7 @@ class Shifted(Distribution):
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled(Distribution):
+class Scaled(Derived):
     """W·by, by >= 1: what one item of work counts in smaller units."""
 
     of: Distribution
@@ -98,11 +93,6 @@ class Scaled(Distribution):
     def text(self) -> str:
         """As it is constructed."""
         return f"{self.of.text}.scale({self.by})"
-
-    @property
-    def endless(self) -> bool:
-        """Whether the mean is infinite."""
-        return self.of.endless
 
     def pmf(self, k: Reals) -> Reals:
         """P(W = k)."""
