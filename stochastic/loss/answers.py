@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stochastic.checks import whole
+from stochastic.loss.items import any_of
 
 if TYPE_CHECKING:
     from stochastic.loss.longest import OrderStatistics
@@ -124,19 +125,14 @@ class Slowdown:
         return math.sqrt(self.var(groups))
 
 
-def _any_of(chance: float, lanes: int) -> float:
-    """Probability that any of so many items is what one is with that chance, to all its digits."""
-    return -math.expm1(lanes * math.log1p(-chance)) if chance < 1 else 1.0
-
-
 def _counted(law: Pmf, lanes: int, zero_work: str) -> float:
     """Probability of a group that counts: 1, but where those without any work are dropped."""
-    return _any_of(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
+    return any_of(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
 
 
 def moved_by(work: Pmf, lanes: int, zero_work: str) -> float:
     """Most by which the cut of a law moves a probability of the loss."""
-    return min(_any_of(work.missing, lanes) / _counted(work, lanes, zero_work), 1.0)
+    return min(any_of(work.missing, lanes) / _counted(work, lanes, zero_work), 1.0)
 
 
 def tail_for(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "one") -> float:

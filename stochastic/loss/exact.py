@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -55,7 +55,7 @@ def _integers(weights: Sequence[Fraction]) -> list[int]:
     return [int(w * common) for w in weights]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ExactLaw:
     """X = lanes · max / sum of independent items, every answer a fraction.
 
@@ -77,7 +77,7 @@ class ExactLaw:
     weights: tuple[Fraction, ...]
     lanes: int
     zero_work: str = "one"
-    _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _moments: dict[int, Fraction] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         whole("low", self.low, least=0)
@@ -88,21 +88,10 @@ class ExactLaw:
         if self.zero_work == "drop" and self.low == 0 and not any(self.weights[1:]):
             raise LawError("there is never any work, and zero_work='drop' drops every group")
 
-    def _once(self, key: str, make: Callable[[], Any]) -> Any:
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
-
     # --- whole numbers
-    @property
-    def _ways(self) -> dict[tuple[int, int], int]:
-        """Of ``_all`` equally likely groups those with each (max, sum)."""
-        found: dict[tuple[int, int], int] = self._once("ways", self._count)
-        return found
-
-    @property
+    @cached_property
     def _all(self) -> int:
-        whole: int = self._once("all", lambda: sum(_integers(self.weights)) ** self.lanes)
+        whole: int = sum(_integers(self.weights)) ** self.lanes
         return whole
 
     @property
@@ -115,7 +104,9 @@ class ExactLaw:
         """Groups that count."""
         return self._all - (self._idle if self.zero_work == "drop" else 0)
 
-    def _count(self) -> dict[tuple[int, int], int]:
+    @cached_property
+    def _ways(self) -> dict[tuple[int, int], int]:
+        """Of ``_all`` equally likely groups those with each (max, sum)."""
         size = self._all.bit_length() // 8 + 1  # bytes that hold any coefficient
         found, below, before = {}, 0, 0
         for a, weight in enumerate(_integers(self.weights)):
@@ -141,13 +132,9 @@ class ExactLaw:
         losses, ways = self._losses
         return {x: Fraction(w, self._counted) for x, w in zip(losses, ways, strict=True)}
 
-    @property
+    @cached_property
     def _losses(self) -> tuple[list[Fraction], list[int]]:
         """The losses, ascending, and how many groups have each."""
-        found: tuple[list[Fraction], list[int]] = self._once("losses", self._merge)
-        return found
-
-    def _merge(self) -> tuple[list[Fraction], list[int]]:
         found: dict[tuple[int, int], int] = {}
         for (a, b), ways in self._ways.items():
             if b > 0:
@@ -168,8 +155,9 @@ class ExactLaw:
 
     def moment(self, k: int) -> Fraction:
         """E[X**k]."""
-        found: Fraction = self._once(f"moment {k}", partial(self._moment, k))
-        return found
+        if k not in self._moments:
+            self._moments[k] = self._moment(k)
+        return self._moments[k]
 
     def _moment(self, k: int) -> Fraction:
         of_sum: dict[int, int] = {}
@@ -186,11 +174,10 @@ class ExactLaw:
         return self.moment(2) - self.mean() ** 2
 
     # --- probabilities
-    @property
+    @cached_property
     def _below(self) -> list[int]:
         """Groups that lose at most each of the losses."""
-        found: list[int] = self._once("below", lambda: list(accumulate(self._losses[1])))
-        return found
+        return list(accumulate(self._losses[1]))
 
     def cdf(self, t: Fraction) -> Fraction:
         """P(X <= t)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["LEFT_OUT", "Items"]
+__all__ = ["LEFT_OUT", "Items", "any_of"]
 
 LEFT_OUT = 1e-18  # probability in a group of values that are left out
 
@@ -50,3 +51,8 @@ class Items:
     def idle(self) -> int:
         """How many values have no work: 0 or 1."""
         return int(self.first == 0)
+
+
+def any_of(chance: float, lanes: int) -> float:
+    """Probability that any of so many items is what one is with that chance, to all its digits."""
+    return -math.expm1(lanes * math.log1p(-chance)) if chance < 1 else 1.0

@@ -49,6 +49,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from stochastic.errors import LawError
+from stochastic.loss.items import any_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -170,8 +171,7 @@ def variance(
         *(np.empty(_nodes(h)), told),
     )
     value, rest = told.tolist()
-    busy = float(weights[1:].sum()) if low == 0 else 1.0
-    busy = -math.expm1(lanes * math.log1p(-busy)) if busy < 1.0 else 1.0
+    busy = any_of(float(weights[1:].sum()) if low == 0 else 1.0, lanes)
     rounding = _EPS * (16.0 + math.log2(lanes) + 0.5 * math.sqrt(len(some)))
     # a loss is rounded before its centre is subtracted from it
     off = _EPS * centre * math.sqrt(busy)

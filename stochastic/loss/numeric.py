@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic.loss.items import any_of
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -63,10 +65,7 @@ class NumericLaw:
     @property
     def busy(self) -> float:
         """Probability that some item has work: 1 - idle, with all its digits where that is rare."""
-        if self.low > 0:
-            return 1.0
-        some = min(float(self.weights[1:].sum()), 1.0)
-        return -math.expm1(self.lanes * math.log1p(-some)) if some < 1.0 else 1.0
+        return 1.0 if self.low > 0 else any_of(float(self.weights[1:].sum()), self.lanes)
 
     @property
     def idle_loss(self) -> int | None:
