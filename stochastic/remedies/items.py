@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.errors import LawError
+from stochastic.work.reading import is_number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,7 +59,7 @@ def _read(path: Path, column: int | str | None) -> npt.NDArray[Any]:
     try:
         with opened(path, "rt", encoding="utf-8-sig") as file:
             head = file.readline().strip().split(",")
-            names = [] if all(map(_is_number, head)) else [name.strip() for name in head]
+            names = [] if all(map(is_number, head)) else [name.strip() for name in head]
             place = _place(path, column, names, len(head))
             if not names:
                 file.seek(0)
@@ -82,11 +83,3 @@ def _place(path: Path, column: int | str | None, names: list[str], count: int) -
     if isinstance(column, int) and not isinstance(column, bool) and 0 <= column < count:
         return column
     raise LawError(f"{path} has no column {column!r}: expected one of {told}")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -207,13 +207,12 @@ def _negative_binomial_errors(h: Histogram, r: float, p: float) -> tuple[float, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """How a family is estimated; parameters in the order of its constructor.
+    """How a family is estimated; parameters in the order of ``stochastic.work.reading.PARAMETERS``.
 
     ``estimate`` gives them, or says why there are none; ``limit`` is the family that then is the
     likeliest.
     """
 
-    parameters: tuple[str, ...]
     estimate: Callable[[Histogram], tuple[float, ...] | str]
     errors: Callable[..., tuple[float, ...]]
     log_likelihood: Callable[..., float]
@@ -222,39 +221,33 @@ class Family:
 
 FAMILIES: dict[str, Family] = {
     "bernoulli": Family(
-        parameters=("p",),
         estimate=_bernoulli,
         errors=_bernoulli_errors,
         log_likelihood=_bernoulli_likelihood,
     ),
     "binomial": Family(
-        parameters=("trials", "p"),
         estimate=_binomial,
         errors=_binomial_errors,
         log_likelihood=lambda h, trials, p: _whole_likelihood(h, -1 / trials),
         limit="poisson",
     ),
     "geometric": Family(
-        parameters=("p",),
         estimate=_geometric,
         errors=_geometric_errors,
         log_likelihood=_geometric_likelihood,
     ),
     "negative_binomial": Family(
-        parameters=("r", "p"),
         estimate=_negative_binomial,
         errors=_negative_binomial_errors,
         log_likelihood=lambda h, r, p: _whole_likelihood(h, 1 / r),
         limit="poisson",
     ),
     "poisson": Family(
-        parameters=("rate",),
         estimate=_poisson,
         errors=_poisson_errors,
         log_likelihood=lambda h, rate: _whole_likelihood(h, 0.0),
     ),
     "uniform": Family(
-        parameters=("low", "high"),
         estimate=_uniform,
         errors=_uniform_errors,
         log_likelihood=_uniform_likelihood,

@@ -14,6 +14,7 @@ from stochastic.errors import LawError
 from stochastic.work import given
 from stochastic.work.estimation import FAMILIES, Histogram
 from stochastic.work.pmf import Pmf
+from stochastic.work.reading import PARAMETERS
 
 __all__ = ["Fit", "fit"]
 
@@ -133,17 +134,15 @@ def _asked(families: str | Sequence[str] | None) -> tuple[str, ...]:
 def _fit(
     name: str, estimate: tuple[float, ...], histogram: Histogram, replicates: int, seed: int
 ) -> Fit:
-    family = FAMILIES[name]
+    family, names = FAMILIES[name], PARAMETERS[name]
     law: Pmf = getattr(Pmf, name)(*estimate)
     log_likelihood = family.log_likelihood(histogram, *estimate)
     distance = _distance(histogram, law)
     return Fit(
         family=name,
         pmf=law,
-        parameters=dict(zip(family.parameters, estimate, strict=True)),
-        standard_errors=dict(
-            zip(family.parameters, family.errors(histogram, *estimate), strict=True)
-        ),
+        parameters=dict(zip(names, estimate, strict=True)),
+        standard_errors=dict(zip(names, family.errors(histogram, *estimate), strict=True)),
         log_likelihood=log_likelihood,
         aic=2 * len(estimate) - 2 * log_likelihood,
         distance=distance,

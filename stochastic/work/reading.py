@@ -11,10 +11,10 @@ from typing import Any
 
 from stochastic.errors import LawError
 
-__all__ = ["spoken"]
+__all__ = ["PARAMETERS", "is_number", "spoken"]
 
 #: What each family takes, as a reader is told; weights may be any number.
-FAMILIES = {
+PARAMETERS = {
     "bernoulli": ("p",),
     "binomial": ("trials", "p"),
     "geometric": ("p",),
@@ -38,7 +38,7 @@ def spoken(text: str) -> tuple[str, tuple[Any, ...]]:
         return _read(Path(text))
     name, _, rest = text.partition(":")
     family = _family(name, text)
-    wanted = FAMILIES[family]
+    wanted = PARAMETERS[family]
     words = [word.strip() for word in rest.split(",")] if rest.strip() else []
     if family == "weights" and words:
         return "from_weights", ([_number(word, text) for word in words],)
@@ -56,15 +56,15 @@ def _family(name: str, text: str) -> str:
     asked = name.strip().lower().replace("-", "_").replace(" ", "_")
     if asked in INITIALS:
         return INITIALS[asked]
-    found = [family for family in FAMILIES if asked and family.startswith(asked)]
-    if asked in FAMILIES:
+    found = [family for family in PARAMETERS if asked and family.startswith(asked)]
+    if asked in PARAMETERS:
         found = [asked]
     if len(found) == 1:
         return found[0]
     if found:
         raise LawError(f"{text!r} may be {' or '.join(found)}: write more of the name")
     raise LawError(
-        f"{text!r} names no family: expected {', '.join(FAMILIES)} with their numbers, such as "
+        f"{text!r} names no family: expected {', '.join(PARAMETERS)} with their numbers, such as "
         "geometric:0.05, or the path of a .csv or .csv.gz file"
     )
 
@@ -110,7 +110,7 @@ def _rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
                 words = [word.strip().strip('"') for word in re.split(r"[,;\t]", text.strip())]
                 if words == [""] or words[0].startswith("#"):
                     continue
-                if not rows and not header and not _is_number(words[0]):
+                if not rows and not header and not is_number(words[0]):
                     header = words
                 elif len(words) > 2 or (rows and len(words) != len(rows[0][1])):
                     raise LawError(
@@ -129,7 +129,8 @@ def _rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     return header, rows
 
 
-def _is_number(word: str) -> bool:
+def is_number(word: str) -> bool:
+    """Whether a text is a number."""
     try:
         float(word)
     except ValueError:
@@ -138,7 +139,7 @@ def _is_number(word: str) -> bool:
 
 
 def _real(path: Path, line: int, word: str) -> float:
-    if not _is_number(word):
+    if not is_number(word):
         raise LawError(f"{path}, line {line}: {word!r} is no number")
     return float(word)
 
