@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.loss.merging import Rows
-from stochastic.loss.outcomes import Outcomes
+from stochastic.loss.outcomes import Outcomes, choose_way, refuse
 from stochastic.loss.transform import transformed
-from stochastic.loss.ways import choose_way, refuse
 
 if TYPE_CHECKING:
     import numpy.typing as npt

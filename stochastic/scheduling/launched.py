@@ -153,12 +153,10 @@ class Launch:
 
     def simulated(self, size: int, seed: int = 0) -> npt.NDArray[np.int64]:
         """Time, start of the last block and total work of simulated launches, (3, size)."""
-        from stochastic.scheduling.drawn import schedules_of
-
         size, seed = whole("size", size, least=0), whole("seed", seed, least=0)
         if self._engine is None:
             return np.zeros((3, size), dtype=np.int64)
-        return np.asarray(schedules_of(self._engine.setting, size, seed) * self.span)
+        return np.asarray(self._engine.setting.simulated(size, seed) * self.span)
 
     # --- what becomes of it
     def total(self) -> Any:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Kind", "Setting"]
 
+_AT_ONCE = 1 << 21  # durations that are drawn together
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kind:
@@ -105,3 +107,23 @@ class Setting:
         if self.idle == 0.0:
             return -tilt * self.blocks
         return np.asarray(self.blocks * np.log(self.idle + (1.0 - self.idle) * np.exp(-tilt)))
+
+    def simulated(self, size: int, seed: int) -> npt.NDArray[np.int64]:
+        """Time, start of the last block, total work of each of ``size`` launches, (3, size)."""
+        from stochastic.kernels.schedule import schedules
+
+        rng = np.random.default_rng(seed)
+        kind = np.repeat(np.arange(len(self.kinds)), [one.slots for one in self.kinds])
+        found = np.zeros((3, size), dtype=np.int64)
+        step = max(1, _AT_ONCE // self.blocks)
+        for first in range(0, size, step):
+            count = min(step, size - first)
+            drawn = rng.random((count, self.blocks))
+            busy = rng.random((count, self.blocks)) >= self.idle if self.idle else 1
+            durations = np.array(
+                [np.searchsorted(one.chances, drawn, side="right") * busy for one in self.kinds]
+            )
+            into = np.zeros((3, count), dtype=np.int64)
+            schedules(durations, kind, np.empty(len(kind), dtype=np.int64), into)
+            found[:, first : first + count] = into
+        return found

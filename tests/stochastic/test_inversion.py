@@ -16,10 +16,9 @@ from stochastic.errors import LawError
 from stochastic.kernels.convolution import between
 from stochastic.loss import frequencies
 from stochastic.loss.coefficients import Plan
-from stochastic.loss.convolved import Convolution
 from stochastic.loss.inversion import Inversion, least_sums
 from stochastic.loss.items import Items
-from stochastic.loss.spectrum import Spectrum
+from stochastic.loss.lattice import Convolution, Spectrum
 from tests.long import draws, mostly_long
 from tests.oracles import imbalance_flint as oracle
 
