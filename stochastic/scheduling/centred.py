@@ -20,7 +20,7 @@ import numpy as np
 
 from stochastic.scheduling.counts import Counts, counted, price
 from stochastic.scheduling.reach import NOTHING, Reach, within
-from stochastic.scheduling.threads import shared_out
+from stochastic.threads import shared_out
 
 if TYPE_CHECKING:
     import numpy.typing as npt

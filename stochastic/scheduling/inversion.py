@@ -30,7 +30,7 @@ import numpy as np
 from stochastic.errors import LawError
 from stochastic.scheduling.reach import NOTHING, Reach, reach
 from stochastic.scheduling.renewals import renewals
-from stochastic.scheduling.threads import shared_out
+from stochastic.threads import shared_out
 
 if TYPE_CHECKING:
     import numpy.typing as npt

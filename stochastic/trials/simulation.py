@@ -6,7 +6,6 @@ The independent check of what is computed exactly, and the way out where exactne
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy as np
 from stochastic.checks import ZERO_WORK, choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
+from stochastic.threads import workers
 from stochastic.trials.estimates import CONFIDENCE, histogram, moments, order_statistics, ratio
 from stochastic.work.pmf import Pmf, law_of_work
 
@@ -148,7 +148,7 @@ def simulate(
     """
     groups = whole("groups", groups, least=1, example=1_000_000)
     bins = whole("bins", bins, least=1, example=60)
-    workers = _threads() if threads is None else whole("threads", threads, least=1)
+    at_once = workers() if threads is None else whole("threads", threads, least=1)
     asked = np.array(quantiles, dtype=np.float64, ndmin=1)
     if not np.all((asked >= 0) & (asked <= 1)):
         raise LawError(f"quantiles = {quantiles!r}: expected probabilities from 0 to 1")
@@ -159,7 +159,7 @@ def simulate(
     spread = float(pilot.std()) if len(pilot) else 1.0
     mean = source.work.mean()
     centres = np.array([centre, centre * mean, source.lanes * mean])
-    seen, total = _tally(source, groups, centres, 1.0 / max(spread, 1e-9), workers)
+    seen, total = _tally(source, groups, centres, 1.0 / max(spread, 1e-9), at_once)
     if total[0] == 0:
         raise LawError(
             f"none of {groups} groups of {source.lanes} has any work, and zero_work='drop' drops "
@@ -192,14 +192,8 @@ def simulate(
     return labelled(variables, coords, attrs)
 
 
-def _threads() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _tally(
-    source: _Source, groups: int, centres: npt.NDArray[np.float64], scale: float, workers: int
+    source: _Source, groups: int, centres: npt.NDArray[np.float64], scale: float, at_once: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Rows (count, smallest, largest) of the fine bins, and the sums over all groups."""
     from stochastic.kernels.simulate import tally
@@ -228,8 +222,8 @@ def _tally(
         free.append(table)
 
     tasks = range(0, blocks, step)
-    if min(workers, len(tasks)) > 1:
-        with ThreadPoolExecutor(min(workers, len(tasks))) as pool:
+    if min(at_once, len(tasks)) > 1:
+        with ThreadPoolExecutor(min(at_once, len(tasks))) as pool:
             try:
                 list(pool.map(work, tasks))
             except BaseException:  # an interrupt does not wait for what has not begun

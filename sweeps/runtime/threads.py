@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TypeVar
 
+from stochastic.threads import workers
+
 __all__ = ["in_threads", "workers"]
-
-
-def workers() -> int:
-    """How many threads to use: the processors this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
 
 Result = TypeVar("Result")
 

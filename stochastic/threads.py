@@ -1,17 +1,23 @@
-"""Times shared out to threads."""
+"""How many threads to use, and times shared out to them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["shared_out"]
+__all__ = ["shared_out", "workers"]
 
 _EACH = 8  # times that are worth a thread
+
+
+def workers() -> int:
+    """How many threads to use: the processors this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def shared_out(
@@ -21,7 +27,7 @@ def shared_out(
     """What ``part`` writes for each of the times, some of them on each thread."""
     times = np.ascontiguousarray(times, dtype=np.int64)
     found = np.zeros(len(times))
-    count = min(_threads(), max(len(times) // _EACH, 1))
+    count = min(workers(), max(len(times) // _EACH, 1))
 
     def one(i: int) -> None:
         into = np.zeros(len(times[i::count]))
@@ -31,12 +37,8 @@ def shared_out(
     if count == 1:
         one(0)
     else:
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(count) as pool:
             list(pool.map(one, range(count)))
     return found
-
-
-def _threads() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
