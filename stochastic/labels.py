@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Parts",
+    "Tabled",
     "joint_array",
     "labelled",
     "named",
@@ -23,6 +25,23 @@ __all__ = [
 #: Variables, coordinates and attributes of a Dataset: what :func:`labelled` takes.
 Parts = tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, Any]]
 _SOURCE = "Swatman et al., MASCOTS 2022, Eqs. 1-11"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Tabled:
+    """What tells a table: it is short for the variables, and is shown as it is."""
+
+    table: xr.Dataset
+
+    def __getitem__(self, name: str) -> xr.DataArray:
+        """A variable of the table."""
+        return self.table[name]
+
+    def __repr__(self) -> str:
+        return repr(self.table)
+
+    def _repr_html_(self) -> str:
+        return str(self.table._repr_html_())
 
 
 def labelled(
@@ -39,9 +58,9 @@ def labelled(
     return xr.Dataset(dict(variables), coords=dict(coords), attrs=dict(attrs))
 
 
-def named(dims: Any, values: Any, long_name: str, units: str = "1") -> tuple[Any, ...]:
-    """A variable for :func:`labelled`, with what it is called in full and its units."""
-    return dims, values, {"long_name": long_name, "units": units}
+def named(dims: Any, values: Any, long_name: str) -> tuple[Any, ...]:
+    """A number without a unit for :func:`labelled`, with what it is called in full."""
+    return dims, values, {"long_name": long_name, "units": "1"}
 
 
 def joint_array(told: Mapping[str, Any], maxima: Any, sums: Any, chances: Any) -> xr.DataArray:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.labels import labelled
+from stochastic.labels import Tabled, labelled
 from stochastic.remedies.sorting import sorted_in
 from stochastic.work.pmf import Pmf
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 __all__ = ["Partition", "partition"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Partition:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Partition(Tabled):
     """A law sorted into 1, 2, ... bins; made by :func:`partition`.
 
     Attributes
@@ -33,18 +29,7 @@ class Partition:
         The law that was sorted, as given.
     """
 
-    table: xr.Dataset
     source: Pmf
-
-    def __getitem__(self, name: str) -> xr.DataArray:
-        """A variable of the table."""
-        return self.table[name]
-
-    def __repr__(self) -> str:
-        return repr(self.table)
-
-    def _repr_html_(self) -> str:
-        return str(self.table._repr_html_())
 
     def edges(self, bins: int | None = None) -> tuple[tuple[int, int], ...]:
         """Smallest and largest value of each bin; of ``enough`` bins where none is named."""

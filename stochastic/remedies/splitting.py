@@ -10,14 +10,13 @@ import numpy as np
 
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.labels import labelled, named
+from stochastic.labels import Tabled, labelled, named
 from stochastic.loss.longest import order_statistics
 from stochastic.remedies.means import finite, mean_loss, repeats, slowdown
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import xarray as xr
 
 __all__ = ["Split", "split"]
 
@@ -25,8 +24,8 @@ _MOST = 5e8  # steps (threshold, value) of a scan: some seconds
 _LONGEST = 5e7  # iterations of a piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Split:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Split(Tabled):
     """A law whose long items are cut into pieces; made by :func:`split`.
 
     Attributes
@@ -43,19 +42,8 @@ class Split:
         Iterations that each piece but its first adds to an item.
     """
 
-    table: xr.Dataset
     work: Pmf
     overhead: int
-
-    def __getitem__(self, name: str) -> xr.DataArray:
-        """A variable of the table."""
-        return self.table[name]
-
-    def __repr__(self) -> str:
-        return repr(self.table)
-
-    def _repr_html_(self) -> str:
-        return str(self.table._repr_html_())
 
     def law(self, threshold: int | None = None) -> Pmf:
         """The law of a piece; at the best threshold where none is named."""
