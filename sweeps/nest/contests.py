@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ __all__ = ["shared", "summed", "tallied", "winning"]
 
 
 @compiled(_nrt=False)
-def winning(values: Any, best: Any, kept: Any) -> Any:
+def winning(values, best, kept):
     """The rows that are as good as the best so far in some column, which becomes better by them.
 
     Their places stand first in ``kept``; how many they are is returned.
@@ -33,7 +32,7 @@ def winning(values: Any, best: Any, kept: Any) -> Any:
 
 
 @compiled(_nrt=False)
-def summed(values: Any, weights: Any, cells: Any, sums: Any) -> None:
+def summed(values, weights, cells, sums) -> None:
     """The weighted sums of each row over cells of columns.
 
     ``cells`` of shape (partitions, columns) tells in which cell each column lies; ``sums``, of
@@ -48,7 +47,7 @@ def summed(values: Any, weights: Any, cells: Any, sums: Any) -> None:
 
 
 @compiled(_nrt=False)
-def tallied(values: Any, best: Any, second: Any, ties: Any) -> None:
+def tallied(values, best, second, ties) -> None:
     """Keep the least of each column and the one after it, and how many rows have the least."""
     for i in range(values.shape[0]):
         row = values[i]
@@ -64,9 +63,7 @@ def tallied(values: Any, best: Any, second: Any, ties: Any) -> None:
 
 
 @compiled(_nrt=False)
-def shared(
-    values: Any, best: Any, second: Any, ties: Any, weights: Any, won: Any, lost: Any, about: Any
-) -> None:
+def shared(values, best, second, ties, weights, won, lost, about) -> None:
     """Of each row what it wins, ties in equal shares, and by how much it misses the best.
 
     Both are weighted sums over the columns in which something is best, apart for each of as many

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,7 +54,7 @@ def beaten_by(
 
 
 @compiled(_nrt=False)
-def _survivors(values: Any, strong: Any, places: Any, kept: Any) -> Any:
+def _survivors(values, strong, places, kept):
     count = 0
     objectives, points = values.shape
     for i in range(points):
@@ -80,7 +78,7 @@ def _survivors(values: Any, strong: Any, places: Any, kept: Any) -> Any:
 
 
 @compiled
-def _keep(best: Any, places: Any, value: Any, place: Any) -> None:
+def _keep(best, places, value, place) -> None:
     slot = best.size - 1
     while slot > 0 and value < best[slot - 1]:  # what is equal came before
         best[slot] = best[slot - 1]
@@ -91,7 +89,7 @@ def _keep(best: Any, places: Any, value: Any, place: Any) -> None:
 
 
 @compiled
-def _zone(starts: Any, place: Any) -> Any:
+def _zone(starts, place):
     """The last zone that begins at a place or before."""
     first, end = 0, starts.size
     while first < end:
@@ -104,19 +102,7 @@ def _zone(starts: Any, place: Any) -> Any:
 
 
 @compiled
-def extremes(
-    values: Any,
-    allowed: Any,
-    origin: Any,
-    low: Any,
-    low_at: Any,
-    high: Any,
-    high_at: Any,
-    starts: Any,
-    least: Any,
-    most: Any,
-    undefined: Any,
-) -> Any:
+def extremes(values, allowed, origin, low, low_at, high, high_at, starts, least, most, undefined):
     """Keep the smallest and largest values, piece by piece; the number of finite ones allowed.
 
     After the values come which of them are allowed (all where none is said), the place of the
@@ -172,9 +158,7 @@ def extremes(
 
 
 @compiled(_nrt=False)
-def ranges(
-    bits: Any, allowed: Any, origin: Any, starts: Any, low: Any, high: Any, undefined: Any
-) -> Any:
+def ranges(bits, allowed, origin, starts, low, high, undefined):
     """Keep the least and largest values of zones, piece by piece.
 
     After the bits of the values come which of them are allowed (all where none is said), the place

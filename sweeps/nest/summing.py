@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ MOMENTS = {"mean": MEAN, "chance": MEAN, "std": STD}
 
 
 @compiled
-def _total(row: Any) -> Any:
+def _total(row):
     """The sum, several terms at a time; of few terms in order."""
     count = row.size
     whole = count - count % 8 if count >= 32 else 0
@@ -40,7 +39,7 @@ def _total(row: Any) -> Any:
 
 
 @compiled
-def _mean(row: Any, weights: Any) -> Any:
+def _mean(row, weights):
     if weights.size == 0:
         return _total(row) / row.size
     found = 0.0
@@ -51,7 +50,7 @@ def _mean(row: Any, weights: Any) -> Any:
 
 
 @compiled
-def moments(values: Any, weights: Any, kind: Any, out: Any) -> None:
+def moments(values, weights, kind, out) -> None:
     """The mean of each row (rows of equal weight where none are given), or what follows of it.
 
     A standard deviation is that of the law which the row is.
@@ -68,7 +67,7 @@ def moments(values: Any, weights: Any, kind: Any, out: Any) -> None:
 
 
 @compiled(_nrt=False)
-def extreme(values: Any, sign: Any, skip: Any, out: Any) -> None:
+def extreme(values, sign, skip, out) -> None:
     """The largest of each row (``sign`` 1) or the least (-1); NaN left out, or passed on."""
     for i in range(values.shape[0]):
         row = values[i]
@@ -83,7 +82,7 @@ def extreme(values: Any, sign: Any, skip: Any, out: Any) -> None:
 
 
 @compiled
-def _select(work: Any, rank: Any) -> Any:
+def _select(work, rank):
     """Bring the value of a rank to its place, what is less before it, what is more behind."""
     low, high = 0, work.size - 1
     while low < high:
@@ -110,7 +109,7 @@ def _select(work: Any, rank: Any) -> Any:
 
 
 @compiled
-def _signed(row: Any, sign: Any, work: Any) -> Any:
+def _signed(row, sign, work):
     """The values of a row times ``sign``, into ``work``; how many of them are NaN."""
     holes = 0
     for j in range(row.size):
@@ -120,7 +119,7 @@ def _signed(row: Any, sign: Any, work: Any) -> Any:
 
 
 @compiled
-def _excess(work: Any, found: Any) -> Any:
+def _excess(work, found):
     """By how much each value exceeds another."""
     for j in range(work.size):
         work[j] = max(work[j] - found, 0.0)
@@ -128,7 +127,7 @@ def _excess(work: Any, found: Any) -> Any:
 
 
 @compiled
-def tails(values: Any, sign: Any, rank: Any, share: Any, rest: Any, out: Any) -> None:
+def tails(values, sign, rank, share, rest, out) -> None:
     """Of each row, times ``sign``, the value of a rank; or the mean from there on.
 
     With ``rest`` above 0 it is the mean of so many values, of which that of the rank counts as
@@ -149,7 +148,7 @@ def tails(values: Any, sign: Any, rank: Any, share: Any, rest: Any, out: Any) ->
 
 
 @compiled
-def weighted_tails(values: Any, weights: Any, sign: Any, level: Any, tail: Any, out: Any) -> None:
+def weighted_tails(values, weights, sign, level, tail, out) -> None:
     """As :func:`tails`, of weighted rows: the first value up to which the weights reach a level.
 
     The mean beyond it is that value and the mean excess over it (Rockafellar and Uryasev 2000,

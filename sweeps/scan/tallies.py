@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from stochastic.kept import compiled
@@ -12,9 +10,7 @@ __all__ = ["count_bins", "count_digits"]
 
 
 @compiled(_nrt=False)
-def count_bins(
-    values: Any, allowed: Any, edges: Any, first: Any, scale: Any, counts: Any, rest: Any
-) -> None:
+def count_bins(values, allowed, edges, first, scale, counts, rest) -> None:
     """Count values between edges; see :class:`sweeps.scan.bins.Bins`.
 
     ``first`` holds, for each of many equal slots of the whole range, the bin in which it begins,
@@ -44,16 +40,7 @@ def count_bins(
 
 
 @compiled(_nrt=False)
-def count_digits(
-    values: Any,
-    allowed: Any,
-    begins: Any,
-    first: Any,
-    shift: Any,
-    width: Any,
-    counts: Any,
-    rest: Any,
-) -> None:
+def count_digits(values, allowed, begins, first, shift, width, counts, rest) -> None:
     """Count a digit of numbers that begin alike; see :class:`sweeps.scan.bins.Digits`.
 
     ``counts`` has a row for each of ``begins``, which ascend; ``first`` holds, for each first digit

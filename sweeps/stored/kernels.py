@@ -19,7 +19,7 @@ _inline: Callable[[Callable[..., Any]], Any] = compiled(forceinline=True)
 
 
 @_inline
-def _least(part: Any, sign: Any) -> Any:
+def _least(part, sign):
     """The least of some values, once they have a sign."""
     found = np.inf
     for j in range(part.size):
@@ -29,7 +29,7 @@ def _least(part: Any, sign: Any) -> Any:
 
 
 @_inline
-def _slot(value: Any, begin: Any, end: Any, scale: Any, slots: Any) -> Any:
+def _slot(value, begin, end, scale, slots):
     """The slot of a value; the last one is beyond the end."""
     if not value <= end:
         return slots
@@ -37,16 +37,7 @@ def _slot(value: Any, begin: Any, end: Any, scale: Any, slots: Any) -> Any:
 
 
 @compiled
-def least(
-    columns: Any,
-    sign: Any,
-    origins: Any,
-    slot_blocks: Any,
-    slot_rows: Any,
-    slot_step: Any,
-    best: Any,
-    places: Any,
-) -> None:
+def least(columns, sign, origins, slot_blocks, slot_rows, slot_step, best, places) -> None:
     """Keep the least values of one goal, in slots.
 
     After the columns come the sign of the goal, the place at which each block begins; the slot of
@@ -93,17 +84,7 @@ def least(
 
 
 @compiled
-def outside(
-    columns: Any,
-    signs: Any,
-    origins: Any,
-    begin: Any,
-    end: Any,
-    scale: Any,
-    stairs: Any,
-    found: Any,
-    places: Any,
-) -> int:
+def outside(columns, signs, origins, begin, end, scale, stairs, found, places) -> int:
     """Find the points of two goals that few known ones do not dominate.
 
     After the columns come the signs of the goals, the place at which each block begins; where the
@@ -150,7 +131,7 @@ def outside(
 
 
 @compiled
-def gather(addresses: Any, found: Any) -> None:
+def gather(addresses, found) -> None:
     """Put the values at some addresses together, a row each."""
     for row in range(addresses.size):
         part = values(addresses[row], 0, found.shape[1])
@@ -159,7 +140,7 @@ def gather(addresses: Any, found: Any) -> None:
 
 
 @compiled
-def tally(columns: Any) -> int:
+def tally(columns) -> int:
     """Count the points that no column excludes."""
     found = 0
     ok, seen = np.full(columns.run, np.inf), np.zeros(columns.steps.size, dtype=np.int64)

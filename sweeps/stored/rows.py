@@ -37,7 +37,7 @@ class Columns(NamedTuple):
 
 
 @compiled
-def alike(columns: Any) -> bool:
+def alike(columns) -> bool:
     """Whether the same points of each row of a block count."""
     offsets, steps = columns.offsets, columns.steps
     for k in range(columns.goals, steps.size):
@@ -48,11 +48,7 @@ def alike(columns: Any) -> bool:
 
 
 @compiled
-def _passing(
-    columns: Any,
-    block: Any,
-    rows: Any,
-) -> Any:
+def _passing(columns, block, rows):
     """How many rows may hold points that count, by the columns that are one value there; which."""
     addresses, steps, low, high = columns.addresses, columns.steps, columns.low, columns.high
     count = rows.size
@@ -72,13 +68,7 @@ def _passing(
 
 
 @compiled
-def marked(
-    columns: Any,
-    block: Any,
-    row: Any,
-    ok: Any,
-    seen: Any,
-) -> Any:
+def marked(columns, block, row, ok, seen):
     """How many points of a row count; infinite, else minus infinity, in ``ok``."""
     addresses, offsets, steps = columns.addresses, columns.offsets, columns.steps
     fresh, begun = False, False
@@ -112,7 +102,7 @@ def marked(
 
 
 @compiled
-def near(columns: Any, block: Any, rows: Any) -> None:
+def near(columns, block, rows) -> None:
     """Have what short rows hold brought near: they lie apart, so that nothing foresees them."""
     addresses, offsets, steps = columns.addresses, columns.offsets, columns.steps
     if columns.run > _SHORT:
@@ -130,14 +120,7 @@ def near(columns: Any, block: Any, rows: Any) -> None:
 
 
 @compiled
-def passed(
-    columns: Any,
-    block: Any,
-    same: Any,
-    rows: Any,
-    ok: Any,
-    seen: Any,
-) -> Any:
+def passed(columns, block, same, rows, ok, seen):
     """How many rows may hold points that count; whether all points of these do; how many of each.
 
     The last is known where the ``same`` points of each row count.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from sweeps.bounds.machine.jit import jitted
 
@@ -15,7 +14,7 @@ FEW = 128
 
 
 @jitted
-def along(table: Any, axis: Any, index: Any, weights: Any, row: Any) -> Any:
+def along(table, axis, index, weights, row):
     """What the weights of the leaves of one axis make at one of its values."""
     axis_leaves, leaves, numbers, logs = table
     found = 0.0
@@ -35,7 +34,7 @@ def along(table: Any, axis: Any, index: Any, weights: Any, row: Any) -> Any:
 
 
 @jitted
-def _mixed(w: Any, d: Any, low: Any, high: Any) -> Any:
+def _mixed(w, d, low, high):
     """The least of w x + d ln |x| between two values of one sign (any, where d is 0)."""
     if d == 0:
         return w * (low if w > 0 else high)
@@ -50,7 +49,7 @@ def _mixed(w: Any, d: Any, low: Any, high: Any) -> Any:
 
 
 @jitted
-def least(table: Any, axis: Any, first: Any, last: Any, weights: Any, row: Any, ends: Any) -> Any:
+def least(table, axis, first, last, weights, row, ends):
     """The least along an axis, where about it is, and how large its parts are.
 
     ``ends`` holds the extremes of each leaf over the range.
@@ -84,7 +83,7 @@ def least(table: Any, axis: Any, first: Any, last: Any, weights: Any, row: Any, 
 
 
 @jitted
-def _end(table: Any, axis: Any, above: Any, below: Any, weights: Any, row: Any, most: Any) -> Any:
+def _end(table, axis, above, below, weights, row, most):
     """The last index that does not lie above ``most``, between one that does and one that not."""
     while abs(above - below) > 1:
         middle = (above + below) // 2
@@ -96,7 +95,7 @@ def _end(table: Any, axis: Any, above: Any, below: Any, weights: Any, row: Any, 
 
 
 @jitted
-def cut(table: Any, axis: Any, first: Any, last: Any, weights: Any, row: Any, most: Any) -> Any:
+def cut(table, axis, first, last, weights, row, most):
     """The range without the values at its ends that lie above ``most``."""
     axis_leaves, leaves = table[0], table[1]
     if last - first < FEW:

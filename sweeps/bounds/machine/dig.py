@@ -57,21 +57,8 @@ def parts(tape: Tape, room: Any) -> None:
 
 @jitted
 def dig(
-    tape: Any,
-    count: Any,
-    firsts: Any,
-    lasts: Any,
-    facts: Any,
-    bounds: Any,
-    limit: Any,
-    gap: Any,
-    budget: Any,
-    best: Any,
-    counters: Any,
-    place: Any,
-    near: Any,
-    room: Any,
-) -> Any:
+    tape, count, firsts, lasts, facts, bounds, limit, gap, budget, best, counters, place, near, room
+):
     """Take boxes from the end of a stack of ``count``; how many of it are left.
 
     A box is a range along each axis and what is supposed of some steps (``facts``); ``limit`` is

@@ -6,7 +6,6 @@ The rules are those of the primitives' table, rounding to nearest (`rules`).
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -40,17 +39,16 @@ __all__ = [
 
 EVERY, NONE, ONE = np.uint64(2**64 - 1), np.uint64(0), np.uint64(1)
 INF = math.inf
-CONSTANT, REFERENCE = CODES["constant"], CODES["reference"]
-ADD, SUB, MUL, DIV, DIVIDE = (CODES[n] for n in ("add", "sub", "mul", "div", "divide"))
-LESS, LESS_EQUAL, EQUAL = (CODES[n] for n in ("less", "less_equal", "equal"))
-BOTH, EITHER, NEGATE, WHERE = (CODES[n] for n in ("both", "either", "negate", "where"))
+REFERENCE, WHERE = CODES["reference"], CODES["where"]
+LESS, LESS_EQUAL = CODES["less"], CODES["less_equal"]
+ADD, SUB, MUL, DIVIDE = (CODES[n] for n in ("add", "sub", "mul", "divide"))
 MINIMUM, MAXIMUM, FLOOR, CEIL = (CODES[n] for n in ("minimum", "maximum", "floor", "ceil"))
 ABSOLUTE, EXP, LOG, LOG2 = (CODES[n] for n in ("absolute", "exp", "log", "log2"))
 LOG10, SQRT, POW = (CODES[n] for n in ("log10", "sqrt", "pow"))
 
 
 @jitted
-def _leaf(leaves: Any, facts: Any, numbers: Any, k: Any, first: Any, last: Any) -> Any:
+def _leaf(leaves, facts, numbers, k, first, last):
     """The extremes of a leaf over a box, and whether there may be a hole."""
     form, dims, values = leaves[k, 0], leaves[k, 1], leaves[k, 2]
     if form == 1 or form == 2:
@@ -95,20 +93,7 @@ _lesser, _greater = goes("minimum"), goes("maximum")
 
 
 @compiled(_nrt=False, flat=True, gives=True)
-def enclose(
-    tape: Any,
-    first: Any,
-    last: Any,
-    forced: Any,
-    lo: Any,
-    hi: Any,
-    und: Any,
-    up: Any,
-    dn: Any,
-    loose: Any,
-    alias: Any,
-    ranks: Any,
-) -> Any:
+def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks):
     """Work out the steps over the box from ``first`` to ``last``; False where nothing is in it.
 
     ``forced`` holds what is supposed of each comparison: 1 that it holds, 2 that it does not, 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stochastic.kept import compiled
 
 __all__ = ["jitted", "put"]
@@ -14,7 +12,7 @@ jitted = compiled(_nrt=False, flat=True)
 
 
 @jitted
-def put(place: Any, values: Any) -> None:
+def put(place, values) -> None:
     """Write some values into a place of their size."""
     for k in range(values.size):
         place[k] = values[k]

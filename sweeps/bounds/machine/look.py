@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -22,17 +21,7 @@ _SLACK = 1e-10
 
 
 @jitted
-def _bounded(
-    tape: Any,
-    first: Any,
-    last: Any,
-    forced: Any,
-    limit: Any,
-    enough: Any,
-    state: Any,
-    plane: Any,
-    shrink: Any,
-) -> Any:
+def _bounded(tape, first, last, forced, limit, enough, state, plane, shrink):
     """A bound below the objective over a box whose steps are worked out; it may cut the box.
 
     First the plane below the objective, then, for each comparison that must hold, the plane below
@@ -168,7 +157,7 @@ def _bounded(
 
 
 @jitted
-def _middle(tape: Any, first: Any, last: Any, at: Any, spot: Any) -> Any:
+def _middle(tape, first, last, at, spot):
     """The steps at the middle of a box, where curves are touched."""
     for axis in range(first.size):
         at[1, axis] = (first[axis] + last[axis]) // 2
@@ -177,17 +166,7 @@ def _middle(tape: Any, first: Any, last: Any, at: Any, spot: Any) -> Any:
 
 
 @jitted
-def look(
-    tape: Any,
-    first: Any,
-    last: Any,
-    forced: Any,
-    limit: Any,
-    enough: Any,
-    state: Any,
-    plane: Any,
-    turns: Any,
-) -> Any:
+def look(tape, first, last, forced, limit, enough, state, plane, turns):
     """A bound over a box, which is cut while that pays, for so many turns; 0: only looked at.
 
     It ends where the bound is ``enough`` for the box to be set aside. What is cut off is nowhere

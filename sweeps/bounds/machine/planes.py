@@ -7,7 +7,6 @@ depends on the sign of the weight that the step has, as it is to lie below.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from sweeps.bounds.machine.jit import jitted
 
@@ -28,14 +27,14 @@ SMALL, LARGE = 1e-280, 1e280
 
 
 @jitted
-def give(weights: Any, n: Any, weight: Any) -> None:
+def give(weights, n, weight) -> None:
     """Put some more weight on a step; row 1 holds how much there was before any cancelled."""
     weights[0, n] += weight
     weights[1, n] += abs(weight)
 
 
 @jitted
-def signed(low: Any, high: Any, hole: Any) -> Any:
+def signed(low, high, hole):
     """1 or -1 for a step of one sign whose logarithm is known, else 0."""
     if hole:
         return 0
@@ -47,13 +46,13 @@ def signed(low: Any, high: Any, hole: Any) -> Any:
 
 
 @jitted
-def _near(x: Any, low: Any, high: Any) -> Any:
+def _near(x, low, high):
     """The magnitude of a value, drawn into a range above 0; about its middle for no number."""
     return min(max(abs(x), low), high) if x == x else math.sqrt(low * high)
 
 
 @jitted
-def logarithm(weight: Any, small: Any, large: Any, about: Any) -> Any:
+def logarithm(weight, small, large, about):
     """The logarithm of a value: a chord below, a tangent above."""
     if weight > 0:
         lowest, highest = math.log(small), math.log(large)
@@ -64,7 +63,7 @@ def logarithm(weight: Any, small: Any, large: Any, about: Any) -> Any:
 
 
 @jitted
-def exponent(weight: Any, small: Any, large: Any, about: Any) -> Any:
+def exponent(weight, small, large, about):
     """The value of a logarithm: a tangent below, a chord above."""
     if weight > 0:
         slope = _near(about, small, large)
@@ -75,17 +74,17 @@ def exponent(weight: Any, small: Any, large: Any, about: Any) -> Any:
 
 
 @jitted
-def _softplus(t: Any) -> Any:
+def _softplus(t):
     return t + math.log1p(math.exp(-t)) if t > 0 else math.log1p(math.exp(t))
 
 
 @jitted
-def _gap(t: Any) -> Any:
+def _gap(t):
     return math.log(-math.expm1(-t))
 
 
 @jitted
-def apart(weight: Any, xl: Any, xh: Any, yl: Any, yh: Any, about: Any) -> Any:
+def apart(weight, xl, xh, yl, yh, about):
     """The logarithm of x - y > 0, the share of y and the rest: a chord below, a tangent above."""
     tl, th = math.log(xl / yh), math.log(xh / yl)
     sl, sh = _gap(tl), _gap(th)
@@ -98,7 +97,7 @@ def apart(weight: Any, xl: Any, xh: Any, yl: Any, yh: Any, about: Any) -> Any:
 
 
 @jitted
-def together(weight: Any, xl: Any, xh: Any, yl: Any, yh: Any, x: Any, y: Any) -> Any:
+def together(weight, xl, xh, yl, yh, x, y):
     """The logarithm of x + y, the share of x and the rest: a weighted mean below, a chord above."""
     if weight > 0:
         p, q = _near(x, xl, xh), _near(y, yl, yh)
@@ -111,7 +110,7 @@ def together(weight: Any, xl: Any, xh: Any, yl: Any, yh: Any, x: Any, y: Any) ->
 
 
 @jitted
-def least_of(tl: Any, th: Any, weight: Any, least: Any, about: Any) -> Any:
+def least_of(tl, th, weight, least, about):
     """For the lesser (or greater) of two steps that differ by t: both their shares, constant."""
     if about != about:
         about = tl + th
@@ -122,7 +121,7 @@ def least_of(tl: Any, th: Any, weight: Any, least: Any, about: Any) -> Any:
 
 
 @jitted
-def _least_of_pair(tl: Any, th: Any, weight: Any, about: Any) -> Any:
+def _least_of_pair(tl, th, weight, about):
     """min(a, b) against one a + two b + rest: below it for weights above zero, above it for others.
 
     With t = a - b. The smaller share is no difference of the larger from 1, in which it would be
@@ -139,7 +138,7 @@ def _least_of_pair(tl: Any, th: Any, weight: Any, about: Any) -> Any:
 
 
 @jitted
-def product(al: Any, ah: Any, bl: Any, bh: Any, weight: Any, x: Any, y: Any) -> Any:
+def product(al, ah, bl, bh, weight, x, y):
     """Weights on a and b, and a constant, that lie below weight * a * b (McCormick's planes)."""
     if weight > 0:
         one = al * y + bl * x - al * bl

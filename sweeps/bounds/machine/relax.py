@@ -19,7 +19,6 @@ before anything cancelled (row 1 of the weights) times the largest that the step
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from stochastic.kept import compiled
 from sweeps.bounds.machine.enclose import (
@@ -66,18 +65,7 @@ _NEAR = 1.0001
 
 
 @compiled(_nrt=False, flat=True, gives=(0.0, 0.0))
-def relax(
-    tape: Any,
-    top: Any,
-    lo: Any,
-    hi: Any,
-    und: Any,
-    forced: Any,
-    wide: Any,
-    deep: Any,
-    loss: Any,
-    ref: Any,
-) -> Any:
+def relax(tape, top, lo, hi, und, forced, wide, deep, loss, ref):
     """Move the weights of the steps up to ``top`` down to the leaves; the constant, and its size.
 
     The constant is minus infinity where nothing is known.

@@ -25,61 +25,61 @@ _OFF = 1.8e-15
 
 
 @jitted
-def _below(value: Any) -> Any:
+def _below(value):
     if value == INF:
         return 1.7976931348623157e308
     return value - abs(value) * _OFF - 5e-324 if value > -INF else value
 
 
 @jitted
-def _above(value: Any) -> Any:
+def _above(value):
     if value == -INF:
         return -1.7976931348623157e308
     return value + abs(value) * _OFF + 5e-324 if value < INF else value
 
 
 @jitted
-def _widened(low: Any, high: Any, _: Any) -> Any:
+def _widened(low, high, _):
     return _below(low), _above(high)
 
 
 @jitted
-def _itself(value: Any) -> Any:
+def _itself(value):
     return value
 
 
 @jitted
-def _choose(test: Any, yes: Any, no: Any) -> Any:
+def _choose(test, yes, no):
     return yes if test else no
 
 
 @jitted
-def _any_of(first: Any, second: Any) -> Any:
+def _any_of(first, second):
     return first or second
 
 
 @jitted
-def _unless(flag: Any, test: Any) -> Any:
+def _unless(flag, test):
     return test and not flag
 
 
 @jitted
-def _told(test: Any) -> Any:
+def _told(test):
     return 1.0 if test else 0.0
 
 
 @jitted
-def _holds(end: Any) -> Any:
+def _holds(end):
     return end > 0
 
 
 @jitted
-def _opposite(end: Any) -> Any:
+def _opposite(end):
     return 1.0 - end
 
 
 @jitted
-def _finite(first: Any, second: Any) -> Any:
+def _finite(first, second):
     return abs(first) < INF and abs(second) < INF
 
 
@@ -115,7 +115,7 @@ def goes(name: str) -> Any:
 
 
 @jitted
-def _nothing(op: Any, inside: Any, ways: Any) -> Any:
+def _nothing(op, inside, ways):
     return -INF, INF, True, NONE, NONE
 
 
