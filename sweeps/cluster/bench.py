@@ -8,7 +8,7 @@ from collections import defaultdict
 from contextlib import suppress
 
 from sweeps.cluster.order import Order, differing, versions
-from sweeps.store.medium import medium_of
+from sweeps.store.medium import got, medium_of
 from sweeps.store.parts import Tile
 from sweeps.store.records import RECORDS, read_sealed
 from sweeps.store.tiles import Source, store_tile
@@ -65,10 +65,8 @@ class Bench:
             self._free[part].append(source)
 
     def _stored(self, tile: Tile) -> bool:
-        try:
-            record = read_sealed(self.medium.get(f"{RECORDS}/{tile.name}"))
-        except FileNotFoundError:
-            return False
+        data = got(self.medium, f"{RECORDS}/{tile.name}")
+        record = None if data is None else read_sealed(data)
         return record is not None and record["tile"] == tile.name
 
 

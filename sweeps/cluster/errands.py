@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sweeps.store.layout import Layout
-from sweeps.store.parts import Tile
+from sweeps.store.parts import Tile, flat_index
 from sweeps.store.tiles import barred_in
 
 __all__ = ["Errand", "Errands", "Pace"]
@@ -88,10 +88,8 @@ class Errands:
     def _look(self, at: int) -> tuple[int, bool]:
         """The number of a tile in its part, and whether no point of it is feasible."""
         tile = self.tiles[at]
-        number, part = 0, self.layout.parts[tile.part]
-        for place, count in zip(tile.place, part.counts, strict=True):
-            number = number * count + place
-        return number, barred_in(self.layout, part)(tile)
+        part = self.layout.parts[tile.part]
+        return flat_index(tile.place, part.counts), barred_in(self.layout, part)(tile)
 
 
 class Pace:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sweeps.grid.dataset import describe, labelled, selected
 from sweeps.grid.grid import Grid
 from sweeps.store.layout import Layout
-from sweeps.store.parts import Part
+from sweeps.store.parts import Part, flat_index
 from sweeps.store.tiles import source_of
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ def _lazy(layout: Layout, part: Part, name: str) -> Any:
     at = part.outputs.index(name)
 
     def block(block_info: Any = None) -> NDArray[Any]:
-        place = block_info[None]["chunk-location"]
-        number = int(np.ravel_multi_index(place, part.counts)) if place else 0
-        tile = part.tile(number)
+        tile = part.tile(flat_index(block_info[None]["chunk-location"], part.counts))
         found = np.empty(tile.points, dtype=layout.dtype(name))
         for origin, arrays in source_of(layout, part).pieces(tile):
             found[origin : origin + arrays[at].size] = arrays[at]

@@ -98,11 +98,12 @@ def cut_of(shape: Sequence[int], chunk: Sequence[int]) -> Cut:
     return Cut(tuple(shape), tuple(chunk), pieces(chunk, target))
 
 
-def pieces(shape: Sequence[int], target: int) -> tuple[int, ...]:
+def pieces(shape: Sequence[int], target: int, *, whole: bool = True) -> tuple[int, ...]:
     """The shape of even pieces of at most about ``target`` points.
 
     They hold trailing axes whole; one that would be cut into few is not, if what is left is not
-    much less than asked for: so the pieces of arrays over different axes lie side by side.
+    much less than asked for: so the pieces of arrays over different axes lie side by side. Where
+    that is not wanted, ``whole`` is False.
 
     >>> pieces((10, 5, 400), 2048), pieces((10, 5, 4), 64), pieces((3, 100000), 2048)
     ((1, 5, 400), (1, 5, 4), (1, 2041))
@@ -112,6 +113,6 @@ def pieces(shape: Sequence[int], target: int) -> tuple[int, ...]:
         return tuple(shape)
     inner = math.prod(shape[tiling.split + 1 :])
     step = -(-shape[tiling.split] // tiling.cuts)
-    if inner >= target // 8 and inner > 1:
+    if whole and inner >= target // 8 and inner > 1:
         step = 1
     return (*(1 for _ in shape[: tiling.split]), step, *shape[tiling.split + 1 :])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from sweeps.store.folder import HIDDEN
 from sweeps.store.held import FINISHED, Listing
 from sweeps.store.job import Job
 from sweeps.store.layout import Layout
-from sweeps.store.medium import Medium
+from sweeps.store.medium import Medium, got
 from sweeps.store.parts import Tile
 from sweeps.store.recorded import record_of
 from sweeps.store.records import RECORDS, read_sealed
@@ -61,21 +60,6 @@ class Filled:
     feasible: int | None = None
     failed: tuple[Failure, ...] = ()
     barred: int = 0
-
-
-class _Feasible:
-    """Counts the feasible points from the records."""
-
-    def __init__(self, layout: Layout) -> None:
-        self.grid, self.count = layout.grid, 0
-        parts = [part for part in layout.parts if FEASIBLE in part.outputs]
-        self.idle = layout.grid.points // parts[0].points if parts else 0
-
-    def add(self, record: Mapping[str, Any]) -> None:
-        self.count += record["outputs"].get(FEASIBLE, {"true": 0})["true"]
-
-    def total(self) -> int | None:
-        return self.count * self.idle if self.idle else None
 
 
 def recorded(layout: Layout, medium: Medium) -> Iterator[tuple[Tile, dict[str, Any] | None]]:
@@ -142,7 +126,7 @@ def fill(
         _create(medium, files)
     else:
         for key, data in files.items():  # it may have been begun, and not to the end
-            if not _is(medium, key, data):
+            if got(medium, key) != data:
                 medium.put(key, data)
     zones, listing = Gathered(layout), Listing(layout)
     found = _state(layout, medium, watch, (zones, listing))
@@ -154,7 +138,7 @@ def fill(
         check(layout.grid)
 
     def stored(tile: Tile, record: Mapping[str, Any]) -> None:
-        found.feasible.add(record)
+        found.add(record)
         zones.add(tile, record)
         listing.add(tile, record)
         if barred_in(layout, layout.parts[tile.part])(tile):
@@ -183,7 +167,7 @@ def fill(
         share=1.0 - (found.points + failing) / layout.points,
         seconds=now.elapsed - now.compiling,
         compiling=now.compiling,
-        feasible=found.feasible.total(),
+        feasible=found.feasible(layout),
         failed=tuple(job.failures),
         barred=now.barred,
     )
@@ -196,7 +180,7 @@ def finished(layout: Layout, medium: Medium) -> Filled | None:
     found = _state(layout, medium)
     if found.missing:
         return None
-    return Filled(computed=0, skipped=layout.count, share=0.0, feasible=found.feasible.total())
+    return Filled(computed=0, skipped=layout.count, share=0.0, feasible=found.feasible(layout))
 
 
 def _create(medium: Medium, files: Mapping[str, bytes]) -> None:
@@ -206,25 +190,27 @@ def _create(medium: Medium, files: Mapping[str, bytes]) -> None:
         raise DseError(f"{medium.name} cannot be made: {error.strerror or error}") from error
 
 
-def _is(medium: Medium, key: str, data: bytes) -> bool:
-    with suppress(FileNotFoundError):
-        return medium.get(key) == data
-    return False
-
-
 def _finished(medium: Medium) -> bool:
-    with suppress(FileNotFoundError):
-        there = ZONES.rpartition("/")[2] in medium.sizes(HIDDEN)
-        return there and read_sealed(medium.get(FINISHED)) is not None
-    return False
+    there = ZONES.rpartition("/")[2] in medium.sizes(HIDDEN)
+    data = got(medium, FINISHED) if there else None
+    return data is not None and read_sealed(data) is not None
 
 
 @dataclass(slots=True, kw_only=True)
 class _State:
     missing: list[Tile]
-    points: int
-    feasible: _Feasible
+    points: int = 0
+    true: int = 0
     best: float | None = None
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Count the feasible points of a tile."""
+        self.true += record["outputs"].get(FEASIBLE, {"true": 0})["true"]
+
+    def feasible(self, layout: Layout) -> int | None:
+        """How many points of the grid are feasible; None where no output tells."""
+        parts = [part for part in layout.parts if FEASIBLE in part.outputs]
+        return self.true * (layout.grid.points // parts[0].points) if parts else None
 
 
 def _state(
@@ -233,7 +219,7 @@ def _state(
     watch: Watch | None = None,
     gathered: Sequence[Gathered | Listing] = (),
 ) -> _State:
-    state = _State(missing=[], points=0, feasible=_Feasible(layout))
+    state = _State(missing=[])
     best = Tally(0, None, sign=watch.sign if watch else 1.0)
     failed = medium.sizes(FAILED)
     for tile, record in recorded(layout, medium):
@@ -241,7 +227,7 @@ def _state(
             state.missing.append(tile)
         else:
             best.skip(tile.points, watch.best(record) if watch else None)
-            state.feasible.add(record)
+            state.add(record)
             for each in gathered:
                 each.add(tile, record)
     state.points, state.best = best.done, best.best

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sweeps.store.folder import HIDDEN
 from sweeps.store.layout import Layout
-from sweeps.store.medium import Medium
+from sweeps.store.medium import Medium, got
 from sweeps.store.parts import Tile
 from sweeps.store.records import read_sealed, sealed
 from sweeps.store.zarr_format import TRAILER, checksum, trailer
@@ -131,9 +131,8 @@ def held_of(medium: Medium) -> Held | None:
     DamagedError
         The list is not as it was written.
     """
-    try:
-        data = medium.get(FINISHED)
-    except FileNotFoundError:
+    data = got(medium, FINISHED)
+    if data is None:
         return None
     tree = read_sealed(data)
     if tree is None or "tiles" not in tree or "tile" in tree:  # or it is another file of a store

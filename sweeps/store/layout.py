@@ -15,8 +15,8 @@ import numpy as np
 
 import sweeps.nest.run
 from sweeps.grid.grid import Grid
-from sweeps.grid.tiling import Tiling
 from sweeps.nest.run import groups
+from sweeps.store.cuts import pieces
 from sweeps.store.parts import Part, Tile, chunk_of
 from sweeps.store.zarr_format import TRAILER
 
@@ -105,18 +105,6 @@ class Layout:
 def _chunk(grid: Grid, dims: Sequence[str]) -> tuple[int, ...]:
     plain = grid.plain(dims)
     shape = grid.shape(plain)
-    steps = dict(zip(plain, _even(shape), strict=True))
+    target = min(TILE, max(sweeps.nest.run.SINGLE, math.prod(shape) // 4))
+    steps = dict(zip(plain, pieces(shape, target, whole=False) if shape else (), strict=True))
     return tuple(steps.get(axis, 1) for axis in dims)
-
-
-def _even(shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of even chunks of at most about the points of a tile."""
-    if not shape:
-        return ()
-    points = math.prod(shape)
-    target = min(TILE, max(sweeps.nest.run.SINGLE, points // 4))
-    tiling = Tiling(shape[:-1], shape[-1], target)
-    if tiling.split < 0:
-        return tuple(shape)
-    step = -(-shape[tiling.split] // tiling.cuts)
-    return (*(1 for _ in shape[: tiling.split]), step, *shape[tiling.split + 1 :])

@@ -7,13 +7,14 @@ under another name first (a folder), or appears at once (an object store).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from sweeps.store.folder import Folder
 from sweeps.store.objects import Objects
 
-__all__ = ["Medium", "is_url", "medium_of"]
+__all__ = ["Medium", "got", "is_url", "medium_of"]
 
 
 class Medium(Protocol):
@@ -88,6 +89,13 @@ class Medium(Protocol):
 
     def move(self, to: str) -> None:
         """Give what is here another name."""
+
+
+def got(medium: Medium, key: str) -> bytes | None:
+    """What stands under a key; None where nothing does."""
+    with suppress(FileNotFoundError):
+        return medium.get(key)
+    return None
 
 
 def is_url(place: object) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sweeps.store.zarr_format import chunk_key
 
-__all__ = ["Part", "Tile", "chunk_of"]
+__all__ = ["Part", "Tile", "chunk_of", "flat_index"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,14 @@ class Part:
             low=low,
             high=tuple(min(start + step, size) for start, step, size in ends),
         )
+
+
+def flat_index(index: Sequence[int], shape: Sequence[int]) -> int:
+    """Which one it is, of all places of a shape in order."""
+    found = 0
+    for place, size in zip(index, shape, strict=True):
+        found = found * size + place
+    return found
 
 
 def chunk_of(output: str, tile: Tile) -> str:

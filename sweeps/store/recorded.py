@@ -9,7 +9,7 @@ from typing import Any
 from sweeps.store.cuts import cut_of
 from sweeps.store.held import Held
 from sweeps.store.layout import Layout
-from sweeps.store.medium import Medium
+from sweeps.store.medium import Medium, got
 from sweeps.store.parts import Tile
 from sweeps.store.records import RECORDS, read_sealed
 from sweeps.store.zones import EACH
@@ -19,10 +19,8 @@ __all__ = ["problem_of", "record_of"]
 
 def record_of(layout: Layout, medium: Medium, tile: Tile) -> dict[str, Any] | None:
     """The record of a tile; None where it is missing, damaged, or that of another tile or store."""
-    try:
-        found = read_sealed(medium.get(f"{RECORDS}/{tile.name}"))
-    except FileNotFoundError:
-        return None
+    data = got(medium, f"{RECORDS}/{tile.name}")
+    found = None if data is None else read_sealed(data)
     return found if found is not None and problem_of(layout, tile, found) is None else None
 
 

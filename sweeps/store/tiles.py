@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +23,7 @@ from sweeps.store.cuts import cut_of
 from sweeps.store.direct import room, within
 from sweeps.store.layout import Layout
 from sweeps.store.medium import Medium
-from sweeps.store.parts import Part, Tile, chunk_of
+from sweeps.store.parts import Part, Tile, chunk_of, flat_index
 from sweeps.store.records import RECORDS, Summary, flat_places, sealed
 from sweeps.store.zarr_format import FILL
 from sweeps.store.zones import Ranges
@@ -132,20 +132,13 @@ class Source:
             inner, origin, points = tiling.bounds(number)
             low = [int(a) + b for a, (b, _) in zip(inner[0::2], box, strict=True)]
             extent = (inner[1::2] - inner[0::2]).tolist()
-            start = _flat(low[outer:], shape[outer:])
+            start = flat_index(low[outer:], shape[outer:])
             ends = [bound for a, n in zip(low, extent, strict=True) for bound in (a, a + n)]
             ends = [*ends[: 2 * outer], start, start + math.prod(extent[outer:])]
             arrays = [within(buffer, origin, points) for buffer in self._buffers]
             if not known:
-                ready.run(np.array(ends, dtype=np.int64), _flat(low, shape), *arrays)
+                ready.run(np.array(ends, dtype=np.int64), flat_index(low, shape), *arrays)
             yield origin, arrays
-
-
-def _flat(index: Sequence[int], shape: Sequence[int]) -> int:
-    found = 0
-    for place, size in zip(index, shape, strict=True):
-        found = found * size + place
-    return found
 
 
 def source_of(layout: Layout, part: Part, *, small: bool | None = None) -> Source:
@@ -179,7 +172,7 @@ class _Known:
         """Whether a tile is one of them."""
         if self.computed:
             return False
-        block, at = divmod(_flat(tile.place, self.part.counts), _BLOCK)
+        block, at = divmod(flat_index(tile.place, self.part.counts), _BLOCK)
         known, found = self.last
         if known != block:
             found = self._look(block)

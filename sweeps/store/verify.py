@@ -18,7 +18,7 @@ from sweeps.store.failures import FAILED
 from sweeps.store.folder import PART
 from sweeps.store.held import FINISHED, Held, Listing, held_of
 from sweeps.store.layout import Layout
-from sweeps.store.medium import Medium, medium_of
+from sweeps.store.medium import Medium, got, medium_of
 from sweeps.store.parts import Part, Tile
 from sweeps.store.recorded import problem_of
 from sweeps.store.records import RECORDS, read_sealed
@@ -82,7 +82,7 @@ def verify(
     listener : callable, optional
         Told of the progress of the repair.
     """
-    said = _get(medium, FINISHED)
+    said = got(medium, FINISHED)
     held = _trusted(medium, files)
     damages, kept = _foreign(layout, medium, files, said is not None, repair=repair)
     damages += _beginning(medium, files, repair=repair)
@@ -145,9 +145,9 @@ def _end(
         return _beginning(medium, ends, repair=repair)
     problems: dict[str, str | None] = {}
     if held is None:
-        there = _get(medium, FINISHED) is not None
+        there = got(medium, FINISHED) is not None
         problems[FINISHED] = "it is not that of this store" if there else "missing"
-    zones = _get(medium, ZONES)
+    zones = got(medium, ZONES)
     if zones is None or unpack(zones) is None:
         problems[ZONES] = "missing" if zones is None else "its checksum is another one"
     elif held is not None:
@@ -177,12 +177,6 @@ def _foreign(
     return damages, aside if repair and not all(key.endswith(PART) for key in foreign) else None
 
 
-def _get(medium: Medium, key: str) -> bytes | None:
-    with suppress(FileNotFoundError):
-        return medium.get(key)
-    return None
-
-
 def _difference(found: bytes | None, expected: bytes) -> str:
     if found is None:
         return "missing"
@@ -195,7 +189,7 @@ def _difference(found: bytes | None, expected: bytes) -> str:
 def _beginning(medium: Medium, files: Mapping[str, bytes], *, repair: bool) -> list[Damage]:
     damages = []
     for key, data in files.items():
-        found = _get(medium, key)
+        found = got(medium, key)
         if found != data:
             damages.append(Damage(file=key, problem=_difference(found, data)))
             if repair:
@@ -218,7 +212,7 @@ def _look(layout: Layout, medium: Medium, tile: Tile, held: Held | None) -> _Loo
     said = {"tile": tile.name, "configurations": layout.describe(tile)}
     keys = {output: layout.key(output, tile) for output in part.outputs}
     name = f"{RECORDS}/{tile.name}"
-    data = _get(medium, name)
+    data = got(medium, name)
     record, problem = None if data is None else read_sealed(data), None
     if record is None:
         problem = "missing" if data is None else "its checksum is another one"
@@ -227,7 +221,7 @@ def _look(layout: Layout, medium: Medium, tile: Tile, held: Held | None) -> _Loo
         record = None if problem else record
     if problem:
         damages.append(Damage(file=name, problem=problem, **said))
-    chunks = {output: _get(medium, key) for output, key in keys.items()}
+    chunks = {output: got(medium, key) for output, key in keys.items()}
     for output, key in keys.items():
         size = layout.chunk_bytes(output, part, record)
         wanted = held.expected(key) if held is not None else None

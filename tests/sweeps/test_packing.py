@@ -18,7 +18,7 @@ import sweeps.store.decoded
 import sweeps.store.layout
 import sweeps.store.packing
 from dse.cli import main
-from sweeps.store.packed import Packed
+from sweeps.store.decoded import Packed
 from sweeps.store.packing import Packer
 from sweeps.store.reader import Stored
 from symbolic.errors import DseError
