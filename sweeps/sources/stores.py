@@ -129,7 +129,12 @@ class StoreSearch(Answering):
         self, places: Mapping[str, NDArray[np.int64]], shape: tuple[int, ...]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """See :class:`sweeps.ask.answers.Answering`."""
-        return self.stored.pick(places, shape, self.outputs)
+        held = self.stored
+        found = {
+            name: (np.broadcast_to(held.at(name, places), shape), held.attributes(name))
+            for name in self.outputs
+        }
+        return dict(held.coordinates), found
 
     def nothing(self, stage: Stage) -> InfeasibleError:
         """See :class:`sweeps.ask.source.Source`."""

@@ -7,7 +7,6 @@ import json
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +19,7 @@ from sweeps.grid.dataset import quantity_of
 from sweeps.store.decoded import Chunk, Chunks
 from sweeps.store.folder import Folder
 from sweeps.store.held import FINISHED, damaged
-from sweeps.store.medium import medium_of
+from sweeps.store.medium import got, medium_of
 from sweeps.store.records import RECORDS
 from sweeps.store.skeleton import ROOT, compression_of
 from sweeps.store.versions import Version, steady, version_of
@@ -119,13 +118,7 @@ class Stored:
 
     def _bytes(self, version: Version, key: str) -> bytes:
         """What stands under a key, as it was written."""
-
-        def read() -> bytes | None:
-            with suppress(FileNotFoundError):
-                return self.medium.get(key)
-            return None
-
-        found = version.checked(key, read)
+        found = version.checked(key, lambda: got(self.medium, key))
         if found is None:  # of an earlier version, which tells not what it must hold
             raise damaged(self.medium.name, key, "it is missing")
         return found
@@ -275,16 +268,3 @@ class Stored:
             held = self._chunks.get(name, one).need(place[here], place[here] + 1)
             found[here] = held[place[here]]
         return found.reshape(shape)
-
-    def pick(
-        self,
-        places: Mapping[str, NDArray[np.int64]],
-        shape: tuple[int, ...],
-        outputs: Sequence[str],
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Coordinates by axis, and variables at the given places, of the given shape."""
-        found = {
-            name: (np.broadcast_to(self.at(name, places), shape), self.attributes(name))
-            for name in outputs
-        }
-        return dict(self.coordinates), found
