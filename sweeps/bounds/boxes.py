@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Boxes", "Indices", "best_axis", "joined"]
+__all__ = ["Boxes", "Indices", "best_axis", "joined", "thinned"]
 
 Indices = NDArray[np.int64]
 
@@ -48,6 +48,11 @@ class Boxes(NamedTuple):
             rest, step = np.divmod(rest, sizes[axis][owner])
             places[axis] = self.lo[axis][owner] + step
         return places
+
+
+def thinned(size: int, count: int) -> Indices:
+    """So many indices of an axis, or all if there are fewer, from its first to its last."""
+    return np.unique(np.linspace(0, size - 1, min(size, count)).astype(np.int64))
 
 
 def joined(some: Sequence[Boxes]) -> Boxes:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.alike import alike
-from sweeps.bounds.boxes import Indices
+from sweeps.bounds.boxes import Indices, thinned
 from sweeps.bounds.problem import Problem
 from sweeps.bounds.spaces import Space
 from sweeps.grid.fold import folded
@@ -97,7 +97,7 @@ class _Merging:
                 continue
             if self._tied(some):
                 continue
-            tried = {axis: _thinned(self.sizes[axis]) for axis in some}
+            tried = {axis: thinned(self.sizes[axis], _TRIED) for axis in some}
             share = self._distinct(some, tried)
             if share > _SHARE:
                 self.failed.add(some)
@@ -157,14 +157,7 @@ class _Merging:
         shape = tuple(len(index[axis]) for axis in some)
         values = {}
         for name in references(*nodes):
-            leaf = self.leaves[name]
-            part = leaf.array[np.ix_(*(index[axis] for axis in leaf.axes))]
-            own = Leaf(axes=leaf.axes, array=part)
-            lengths = dict(zip(own.axes, part.shape, strict=True))
-            order = [leaf.axes.index(axis) for axis in some if axis in leaf.axes]
-            values[name] = np.atleast_1d(
-                part.transpose(order).reshape([lengths.get(axis, 1) for axis in some])
-            )
+            values[name] = np.atleast_1d(self.leaves[name].ordered(some).taken(index).over(some))
         found = interpret_arrays(nodes, values)
         return [np.broadcast_to(value, shape).reshape(-1).astype(np.float64) for value in found]
 
@@ -249,12 +242,6 @@ class _Merging:
         self.failed.add((merged,))
         self.nodes, self.axes = self._walked()
         return True
-
-
-def _thinned(size: int) -> Indices:
-    if size <= _TRIED:
-        return np.arange(size)
-    return np.unique(np.linspace(0, size - 1, _TRIED).astype(np.int64))
 
 
 def _needed(roots: Sequence[Node]) -> list[Node]:

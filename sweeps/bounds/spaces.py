@@ -10,7 +10,6 @@ import numpy as np
 from sweeps.bounds.alike import alike
 from sweeps.bounds.boxes import Indices
 from sweeps.bounds.problem import Problem
-from sweeps.grid.leaf import Leaf
 
 __all__ = ["Space"]
 
@@ -60,12 +59,7 @@ class Space:
     def _taken(self, number: int, chosen: Indices) -> Space:
         problem = self.problem
         name = problem.dims[number]
-        leaves = {
-            key: Leaf(axes=leaf.axes, array=leaf.array.take(chosen, axis=leaf.axes.index(name)))
-            if name in leaf.axes
-            else leaf
-            for key, leaf in problem.used.items()
-        }
+        leaves = {key: leaf.taken({name: chosen}) for key, leaf in problem.used.items()}
         sizes = dict(zip(problem.dims, problem.sizes.tolist(), strict=True))
         rows = list(self.rows)
         rows[number] = rows[number][0], rows[number][1][:, chosen]

@@ -48,6 +48,8 @@ class Leaf:
 
     def taken(self, places: Mapping[str, NDArray[np.int64]]) -> Leaf:
         """Its values at some places of some axes, in that order."""
+        if not any(axis in places for axis in self.axes):
+            return self
         array = np.asarray(self.array)
         for at, axis in enumerate(self.axes):
             if axis in places:

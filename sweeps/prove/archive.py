@@ -41,6 +41,12 @@ class Archive:
                 rest = rest[beaten_by(part, judges, np.full(judges.shape[1], -1))]
         return rest[np.all(values[:, rest] < np.inf, axis=0)]
 
+    def opens(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Of each point, whether it is one of those."""
+        found = np.zeros(values.shape[1], dtype=bool)
+        found[self.open_to(values)] = True
+        return found
+
     def add(self, values: NDArray[np.float64], places: Indices) -> None:
         """Points that are ``open_to``; those of them, and those held, that another beats go."""
         if not values.shape[1]:

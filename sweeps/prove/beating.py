@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.boxes import Boxes, Indices, best_axis, joined
+from sweeps.bounds.boxes import Boxes, Indices, best_axis, joined, thinned
 from sweeps.bounds.problem import Problem
 from sweeps.prove.archive import Archive
 from sweeps.prove.leaves import Leaves, leaves_in_time
@@ -104,9 +104,7 @@ class Exploration:
         return np.where(reach > 0, reach, 1.0)
 
     def _gone(self, ideals: Numbers, _: Indices) -> NDArray[np.bool_]:
-        gone = np.ones(ideals.shape[1], dtype=bool)
-        gone[self.archive.open_to(ideals)] = False
-        return gone
+        return ~self.archive.opens(ideals)
 
     # --- points
     def offer(self, places: Indices) -> None:
@@ -177,7 +175,7 @@ class Exploration:
             steps = np.minimum(2 * steps, sizes)
             if np.all(steps == sizes):
                 break
-        coarse = [_thinned(int(n), int(k)) for n, k in zip(sizes, steps, strict=True)]
+        coarse = [thinned(int(n), int(k)) for n, k in zip(sizes, steps, strict=True)]
         places = self._look(coarse)
         self._visit(places)
         for _ in range(_ROUNDS):
@@ -187,16 +185,12 @@ class Exploration:
             mine = self.archive.places[1:, self.archive.places[0] == self.number][: sizes.size]
             mine = mine[:, :: max(mine.shape[1] // _KEPT, 1)]
             for axis, size in enumerate(sizes.tolist()):
-                along = _thinned(size, _TRIED)
+                along = thinned(size, _TRIED)
                 tried = np.repeat(mine, along.size, axis=1)
                 tried[axis] = np.tile(along, mine.shape[1])
                 self._visit(tried)
             if self.archive.values is before:
                 return
-
-
-def _thinned(size: int, count: int) -> Indices:
-    return np.unique(np.linspace(0, size - 1, min(size, count)).astype(np.int64))
 
 
 def bounded(

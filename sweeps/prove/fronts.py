@@ -70,11 +70,11 @@ def certified_front(
         for one in explored:
             explore(one, tally, patience)
         ideals = np.concatenate([one.ideals for one in explored], axis=1)
-        ideals = ideals[:, _open(archive, ideals)]
+        ideals = ideals[:, archive.opens(ideals)]
         if ideals.shape[1] and not tally.late:
             corners = close_gaps(explored, tally)
             below = np.all(ideals[:, :, None] < corners[:, None], axis=0).any(axis=1)
-            ideals = ideals[:, below & _open(archive, ideals)]
+            ideals = ideals[:, below & archive.opens(ideals)]
         complete = not ideals.shape[1]
         found, settled = _settled(grid, parts, spaces, archive, tally)
     if not found and not complete:
@@ -95,13 +95,6 @@ def certified_front(
         proven = _proven(archive.values, ideals)[order]
         told |= {"boxes_left": ideals.shape[1], "points_proven": int(proven.sum())}
     return index, told, proven
-
-
-def _open(archive: Archive, ideals: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which corners no point beats or equals."""
-    found = np.zeros(ideals.shape[1], dtype=bool)
-    found[archive.open_to(ideals)] = True
-    return found
 
 
 def _roots(grid: Grid, part: Part, goals: Sequence[Goal]) -> list[Node]:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.bounds.boxes import Indices, thinned
 from sweeps.nest.contests import summed, winning
 from sweeps.scan.contest import Contest, Keep
 
 __all__ = ["all_over", "can_win", "leaders"]
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 #: Configurations looked at first, so that little is as good as the least so far.
 _FIRST = 256
@@ -70,7 +70,7 @@ def _least(values: Floats, best: Floats) -> None:
 
 def all_over(contest: Contest, most: int = _FIRST) -> Indices:
     """Some configurations all over."""
-    return np.unique(np.linspace(0, contest.count - 1, min(most, contest.count)).astype(np.int64))
+    return thinned(contest.count, most)
 
 
 def _kept(contest: Contest, told: Callable[[Floats, Indices], int], keep: Keep) -> Indices:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sweeps.nest.reduce import beaten_by, front
 from sweeps.runtime.watching import points_so_far
 from sweeps.stored.columns import columns_of
-from sweeps.stored.domination import dominated, promise_of, spread_of
 from sweeps.stored.question import Question
 from sweeps.stored.rounds import rounds
 
@@ -19,6 +18,8 @@ __all__ = ["best_front"]
 
 #: Slots of the first goal of a front, and most points of a batch that may belong to it.
 _STAIRS, _ROOM = 1 << 12, 1 << 18
+#: Strong points against which the points of a block are held first.
+_STRONG = 24
 
 
 def best_front(question: Question) -> NDArray[np.int64]:
@@ -27,7 +28,7 @@ def best_front(question: Question) -> NDArray[np.int64]:
     known, places = np.empty((len(lower), 0)), np.empty(0, dtype=np.int64)
 
     def still(order: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return ~dominated(lower[:, order], question.origins[order], known, places)
+        return ~_dominated(lower[:, order], question.origins[order], known, places)
 
     def work(numbers: NDArray[np.int64], length: int) -> Any:
         if question.compiled:
@@ -38,7 +39,7 @@ def best_front(question: Question) -> NDArray[np.int64]:
         size = values[0].shape[1]
         flat = np.stack([value.reshape(-1) for value in values])
         origins = question.origins[numbers]
-        some = spread_of(known)
+        some = _spread_of(known)
         block = np.searchsorted(origins, places[some], "right") - 1
         at = np.minimum(places[some] - origins[block], size - 1)
         at = np.where(block < 0, -1, block * size + at)  # the last column not after the point
@@ -49,7 +50,7 @@ def best_front(question: Question) -> NDArray[np.int64]:
 
     corners = lower[0, question.open]
     ends = corners.min(initial=math.inf), corners.max(initial=-math.inf)
-    promise, two = promise_of(question, lower), len(lower) == 2
+    promise, two = _promise_of(question, lower), len(lower) == 2
     reading = rounds(question, question.open, promise, still, work, compiles=two, partial=True)
     for results in reading:
         joined = np.concatenate([known, *(values for values, _ in results)], axis=1)
@@ -95,3 +96,48 @@ def _outside(
         return None
     left = front(np.ascontiguousarray(values[:, :count]))
     return values[:, left], places[left]
+
+
+def _promise_of(question: Question, lower: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The sum of the ranks of each block's corner; below 0 for the best for each goal."""
+    order = np.argsort(lower[:, question.open], axis=1, kind="stable")
+    rank = np.argsort(order, axis=1).sum(axis=0)
+    rank[order[:, :1]] = -1
+    found = np.zeros(question.blocks.count, dtype=np.int64)
+    found[question.open] = rank
+    return found
+
+
+def _spread_of(known: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Some of the points of a front, evenly along its first goal."""
+    order = np.argsort(known[0], kind="stable")
+    count = min(_STRONG, order.size)
+    return order[np.linspace(0, order.size - 1, count).astype(int)] if count else order
+
+
+def _dominated(
+    corners: NDArray[np.float64],
+    origins: NDArray[np.int64],
+    known: NDArray[np.float64],
+    places: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Whether a point of a front dominates all that may lie in a block, or is as good and first.
+
+    Of two goals the one point is asked that can; of more, a few.
+    """
+    count = len(origins)
+    found = np.zeros(count, dtype=bool)
+    if not places.size:
+        return found
+    if len(known) == 2:
+        order = np.argsort(known[0])
+        before = np.searchsorted(known[0, order], corners[0], "right")
+        rivals = [(before > 0, order[np.maximum(before - 1, 0)])]
+    else:
+        rivals = [(np.ones(count, bool), np.full(count, one)) for one in _spread_of(known)]
+    for there, rival in rivals:
+        value = known[:, rival]
+        no_worse = np.all(value <= corners, axis=0)
+        better = np.any(value < corners, axis=0) | (places[rival] < origins)
+        found |= there & no_worse & better
+    return found
