@@ -171,9 +171,9 @@ def find(asked: Asked) -> xr.Dataset:
     }
     names = [way.name for way in asked.ways]
     coords: dict[str, Any] = {
-        name: (along, values[asked.places[along[0]]], said)
+        name: (along, values[asked.places[along]], said)
         for name, (along, values, said) in axis_coordinates(grid).items()
-        if along[0] in dims
+        if along in dims
     }
     units = [grid.model.quantities[name].unit or "1" for name in names]
     coords |= {"along": names, "side": list(SIDES), "unit": ("along", units)}

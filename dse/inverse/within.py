@@ -107,7 +107,7 @@ def ranged(
         raise DseError(f"the axis {taken[0]} has a name that the answer needs: call it otherwise")
     used = {dim for dims_, *_ in variables.values() for dim in dims_}
     coords: dict[str, Any] = {
-        name: entry for name, entry in axis_coordinates(grid).items() if entry[0][0] in used
+        name: entry for name, entry in axis_coordinates(grid).items() if entry[0] in used
     }
     if "end" in used:
         coords["end"] = list(ENDS)

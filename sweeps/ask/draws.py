@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sweeps.ask.labels import Parted
 from sweeps.ask.places import placed_in
 from sweeps.grid.at import part_of
-from sweeps.grid.dataset import coordinates_by_axis
+from sweeps.grid.dataset import axis_coordinates
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import Grid
 from sweeps.scan.arrays import Table
@@ -39,6 +39,10 @@ class Draws(Parted, Protocol):
     def quantities(self) -> Mapping[str, Any]:
         """What formulas may name."""
 
+    @property
+    def at(self) -> Mapping[str, int]:
+        """The index along each axis that is fixed."""
+
     def rest(self, goal: Goal) -> tuple[str, ...]:
         """The axes, draws excluded, on which it depends."""
 
@@ -47,10 +51,13 @@ class Draws(Parted, Protocol):
 
     def places(self, goal: Goal, flat: Indices) -> Mapping[str, Indices]:
         """An index along each of these axes for some configurations."""
+        rest, sizes = self.rest(goal), self.sizes
+        split = np.unravel_index(flat, [sizes[axis] for axis in rest]) if rest else ()
+        return placed_in(dict(zip(rest, split, strict=True)), self.at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GridDraws:
+class GridDraws(Draws):
     """See :class:`Draws`: of a grid, and of the same with ``fresh`` draws; ``at`` is a part."""
 
     grid: Grid
@@ -75,7 +82,7 @@ class GridDraws:
     @property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
         """See :class:`sweeps.ask.labels.Parted`."""
-        return {n: c for n, c in coordinates_by_axis(self.grid).items() if c[0] != DRAW}
+        return {n: c for n, c in axis_coordinates(self.grid).items() if c[0] != DRAW}
 
     def only(self, at: Mapping[str, int]) -> Self:
         """See :class:`sweeps.ask.labels.Parted`."""
@@ -91,15 +98,9 @@ class GridDraws:
         first = GridContest.of(self.grid, goal)
         return first, first if self.fresh is None else GridContest.of(self.fresh, goal)
 
-    def places(self, goal: Goal, flat: Indices) -> Mapping[str, Indices]:
-        """See :class:`Draws`."""
-        contest = GridContest.of(self.grid, goal)
-        split = np.unravel_index(flat, contest.shape) if contest.rest else ()
-        return placed_in(dict(zip(contest.rest, split, strict=True)), self.at)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableDraws:
+class TableDraws(Draws):
     """See :class:`Draws`: of a Dataset along ``draw`` or ``run``; there are no fresh ones."""
 
     table: Table
@@ -161,9 +162,3 @@ class TableDraws:
         weights = np.where(order >= 0, 1 / size, 0.0)
         contest = TableContest(values=np.ascontiguousarray(rows), weights=weights, replicates=parts)
         return contest, contest
-
-    def places(self, goal: Goal, flat: Indices) -> Mapping[str, Indices]:
-        """See :class:`Draws`."""
-        rest = self.rest(goal)
-        split = np.unravel_index(flat, [self.table.axes[axis] for axis in rest]) if rest else ()
-        return placed_in(dict(zip(rest, split, strict=True)), self.at)

@@ -69,7 +69,7 @@ def _in_order(source: Source, ask: Ask, stage: Stage) -> Choice:
     if stopped() and not ask.listed:  # what was decided so far
         return first
     if stage.number < len(ask.goals) - 1:
-        return _joined(list(_groups(source, ask, stage, first)))
+        return Choice.joined(list(_groups(source, ask, stage, first)))
     if not ask.listed:
         return first
     found = source.upto(stage, float(first.scores[-1]), ask.within or 0.0)
@@ -95,14 +95,6 @@ def _groups(source: Source, ask: Ask, stage: Stage, first: Choice) -> Iterator[C
             if ask.listed or ask.top > 1:
                 raise
             yield first  # what was decided so far
-
-
-def _joined(parts: Sequence[Choice]) -> Choice:
-    axes = parts[0].places
-    return Choice(
-        places={axis: np.concatenate([part.places[axis] for part in parts]) for axis in axes},
-        scores=np.concatenate([part.scores for part in parts]),
-    )
 
 
 def _side_by_side(

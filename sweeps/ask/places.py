@@ -97,17 +97,13 @@ def everywhere(index: Mapping[str, Indices], scores: Floats, sizes: Mapping[str,
 
 def first_of(parts: Sequence[Choice], top: int | None = None) -> Choice:
     """The best of several choices over the same axes, ties in their order; all where no ``top``."""
-    places = {
-        axis: np.concatenate([part.places[axis] for part in parts], axis=-1)
-        for axis in parts[0].places
-    }
-    scores = np.concatenate([part.scores for part in parts], axis=-1)
-    order = np.lexsort([*reversed(list(places.values())), scores], axis=-1)[..., :top]
-    found = np.take_along_axis(scores, order, axis=-1)
+    every = Choice.joined(parts)
+    order = np.lexsort([*reversed(list(every.places.values())), every.scores], axis=-1)[..., :top]
+    found = np.take_along_axis(every.scores, order, axis=-1)
     ranks = max(int(np.count_nonzero(found < math.inf, axis=-1).max(initial=0)), 1)
     order = order[..., :ranks]
     return Choice(
-        places={a: np.take_along_axis(index, order, axis=-1) for a, index in places.items()},
+        places={a: np.take_along_axis(index, order, axis=-1) for a, index in every.places.items()},
         scores=found[..., :ranks],
     )
 

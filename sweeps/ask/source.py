@@ -40,6 +40,15 @@ class Choice:
         places = {axis: index[chosen] for axis, index in self.places.items()}
         return Choice(places=places, scores=self.scores[chosen])
 
+    @classmethod
+    def joined(cls, parts: Sequence[Choice]) -> Choice:
+        """All of several over the same axes, one after the other."""
+        places = {
+            axis: np.concatenate([part.places[axis] for part in parts], axis=-1)
+            for axis in parts[0].places
+        }
+        return cls(places=places, scores=np.concatenate([part.scores for part in parts], axis=-1))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:

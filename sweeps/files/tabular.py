@@ -15,6 +15,7 @@ import numpy as np
 
 from sweeps.grid.dataset import assemble
 from sweeps.runtime.memory import check_memory
+from sweeps.scan.arrays import sizes_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -29,18 +30,11 @@ _KEY = b"simt_dse"
 _TEXT = "text"
 
 
-def _order(ds: xr.Dataset) -> list[str]:
-    """The dimensions in the order of the study's axes."""
-    listed = [name for name in str(ds.attrs.get("axes", "")).split() if name in ds.sizes]
-    return [*listed, *(str(dim) for dim in ds.sizes if dim not in listed)]
-
-
 def _header(ds: xr.Dataset) -> str:
     """What a table cannot say: dimensions, kinds and attributes, as JSON."""
-    dims = _order(ds)
     return json.dumps(
         {
-            "sizes": {dim: ds.sizes[dim] for dim in dims},
+            "sizes": sizes_of(ds),
             "coords": [str(name) for name in ds.coords],
             "variables": {
                 str(name): {
@@ -71,8 +65,8 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
     """The Dataset as rows, one a configuration, some at a time."""
     import pandas as pd
 
-    dims = _order(ds)
-    shape = [ds.sizes[dim] for dim in dims]
+    sizes = sizes_of(ds)
+    dims, shape = list(sizes), list(sizes.values())
     names = [*(str(n) for n in ds.coords), *(str(n) for n in ds.data_vars)]
     dims_of = {name: [str(dim) for dim in ds[name].dims] for name in names}
     held = sum(ds[name].nbytes for name in names if not _in_memory(ds[name]))

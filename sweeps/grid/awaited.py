@@ -48,8 +48,8 @@ class Folding:
     along: tuple[str, ...]
     fold: Fold
     statistics: dict[str, Statistic] = field(default_factory=dict)
-    _found: dict[str, Floats] = field(default_factory=dict)
-    _lock: Any = field(default_factory=threading.RLock)
+    _found: dict[str, Floats] = field(init=False, default_factory=dict)
+    _lock: Any = field(init=False, default_factory=threading.RLock)
 
     @property
     def weights(self) -> Floats | None:
@@ -89,14 +89,7 @@ class Folding:
                 kept.clear()  # one part after another is wanted
             within = kept.setdefault(key, {})
             if self not in within:
-                within[self] = Folding(
-                    grid=part_of(self.grid, parts),
-                    root=self.root,
-                    rest=self.rest,
-                    along=self.along,
-                    fold=self.fold,
-                    statistics=self.statistics,
-                )
+                within[self] = replace(self, grid=part_of(self.grid, parts))
             return within[self]
 
     def at(self, places: Mapping[str, Any]) -> Folding:
@@ -104,7 +97,7 @@ class Folding:
         whole = tuple(axis for axis in self.rest if isinstance(places[axis], slice))
         here = {axis: places[axis] for axis in self.rest if axis not in whole}
         grid = points_of(self.grid, (), here, (*whole, *self.along))
-        return replace(self, grid=grid, rest=(POINT, *whole), _found={}, _lock=threading.RLock())
+        return replace(self, grid=grid, rest=(POINT, *whole))
 
 
 class Awaited(Leaf):
@@ -218,7 +211,7 @@ def _leaf(
                 f"{name}: {node.args[0]} goes over {', '.join(inner.along) or 'no axis'}, and an "
                 "error is told of a statistic over draw itself: ask for that of the one within"
             )
-        own = replace(inner.folding, statistics={name: about}, _found={}, _lock=threading.RLock())
+        own = replace(inner.folding, statistics={name: about})
         return Awaited(own, name, inner.axes, inner.switched)
     not_of_labels(name, graph)
     named = named_axes(name, axes, switches)

@@ -208,7 +208,7 @@ def _add_axis(
             if (value := supplied[place]) is not None:
                 node = where(equal(index, place), value, node)
         if all(value is not None for value in supplied):
-            node = _without(node, name, supplied[0])
+            node = substitute(node, {name: constant(supplied[0])})  # the last resort left out
         given[name] = node
 
 
@@ -244,11 +244,6 @@ def _inlined(
         for name, inlined in result.items():
             inlined.append(inline(own[name], (name,), own, label) if name in own else None)
     return result
-
-
-def _without(node: Node, name: str, first: float | Node | None) -> Node:
-    """The chain of choices with its last resort, the model's own definition, left out."""
-    return substitute(node, {name: constant(first)})
 
 
 def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) -> dict[str, Leaf]:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "assemble",
     "axis_coordinates",
-    "coordinates_by_axis",
     "describe",
     "flagged",
     "label",
@@ -37,8 +36,6 @@ __all__ = [
 _STORED = "simt_dse_store"
 #: Beside the places of labels, the labels.
 _LABELS = "labels"
-#: Stored in a flag variable where a rule is broken.
-INFEASIBLE_FLAG = -1
 
 
 def describe(grid: Grid, name: str) -> dict[str, Any]:
@@ -69,9 +66,9 @@ def meanings_of(attributes: Mapping[Any, Any]) -> dict[int, str]:
     return {int(flag): word.replace("_", " ") for flag, word in pairs}
 
 
-def axis_coordinates(grid: Grid) -> dict[str, tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]]:
+def axis_coordinates(grid: Grid) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
     """The coordinates of a grid: each axis, and the columns of zipped axes along theirs."""
-    found: dict[str, tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]] = {}
+    found: dict[str, tuple[str, NDArray[Any], dict[str, Any]]] = {}
     for axis in grid.axes.values():
         row = grid.model.quantities.get(axis.name)
         if row is not None and axis.kind not in ("zip", "draw"):
@@ -80,23 +77,15 @@ def axis_coordinates(grid: Grid) -> dict[str, tuple[tuple[str, ...], NDArray[Any
                 attributes["units"] = row.unit or "1"
         else:
             attributes = {"long_name": axis.name}
-        found[axis.name] = ((axis.name,), axis.coordinate.copy(), attributes)
+        found[axis.name] = (axis.name, axis.coordinate.copy(), attributes)
         for column, array in axis.columns.items():
             quantity = grid.model.quantities[column]
             found[column] = (
-                (axis.name,),
+                axis.name,
                 array.copy(),
                 {"long_name": quantity.meaning, "units": quantity.unit or "1"},
             )
     return found
-
-
-def coordinates_by_axis(grid: Grid) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-    """The coordinates of a grid, each with the one axis along which it lies."""
-    return {
-        name: (dims[0], array, attributes)
-        for name, (dims, array, attributes) in axis_coordinates(grid).items()
-    }
 
 
 def label(
@@ -113,8 +102,8 @@ def label(
             for name, (dims, array) in arrays.items()
         },
         coords={
-            name: xr.Variable(dims, array, attrs)
-            for name, (dims, array, attrs) in axis_coordinates(grid).items()
+            name: xr.Variable(axis, array, attrs)
+            for name, (axis, array, attrs) in axis_coordinates(grid).items()
         },
         attrs=dict(attributes),
     )

@@ -20,7 +20,7 @@ from symbolic.quantities import label_of
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ROWS", "Table", "grouped", "within"]
+__all__ = ["ROWS", "Table", "grouped", "sizes_of", "within"]
 
 #: The dimension of measured rows.
 ROWS = "configuration"
@@ -33,9 +33,7 @@ class Table:
         self.ds = ds = placed(ds)
         self.where = tuple(where)
         self.quantities = quantities_of(ds)
-        self.axes = {str(d): int(n) for d, n in ds.sizes.items()}
-        order = [d for d in _axis_order(ds) if d in self.axes]
-        self.axes = {d: self.axes[d] for d in [*order, *(d for d in self.axes if d not in order)]}
+        self.axes = sizes_of(ds)
         self.conditions = [parse_condition(text, self.quantities) for text in where]
 
     def part(self, at: At) -> Table:
@@ -126,10 +124,11 @@ def _lazy(variable: Any) -> bool:
     return hasattr(variable.variable.data, "vindex") and variable.ndim > 0
 
 
-def _axis_order(ds: xr.Dataset) -> list[str]:
-    """The axes in the order of the study, which breaks ties; else as the Dataset lists them."""
-    listed = str(ds.attrs.get("axes", "")).split()
-    return listed or [str(dim) for dim in ds.sizes]
+def sizes_of(ds: xr.Dataset) -> dict[str, int]:
+    """The length of each axis, in the order of the study, which breaks ties; then of others."""
+    sizes = {str(dim): int(size) for dim, size in ds.sizes.items()}
+    listed = [axis for axis in str(ds.attrs.get("axes", "")).split() if axis in sizes]
+    return {axis: sizes[axis] for axis in (*listed, *sizes)}
 
 
 def grouped(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:

@@ -25,7 +25,7 @@ from sweeps.ask.places import (
 from sweeps.ask.source import Choice, Stage
 from sweeps.bounds.check import check
 from sweeps.grid.at import At, part_of
-from sweeps.grid.dataset import coordinates_by_axis, describe
+from sweeps.grid.dataset import axis_coordinates, describe
 from sweeps.grid.goals import Goal, dims_of, in_words, no_choice, objective_node
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.portions import portions
@@ -67,7 +67,7 @@ class OfGrid(Answering):
     @property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
         """The coordinates: the axis along which each lies, its values, its attributes."""
-        return coordinates_by_axis(self.grid)
+        return axis_coordinates(self.grid)
 
     @property
     def quantities(self) -> Mapping[str, Any]:

@@ -30,10 +30,8 @@ def skeleton(
     arrays = {}
     of = {name: part for part in layout.parts for name in part.outputs}
     beside = []
-    for name, (dims, values, given) in axis_coordinates(grid).items():
-        arrays[name], files[f"{name}/{chunk_key([0] * len(dims))}"] = coordinate(
-            values, dims, given
-        )
+    for name, (axis, values, given) in axis_coordinates(grid).items():
+        arrays[name], files[f"{name}/{chunk_key([0])}"] = coordinate(values, (axis,), given)
         beside += [name] if name not in grid.axes else []
     for name in (*grid.outputs, *(n for n in of if n not in grid.outputs)):
         part, dtype = of[name], layout.dtype(name)
