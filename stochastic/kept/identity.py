@@ -51,7 +51,8 @@ class Marked:
     def identity(self) -> str:
         """What its machine code depends on: its text, that of all it calls, and its options."""
         if self._identity is None:
-            digest = hashlib.sha256(repr(sorted(self.options.items())).encode())
+            options = sorted((name, _told(value)) for name, value in self.options.items())
+            digest = hashlib.sha256(repr(options).encode())
             for part in _parts(self.function):
                 digest.update(part.encode() + b"\0")
             self._identity = digest.hexdigest()
@@ -124,7 +125,7 @@ def _told(value: Any) -> str:
         return value.__name__
     if isinstance(value, tuple):
         return f"({', '.join(map(_told, value))})"
-    if isinstance(value, frozenset):
+    if isinstance(value, set | frozenset):  # in an order that differs between processes
         return f"{{{', '.join(sorted(map(_told, value)))}}}"
     if isinstance(value, np.generic | np.dtype):
         return f"{type(value).__name__} {value!r}"

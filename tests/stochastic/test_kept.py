@@ -215,6 +215,25 @@ def test_what_a_body_depends_on_names_it() -> None:
     assert [identity._changes(f"NUMBA_{name}") for name in ("OPT", "ENABLE_CUDASIM")] == [1, 0]
 
 
+def test_a_body_is_known_by_the_same_in_every_process() -> None:
+    code = """
+        from stochastic.kept.identity import Marked
+        def nothing(): pass
+        ways = {"contract", "reassoc"}
+        print(ways, Marked(nothing, {"fastmath": ways}).identity())
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    told = [
+        subprocess.run(
+            command, env=env | {"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout.split("} ")
+        for seed in "34"  # which put them in one order and in the other
+    ]
+    assert len({order for order, _ in told}) == 2
+    assert len({identity for _, identity in told}) == 1
+
+
 def test_a_body_that_uses_what_no_text_tells() -> None:
     thing = object()
 
