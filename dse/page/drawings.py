@@ -50,14 +50,14 @@ def extra_names(model: Model) -> list[str]:
 
 def figures_told(grid: Grid, kept: Mapping[str, Kept]) -> tuple[dict[str, Any], dict[str, str]]:
     """The figures of the model's own and how its terms look; the functions these call."""
-    names = {name for graph in grid.graphs.values() for name in graph.definitions}
+    names = dict.fromkeys(name for graph in grid.graphs.values() for name in graph.definitions)
     told: dict[str, Any] = {"looks": {name: _look(name) for name in names if meaning_of(name)}}
     functions: dict[str, str] = {}
-    if set(_TRANSIT) <= names:
+    if names.keys() >= set(_TRANSIT):
         told["transit"], functions["traced"] = _transit(grid)
-    if {"launch_steps", "step_time"} <= names:
+    if names.keys() >= {"launch_steps", "step_time"}:
         told |= _launches(grid, kept)
-    elif {"distribution", "lanes"} <= names:
+    elif names.keys() >= {"distribution", "lanes"}:
         told |= _tails(grid, kept)
     return told, functions
 

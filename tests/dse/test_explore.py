@@ -24,8 +24,10 @@ from click.testing import CliRunner
 import dse
 from dse import DseError, Study
 from dse.cli import main
+from dse.page.drawings import figures_told
 from dse.page.formula import formula_text
 from dse.page.serve import server_of
+from dse.plots.looks import meaning_of
 from symbolic.expression import parse, parse_value
 from symbolic.quantities import TABLE
 from tests.browser import Browser, needs_chromium
@@ -522,3 +524,12 @@ def test_stored_values_are_thinned_evenly(tmp_path: Path) -> None:
 def test_a_formula_is_read_as_it_is_written(text: str) -> None:
     node = parse(text, TABLE)
     assert parse(formula_text(node), TABLE) is node
+
+
+def test_what_is_drawn_is_told_in_the_order_of_the_graph() -> None:
+    grid = Study(**MIXED).grid()
+    graphs = grid.graphs.values()
+    looks = figures_told(grid, {})[0]["looks"]
+    names = dict.fromkeys(name for graph in graphs for name in graph.definitions)
+    assert list(looks) == [name for name in names if meaning_of(name)]
+    assert len(looks) > 8  # a set would be in another order
