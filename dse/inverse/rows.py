@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,43 +35,64 @@ def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
     >>> row["intensity"], row["border"], row["from"], row["to"]
     (10, 610.0, 'thread', 'memory')
     """
-    case = case_of(found)
     meanings = meanings_of(found.beyond.attrs)
-    rows: list[dict[str, Any]] = []
-    for along in found.along.values.tolist():
-        one = found.sel(along=along)
-        dims = [str(dim) for dim in found[case].dims]
-        others = [dim for dim in dims if dim != along]
-        known: dict[tuple[Any, ...], set[float]] = {}
-        for side in ("above", "below"):
-            told = one.sel(side=side)
-            places = np.argwhere(told.beyond.values != NONE)
-            here = np.asarray(found[case].values)
-            for place in map(tuple, places.tolist()):
-                at = tuple(p for p, dim in zip(place, dims, strict=True) if dim != along)
-                ends = int(here[place]), int(told.beyond.values[place])
-                first, second = ends if side == "above" else ends[::-1]
-                border = float(told.border.values[place])
-                start = found[along].values[place[dims.index(along)]] if along in dims else border
-                same = known.setdefault((at, first, second), set())
-                if side == "above" or not any(border <= one <= start for one in same):
-                    same.add(border)
-        listed = sorted((at, b, *ends) for (at, *ends), borders in known.items() for b in borders)
-        for at, border, first, second in listed:
-            point = {
-                dim: found[dim].values[place].item() for dim, place in zip(others, at, strict=True)
-            }
-            rows.append(
-                {
-                    "along": along,
-                    "unit": str(one.unit.values),
-                    **point,
-                    "border": border,
-                    "from": meanings[first],
-                    "to": meanings[second],
-                }
-            )
-    return rows
+    return [row for along in found.along.values.tolist() for row in _rows(found, along, meanings)]
+
+
+def _rows(found: xr.Dataset, along: str, meanings: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+    """The rows of one quantity."""
+    one, here = found.sel(along=along), found[case_of(found)]
+    others = [str(dim) for dim in here.dims if dim != along]
+    known: dict[tuple[int, int, int], set[float]] = defaultdict(set)
+    for at, first, second, border, _ in _lines(here, one.sel(side="above"), along):
+        known[at, first, second].add(border)
+    for at, first, second, border, start in _lines(here, one.sel(side="below"), along):
+        same = known[at, first, second]
+        if not any(border <= other <= start for other in same):
+            same.add(border)
+    listed = sorted((key[0], b, *key[1:]) for key, seen in known.items() for b in seen)
+    lines = np.array([at for at, *_ in listed], dtype=np.int64)
+    _, *places = np.unravel_index(lines, (1, *(found.sizes[dim] for dim in others)))
+    points = {
+        dim: found[dim].values[where].tolist() for dim, where in zip(others, places, strict=True)
+    }
+    unit = str(one.unit.values)
+    for k, (_, border, *ends) in enumerate(listed):
+        yield {
+            "along": along,
+            "unit": unit,
+            **{dim: values[k] for dim, values in points.items()},
+            "border": border,
+            "from": meanings[ends[0]],
+            "to": meanings[ends[1]],
+        }
+
+
+def _lines(
+    here: xr.DataArray, told: xr.Dataset, along: str
+) -> Iterator[tuple[int, int, int, float, float]]:
+    """What is seen on one side: on which line, from and to which case on the way up, and whence.
+
+    In the order of the points. Of those on a line that see the same border the first is given: they
+    see no other before it.
+    """
+    beyond = told.beyond.values.reshape(-1)
+    seen = np.flatnonzero(beyond != NONE)
+    index = np.unravel_index(seen, (1, *here.shape))
+    places = dict(zip(here.dims, index[1:], strict=True))
+    others = [dim for dim in here.dims if dim != along]
+    sizes = (1, *(here.sizes[dim] for dim in others))
+    line = np.ravel_multi_index((index[0], *(places[dim] for dim in others)), sizes)
+    ends = here.values.reshape(-1)[seen], beyond[seen]
+    first, second = ends if told.side == "above" else ends[::-1]
+    border = told.border.values.reshape(-1)[seen]
+    start = here[along].values[places[along]] if along in places else border
+    order = np.lexsort((border, second, first, line))  # stable: the first point comes first
+    columns = [column[order] for column in (line, first, second, border)]
+    new = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    kept = np.sort(order[np.concatenate([[True], new])]) if len(order) else order
+    told_of = (line, first, second, border, start)
+    yield from zip(*(column[kept].tolist() for column in told_of), strict=True)
 
 
 def next_rows(found: xr.Dataset) -> list[dict[str, Any]]:

@@ -13,7 +13,9 @@ import pytest
 import xarray as xr
 
 import dse
-from dse.inverse.rows import border_rows
+from dse.inverse.rows import border_rows, case_of
+from sweeps.grid.dataset import meanings_of
+from sweeps.prove.borders import NONE
 from symbolic.crossings import crossings, located
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.model import Model
@@ -302,6 +304,58 @@ def test_each_border_of_whole_numbers_is_one_row() -> None:
     assert [(row["border"], row["from"], row["to"]) for row in border_rows(found)] == [
         (512, "blocks", "threads")
     ]
+
+
+def rows_one_by_one(found: xr.Dataset) -> list[dict[str, Any]]:
+    """The rows of :func:`border_rows`, point by point."""
+    case, meanings = case_of(found), meanings_of(found.beyond.attrs)
+    dims, rows = found[case].dims, []
+    for along in found.along.values.tolist():
+        known: dict[Any, list[float]] = {}
+        for side in ("above", "below"):
+            told = found.sel(along=along, side=side)
+            for place in np.ndindex(found[case].shape):
+                if told.beyond.values[place] == NONE:
+                    continue
+                at = tuple(p for p, dim in zip(place, dims, strict=True) if dim != along)
+                ends = int(found[case].values[place]), int(told.beyond.values[place])
+                border = told.border.values[place].item()
+                point = {dim: found[dim].values[p] for p, dim in zip(place, dims, strict=True)}
+                same = known.setdefault((at, *(ends if side == "above" else ends[::-1])), [])
+                if side == "above" and border not in same:
+                    same.append(border)
+                if side == "below" and not any(
+                    border <= other <= point.get(along, border) for other in same
+                ):
+                    same.append(border)
+        others = [dim for dim in dims if dim != along]
+        listed = ((at, b, *ends) for (at, *ends), borders in known.items() for b in borders)
+        for at, border, *ends in sorted(listed):
+            row = {dim: found[dim].values[p].item() for p, dim in zip(at, others, strict=True)}
+            both = dict(zip(("from", "to"), (meanings[end] for end in ends), strict=True))
+            unit = str(found.unit.sel(along=along).values)
+            rows.append({"along": along, "unit": unit, **row, "border": border, **both})
+    return rows
+
+
+@pytest.mark.parametrize("threads", [[32, 200, 512, 900], [900, 512, 200, 32], [512, 32, 900, 200]])
+@pytest.mark.parametrize(
+    ("case", "along"),
+    [
+        ("bound", None),
+        ("bound", "lanes_width"),
+        ("threads * intensity >= 5000 and threads <= 600", None),
+        ("threads * intensity >= 5000 and threads <= 600", "intensity"),
+    ],
+)
+def test_rows_are_those_seen_from_point_to_point(threads: list[int], case: str, along: Any) -> None:
+    study = dse.Study(
+        model="transit",
+        axes={"threads": threads, "intensity": [1, 10, 40], "mem_latency": [900, 400]},
+        set={"lanes_width": 32, "ms_peak": 1},
+    )
+    found = dse.borders(study, case, along=along)
+    assert border_rows(found) == rows_one_by_one(found) != []
 
 
 def test_axes_along_which_nothing_asked_changes_have_no_borders(tmp_path: Path) -> None:
