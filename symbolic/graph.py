@@ -75,6 +75,11 @@ class Graph:
                 )
         return self._flat[name]
 
+    @property
+    def statistics(self) -> list[str]:
+        """The statistics among its quantities."""
+        return [name for name, found in self.definitions.items() if found.kind == "statistic"]
+
     def flattened(self, node: Node) -> Node:
         """A formula in terms of the leaves."""
         return substitute(node, {name: self.flat(name) for name in references(node)})

@@ -74,7 +74,7 @@ def _movable(grid: Grid, names: Sequence[str]) -> Grid:
     """A grid in which statistics follow quantities that are moved."""
     whole = expanded(grid, moved=True)
     for graph, leaves in zip(whole.graphs.values(), whole.leaves.values(), strict=True):
-        for stat in (n for n, d in graph.definitions.items() if d.kind == "statistic"):
+        for stat in graph.statistics:
             refuse_statistic(stat if graph.ancestors([stat]) & set(names) else "", "moved")
         for name in names:
             if apart := [n for n in leaves if n.startswith(f"{name} at ")]:

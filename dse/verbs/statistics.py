@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
@@ -48,12 +49,8 @@ def count(
     1024
     """
     from sweeps.ask.spread import count as count_of
-    from sweeps.grid.goals import texts_of
 
-    texts, axes = texts_of(where, "where"), texts_of(per, "per")
-    with shown(progress, "counting"):
-        of = asked_of(source)
-        return answered("count", of, lambda part: count_of(part, axes), where=texts, per=axes)
+    return _counted("count", source, count_of, where, per, progress)
 
 
 @with_reasons
@@ -91,14 +88,9 @@ def histogram(
         how many lie ``below`` and ``above``, and how many are no number (``undefined``).
     """
     from sweeps.ask.spread import histogram as histogram_of
-    from sweeps.grid.goals import texts_of
 
-    axes = texts_of(per, "per")
-    about: dict[str, Any] = {"texts": [quantity], "where": texts_of(where, "where"), "per": axes}
-
-    with shown(progress, "counting"):
-        of = asked_of(source)
-        return answered("histogram", of, lambda s: histogram_of(s, quantity, bins, axes), **about)
+    ask = partial(histogram_of, text=quantity, bins=bins)
+    return _counted("histogram", source, ask, where, per, progress, texts=[quantity])
 
 
 @with_reasons
@@ -133,11 +125,24 @@ def quantiles(
         Tell on standard error, after a second, for how long the count goes on.
     """
     from sweeps.ask.spread import quantiles as quantiles_of
+
+    ask = partial(quantiles_of, text=quantity, q=q)
+    return _counted("quantiles", source, ask, where, per, progress, texts=[quantity])
+
+
+def _counted(
+    verb: str,
+    source: Askable,
+    ask: Callable[..., xr.Dataset],
+    where: str | Sequence[str],
+    per: str | Sequence[str] | None,
+    progress: Shown,
+    **about: Any,
+) -> xr.Dataset:
+    """What is asked of the feasible configurations, for each of ``per``."""
     from sweeps.grid.goals import texts_of
 
-    axes = texts_of(per, "per")
-    about: dict[str, Any] = {"texts": [quantity], "where": texts_of(where, "where"), "per": axes}
-
+    texts, axes = texts_of(where, "where"), texts_of(per, "per")
     with shown(progress, "counting"):
         of = asked_of(source)
-        return answered("quantiles", of, lambda s: quantiles_of(s, quantity, q, axes), **about)
+        return answered(verb, of, lambda part: ask(part, per=axes), where=texts, per=axes, **about)

@@ -173,10 +173,9 @@ def add_statistics(
     DseError
         An axis that is none of the study, or along which a statistic cannot go.
     """
-    names = [n for n, d in graph.definitions.items() if d.kind == "statistic"]
     held = graph.ancestors(name for c in graph.conditions for name in references(c.node))
     foldings: dict[Any, Folding] = {}
-    for name in sorted(names, key=lambda name: name not in held):
+    for name in sorted(graph.statistics, key=lambda name: name not in held):
         plain = name in held
         conditions = [
             graph.flat_condition(c)

@@ -126,7 +126,7 @@ def build_grid(
         at = {a: axis_of[a].labels.index(k) for a, k in zip(switch_axes, key, strict=True)}
         here = {name: _at_switches(leaf, at) for name, leaf in leaves.items()}
         complete[key] = _complete(graph, here, tuple(axis_of))
-        if fold is not None and any(d.kind == "statistic" for d in graph.definitions.values()):
+        if fold is not None and graph.statistics:
             from sweeps.grid.awaited import add_statistics
 
             add_statistics(graph, complete[key], axis_of, set(switch_axes), fold)
