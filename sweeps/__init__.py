@@ -8,7 +8,7 @@ FACE = {
     "bounds": "check expanding",
     "cluster": "opened order shares",
     "files": "derived export whole written",
-    "grid": "at build dataset failing goals grid laws leaf plain space",
+    "grid": "at build dataset failing flat_index goals grid laws leaf plain space",
     "nest": "run summarize",
     "prove": "borders rivals targets tolerances",
     "runtime": "loop progress stopping watching",

@@ -12,6 +12,7 @@ from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded, waiting
 from sweeps.grid.at import part_of
 from sweeps.grid.dataset import assemble, axis_coordinates
+from sweeps.grid.flat_index import ravel
 from sweeps.grid.goals import per_axes
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.prove.targets import Meeting, meeting
@@ -114,7 +115,7 @@ def labelled(
     inner, outer = ([0] * math.prod(shape) for _ in range(2))
     rows = [found.lo[found.dims.index(axis)] for axis in per]
     for place, (count, sure) in enumerate(zip(counts, found.certain, strict=True)):
-        cell = int(np.ravel_multi_index([row[place] for row in rows], shape)) if per else 0
+        cell = int(ravel([row[place] for row in rows], shape))
         inner[cell] += count if sure else 0
         outer[cell] += count
     points = [counts[place] for place in order]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeps.grid.dataset import meanings_of
+from sweeps.grid.flat_index import ravel, unravel
 from sweeps.prove.borders import NONE
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _rows(found: xr.Dataset, along: str, meanings: Mapping[int, str]) -> Iterato
             same.add(border)
     listed = sorted((key[0], b, *key[1:]) for key, seen in known.items() for b in seen)
     lines = np.array([at for at, *_ in listed], dtype=np.int64)
-    _, *places = np.unravel_index(lines, (1, *(found.sizes[dim] for dim in others)))
+    _, *places = unravel(lines, (1, *(found.sizes[dim] for dim in others)))
     points = {
         dim: found[dim].values[where].tolist() for dim, where in zip(others, places, strict=True)
     }
@@ -78,11 +79,11 @@ def _lines(
     """
     beyond = told.beyond.values.reshape(-1)
     seen = np.flatnonzero(beyond != NONE)
-    index = np.unravel_index(seen, (1, *here.shape))
+    index = unravel(seen, (1, *here.shape))
     places = dict(zip(here.dims, index[1:], strict=True))
     others = [dim for dim in here.dims if dim != along]
     sizes = (1, *(here.sizes[dim] for dim in others))
-    line = np.ravel_multi_index((index[0], *(places[dim] for dim in others)), sizes)
+    line = ravel((index[0], *(places[dim] for dim in others)), sizes)
     ends = here.values.reshape(-1)[seen], beyond[seen]
     first, second = ends if told.side == "above" else ends[::-1]
     border = told.border.values.reshape(-1)[seen]

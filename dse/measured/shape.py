@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dse.measured.records import Column, Records, Rows
 from dse.provenance import version
 from sweeps.grid.dataset import flagged
+from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE
 from symbolic.errors import DseError
 
@@ -85,7 +86,7 @@ def _places(rows: Rows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
     for axis, values in axes.items():
         order = np.argsort(values)
         index.append(order[np.searchsorted(values[order], rows.axes[axis].values)])
-    return np.ravel_multi_index(index, [len(values) for values in axes.values()]).astype(np.int64)
+    return ravel(index, [len(values) for values in axes.values()])
 
 
 def _repeated(flat: NDArray[np.int64]) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from sweeps.ask.labels import Parted
 from sweeps.ask.places import placed_in
 from sweeps.grid.at import part_of
 from sweeps.grid.dataset import axis_coordinates
+from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import Grid
 from sweeps.scan.arrays import Table
@@ -52,7 +53,7 @@ class Draws(Parted, Protocol):
     def places(self, goal: Goal, flat: Indices) -> Mapping[str, Indices]:
         """An index along each of these axes for some configurations."""
         rest, sizes = self.rest(goal), self.sizes
-        split = np.unravel_index(flat, [sizes[axis] for axis in rest]) if rest else ()
+        split = unravel(flat, [sizes[axis] for axis in rest])
         return placed_in(dict(zip(rest, split, strict=True)), self.at)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.ask.source import Choice
+from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal
 from sweeps.scan.choosing import spread, trimmed, with_idle_axes
 from symbolic.errors import DseError
@@ -77,7 +78,7 @@ def listed(
     """All configurations with flat indices over some axes, the best first."""
     idle = [axis for axis in sizes if axis not in dims]
     check_listed(flat.size * math.prod(sizes[axis] for axis in idle), what, idle)
-    split = np.unravel_index(flat, [sizes[axis] for axis in dims]) if dims else ()
+    split = unravel(flat, [sizes[axis] for axis in dims])
     return everywhere(dict(zip(dims, split, strict=True)), scores, sizes)
 
 

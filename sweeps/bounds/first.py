@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.earliest import first_place
+from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Grid
 from sweeps.grid.tiling import Tiling
 from sweeps.runtime.loop import Tally
@@ -97,5 +98,5 @@ def _first_within(
     holds = np.broadcast_to(holds, sizes)
     if not holds.any():
         return None
-    place = np.unravel_index(int(np.argmax(holds.reshape(-1))), sizes)
+    place = unravel(int(np.argmax(holds.reshape(-1))), sizes)
     return [int(low + step) for low, step in zip(bounds[:, 0], place, strict=True)]

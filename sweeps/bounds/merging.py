@@ -21,6 +21,7 @@ from sweeps.bounds.alike import alike
 from sweeps.bounds.boxes import Indices, thinned
 from sweeps.bounds.problem import Problem
 from sweeps.bounds.spaces import Space
+from sweeps.grid.flat_index import unravel
 from sweeps.grid.fold import folded
 from sweeps.grid.leaf import Leaf
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
@@ -187,7 +188,7 @@ class _Merging:
 
     def _originals(self, some: Sequence[str], places: Indices) -> dict[str, Indices]:
         """The indices along the axes of the grid of some combinations, by axis."""
-        split = np.unravel_index(places, tuple(self.sizes[axis] for axis in some))
+        split = unravel(places, tuple(self.sizes[axis] for axis in some))
         return {
             name: table[k][at]
             for axis, at in zip(some, split, strict=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeps.grid.dataset import assemble
+from sweeps.grid.flat_index import unravel
 from sweeps.runtime.memory import check_memory
 from sweeps.scan.arrays import sizes_of
 from symbolic.errors import DseError
@@ -75,7 +76,7 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
     total = math.prod(shape)
     for low in range(0, total, _ROWS):
         flat = np.arange(low, min(low + _ROWS, total))
-        places = dict(zip(dims, np.unravel_index(flat, shape) if dims else (), strict=True))
+        places = dict(zip(dims, unravel(flat, shape), strict=True))
         columns = {}
         for name, values in arrays.items():
             index = tuple(places[dim] for dim in dims_of[name])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.leaf import Leaf
 from symbolic.ops import references
@@ -140,6 +141,6 @@ def _cut(leaf: Leaf, axis: str, bounds: tuple[int, int]) -> slice:
 def _reasons(leaves: Sequence[Leaf], point: Mapping[str, int]) -> Iterator[str]:
     for leaf in leaves:
         index = tuple(point[axis] for axis in leaf.axes)
-        flat = int(np.ravel_multi_index(index, leaf.array.shape)) if index else 0
+        flat = int(ravel(index, leaf.array.shape))
         if flat in leaf.failed:
             yield leaf.failed[flat]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
 from symbolic.crossings import Crossings, crossings, located
@@ -86,7 +87,7 @@ def grid_borders(
         count = math.prod(sizes)
         for first in range(0, count, block):
             numbers = np.arange(first, min(first + block, count))
-            index = np.unravel_index(numbers, sizes) if sizes else ()
+            index = unravel(numbers, sizes)
             at = {d: places[d][i] for d, i in zip(plain, index, strict=True)}
             if way.name in dims:
                 here = _along_axis(grid, key, roots[key], way, at, places[way.name])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sweeps.bounds.boxes import Indices
 from sweeps.bounds.problem import Problem
+from sweeps.grid.flat_index import unravel
 from sweeps.nest.compile import compiled
 from sweeps.nest.emit import emit
 from sweeps.runtime.loop import Tally
@@ -81,7 +82,7 @@ class Leaves:
     def places(self, chosen: Sequence[Indices], flat: Indices) -> Indices:
         """The index along each axis (rows) of some of the values."""
         order = (*self.outer, *self.row)
-        split = np.unravel_index(flat, [chosen[axis].size for axis in order])
+        split = unravel(flat, [chosen[axis].size for axis in order])
         places = np.empty((len(chosen), flat.size), dtype=np.int64)
         for axis, index in zip(order, split, strict=True):
             places[axis] = chosen[axis][index]

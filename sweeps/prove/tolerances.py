@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
 from sweeps.prove.ranges import TOGETHER, Spread, least
@@ -91,7 +92,7 @@ def _spread(
     numbers: Any,
 ) -> Spread:
     """A node at some configurations, numbered in the order of the axes that are no switches."""
-    index = np.unravel_index(numbers, grid.shape(plain)) if plain else ()
+    index = unravel(numbers, grid.shape(plain))
     along = dict(zip(plain, index, strict=True))
 
     def at(leaf: Leaf) -> Any:

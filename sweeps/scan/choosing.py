@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.flat_index import ravel, unravel
 from sweeps.nest.reduce import smallest
 
 __all__ = ["Chosen", "choose", "spread", "trimmed", "with_idle_axes"]
@@ -62,12 +63,12 @@ def with_idle_axes(
         return flat, values, tuple(rest)
     whole = tuple(axis for axis in sizes if axis not in per)
     shape = [sizes[axis] for axis in idle]
-    copies = np.unravel_index(np.arange(min(top, math.prod(shape))), shape)
+    copies = unravel(np.arange(min(top, math.prod(shape))), shape)
     index = dict(zip(idle, copies, strict=True))
     if rest:
-        split = np.unravel_index(np.maximum(flat, 0), [sizes[axis] for axis in rest])
+        split = unravel(np.maximum(flat, 0), [sizes[axis] for axis in rest])
         index.update({axis: i[..., None] for axis, i in zip(rest, split, strict=True)})
-    found = np.ravel_multi_index([index[axis] for axis in whole], [sizes[axis] for axis in whole])
+    found = ravel([index[axis] for axis in whole], [sizes[axis] for axis in whole])
     found = np.where(flat[..., None] < 0, -1, found)
     scores = np.broadcast_to(values[..., None], found.shape).reshape(*flat.shape[:-1], -1)
     found = found.reshape(*flat.shape[:-1], -1)
@@ -89,7 +90,7 @@ def spread(
 ) -> dict[str, NDArray[np.int64]]:
     """From flat indices over ``rest``, shape (*per, top), to an index along every axis."""
     shape = tuple(sizes[axis] for axis in rest)
-    split = np.unravel_index(np.maximum(flat, 0), shape) if rest else ()
+    split = unravel(np.maximum(flat, 0), shape)
     places = {axis: np.zeros(flat.shape, dtype=np.int64) for axis in sizes}
     places.update(
         {axis: np.asarray(i, dtype=np.int64) for axis, i in zip(rest, split, strict=True)}

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sweeps.bounds.check import check
 from sweeps.grid.at import POINT, points_of
+from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.nest.rows import over_rows
@@ -112,7 +113,7 @@ class GridContest:
     def some(self, flat: Indices, tell: Tell) -> None:
         """See :class:`Contest`."""
         grid, rest = self.grid, self.rest
-        split = np.unravel_index(flat, self.shape) if rest else ()
+        split = unravel(flat, self.shape)
         places = dict(zip(rest, split, strict=True))
         for at, key in grid.keys(rest):
             here = np.ones(flat.size, dtype=bool)

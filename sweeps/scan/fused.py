@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sweeps.bounds.enclosures import Enclosures
 from sweeps.grid.at import part_of
+from sweeps.grid.flat_index import ravel, unravel
 from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
 from sweeps.nest import passes
@@ -137,10 +138,10 @@ def to_rest(
     """From flat indices over the switch-free axes to flat indices over ``rest``."""
     if not any(dim in at for dim in rest):
         return flat
-    split = np.unravel_index(np.maximum(flat, 0), grid.shape(plain)) if plain else ()
+    split = unravel(np.maximum(flat, 0), grid.shape(plain))
     along = dict(zip(plain, split, strict=True))
     index = [along.get(d, np.full(flat.shape, at.get(d, 0))) for d in rest]
-    places = np.ravel_multi_index(index, grid.shape(rest)).astype(np.int64)
+    places = ravel(index, grid.shape(rest))
     places[flat < 0] = -1
     return places
 

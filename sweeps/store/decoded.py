@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.flat_index import unravel
 from sweeps.store.earlier import mended
 from sweeps.store.folder import Folder
 from sweeps.store.held import damaged
@@ -138,7 +139,7 @@ class Chunks:
 
     def _read(self, name: str, number: int) -> Chunk:
         cut, kind = self.zones[name].cut, self.types[name]
-        place = [int(k) for k in np.unravel_index(number, cut.chunks)] if cut.chunks else []
+        place = [int(k) for k in unravel(number, cut.chunks)]
         key, size = f"{name}/{chunk_key(place)}", math.prod(cut.chunk) * kind.itemsize
         data = self.version.checked(key, lambda: self._bytes(key))
         assert data is not None  # else it was refused

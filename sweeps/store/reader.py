@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.grid.dataset import quantity_of
+from sweeps.grid.flat_index import ravel
 from sweeps.store.decoded import Chunk, Chunks
 from sweeps.store.folder import Folder
 from sweeps.store.held import FINISHED, damaged
@@ -173,7 +174,7 @@ class Stored:
         cut = self.zones[name].cut
         shape = cut.chunk
         number, first, last = (
-            int(np.ravel_multi_index(index, sizes)) if shape else 0
+            int(ravel(index, sizes))
             for index, sizes in (
                 (list(place), cut.chunks),
                 ([low for low, _ in box], shape),
@@ -260,9 +261,9 @@ class Stored:
         flat = [i.reshape(-1) for i in index]
         parts = [i // n for i, n in zip(flat, zoned.cut.chunk, strict=True)]
         within = [i % n for i, n in zip(flat, zoned.cut.chunk, strict=True)]
-        number = np.ravel_multi_index(parts, zoned.cut.chunks)
+        number = ravel(parts, zoned.cut.chunks)
         found = np.empty(number.size, dtype=self._types[name])
-        place = np.ravel_multi_index(within, zoned.cut.chunk)
+        place = ravel(within, zoned.cut.chunk)
         for one in np.unique(number).tolist():
             here = np.flatnonzero(number == one)
             held = self._chunks.get(name, one).need(place[here], place[here] + 1)

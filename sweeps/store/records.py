@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.flat_index import ravel, unravel
 from sweeps.nest.reduce import extremes, smallest
 from sweeps.store.folder import HIDDEN
 from sweeps.store.zarr_format import checksum
@@ -145,6 +146,5 @@ def flat_places(
     """From flat places within a box to flat indices of the array in which it lies."""
     if not shape:
         return places
-    index = np.unravel_index(places, box)
-    moved = [part + start for part, start in zip(index, low, strict=True)]
-    return np.ravel_multi_index(moved, shape).astype(np.int64)
+    moved = [part + start for part, start in zip(unravel(places, box), low, strict=True)]
+    return ravel(moved, shape)

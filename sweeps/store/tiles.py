@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import sweeps.nest.run
 from sweeps.bounds.enclosures import Barred
+from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import FEASIBLE
 from sweeps.grid.tiling import Tiling
 from sweeps.nest.emit import row_axes
@@ -183,7 +184,7 @@ class _Known:
         part, axes = self.part, self.grid.axes
         last = min((block + 1) * _BLOCK, math.prod(part.counts))
         numbers = np.arange(block * _BLOCK, last)
-        place = np.stack(np.unravel_index(numbers, part.counts))
+        place = np.stack(unravel(numbers, part.counts))
         chunk, shape = np.array(part.chunk), np.array(part.shape)
         low = place * chunk[:, None]
         high = np.minimum(low + chunk[:, None], shape[:, None]) - 1

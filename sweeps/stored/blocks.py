@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.flat_index import unravel
 from sweeps.store.cuts import MOST, ZONE, Cut, pieces
 
 __all__ = ["Blocks", "points_cut"]
@@ -50,7 +51,7 @@ class Blocks:
     def starts(self, numbers: NDArray[np.int64], dims: Sequence[str]) -> NDArray[np.int64]:
         """The first flat index of each block in an array over some of the axes, in order."""
         found = np.zeros(numbers.size, dtype=np.int64)
-        index = np.unravel_index(numbers, self.grid)
+        index = unravel(numbers, self.grid)
         for place, (axis, size) in enumerate(self.axes.items()):
             if axis in dims:
                 at = index[place] if place < self.split else 0

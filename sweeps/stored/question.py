@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE
 from sweeps.store.reader import Stored
@@ -153,7 +154,7 @@ class Question:
         elif zoned.cut.flat:
             found = self.stored.pieces(name, starts, count)
         else:
-            index = np.array(np.unravel_index(starts, zoned.cut.shape)).T
+            index = np.array(unravel(starts, zoned.cut.shape)).T
             extent = [sizes.get(axis, 1) for axis in dims]
             found = np.stack([self.stored.box(name, low, low + extent) for low in index])
         rows: NDArray[Any] = found.reshape(numbers.size, *self.shape(dims, length))

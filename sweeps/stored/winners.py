@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.flat_index import unravel
 from sweeps.nest.reduce import smallest
 from sweeps.runtime.watching import best_so_far
 from sweeps.stored.blocks import points_cut
@@ -73,7 +74,7 @@ def best(
 def _over(question: Question, places: NDArray[np.int64], rest: Sequence[str]) -> NDArray[np.int64]:
     """From flat indices over the axes of the question to those over some of them."""
     shape = tuple(question.axes.values())
-    split = np.unravel_index(np.maximum(places, 0), shape) if shape else ()
+    split = unravel(np.maximum(places, 0), shape)
     flat = np.zeros_like(places)
     for axis, index in zip(question.axes, split, strict=True):
         flat = flat * question.axes[axis] + index if axis in rest else flat
