@@ -8,9 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from stochastic import sizes
+
 __all__ = ["shared_out", "workers"]
 
-_EACH = 8  # times that are worth a thread
+_EACH = sizes.TIMES_EACH  # times that are worth a thread
 
 
 def workers() -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from symbolic.intervals import Decision, Interval, algebra
 from symbolic.ops import Node, constant, reference, references, where
 from symbolic.parted import ARRAYS, Parted, Step, run
@@ -20,7 +21,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 #: Boxes or points looked at together.
-BATCH = 1 << 15
+BATCH = sizes.LINES_BATCH
 
 
 class Lines:

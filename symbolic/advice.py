@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from symbolic.domain import Domain
 from symbolic.graph import Graph
 from symbolic.model import Family, Guide, Model
@@ -17,7 +18,7 @@ __all__ = ["extreme_terms", "guides", "steps"]
 Floats = NDArray[np.float64]
 
 #: Values of a whole quantity that are looked at one by one, nearest first; beyond, by ratio.
-NEAR = 4096
+NEAR = sizes.ADVICE_NEAR
 #: A quantity is followed over a factor of two to this power.
 OCTAVES = 64
 #: Steps in an octave.

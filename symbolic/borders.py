@@ -13,6 +13,7 @@ from typing import Any
 
 import sympy
 
+from stochastic import sizes
 from symbolic.closed_form import inline, symbol, to_sympy, under
 from symbolic.errors import DseError, check_known
 from symbolic.exact import piecewise
@@ -25,7 +26,7 @@ from symbolic.sympy_primitives import SYMPY
 
 __all__ = ["border"]
 
-MOST_BRANCHES = 12
+MOST_BRANCHES = sizes.BRANCHES_MOST
 INFINITE = (sympy.oo, sympy.nan, sympy.zoo)
 
 

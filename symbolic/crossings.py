@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from symbolic._along import Lines
 from symbolic.ops import Node
 
@@ -30,11 +31,11 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 #: How often a gap between two edges is halved, and how many open pieces of it are followed.
-DEPTH, WIDE = 20, 32
+DEPTH, WIDE = sizes.GAP_DEPTH, sizes.GAP_WIDE
 #: Of few open pieces, so many parts are made at once.
-FINE, FEW, MOST_PARTS = 16, 512, 256
+FINE, FEW, MOST_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
 #: Points in which brackets are cut together.
-CUT = 1 << 12
+CUT = sizes.BRACKETS_BATCH
 #: The least number above zero.
 LEAST = 5e-324
 _FIRST = np.zeros(1, dtype=np.int64)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dse.cli.frame import question
+from stochastic import sizes
 from symbolic.errors import DamagedError, DseError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["checked", "looked_for", "looked_up", "watched"]
 
 #: Below this many points no loop nest is compiled for the question.
-_LOOKED_UP = 1 << 24
+_LOOKED_UP = sizes.LOOKED_UP
 
 
 def checked(study: StudyData, given: Mapping[str, Any]) -> Best | None:

@@ -14,6 +14,7 @@ from dse.cli.ends import reading
 from dse.cli.frame import command
 from dse.cli.options import drawn
 from dse.tables import table
+from stochastic import sizes
 
 if TYPE_CHECKING:
     from stochastic import Law
@@ -23,9 +24,9 @@ __all__ = ["imbalance", "law_data", "law_text"]
 
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 #: In few lanes quantiles of a law with more values take long exactly: they are simulated.
-_FEW_LANES, _VALUES, _GROUPS = 24, 2_500, 1_000_000
+_FEW_LANES, _VALUES, _GROUPS = sizes.LAW_FEW_LANES, sizes.LAW_VALUES, sizes.LAW_GROUPS
 #: Places where a bin may end, for laws of too many values to look at all.
-_PLACES = 1000
+_PLACES = sizes.LAW_PLACES
 #: Whatever the law, quantiles and bins run the same compiled code.
 _REST = """
 from stochastic import Pmf, imbalance

@@ -11,6 +11,7 @@ import numpy as np
 
 from dse.effects.sources import Source
 from dse.provenance import version
+from stochastic import sizes
 from sweeps.scan.decompose import Decomposition, decompose
 from symbolic.errors import DseError, InfeasibleError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["analysed"]
 
 #: Points about the middle among which one that counts is sought.
-_SEARCHED = 1 << 20
+_SEARCHED = sizes.SEARCHED_AROUND
 _MEANINGS = {
     "first": "share of the variance that the axis explains alone (first-order index of Sobol)",
     "total": "share of the variance left where all other axes are known (total index of Sobol)",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.grid.at import part_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
@@ -18,7 +19,7 @@ __all__ = ["COMPILED", "Values"]
 
 Floats = NDArray[np.float64]
 #: Points from which on a nest is worth its compilation; its blocks keep no steps between.
-COMPILED, _LARGE, _SMALL = 1 << 22, 1 << 20, 1 << 16
+COMPILED, _LARGE, _SMALL = sizes.EFFECTS_COMPILED, sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

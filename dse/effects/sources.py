@@ -14,6 +14,7 @@ from dse.effects.grids import Values
 from dse.effects.slopes import Slopes, arc, at_point
 from dse.places import places_of
 from dse.study.data import StudyData
+from stochastic import sizes
 from sweeps.grid.dataset import axis_coordinates, describe, quantities_of
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE
@@ -29,7 +30,7 @@ __all__ = ["Source", "read_source"]
 
 Floats = NDArray[np.float64]
 #: Points of a block of a Dataset.
-BLOCK = 1 << 20
+BLOCK = sizes.EFFECTS_BLOCK
 _RESERVED = ("axis", "input", "output")
 
 

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from dse.fitting.columns import Floats
 from dse.fitting.coordinates import Coordinate
+from stochastic import sizes
 from symbolic.ops import Node
 from symbolic.parted import Parted
 
 __all__ = ["HELD", "Problem"]
 
 #: Numbers held at once while many candidates are looked at.
-HELD = 1 << 21
+HELD = sizes.FIT_HELD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dse.inverse.cases import BROKEN, Case
 from dse.inverse.opening import number, opened
 from dse.places import places_of
+from stochastic import sizes
 from sweeps.bounds.check import check, enclosed
 from sweeps.grid.dataset import assemble, axis_coordinates, flagged
 from sweeps.grid.goals import texts_of
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Asked", "find", "prepared"]
 
 #: Most points, times quantities along which to look, of an answer.
-MOST = 1 << 24
+MOST = sizes.CROSSING_MOST
 SIDES = ("below", "above")
 _TAKEN = ("along", "side", "unit", "border", "beyond", "distance")
 

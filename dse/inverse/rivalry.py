@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dse.inverse.meeting import in_order, labelled
+from stochastic import sizes
 from sweeps.bounds.check import enclosed
 from sweeps.grid.goals import Goal, in_words, objective_node
 from sweeps.grid.grid import Grid
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["rivalry"]
 
 #: Most boxes of an answer, and inputs that are told apart in cells.
-BOXES, INPUTS = 1 << 16, 3
+BOXES, INPUTS = sizes.RIVALRY_BOXES, sizes.RIVALRY_INPUTS
 _CHANCE = "bound of the chance that the box holds the best, inputs uniform and independent"
 _SAID = {
     "certain": "whether the box is one configuration that is the best for some of the inputs",

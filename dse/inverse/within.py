@@ -11,6 +11,7 @@ import numpy as np
 
 from dse.inverse.ends import uncertain_input
 from dse.inverse.opening import opened
+from stochastic import sizes
 from sweeps.bounds.check import check, enclosed
 from sweeps.grid.dataset import assemble, axis_coordinates, describe
 from sweeps.grid.goals import Goal, dims_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["ranged"]
 
 #: Most configurations of an answer; parts into which the space of the inputs is cut for the best.
-MOST, CELLS = 1 << 20, 64
+MOST, CELLS = sizes.WITHIN_MOST, sizes.WITHIN_CELLS
 ENDS = ("lower", "given", "upper")
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dse.kernels.assembly import WORD, Instruction
+from stochastic import sizes
 
 __all__ = ["inlined"]
 
 _OWN = ("__internal_", "__cuda_")
-_MOST = 1 << 16  # instructions of a kernel with all copies
+_MOST = sizes.KERNEL_INSTRUCTIONS  # instructions of a kernel with all copies
 
 
 def inlined(body: Sequence[Instruction], called: Sequence[tuple[int, str]]) -> list[Instruction]:

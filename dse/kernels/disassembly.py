@@ -14,12 +14,13 @@ from dse.kernels.assembly import WORD, Instruction, instructions
 from dse.kernels.calls import inlined
 from dse.kernels.compiling import installed
 from dse.kernels.cubin import Function
+from stochastic import sizes
 from symbolic.errors import DseError
 
 __all__ = ["disassembled"]
 
-_MOST = 1 << 15  # words of an architecture that are remembered
-_BESIDE = 1 << 12  # words that take less time than another start of the disassembler
+_MOST = sizes.WORDS_KEPT  # words of an architecture that are remembered
+_BESIDE = sizes.WORDS_BESIDE  # words that take less time than another start of the disassembler
 
 #: What is told of a word, and where it stood then, from which its branch counts.
 Told = tuple[Mapping[str, str], int]

@@ -14,12 +14,18 @@ from dse.kernels.linear import Atom, Whole
 from dse.kernels.passes import resting
 from dse.kernels.places import places
 from dse.kernels.sizing import Sized
+from stochastic import sizes
 from symbolic.errors import DseError
 
 __all__ = ["Launch"]
 
 #: Passes that are looked at; followed one by one, or all looked at if so few.
-_PASSES, _MOST, _EVERY, _NUMBERS = 32, 1_000_000, 2048, 1 << 20
+_PASSES, _MOST, _EVERY, _NUMBERS = (
+    sizes.PASSES_LOOKED,
+    sizes.PASSES_FOLLOWED,
+    sizes.PASSES_EVERY,
+    sizes.PASSES_NUMBERS,
+)
 _MOVING = ("pass", "first", "power", "power of")
 
 

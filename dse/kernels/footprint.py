@@ -20,11 +20,12 @@ from dse.kernels.places import BLOCKS
 from dse.kernels.rebuilding import rebuilt
 from dse.kernels.requests import Moves, moved, sized
 from dse.kernels.wavefronts import SECTOR
+from stochastic import sizes
 
 __all__ = ["Bytes", "Footprints", "Touched", "union"]
 
 #: Runs of bytes that are kept one by one, and addresses that are looked at for one access.
-MOST, LOOKED = 1 << 14, 1 << 18
+MOST, LOOKED = sizes.FOOTPRINT_RUNS, sizes.FOOTPRINT_LOOKED
 
 _FOLLOWED = ("special", "pass", "over", "scaled", "least", "most", "exclusive or", "if")
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
+from stochastic import sizes
+
 __all__ = [
     "MOST",
     "ONE",
@@ -22,7 +24,7 @@ __all__ = [
 ]
 
 #: Atoms of the largest expression that is followed.
-MOST = 1500
+MOST = sizes.EXPRESSION_ATOMS
 
 
 class Atom:

@@ -8,11 +8,12 @@ from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing, atoms_of, 
 from dse.kernels.flow import Loop
 from dse.kernels.linear import ONE, Atom, Whole, atom, constant
 from dse.kernels.quotients import floordiv
+from stochastic import sizes
 
 __all__ = ["resting", "until", "varies"]
 
 #: Passes that are tried one by one.
-_TRIED = 1024
+_TRIED = sizes.PASSES_TRIED
 
 
 def until(stays: Condition, loop: Loop) -> Whole | None:

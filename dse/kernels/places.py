@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stochastic import sizes
+
 __all__ = ["BLOCKS", "Places", "along", "places"]
 
 #: Blocks that are looked at.
-_PLACES = 512
+_PLACES = sizes.BLOCKS_LOOKED
 #: The numbers of a block in its grid.
 BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
 

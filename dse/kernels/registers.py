@@ -18,12 +18,13 @@ from dse.kernels.linear import MOST, ZERO, Atom, Whole, atom, lost
 from dse.kernels.operands import Constants
 from dse.kernels.operations import PREDICATES, READ, logic
 from dse.kernels.spills import slots
+from stochastic import sizes
 
 __all__ = ["Followed"]
 
 _LOADS = ("global_load", "shared_load", "local_load")
 #: Ways that meet and are told apart, and what stands for one that ends.
-_WAYS, _NEVER = 16, ("never",)
+_WAYS, _NEVER = sizes.REGISTER_WAYS, ("never",)
 _ALWAYS = ("PT", "UPT", "PR")
 
 

@@ -23,13 +23,14 @@ from dse.kernels.passes import resting
 from dse.kernels.places import BLOCKS, along
 from dse.kernels.rebuilding import rebuilt
 from dse.kernels.wavefronts import SECTOR
+from stochastic import sizes
 
 __all__ = ["Moves", "Requests", "moved", "of_lanes", "phases", "requests", "sized"]
 
 #: How far a step moves an address in bytes, and how many steps there are.
 Moves = tuple[tuple[int, int], ...]
 #: Blocks, and requests of all warps there in all passes, that are looked at.
-_BLOCKS, _REQUESTS = 27, 2048
+_BLOCKS, _REQUESTS = sizes.REQUEST_BLOCKS, sizes.REQUESTS_LOOKED
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from dse.kernels.code import Code, code_of
 from dse.kernels.cubin import Function
 from dse.kernels.launches import bodies, counts_of, lines_wanted
 from dse.kernels.tally import Reading, read
+from stochastic import sizes
 from stochastic.kept.folder import load, save
 from symbolic.errors import DseError
 from symbolic.expression import parse_value
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["kernel_space", "tuned"]
 
 #: Variants that a process takes at once, at most: one start of the disassembler for all of them.
-_TAKEN = 256
+_TAKEN = sizes.VARIANTS_TAKEN
 #: What a table has of a kernel besides its quantities; of loads and stores requests of a warp.
 _MORE = {
     "instructions": "all",

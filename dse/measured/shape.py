@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dse.measured.records import Column, Records, Rows
 from dse.provenance import version
+from stochastic import sizes
 from sweeps.grid.dataset import flagged
 from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE
@@ -26,7 +27,7 @@ __all__ = ["CONFIGURATION", "shaped"]
 CONFIGURATION = "configuration"
 STATUS = "status"
 #: Cells of a grid, measured or not, that are taken to be meant.
-_MOST = 1 << 27
+_MOST = sizes.MEASURED_CELLS
 _UNMEASURED = "not measured"
 
 

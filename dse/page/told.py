@@ -13,6 +13,7 @@ from dse.provenance import version
 from dse.study.best import Best, read_best
 from dse.study.data import StudyData
 from dse.toml_text import toml_key, toml_value
+from stochastic import sizes
 from sweeps.grid.grid import Grid
 from symbolic.advice import guides
 from symbolic.errors import DseError
@@ -22,7 +23,7 @@ from symbolic.units import UNITS, exact
 __all__ = ["common", "told"]
 
 #: Configurations that the page itself looks through for the best.
-_SEARCHED = 200_000
+_SEARCHED = sizes.PAGE_SEARCHED
 
 
 def common(title: str, note: str) -> dict[str, Any]:

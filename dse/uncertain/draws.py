@@ -23,6 +23,7 @@ from dse.uncertain.joint import Rows, joint_of
 from dse.uncertain.law import Law
 from dse.uncertain.laws import read
 from dse.uncertain.points import settled_first, shifted, sobol
+from stochastic import sizes
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.quantities import Quantity
@@ -37,7 +38,7 @@ Floats = NDArray[np.float64]
 _RESERVED = ("correlation", "draws", "seed")
 DRAWS, SEED, REPLICATES = 4096, 1, 16
 #: Most draws; a coordinate of a point stays so far from 0 and 1.
-_MOST, _EDGE = 1 << 26, 2.0**-40
+_MOST, _EDGE = sizes.DRAWS_MOST, 2.0**-40
 #: How far the seed of fresh draws is off.
 _FRESH = 1 << 32
 

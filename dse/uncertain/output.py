@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dse.places import places_of
 from dse.uncertain.law import Law
+from stochastic import sizes
 from sweeps.grid.at import POINT, points_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
@@ -32,7 +33,7 @@ Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
 #: Levels beyond which nothing is told, as nothing is drawn there; pieces of which each is proven.
-_EDGE, _PIECES = 2.0**-40, 256
+_EDGE, _PIECES = 2.0**-40, sizes.OUTPUT_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.kept.native import UnfitError
 
 __all__ = ["Later", "Marked", "names"]
@@ -121,7 +122,7 @@ def _told(value: Any) -> str:
     """What a body is compiled with, as text."""
     if isinstance(value, Marked | Later):
         return value.identity()
-    if isinstance(value, ModuleType):
+    if isinstance(value, ModuleType) and value is not sizes:  # a size is known by its value
         return value.__name__
     if isinstance(value, tuple):
         return f"({', '.join(map(_told, value))})"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stochastic import sizes
 from stochastic.kept import compiled
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TILE", "chances"]
 
 #: Starts that are looked at together.
-TILE = 64
+TILE = sizes.CIRCLE_TILE
 
 
 @compiled(fastmath={"contract"}, _nrt=False, inline="always")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.kept import compiled
 
 if TYPE_CHECKING:
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["between", "of_two"]
 
-_BLOCK = 64
-_PART = 256
+_BLOCK = sizes.CONVOLVE_BLOCK
+_PART = sizes.CONVOLVE_PART
 
 
 @compiled

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from stochastic import sizes
 from stochastic.kept import compiled
 
 if TYPE_CHECKING:
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["BLOCK", "probabilities", "transforms"]
 
 #: Values that are looked at together.
-BLOCK = 64
-_FEW = 16
-_LEAP = 16  # steps in frequency after which a power of a root of unity takes one long step
-_FRESH = 1024  # ... and after which it is computed anew
+BLOCK = sizes.INVERT_BLOCK
+_FEW = sizes.INVERT_FEW
+_LEAP = (
+    sizes.INVERT_LEAP
+)  # steps in frequency after which a power of a root of unity takes one long step
+_FRESH = sizes.INVERT_FRESH  # ... and after which it is computed anew
 
 
 @compiled(fastmath={"contract"}, _nrt=False)

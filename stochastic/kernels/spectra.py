@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.kept import compiled
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["spectra"]
 
-_TILE = 256
+_TILE = sizes.SPECTRA_TILE
 _FUSED: dict[str, Any] = {"fastmath": {"contract"}}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stochastic import sizes
 from stochastic.kept import compiled
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["AT_ONCE", "TILE", "convolved"]
 
 #: Places that are looked at together, and weights.
-TILE = 64
+TILE = sizes.STARTS_TILE
 AT_ONCE = 8
 
 

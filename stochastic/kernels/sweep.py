@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.kept import compiled
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["TILE", "starts", "sweep"]
 
 #: Deficits done at once; rows are done four at a time.
-TILE = 128
+TILE = sizes.SWEEP_TILE
 _FUSED: dict[str, Any] = {"fastmath": {"contract"}}
 
 

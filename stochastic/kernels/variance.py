@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from stochastic import sizes
 from stochastic.kept import compiled
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _REST = 1e-18  # what may be left out on either side, relative to the result
 _FAR = 150.0  # -log of a probability beyond which it counts for nothing, whatever it multiplies
 _TINY = 1e-280
 #: Values that are looked at together.
-CHUNK = 256
+CHUNK = sizes.VARIANCE_CHUNK
 
 
 @compiled(fastmath={"contract"}, _nrt=False)

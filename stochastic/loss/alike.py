@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.work.alike import Alike, Markov, Shock, Sticky, Windows
 from stochastic.work.pmf import Pmf
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AlikeLaw", "mean_loss_alike"]
 
-_STATES = 2e6  # of longest, total and last lane, times lanes
-_PRODUCTS = 5e8
+_STATES = sizes.ALIKE_STATES  # of longest, total and last lane, times lanes
+_PRODUCTS = sizes.ALIKE_PRODUCTS
 _CUT = 1e-10  # of an infinite law, over the square of the lanes
 _STEP = 0.25  # of log t, as in stochastic.remedies.means
 _FAR = 45.0

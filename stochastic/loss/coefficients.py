@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.loss.frequencies import NEGLIGIBLE, frequencies, window
 from stochastic.loss.items import LEFT_OUT, Items
 
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "coefficients"]
 
-_ROWS = 64
-_SPARSE = 8  # cells a value, beyond which values are listed rather than cells
-_CHUNK = 2_000_000
+_ROWS = sizes.COEFFICIENT_ROWS
+_SPARSE = (
+    sizes.COEFFICIENT_SPARSE
+)  # cells a value, beyond which values are listed rather than cells
+_CHUNK = sizes.COEFFICIENT_CHUNK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stochastic import sizes
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -31,8 +33,10 @@ NEGLIGIBLE = 1e-22
 
 _FAR = 41.5  # -log of the probability beyond either end of the window
 _LEFT_OUT = 1e-17  # most that all frequencies beyond the last may add to a probability
-_WORTH = 1e6  # transforms of single values beyond which a search among frequencies pays
-_FINE = 64  # points of a grid to a turn at the largest value
+_WORTH = (
+    sizes.FREQUENCIES_WORTH
+)  # transforms of single values beyond which a search among frequencies pays
+_FINE = sizes.FREQUENCIES_FINE  # points of a grid to a turn at the largest value
 
 
 def window(

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.loss.items import Items
 from stochastic.loss.lattice import choose
@@ -39,8 +40,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Inversion", "least_sums"]
 
-_AT_ONCE = 500_000
-_LISTED = 64  # candidates for a quantile that are told apart by exact comparison
+_AT_ONCE = sizes.ATOMS_AT_ONCE
+_LISTED = (
+    sizes.QUANTILES_LISTED
+)  # candidates for a quantile that are told apart by exact comparison
 _WHOLE = 2**53
 _LEVEL = 1e-17  # error where every loss is 1, but for what was left out
 

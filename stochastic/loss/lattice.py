@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.loss.coefficients import Plan, coefficients
 from stochastic.loss.items import LEFT_OUT, Items
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Convolution", "Spectrum", "choose"]
 
 _EPS = 2.0**-53
-_COEFFICIENTS = 1.5e7  # most that are kept, of 16 bytes each
-_TRANSFORMS = 1e9  # most of a single value at a frequency
-_PRODUCTS = 2e9  # most of a convolution
+_COEFFICIENTS = sizes.LATTICE_KEPT  # most that are kept, of 16 bytes each
+_TRANSFORMS = sizes.LATTICE_TRANSFORMS  # most of a single value at a frequency
+_PRODUCTS = sizes.LATTICE_PRODUCTS  # most of a convolution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Rows"]
 
 #: Of the table of ratios that is not sorted.
-_MOST_BYTES = 2 << 30
+_MOST_BYTES = sizes.RATIOS_BYTES
 #: Quotients of whole numbers are told apart as floats where the product of the largest is below.
 _TOLD_APART = 2**51
 

@@ -48,6 +48,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.loss.items import any_of
 
@@ -58,8 +59,8 @@ __all__ = ["raw_moments", "variance"]
 
 _EPS = 2.0**-53
 _DISCRETE = 1e-17  # largest error of the trapezoidal rule, relative
-_ROWS = 32  # most rows: few enough to be summed as they come
-_SPARSE = 8  # cells a value, beyond which values are listed rather than cells
+_ROWS = sizes.MOMENT_ROWS  # most rows: few enough to be summed as they come
+_SPARSE = sizes.MOMENT_SPARSE  # cells a value, beyond which values are listed rather than cells
 
 
 def raw_moments(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.checks import whole
 from stochastic.errors import LawError
 
@@ -22,7 +23,7 @@ _NOTHING = 42.0
 LEFT_OUT = 3 * math.exp(-_NOTHING)
 
 WAYS = ("auto", "sweep", "fft")
-_MOST_BYTES = 4 << 30
+_MOST_BYTES = sizes.OUTCOMES_BYTES
 _MOST_SECONDS = 120.0
 #: Up to here the sweep, whose atoms have all digits however small they are, is worth any price.
 _PATIENCE = 2.0

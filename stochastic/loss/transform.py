@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.loss.outcomes import LEFT_OUT, Outcomes
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["transformed"]
 
 _EPS = 2.0**-52
-_CHUNK = 1 << 19  # probabilities computed at once
+_CHUNK = sizes.TRANSFORM_CHUNK  # probabilities computed at once
 
 
 def transformed(law: Outcomes) -> tuple[npt.NDArray[np.float64], float]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.remedies.binning import partition
 from stochastic.remedies.splitting import split
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Remedy", "in_orders", "remedies"]
 
 #: Bins into which items are sorted, places where one may end, lengths of pieces that are tried.
-_BINS, _PLACES, _LENGTHS = 8, 200, 6
+_BINS, _PLACES, _LENGTHS = sizes.LAUNCH_BINS, sizes.LAUNCH_PLACES, sizes.LAUNCH_LENGTHS
 _CUT = 1e-12
-_ORDERS = 32  # at random
+_ORDERS = sizes.LAUNCH_ORDERS  # at random
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.labels import Tabled, labelled, named
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Split", "split"]
 
-_MOST = 5e8  # steps (threshold, value) of a scan: some seconds
-_LONGEST = 5e7  # iterations of a piece
+_MOST = sizes.SPLIT_MOST  # steps (threshold, value) of a scan: some seconds
+_LONGEST = sizes.SPLIT_LONGEST  # iterations of a piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

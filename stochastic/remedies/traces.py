@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["measured"]
 
 _ORDERS = ("given", "sorted", "shuffled", "blocked")
-_EXACT = 1e10  # multiplications for the exact mean without replacement: some seconds
-_BLOCK = 32  # groups
+_EXACT = sizes.TRACE_EXACT  # multiplications for the exact mean without replacement: some seconds
+_BLOCK = sizes.TRACE_BLOCK  # groups
 
 
 def measured(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.scheduling.setting import Kind, Setting
 from stochastic.work.alike import Shock, alike_of
@@ -17,7 +18,7 @@ from stochastic.work.pmf import Pmf
 __all__ = ["Weights", "from_zero", "longest_of", "setting_of", "whole_weights"]
 
 #: Steps of a block that are told apart.
-_MOST = 1 << 26
+_MOST = sizes.STEPS_MOST
 #: P(D = 0), P(D = 1), ... of a block, on each kind of slots.
 Weights = list[npt.NDArray[Any]]
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.scheduling.counts import Counts, counted, price
 from stochastic.scheduling.reach import NOTHING, Reach, within
 from stochastic.threads import shared_out
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["Centred", "affordable"]
 
 _MARGIN = -8.0  # beyond NOTHING, for there are many nodes and starts
-_DEAR = 4e8  # products
+_DEAR = sizes.CENTRED_DEAR  # products
 _LOST = 1e-16  # of all slots, that any has begun more blocks than are counted
 _RARE = 1e-12
-_LOOKED = 3e7  # places and nodes that are looked at
-_BLOCK = 1 << 18  # phases that are looked at together
+_LOOKED = sizes.CENTRED_LOOKED  # places and nodes that are looked at
+_BLOCK = sizes.CENTRED_BLOCK  # phases that are looked at together
 
 
 def affordable(setting: Setting) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.scheduling.launch import launch
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Between", "launch_between"]
 
-_STEPS = 1000  # of the longest block, where no step is given
-_MOST = 1_000_000
+_STEPS = sizes.CONTINUOUS_STEPS  # of the longest block, where no step is given
+_MOST = sizes.CONTINUOUS_MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.scheduling.centred import Centred, affordable
 from stochastic.scheduling.inversion import Inversion
@@ -26,7 +27,7 @@ __all__ = ["Numerically"]
 _EPS = 2.0**-52
 _CLEAR = 1e-14  # probabilities below it are left to the error bound
 _WIDE = 0.03  # of an angle, over the longest total's standard deviation
-_JOINT = 5e8  # coefficients of a joint law, times the nodes of one
+_JOINT = sizes.JOINT_MOST  # coefficients of a joint law, times the nodes of one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.scheduling.reach import NOTHING, Reach, reach
 from stochastic.scheduling.renewals import renewals
@@ -41,7 +42,7 @@ __all__ = ["Inversion"]
 
 _EPS = 2.0**-52
 _MARGIN = -8.0  # beyond NOTHING, for there are many nodes and starts
-_MEMORY = 2**30  # bytes of sequences
+_MEMORY = sizes.SEQUENCES_BYTES  # bytes of sequences
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, overload
 
+from stochastic import sizes
 from stochastic.checks import choice, fraction, whole
 from stochastic.errors import LawError
 from stochastic.scheduling.blocks import from_zero, longest_of, setting_of, whole_weights
@@ -18,8 +19,10 @@ from stochastic.work.pmf import Pmf, law_of_work
 
 __all__ = ["launch"]
 
-_PRICE = 3e5  # steps of integer arithmetic up to which laws given in fractions stay so
-_ASKED = 3e8
+_PRICE = (
+    sizes.EXACT_PRICE
+)  # steps of integer arithmetic up to which laws given in fractions stay so
+_ASKED = sizes.EXACT_ASKED
 
 
 @overload

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["renewals", "summed"]
 
-_WHOLE = 4  # lengths of the law up to which the sequence is computed from its beginning
+_WHOLE = (
+    sizes.RENEWALS_WHOLE
+)  # lengths of the law up to which the sequence is computed from its beginning
 
 
 def renewals(

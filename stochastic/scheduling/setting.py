@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["Kind", "Setting"]
 
-_AT_ONCE = 1 << 21  # durations that are drawn together
+_AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations that are drawn together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

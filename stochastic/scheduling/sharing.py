@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.checks import probability, whole
 from stochastic.errors import LawError
 from stochastic.scheduling.blocks import longest_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["SharedLaunch", "Sharing", "simulated"]
 
 _LEVEL = 0.99
-_AT_ONCE, _MOST = 1 << 20, 1 << 26  # warps
+_AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST  # warps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.checks import ZERO_WORK, choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["losses", "simulate"]
 
 _CUT = 1e-18
-_BLOCK = 1 << 17  # items whose sums are added up as one: fixed, so that sums are the same anywhere
-_TASK = 1 << 22  # items after which a thread looks for other work
-_PILOT = 1 << 15  # items that tell how finely losses are tallied
+_BLOCK = (
+    sizes.TRIAL_BLOCK
+)  # items whose sums are added up as one: fixed, so that sums are the same anywhere
+_TASK = sizes.TRIAL_TASK  # items after which a thread looks for other work
+_PILOT = sizes.TRIAL_PILOT  # items that tell how finely losses are tallied
 _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 
 

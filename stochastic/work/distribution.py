@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from stochastic import sizes
 from stochastic.errors import LawError
 
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
 Reals = npt.NDArray[np.float64]
 
 #: Most values of a law that are tabulated: 400 MB.
-LARGEST = 50_000_000
+LARGEST = sizes.LAW_LARGEST
 
 #: Probabilities below exp(-700) = 1e-304 are left out: doubles end there.
 SMALLEST_LOG = -700.0

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from stochastic import sizes
 from stochastic.work.distribution import Reals, first_true
 
 __all__ = ["FAMILIES", "Family", "Histogram"]
 
-_EXACT = 1_000_000  # values beyond which an extreme is taken as that of a continuous law
+_EXACT = sizes.EXTREME_EXACT  # values beyond which an extreme is taken as that of a continuous law
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.work.distribution import Reals, spanned
 
 __all__ = ["convolved", "largest"]
 
 #: Most products of a convolution: some half a minute.
-_PRODUCTS = 1e10
+_PRODUCTS = sizes.CONVOLVE_MOST
 
 
 def largest(weights: Reals, beyond: float, copies: int) -> Reals:

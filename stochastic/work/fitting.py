@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.work import given
@@ -18,7 +19,7 @@ from stochastic.work.reading import PARAMETERS
 
 __all__ = ["Fit", "fit"]
 
-LARGEST_SAMPLE = 1_000_000
+LARGEST_SAMPLE = sizes.SAMPLE_LARGEST
 _TAIL = 1e-12  # of a fitted law, which its distance to the samples leaves out
 
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.work.distribution import Distribution, Reals, spanned
 from stochastic.work.tabulated import tabulated
 
 __all__ = ["Imported", "family_of", "imported"]
 
-_TERMS = 2**18  # most terms of a tail that are added up
+_TERMS = sizes.TAIL_TERMS  # most terms of a tail that are added up
 _FAR = 2.0**30
 
 

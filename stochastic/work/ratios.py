@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 
+from stochastic import sizes
+
 __all__ = ["SMALL", "Ratios", "exact_mean", "kept_between", "largest_of", "mixed", "summed"]
 
 Ratios = tuple[int, ...]
 
 #: Most values, and most bits in all, for which fractions are kept beside the doubles.
-SMALL = 4096
-_BITS = 20_000_000
+SMALL = sizes.RATIOS_SMALL
+_BITS = sizes.RATIOS_BITS
 
 
 def summed(first: Ratios, second: Ratios, copies: int = 1) -> Ratios | None:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.work.distribution import SMALLEST_LOG, Distribution, Reals
 
 __all__ = ["Stepwise", "apart", "complement", "first_held", "shortly", "two_doubles"]
 
 #: Farthest from the mode that a term is reached step by step, at 12 ns a step.
-_WALKABLE = 1_000_000
+_WALKABLE = sizes.WALK_STEPS
 
 
 class Stepwise(Distribution):

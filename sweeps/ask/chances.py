@@ -22,7 +22,7 @@ from sweeps.grid.goals import Goal, check_top, per_axes
 from sweeps.nest.summarize import half_width
 from sweeps.scan.choosing import Chosen
 from sweeps.scan.judging import at_least, judged
-from sweeps.scan.leaders import all_over, can_win
+from sweeps.scan.leaders import RIVALS, all_over, can_win
 from symbolic.errors import InfeasibleError
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _won(source: Draws, goal: Goal, top: int | None) -> _Won:
     if top is None:
         check_listed(able.size, "can be the best")
     if not source.exact and fresh is not first:
-        rivals = np.union1d(able, can_win(fresh, able[np.argsort(-chance)[:1024]]))
+        rivals = np.union1d(able, can_win(fresh, able[np.argsort(-chance)[:RIVALS]]))
         rivals = np.union1d(rivals, all_over(fresh))  # so that it is known how far others are
         found = judged(fresh, rivals)
         of = np.searchsorted(rivals, able)

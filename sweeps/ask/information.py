@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.ask.draws import GridDraws
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import Goal, in_words
@@ -21,7 +22,7 @@ from sweeps.grid.grid import Grid
 from sweeps.nest.summarize import half_width
 from sweeps.scan.contest import Contest, GridContest
 from sweeps.scan.judging import Judged, at_least, judged
-from sweeps.scan.leaders import all_over, can_win, leaders
+from sweeps.scan.leaders import RIVALS, all_over, can_win, leaders
 from symbolic.errors import InfeasibleError
 from symbolic.statistic import DRAW
 
@@ -36,9 +37,9 @@ Indices = NDArray[np.int64]
 #: What to measure where nothing is worth it.
 NOTHING = "none"
 #: Cells into which the draws are cut to find who may be best in one.
-_CELLS = 64
+_CELLS = sizes.CELLS_OF_DRAWS
 #: Most of the configurations that are best in some draw.
-_LIKELY = 64
+_LIKELY = sizes.LIKELY_WINNERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ def information(
     now = int(np.argmin(sums))
     able = np.union1d(rivals[now : now + 1], can_win(first))
     if not source.exact:
-        able = np.union1d(np.union1d(able, all_over(first)), can_win(fresh, able[:1024]))
+        able = np.union1d(np.union1d(able, all_over(first)), can_win(fresh, able[:RIVALS]))
     place = int(np.searchsorted(able, rivals[now]))
     perfect = judged(fresh, able)
     evpi = _Worth(

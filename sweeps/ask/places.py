@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.ask.source import Choice
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal
@@ -32,7 +33,7 @@ Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 #: Most configurations that are listed as ties, or as near the best.
-MOST_LISTED = 1 << 20
+MOST_LISTED = sizes.LISTED_MOST
 
 
 def as_good(goal: Goal, least: float, within: float) -> str:

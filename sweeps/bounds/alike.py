@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.boxes import Indices
 
 __all__ = ["alike"]
 
 #: Rows up to which halves of halves are ordered, to which size of pieces.
-_ORDERED, _PIECE = 1 << 17, 2
+_ORDERED, _PIECE = sizes.ALIKE_ORDERED, sizes.ALIKE_PIECE
 
 
 def alike(rows: NDArray[np.float64], late: Callable[[], bool] = bool) -> Indices:

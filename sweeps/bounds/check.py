@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from stochastic import sizes
 from sweeps.bounds.first import first
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.runtime.loop import Tally
@@ -30,7 +31,7 @@ from symbolic.quantities import Domain
 __all__ = ["check", "check_count", "enclosed", "outside_of"]
 
 #: Points drawn to tell which of several conditions excludes most.
-_SAMPLE = 1 << 12
+_SAMPLE = sizes.CHECK_SAMPLE
 
 
 def check_count(grid: Grid) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from stochastic import sizes
 from sweeps.bounds.joining import joined
 from sweeps.bounds.problem import Problem
 from sweeps.grid.awaited import Awaited
@@ -26,7 +27,12 @@ __all__ = ["CHEAP", "POINTS", "expanded", "waiting"]
 #: Most points over which a statistic becomes part of the equations; values up to which it is
 #: computed at once, wherever it is known; values, and numbers of its own, up to which it may be
 #: computed before a proof.
-POINTS, CHEAP, MOST, HELD = 64, 1 << 20, 1 << 31, 1 << 24
+POINTS, CHEAP, MOST, HELD = (
+    sizes.EXPAND_POINTS,
+    sizes.EXPAND_CHEAP,
+    sizes.EXPAND_MOST,
+    sizes.EXPAND_HELD,
+)
 _LEAVES = ("constant", "reference")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.boxes import Indices
 from sweeps.grid.leaf import Leaf
 from symbolic.intervals import Interval
@@ -17,7 +18,7 @@ from symbolic.monotone import EVERY, Trend
 __all__ = ["Extremes"]
 
 #: Most numbers in the table of extremes of one leaf; beyond it only single values are told apart.
-_TABLE = 1 << 24
+_TABLE = sizes.EXTREMES_TABLE
 
 
 class Extremes:

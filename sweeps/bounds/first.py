@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.earliest import first_place
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Grid
@@ -20,9 +21,9 @@ from symbolic.ops import Node, constant, interpret_arrays, references, where
 __all__ = ["first"]
 
 #: Points looked at together, and those looked at before all others: most grids hold a feasible one.
-_BLOCK, _GLANCE = 1 << 20, 1 << 12
+_BLOCK, _GLANCE = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
 #: Beyond so many points they are not looked at one by one, but in boxes.
-_MANY = 1 << 26
+_MANY = sizes.FIRST_MANY
 
 
 def first(

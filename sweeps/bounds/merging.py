@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.alike import alike
 from sweeps.bounds.boxes import Indices, thinned
 from sweeps.bounds.problem import Problem
@@ -30,7 +31,7 @@ __all__ = ["reduced"]
 
 #: Combinations that are evaluated to merge axes; values of each axis tried first; the share of
 #: combinations that may be left; points below which nothing is merged.
-_MOST, _TRIED, _SHARE, _WORTH = 1 << 21, 48, 0.75, 1 << 28
+_MOST, _TRIED, _SHARE, _WORTH = sizes.MERGE_MOST, sizes.MERGE_TRIED, 0.75, sizes.MERGE_WORTH
 
 
 def reduced(

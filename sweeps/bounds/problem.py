@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.boxes import Boxes, Indices
 from sweeps.bounds.extremes import Extremes
 from sweeps.grid.leaf import Leaf
@@ -21,7 +22,7 @@ from symbolic.ops import Node, interpret_arrays, references, walk
 __all__ = ["Bounds", "Problem"]
 
 #: Halves of boxes bounded at once; of more, only what depends on the axis is computed anew.
-_TOGETHER = 1 << 11
+_TOGETHER = sizes.BOXES_TOGETHER
 
 
 class Bounds(NamedTuple):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.boxes import Indices
 from sweeps.bounds.problem import Problem
 from sweeps.runtime.loop import Tally, explore
@@ -26,15 +27,15 @@ from symbolic.ops import constant
 __all__ = ["Least", "parts", "ready", "search"]
 
 #: Boxes of a round; of the first, and boxes bounded in each before the next round.
-ROUND, BUDGET = 32, 512
+ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
 #: Open boxes beyond which those nearest to their end come first, and boxes bounded in each then.
-POOL, DEEP = 1 << 17, 1 << 14
+POOL, DEEP = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
 #: Not empty once the machine code is there.
 _loaded: list[bool] = []
 #: Points told of one dig that the library's functions leave in doubt.
-_NEAR = 256
+_NEAR = sizes.SEARCH_NEAR
 #: Boxes bounded before a descent is thought worth its time.
-_QUICK = 1000
+_QUICK = sizes.SEARCH_QUICK
 
 
 @dataclass(slots=True, kw_only=True)

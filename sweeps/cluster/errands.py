@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stochastic import sizes
 from sweeps.store.layout import Layout
 from sweeps.store.parts import Tile, flat_index
 from sweeps.store.tiles import barred_in
@@ -18,7 +19,7 @@ from sweeps.store.tiles import barred_in
 __all__ = ["Errand", "Errands", "Pace"]
 
 #: Seconds that an errand should take, and the most tiles it has.
-_LONG, _MOST = 0.5, 64
+_LONG, _MOST = 0.5, sizes.ERRAND_TILES
 #: Seconds over which the pace is taken.
 _LATELY = 10.0
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from stochastic import sizes
 from sweeps.nest.run import Prepared
 from sweeps.store.job import Job
 from sweeps.store.medium import Medium, is_url
@@ -31,8 +32,9 @@ class Order:
 
 
 def versions() -> dict[str, str]:
-    """The versions on which the bytes of a tile depend."""
-    return {name: metadata.version(name) for name in ("simt-dse", "numpy", "numba")}
+    """Return the versions and the setting of sizes on which the bytes of a tile depend."""
+    known = {name: metadata.version(name) for name in ("simt-dse", "numpy", "numba")}
+    return {**known, "DSE_SIZES": sizes.SETTING}
 
 
 def differing(here: Mapping[str, str], wanted: Mapping[str, str]) -> str:

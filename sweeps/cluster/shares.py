@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from stochastic import sizes
 from sweeps.cluster.order import differing, versions
 from sweeps.cluster.workers import Workers
 from sweeps.grid.at import At
@@ -14,7 +15,7 @@ from symbolic.errors import DseError
 __all__ = ["parts_of", "shared"]
 
 #: Parts for each thread of a worker, so that all end about together.
-_SHARES = 4
+_SHARES = sizes.CLUSTER_SHARES
 
 Answer = TypeVar("Answer")
 

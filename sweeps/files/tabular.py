@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from sweeps.grid.dataset import assemble
 from sweeps.grid.flat_index import unravel
 from sweeps.runtime.memory import check_memory
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_csv", "read_parquet", "write_csv", "write_parquet"]
 
-_ROWS = 1 << 19
+_ROWS = sizes.EXPORT_ROWS
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"
 _TEXT = "text"

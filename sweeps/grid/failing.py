@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.leaf import Leaf
@@ -22,7 +23,7 @@ from symbolic.ops import references
 __all__ = ["Failure", "failures_in", "failures_of", "reason_of"]
 
 #: So many configurations of a tile are told one by one.
-_MOST = 1000
+_MOST = sizes.FAILED_LISTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

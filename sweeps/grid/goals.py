@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stochastic import sizes
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError, check_known
 from symbolic.expression import parse
@@ -34,7 +35,7 @@ __all__ = [
 OBJECTIVE = "objective"
 
 #: Winners that are listed at most.
-_MOST = 1_000_000
+_MOST = sizes.TOP_MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

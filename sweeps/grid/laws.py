@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stochastic import sizes
 from symbolic.equation import label_text
 from symbolic.errors import DseError
 
@@ -25,7 +26,7 @@ __all__ = ["NAME", "WorkLaw", "contents", "is_law", "read_label", "read_law"]
 #: The quantity whose labels are laws.
 NAME = "distribution"
 #: Places at which a bin may end, of a law with more values than these.
-PLACES = 1000
+PLACES = sizes.LAW_BIN_ENDS
 _BEYOND = 1e-17  # probability that may be left out of the longest item
 
 

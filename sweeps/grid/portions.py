@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from stochastic import sizes
 from sweeps.grid.awaited import Awaited
 from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
@@ -13,7 +14,7 @@ from symbolic.ops import Node, references
 __all__ = ["HELD", "portions"]
 
 #: Values of a statistic that are held at once.
-HELD = 1 << 21
+HELD = sizes.PORTION
 
 
 def portions(

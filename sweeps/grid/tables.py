@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.errors import LawError
 from sweeps.grid.failing import reason_of
 from sweeps.grid.laws import read_label
@@ -23,7 +24,7 @@ from symbolic.ops import interpret_arrays, references
 __all__ = ["run_tables"]
 
 #: Seconds after which what is left is shared among threads, and pieces for each of these.
-_PATIENCE, _PIECES = 0.1, 8
+_PATIENCE, _PIECES = 0.1, sizes.TABLE_PIECES
 
 Inputs = tuple[Any, ...]
 

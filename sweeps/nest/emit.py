@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from stochastic import sizes
 from sweeps.grid.fold import folded
 from sweeps.nest.placed import Placed, plain
 from symbolic.ops import Node, reference
@@ -22,9 +23,9 @@ from symbolic.ops import Node, reference
 __all__ = ["ROW", "Nest", "emit", "row_axes"]
 
 #: Longest piece of a row that is worked on at once; its buffers stay in the first-level cache.
-ROW = 1024
+ROW = sizes.NEST_ROW
 #: The row takes in trailing axes until it is this long; it stays this short rather than be cut.
-_LONG_ENOUGH, _BEARABLE = 128, 32
+_LONG_ENOUGH, _BEARABLE = sizes.NEST_LONG, sizes.NEST_SHORT
 
 
 def row_axes(sizes: Sequence[int]) -> int:

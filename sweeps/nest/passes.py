@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.enclosures import Enclosures, Numbers, boxes
 from sweeps.grid.grid import Grid
 from sweeps.grid.tiling import Tiling
@@ -24,11 +25,11 @@ __all__ = ["PIECE", "SMALL", "Skipped", "batches", "over_points", "streamed"]
 
 #: Below this many points no nest is compiled; points of a tile: what they take stays in the cache
 #: of the processor.
-SMALL, PIECE = 1 << 16, 1 << 19
+SMALL, PIECE = sizes.PASS_SMALL, sizes.PASS_PIECE
 #: Fewest tiles for which enclosures are worth their time; most tiles enclosed together.
-_WORTH, _BATCH = 32, 1 << 10
+_WORTH, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
 #: Pieces of a batch for each thread.
-_SHARES = 4
+_SHARES = sizes.PASS_SHARES
 
 Result = TypeVar("Result")
 Keep = Callable[[list[Any], Numbers], NDArray[np.bool_]]

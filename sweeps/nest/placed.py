@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
+from stochastic import sizes
 from symbolic.ops import Node, walk
 from symbolic.primitives import PRIMITIVES
 
 __all__ = ["Placed", "plain"]
 
 #: A loop along the row of more steps than this is cut at its calls.
-_LONG = 48
+_LONG = sizes.NEST_STEPS
 
 
 def plain(name: str) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from stochastic.kept import compiled
 
 __all__ = ["beaten_by", "extremes", "front", "ranges", "ready", "smallest"]
 
 #: Strong points that others are held against first; points among which they are looked for; points
 #: that are held against the front so far together.
-_ARCHIVE, _SAMPLE, _TOGETHER = 32, 1 << 12, 1 << 10
+_ARCHIVE, _SAMPLE, _TOGETHER = sizes.REDUCE_ARCHIVE, sizes.REDUCE_SAMPLE, sizes.REDUCE_TOGETHER
+#: Values compared together with the extremes so far.
+_PIECE = sizes.EXTREMES_PIECE
 #: The bits of the largest whole number, of the least, and of infinity.
 _TOP, _BOTTOM = np.int64(0x7FFFFFFFFFFFFFFF), np.int64(-0x8000000000000000)
 _INFINITE = np.int64(0x7FF0000000000000)
@@ -110,7 +113,7 @@ def extremes(values, allowed, origin, low, low_at, high, high_at, starts, least,
     theirs: ascending, infinite where there are fewer; at last what :func:`ranges` found in the same
     values, by which most are not looked at.
     """
-    infinity, block = np.inf, 1024
+    infinity, block = np.inf, _PIECE
     top, bottom = _TOP, _BOTTOM
     limit = _INFINITE
     total = 0

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.enclosures import Enclosures, Numbers
 from sweeps.grid.grid import Grid
 from sweeps.grid.tiling import Tiling
@@ -25,9 +26,9 @@ __all__ = ["BLOCK", "SMALL", "over_rows"]
 Floats = NDArray[np.float64]
 
 #: Below this many values no nest is compiled; values that are looked at together.
-SMALL, BLOCK = 1 << 15, 1 << 16
+SMALL, BLOCK = sizes.ROWS_SMALL, sizes.ROWS_BLOCK
 #: Along axes with fewer values than these the points make up the rows.
-_SHORT = 32
+_SHORT = sizes.ROWS_SHORT
 
 
 def over_rows(

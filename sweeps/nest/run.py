@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.check import check, check_count
 from sweeps.bounds.enclosures import Barred, Numbers, boxes
 from sweeps.grid.grid import FEASIBLE, Grid
@@ -38,13 +39,13 @@ __all__ = [
 ]
 
 #: Most points of a tile that is stored; a grid of fewer is cut in about four.
-TILE = 1 << 23
+TILE = sizes.RUN_TILE
 #: Below this many points a group is evaluated in NumPy: no compilation, no threads.
-SMALL = 1 << 15
+SMALL = sizes.RUN_SMALL
 #: Below this many points a group is one tile, worked on by one thread.
-SINGLE = 1 << 17
+SINGLE = sizes.RUN_SINGLE
 #: From so many points on it is asked which tiles no rule leaves anything of.
-MANY = 1 << 22
+MANY = sizes.RUN_MANY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.boxes import Indices
 from sweeps.nest.reduce import beaten_by
 from symbolic.errors import DseError
@@ -12,12 +13,12 @@ from symbolic.errors import DseError
 __all__ = ["MOST_POINTS", "Archive"]
 
 #: Most points of a front that is certified.
-MOST_POINTS = 1 << 16
+MOST_POINTS = sizes.FRONT_MOST
 
 #: Most points that many others are held against first.
-_JUDGES = 256
+_JUDGES = sizes.ARCHIVE_JUDGES
 #: Points of which some tell which judges beat most, and how many of them.
-_MANY, _SAMPLE = 1 << 12, 1 << 8
+_MANY, _SAMPLE = sizes.ARCHIVE_MANY, sizes.ARCHIVE_SAMPLE
 
 
 class Archive:

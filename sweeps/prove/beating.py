@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.boxes import Boxes, Indices, best_axis, joined, thinned
 from sweeps.bounds.problem import Problem
 from sweeps.prove.archive import Archive
@@ -26,12 +27,18 @@ __all__ = ["BATCH", "COMPILED", "LEAF", "Exploration", "along_which", "bounded",
 Numbers = NDArray[np.float64]
 
 #: Boxes taken together; points of a box that is scanned, and of boxes looked at together.
-BATCH, LEAF, TOGETHER = 1 << 8, 1 << 17, 1 << 16
+BATCH, LEAF, TOGETHER = sizes.BEAT_BATCH, sizes.BEAT_LEAF, sizes.BEAT_TOGETHER
 #: Points of a problem from which on a loop nest is compiled for it.
-COMPILED = 1 << 20
+COMPILED = sizes.BEAT_COMPILED
 #: Points drawn at first; points of a coarse grid; most points that are improved along each axis,
 #: values tried there, and how often.
-_DRAWN, _COARSE, _KEPT, _TRIED, _ROUNDS = 1 << 12, 1 << 19, 64, 256, 3
+_DRAWN, _COARSE, _KEPT, _TRIED, _ROUNDS = (
+    sizes.BEAT_DRAWN,
+    sizes.BEAT_COARSE,
+    sizes.BEAT_KEPT,
+    sizes.BEAT_TRIED,
+    sizes.BEAT_ROUNDS,
+)
 
 
 class Exploration:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
@@ -25,7 +26,7 @@ Indices = NDArray[np.int64]
 #: The case beyond a border that is not there.
 NONE = -2
 #: Points of the lines followed together.
-TOGETHER = 1 << 20
+TOGETHER = sizes.BORDERS_TOGETHER
 #: A quantity that is no axis is followed over a factor of two to this power.
 OCTAVES = 64
 

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 
+from stochastic import sizes
 from sweeps.bounds.boxes import Indices
 from sweeps.bounds.problem import Problem
 from sweeps.bounds.search import Least
@@ -14,9 +15,9 @@ from sweeps.runtime.loop import Tally
 __all__ = ["descend"]
 
 #: Points drawn, and how many of the best are improved.
-_DRAWN, _KEPT = 1 << 12, 4
+_DRAWN, _KEPT = sizes.DESCENT_DRAWN, sizes.DESCENT_KEPT
 #: Values tried along an axis; points tried along a pair of axes; rounds.
-_ALONG, _PAIR, _ROUNDS = 1 << 12, 1 << 12, 50
+_ALONG, _PAIR, _ROUNDS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR, sizes.DESCENT_ROUNDS
 
 
 def descend(problem: Problem, goal: Least, tally: Tally) -> None:

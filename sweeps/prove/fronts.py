@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.earliest import first_place
 from sweeps.bounds.merging import reduced
@@ -36,7 +37,7 @@ __all__ = ["certified_front"]
 
 #: Boxes bounded before the gaps of a front of two objectives are closed one by one, or the first of
 #: equal points are found one by one; least points of a grid of which that may be asked.
-PATIENCE, ONE_BY_ONE, _VAST = 1 << 15, 1 << 15, 1 << 30
+PATIENCE, ONE_BY_ONE, _VAST = sizes.FRONT_PATIENCE, sizes.FRONT_SINGLE, sizes.FRONT_VAST
 
 
 def certified_front(

@@ -9,6 +9,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.boxes import Indices
 from sweeps.bounds.problem import Problem
 from sweeps.grid.flat_index import unravel
@@ -22,7 +23,7 @@ from symbolic.ops import reference, substitute
 __all__ = ["Leaves", "leaves_in_time"]
 
 #: Least points of a row, if the whole problem were looked at.
-_ROW = 1 << 10
+_ROW = sizes.LEAF_ROW
 
 
 class Leaves:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from symbolic.intervals import Interval
 from symbolic.monotone import EVERY, Trend, trend_number, trends
 from symbolic.ops import Node, interpret_all, interpret_arrays, references
@@ -24,9 +25,9 @@ __all__ = ["TOGETHER", "Spread", "least"]
 Floats = NDArray[np.float64]
 
 #: Rounds of halving; pieces of a configuration, on average; how close is close.
-ROUNDS, PIECES, CLOSE = 20, 32, 1e-4
+ROUNDS, PIECES, CLOSE = 20, sizes.RANGES_PIECES, 1e-4
 #: Configurations looked at together.
-TOGETHER = 1 << 11
+TOGETHER = sizes.RANGES_TOGETHER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

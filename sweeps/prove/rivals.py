@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.boxes import Boxes, joined
 from sweeps.bounds.extremes import Extremes
 from sweeps.bounds.problem import Problem
@@ -32,9 +33,9 @@ from symbolic.ops import Node
 __all__ = ["rivals"]
 
 #: Parts of each input, by how many inputs there are; boxes bounded together.
-_PARTS, _TOGETHER = {1: 32, 2: 8, 3: 4}, 1 << 11
+_PARTS, _TOGETHER = {1: 32, 2: 8, 3: 4}, sizes.RIVALS_TOGETHER
 #: Parts of each input for chances, where no more boxes than these are left.
-_FINE, _FEW = {1: 512, 2: 24, 3: 8}, 1 << 11
+_FINE, _FEW = {1: 512, 2: 24, 3: 8}, sizes.RIVALS_FEW
 
 
 class _Band:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.boxes import Boxes, best_axis, joined
 from sweeps.bounds.problem import Problem
 from sweeps.grid.grid import Grid
@@ -21,7 +22,7 @@ __all__ = ["Meeting", "meeting"]
 Indices = NDArray[np.int64]
 
 #: Boxes looked at together; points that are looked at one by one.
-BATCH, SCANNED = 1 << 10, 1 << 8
+BATCH, SCANNED = sizes.TARGETS_BATCH, sizes.TARGETS_SCANNED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
@@ -21,7 +22,7 @@ __all__ = ["Uncertain", "can_be_best", "extremes", "spread_dims"]
 Floats = NDArray[np.float64]
 
 #: Pieces of all configurations, and of one at most.
-ALL_PIECES, PIECES = 1 << 18, 1 << 12
+ALL_PIECES, PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

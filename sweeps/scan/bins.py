@@ -10,17 +10,18 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.scan.tallies import count_bins, count_digits
 from sweeps.scan.values import Floats, Truths
 
 __all__ = ["WIDTH", "Bins", "Digits", "Range", "key_of", "value_of"]
 
 #: From so many values on they are counted by compiled code.
-_MANY = 1 << 15
+_MANY = sizes.BINS_COMPILED
 #: Fewest slots of the whole range of a histogram.
-_SLOTS = 1 << 12
+_SLOTS = sizes.BINS_SLOTS
 #: Bits of a digit; a number has 64.
-WIDTH = 16
+WIDTH = sizes.BINS_DIGIT
 
 
 class Range:

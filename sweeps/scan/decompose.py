@@ -14,10 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
+
 __all__ = ["BLOCK", "Decomposition", "decompose"]
 
 #: Points of a block: every step of a formula is kept while it is evaluated.
-BLOCK = 1 << 16
+BLOCK = sizes.DECOMPOSE_BLOCK
 #: Spreads below this share of the size of the values are rounding.
 _ROUNDING = 16 * np.finfo(np.float64).eps
 

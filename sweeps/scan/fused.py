@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.enclosures import Enclosures
 from sweeps.grid.at import part_of
 from sweeps.grid.flat_index import ravel, unravel
@@ -28,9 +29,9 @@ from symbolic.ops import Node
 __all__ = ["scanned", "to_rest"]
 
 #: Points of a tile that is only reduced.
-REDUCED_TILE = 1 << 21
+REDUCED_TILE = sizes.SCAN_TILE
 #: Points looked at together where there are many short rankings.
-BLOCK = 1 << 21
+BLOCK = sizes.SCAN_BLOCK
 
 
 def scanned(

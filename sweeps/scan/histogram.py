@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import sizes
 from sweeps.grid.dataset import assemble
 from sweeps.scan.bins import Bins, Range
 from sweeps.scan.quantiles import told_of, units_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["edges_of", "histogram"]
 
 #: Most bins.
-_BINS = 1 << 20
+_BINS = sizes.BINS_MOST
 
 
 def histogram(source: Values, edges: Floats) -> xr.Dataset:

@@ -7,16 +7,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.boxes import Indices, thinned
 from sweeps.nest.contests import summed, winning
 from sweeps.scan.contest import Contest, Keep
 
-__all__ = ["all_over", "can_win", "leaders"]
+__all__ = ["RIVALS", "all_over", "can_win", "leaders"]
 
 Floats = NDArray[np.float64]
 
 #: Configurations looked at first, so that little is as good as the least so far.
-_FIRST = 256
+_FIRST = sizes.LEADERS_FIRST
+#: Likely winners with which all others are compared on fresh draws.
+RIVALS = sizes.CHANCE_RIVALS
 #: Equal up to rounding, as a share.
 _CLOSE = 1e-12
 

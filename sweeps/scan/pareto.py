@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.check import check
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
@@ -22,7 +23,7 @@ from symbolic.errors import InfeasibleError
 __all__ = ["scanned_front"]
 
 #: Most points of a front that tell whether a tile is worth looking at.
-_JUDGES = 256
+_JUDGES = sizes.FRONT_JUDGES
 
 
 class _Front:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.bounds.check import check
 from sweeps.grid.at import part_of
 from sweeps.grid.dataset import describe
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 #: Points of a Dataset that are read together.
-BLOCK = 1 << 21
+BLOCK = sizes.TABLE_BLOCK
 
 Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from stochastic import sizes
 from sweeps.ask.ask import Ask
 from sweeps.ask.front import pareto
 from sweeps.ask.optimum import optimum
@@ -32,7 +33,7 @@ __all__ = [
 
 #: Up to so many points a scan takes no longer than a proof; up to so many it is what remains where
 #: no proof is found in the time of a scan, at so many points a second.
-SCANNED, SCANNABLE, SCANNED_A_SECOND = 1 << 27, 1 << 37, 1e9
+SCANNED, SCANNABLE, SCANNED_A_SECOND = sizes.SCANNED, sizes.SCANNABLE, 1e9
 
 
 def grid_optimum(grid: Grid, ask: Ask) -> xr.Dataset:

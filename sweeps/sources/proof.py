@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.ask.ask import Ask
 from sweeps.ask.front import Front
 from sweeps.ask.matrix import refuse_statistic
@@ -43,7 +44,7 @@ __all__ = ["GridProof", "front_proof", "proof_of"]
 Indices = NDArray[np.int64]
 
 #: Most boxes that are held where all that is near the best is listed.
-_BOXES = 1 << 20
+_BOXES = sizes.LISTED_BOXES
 
 
 @dataclass(slots=True, kw_only=True)

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.store.packing import Packer
 from sweeps.store.zarr_format import TRAILER, checksum, joined, trailer
 
 __all__ = ["Chunk", "PackedChunk"]
 
 #: Bytes that are written at a time, of what is compressed.
-_LEAST = 1 << 20
+_LEAST = sizes.WRITE_LEAST
 
 
 class Chunk:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.grid.flat_index import unravel
 from sweeps.store.earlier import mended
 from sweeps.store.folder import Folder
@@ -26,7 +27,7 @@ from sweeps.store.zones import Zoned
 __all__ = ["Chunk", "Chunks", "Packed"]
 
 #: How many files are mapped at a time.
-_MAPPED = 1 << 14
+_MAPPED = sizes.MAPPED_FILES
 
 
 def _memory() -> int:

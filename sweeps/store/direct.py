@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
+
 __all__ = ["LEAST", "PAGE", "Appender", "room", "within"]
 
 #: What memory, places in a file and lengths are whole multiples of.
 PAGE = 1 << 12
 #: Fewer bytes than these wait for the disk longer than they take to copy.
-LEAST = 1 << 16
+LEAST = sizes.DIRECT_LEAST
 
 
 def room(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:

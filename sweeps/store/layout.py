@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import sweeps.nest.run
+from stochastic import sizes
 from sweeps.grid.grid import Grid
 from sweeps.nest.run import groups
 from sweeps.store.cuts import pieces
@@ -26,7 +27,7 @@ __all__ = ["COMPRESSIONS", "TILE", "Layout"]
 COMPRESSIONS = ("lz4", "none")
 
 #: Most points of a tile: 16 MiB of float64.
-TILE = 1 << 21
+TILE = sizes.STORE_TILE
 
 
 class Layout:

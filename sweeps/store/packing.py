@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from symbolic.errors import DseError
 
 __all__ = ["BLOCK", "HEAD", "ONE", "START", "STREAM", "Packer", "block_of", "codec"]
@@ -24,7 +25,7 @@ __all__ = ["BLOCK", "HEAD", "ONE", "START", "STREAM", "Packer", "block_of", "cod
 #: Most bytes of a block, some zones of float64, so that a question unpacks little besides; and
 #: fewest, if there are several. Most bytes that Blosc gives to one stream of LZ4, of which a block
 #: has one for each byte of a value.
-BLOCK, _SHORT, STREAM = 1 << 19, 1 << 16, 1 << 18
+BLOCK, _SHORT, STREAM = sizes.PACK_BLOCK, sizes.PACK_SHORT, sizes.PACK_STREAM
 _LEVEL = 5
 #: Versions of the format and of that of LZ4, flags, bytes of a value; bytes of all values, of a
 #: block of them, and of what they are packed into.

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.grid.dataset import quantity_of
 from sweeps.grid.flat_index import ravel
 from sweeps.store.decoded import Chunk, Chunks
@@ -32,7 +33,7 @@ from symbolic.quantities import place_of
 __all__ = ["Stored", "stored"]
 
 #: How many things that follow from the zones are kept for the next question.
-_KEPT = 64
+_KEPT = sizes.READER_KEPT
 
 Made = TypeVar("Made")
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.grid.flat_index import ravel, unravel
 from sweeps.nest.reduce import extremes, smallest
 from sweeps.store.folder import HIDDEN
@@ -23,7 +24,7 @@ __all__ = ["EXTREMES", "RECORDS", "Summary", "flat_places", "read_sealed", "seal
 #: The folder of the records.
 RECORDS = f"{HIDDEN}/tiles"
 #: How many of the smallest and of the largest values a record keeps.
-EXTREMES = 16
+EXTREMES = sizes.RECORD_EXTREMES
 _SEAL = "crc32c"
 
 

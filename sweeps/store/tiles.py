@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sweeps.nest.run
+from stochastic import sizes
 from sweeps.bounds.enclosures import Barred
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import FEASIBLE
@@ -32,9 +33,9 @@ from sweeps.store.zones import Ranges
 __all__ = ["PIECE", "Recipe", "Source", "barred_in", "source_of", "store_tile"]
 
 #: Points computed at once: what they take stays in the cache until it is written.
-PIECE = 1 << 18
+PIECE = sizes.STORE_PIECE
 #: Tiles of which it is asked together whether any point keeps the rules.
-_BLOCK = 1 << 10
+_BLOCK = sizes.STORE_BLOCK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

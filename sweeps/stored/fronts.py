@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.nest.reduce import beaten_by, front
 from sweeps.runtime.watching import points_so_far
 from sweeps.stored.columns import columns_of
@@ -17,9 +18,9 @@ from sweeps.stored.rounds import rounds
 __all__ = ["best_front"]
 
 #: Slots of the first goal of a front, and most points of a batch that may belong to it.
-_STAIRS, _ROOM = 1 << 12, 1 << 18
+_STAIRS, _ROOM = sizes.STORED_STAIRS, sizes.STORED_ROOM
 #: Strong points against which the points of a block are held first.
-_STRONG = 24
+_STRONG = sizes.STORED_STRONG
 
 
 def best_front(question: Question) -> NDArray[np.int64]:

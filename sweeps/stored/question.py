@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE
@@ -24,10 +25,10 @@ from symbolic.ops import Node, interpret_arrays, reference, references
 __all__ = ["BUILT", "Question"]
 
 #: Blocks after which it pays to compile.
-_MANY = 300
+_MANY = sizes.STORED_MANY
 #: Points of blocks that are evaluated together by compiled code: where some values are put together
 #: before, and where all are read where they lie.
-BUILT, _PASS = 1 << 19, 1 << 20
+BUILT, _PASS = sizes.STORED_BUILT, sizes.STORED_PASS
 
 
 class Question:

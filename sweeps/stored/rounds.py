@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.runtime.loop import in_turn
 from sweeps.runtime.threads import workers
 from sweeps.runtime.watching import seen
@@ -18,9 +19,9 @@ from sweeps.stored.question import BUILT, Question
 __all__ = ["rounds", "through"]
 
 #: Blocks read before the others are judged anew: few at first, which tell most.
-_FIRST, _ROUND = 4, 4096
+_FIRST, _ROUND = sizes.STORED_FIRST, sizes.STORED_ROUND
 #: Points of blocks that are evaluated together where nothing is compiled.
-_BATCH = 1 << 16
+_BATCH = sizes.STORED_BATCH
 
 
 def through(

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.kept import Later, compiled
 
 __all__ = ["Columns", "alike", "marked", "near", "passed", "values"]
 
 #: Most values of a short row; values of a line of the cache.
-_SHORT, _LINE = 64, 8
+_SHORT, _LINE = sizes.STORED_SHORT, 8
 
 values: Any = Later("sweeps.stored.addresses", "values")
 _fetch: Any = Later("sweeps.stored.addresses", "fetch")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.grid.flat_index import unravel
 from sweeps.nest.reduce import smallest
 from sweeps.runtime.watching import best_so_far
@@ -20,7 +21,7 @@ from sweeps.stored.rounds import rounds
 __all__ = ["best", "upto"]
 
 #: Most winners that compiled code keeps in order, of one slot and of all.
-_ORDERED, _WINNERS = 64, 1 << 16
+_ORDERED, _WINNERS = sizes.STORED_ORDERED, sizes.STORED_WINNERS
 
 
 def best(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+from stochastic import sizes
 from sweeps.bounds.machine.jit import jitted
 
 __all__ = ["FEW", "along", "cut", "least"]
 
 INF = math.inf
 #: Values of an axis that are looked at one by one.
-FEW = 128
+FEW = sizes.ALONG_FEW
 
 
 @jitted

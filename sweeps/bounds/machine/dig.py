@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stochastic import sizes
 from sweeps.bounds.machine.enclose import EVERY, enclose
 from sweeps.bounds.machine.jit import jitted, put
 from sweeps.bounds.machine.look import look
@@ -18,7 +19,7 @@ __all__ = ["dig", "parts", "rooms"]
 INF = math.inf
 _till = jitted(allowed)
 #: Comparisons that are tried as something to halve along, those on which most is lost.
-_TRIED = 3
+_TRIED = sizes.DIG_TRIED
 #: What the half with the higher bound counts for, beside the other.
 _BETTER = 0.17
 

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.prove.reals.mixed import Floats, Mixed
 from sweeps.runtime.loop import Tally, explore
 from sweeps.runtime.watching import best_so_far
@@ -19,9 +20,14 @@ __all__ = ["TINY", "Lowest", "lowest"]
 TINY = sys.float_info.min
 
 #: Boxes looked at together; most that are kept open; points drawn first; times a box is narrowed.
-_TOGETHER, _MOST, _DRAWN, _TURNS = 1 << 9, 1 << 18, 1 << 10, 2
+_TOGETHER, _MOST, _DRAWN, _TURNS = (
+    sizes.REAL_TOGETHER,
+    sizes.REAL_MOST,
+    sizes.REAL_DRAWN,
+    sizes.REAL_TURNS,
+)
 #: Real axes of which every corner is looked at.
-_CORNERS = 3
+_CORNERS = sizes.REAL_CORNERS
 #: What the half with the higher bound counts for, beside the other; what width counts.
 _BETTER, _WIDTH = 0.17, 1e-9
 

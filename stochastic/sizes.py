@@ -1,0 +1,330 @@
+"""Every size of ours: tiles, blocks, batches, thresholds between methods, caps. One table.
+
+A module reads its sizes by name (``BLOCK = sizes.SCAN_BLOCK``). The environment variable
+``DSE_SIZES``, read once when this module is imported, selects other values, so that small studies
+cross every border:
+
+``tiny``
+    The tiny value of every row that has one.
+``tiny:7``
+    The same, each tiny prime replaced by a prime drawn with seed 7, up to four times as large.
+``SCAN_BLOCK=7``
+    This size alone. Several settings are separated by commas, also after ``tiny``.
+
+Answers must not depend on sizes that have a tiny value, but for rounding and for which of several
+methods gave them. A size without a tiny value is a cap on what may be asked, or a number of which
+less gives another answer.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+__all__ = ["SETTING", "TABLE", "chosen"]
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> int: ...
+
+
+#: Name: shipped value, tiny value or None, unit and purpose.
+TABLE: dict[str, tuple[int, int | None, str]] = {
+    # Grids and loop nests
+    "RUN_TILE": (1 << 23, 41, "points of a tile of a Dataset in memory"),
+    "RUN_SMALL": (1 << 15, 5, "points below which a group is evaluated in NumPy"),
+    "RUN_SINGLE": (1 << 17, 13, "points below which a group is one tile on one thread"),
+    "RUN_MANY": (1 << 22, 17, "points from which tiles without a feasible point are skipped"),
+    "NEST_ROW": (1024, 7, "points of the piece of a row in the first-level cache"),
+    "NEST_LONG": (128, 5, "points at which a row takes in no further axis"),
+    "NEST_SHORT": (32, 3, "points at which a row would rather stay short than be cut"),
+    "NEST_STEPS": (48, 2, "steps of a loop along the row beyond which it is cut at calls"),
+    "PASS_SMALL": (1 << 16, 5, "points below which no nest is compiled"),
+    "PASS_PIECE": (1 << 19, 19, "points of a tile, which stay in the cache"),
+    "PASS_WORTH": (32, 2, "tiles from which enclosures are worth their time"),
+    "PASS_BATCH": (1 << 10, 5, "tiles enclosed together"),
+    "PASS_SHARES": (4, 3, "pieces of a batch for each thread"),
+    "REDUCE_ARCHIVE": (32, 3, "strong points compared first"),
+    "REDUCE_SAMPLE": (1 << 12, 11, "points among which the strong ones are sought"),
+    "REDUCE_TOGETHER": (1 << 10, 5, "points compared together with the front so far"),
+    "EXTREMES_PIECE": (1024, 7, "values compared together with the extremes so far"),
+    "ROWS_SMALL": (1 << 15, 5, "values below which no nest is compiled"),
+    "ROWS_BLOCK": (1 << 16, 29, "values of rows computed together"),
+    "ROWS_SHORT": (32, 3, "values along an axis below which the points form the rows"),
+    "SUM_SHORT": (64, None, "values of a row up to which a proof expands it term by term"),
+    "PORTION": (1 << 21, 37, "values of a statistic held at once"),
+    "TABLE_PIECES": (8, 3, "pieces of a table equation for each thread"),
+    "LAW_BIN_ENDS": (1000, None, "places at which a bin may end; fewer give another answer"),
+    "FAILED_LISTED": (1000, None, "failed points of a tile that are listed"),
+    "TOP_MOST": (1_000_000, None, "winners a question may ask for"),
+    # Scans
+    "SCAN_TILE": (1 << 21, 31, "points of a tile that is only reduced"),
+    "SCAN_BLOCK": (1 << 21, 29, "points ranked together in many short rankings"),
+    "TABLE_BLOCK": (1 << 21, 37, "points of a Dataset read together"),
+    "BINS_COMPILED": (1 << 15, 5, "values from which compiled code counts them"),
+    "BINS_SLOTS": (1 << 12, 3, "least slots of the range of a histogram"),
+    "BINS_DIGIT": (16, 4, "bits of a digit of a number; divides 64"),
+    "BINS_MOST": (1 << 20, None, "bins a histogram may have"),
+    "DECOMPOSE_BLOCK": (1 << 16, 13, "points whose intermediate values are held together"),
+    "LEADERS_FIRST": (256, 3, "configurations compared first"),
+    "FRONT_JUDGES": (256, 3, "points of a front that decide whether a tile is read"),
+    # Questions
+    "LISTED_MOST": (1 << 20, None, "ties or near-best configurations an answer lists"),
+    "CHANCE_RIVALS": (1024, 2, "likely winners that others are compared with on fresh draws"),
+    "CELLS_OF_DRAWS": (64, None, "cells of draws; fewer give wider bounds"),
+    "LIKELY_WINNERS": (64, None, "configurations best in some draw; fewer give wider bounds"),
+    "SCANNED": (1 << 27, 53, "points up to which a scan is as fast as a proof"),
+    "SCANNABLE": (1 << 37, None, "points up to which a scan replaces a proof not found in time"),
+    "LISTED_BOXES": (1 << 20, None, "boxes held while near-best configurations are listed"),
+    # Proofs
+    "MERGE_WORTH": (1 << 28, 3, "points below which no axes are merged"),
+    "MERGE_MOST": (1 << 21, 997, "combinations evaluated to merge axes"),
+    "MERGE_TRIED": (48, 5, "values of each axis tried first"),
+    "ALIKE_ORDERED": (1 << 17, 7, "rows up to which halves of halves are ordered"),
+    "ALIKE_PIECE": (2, 3, "rows of the smallest ordered piece"),
+    "CHECK_SAMPLE": (1 << 12, 13, "points drawn to find the condition that excludes most"),
+    "FIRST_BLOCK": (1 << 20, 23, "points searched together for the first feasible one"),
+    "FIRST_GLANCE": (1 << 12, 7, "points searched before all others"),
+    "FIRST_MANY": (1 << 26, 101, "points beyond which boxes are searched instead"),
+    "EXPAND_POINTS": (64, 5, "points up to which a statistic joins the equations"),
+    "EXPAND_CHEAP": (1 << 20, 11, "values up to which a statistic is computed at once"),
+    "EXPAND_MOST": (1 << 31, None, "values up to which one is computed before a proof"),
+    "EXPAND_HELD": (1 << 24, None, "numbers it may hold then"),
+    "EXTREMES_TABLE": (1 << 24, 17, "numbers of the table of extremes of a leaf"),
+    "BOXES_TOGETHER": (1 << 11, 5, "halves of boxes bounded at once"),
+    "SEARCH_ROUND": (32, 3, "boxes of a round"),
+    "SEARCH_BUDGET": (512, 7, "boxes bounded in each before the next round"),
+    "SEARCH_POOL": (1 << 17, 31, "open boxes beyond which the search goes deep first"),
+    "SEARCH_DEEP": (1 << 14, 13, "boxes bounded in each then"),
+    "SEARCH_NEAR": (256, 3, "doubtful points that one dive reports"),
+    "SEARCH_QUICK": (1000, 11, "boxes bounded before a descent is worth its time"),
+    "ALONG_FEW": (128, 5, "values of an axis that are bounded one by one"),
+    "DIG_TRIED": (3, 2, "comparisons tried as something to halve along"),
+    "LEAF_ROW": (1 << 10, 3, "least points of a row of a leaf"),
+    "DESCENT_DRAWN": (1 << 12, 7, "points drawn"),
+    "DESCENT_KEPT": (4, 2, "best points that are improved"),
+    "DESCENT_ALONG": (1 << 12, 5, "values tried along an axis"),
+    "DESCENT_PAIR": (1 << 12, 7, "points tried along a pair of axes"),
+    "DESCENT_ROUNDS": (50, 3, "rounds of improvement"),
+    "FRONT_PATIENCE": (1 << 15, 13, "boxes bounded before gaps are closed one by one"),
+    "FRONT_SINGLE": (1 << 15, 11, "boxes bounded before first points are sought one by one"),
+    "FRONT_VAST": (1 << 30, 19, "points of a grid from which that pays"),
+    "FRONT_MOST": (1 << 16, None, "points of a certified front"),
+    "ARCHIVE_JUDGES": (256, 3, "points compared with many others first"),
+    "ARCHIVE_MANY": (1 << 12, 7, "points from which judges are chosen"),
+    "ARCHIVE_SAMPLE": (1 << 8, 5, "points that choose them"),
+    "BEAT_BATCH": (1 << 8, 3, "boxes taken together"),
+    "BEAT_LEAF": (1 << 17, 11, "points of a box that is scanned"),
+    "BEAT_TOGETHER": (1 << 16, 13, "points of boxes scanned together"),
+    "BEAT_COMPILED": (1 << 20, 17, "points from which a loop nest is compiled"),
+    "BEAT_DRAWN": (1 << 12, 7, "points drawn first"),
+    "BEAT_COARSE": (1 << 19, 31, "points of a coarse grid"),
+    "BEAT_KEPT": (64, 3, "points improved along each axis"),
+    "BEAT_TRIED": (256, 5, "values tried along each axis"),
+    "BEAT_ROUNDS": (3, 2, "rounds of improvement"),
+    "BORDERS_TOGETHER": (1 << 20, 23, "points of lines followed together"),
+    "TARGETS_BATCH": (1 << 10, 5, "boxes decided together"),
+    "TARGETS_SCANNED": (1 << 8, 3, "points that are decided one by one"),
+    "RIVALS_TOGETHER": (1 << 11, 5, "boxes bounded together"),
+    "RIVALS_FEW": (1 << 11, None, "boxes left beyond which chances are not refined"),
+    "RANGES_TOGETHER": (1 << 11, 3, "configurations bounded together"),
+    "RANGES_PIECES": (32, None, "pieces of a configuration; fewer give wider ranges"),
+    "TOLERANCE_ALL": (1 << 18, None, "pieces of all configurations; fewer give wider ranges"),
+    "TOLERANCE_PIECES": (1 << 12, None, "pieces of one configuration; fewer give wider ranges"),
+    "REAL_TOGETHER": (1 << 9, 5, "boxes of real axes bounded together"),
+    "REAL_MOST": (1 << 18, None, "boxes of real axes kept open"),
+    "REAL_DRAWN": (1 << 10, 7, "points drawn first"),
+    "REAL_TURNS": (2, None, "times a box is narrowed"),
+    "REAL_CORNERS": (3, 2, "real axes up to which every corner is looked at"),
+    # Stores
+    "STORE_TILE": (1 << 21, 43, "points of a tile of a store"),
+    "STORE_PIECE": (1 << 18, 17, "points computed at once"),
+    "STORE_BLOCK": (1 << 10, 3, "tiles checked together for a feasible point"),
+    "ZONE": (1 << 11, 7, "points of a zone of a large output"),
+    "ZONES_FEW": (1 << 14, 5, "zones below which zones are smaller"),
+    "ZONE_LEAST": (1 << 6, 3, "points of the smallest zone"),
+    "ZONES_MOST": (1 << 16, 31, "zones above which zones are larger"),
+    "WRITE_LEAST": (1 << 20, 97, "bytes of compressed data written at a time"),
+    "DIRECT_LEAST": (1 << 16, 4096, "bytes from which writes bypass the page cache; pages"),
+    "MAPPED_FILES": (1 << 14, 3, "files mapped at a time"),
+    "PACK_BLOCK": (
+        1 << 19,
+        4096,
+        "bytes of a compressed block; Blosc splits it by bytes of values",
+    ),
+    "PACK_SHORT": (1 << 16, 1024, "least bytes of a block if there are several"),
+    "PACK_STREAM": (1 << 18, 2048, "bytes of one stream of LZ4"),
+    "RECORD_EXTREMES": (16, 2, "smallest and largest values in a record"),
+    "READER_KEPT": (64, 2, "derived tables kept for the next question"),
+    "STORED_STAIRS": (1 << 12, 5, "slots of the first goal of a front"),
+    "STORED_ROOM": (1 << 18, 29, "points of a batch that may belong to a front"),
+    "STORED_STRONG": (24, 3, "strong points compared first"),
+    "STORED_MANY": (300, 2, "blocks from which compiling pays"),
+    "STORED_BUILT": (1 << 19, 31, "points evaluated together where values are copied first"),
+    "STORED_PASS": (1 << 20, 37, "points evaluated together where values are read in place"),
+    "STORED_FIRST": (4, 2, "blocks read before the others are judged again"),
+    "STORED_ROUND": (4096, 3, "blocks of a later round"),
+    "STORED_BATCH": (1 << 16, 17, "points evaluated together without compiled code"),
+    "STORED_SHORT": (64, 3, "values of a short row"),
+    "STORED_ORDERED": (64, 2, "winners of one cell that compiled code keeps in order"),
+    "STORED_WINNERS": (1 << 16, 5, "winners of all cells that compiled code keeps"),
+    "EXPORT_ROWS": (1 << 19, 7, "rows of a table written at a time"),
+    # Clusters
+    "ERRAND_TILES": (64, 3, "tiles of one task"),
+    "CLUSTER_SHARES": (4, 3, "parts for each thread of a worker"),
+    # The tool
+    "LOOKED_UP": (1 << 24, 19, "points below which no nest is compiled for a question"),
+    "LAW_FEW_LANES": (24, None, "lanes up to which quantiles may be simulated"),
+    "LAW_VALUES": (2_500, None, "values of a law beyond which they are simulated"),
+    "LAW_GROUPS": (1_000_000, None, "groups simulated then"),
+    "LAW_PLACES": (1000, None, "places at which a bin may end; fewer give another answer"),
+    "SEARCHED_AROUND": (1 << 20, None, "points around the middle searched for one that counts"),
+    "EFFECTS_COMPILED": (1 << 22, 19, "points from which a nest is compiled"),
+    "EFFECTS_LARGE": (1 << 20, 31, "points of a block of a compiled nest"),
+    "EFFECTS_SMALL": (1 << 16, 7, "points of a block of NumPy"),
+    "EFFECTS_BLOCK": (1 << 20, 29, "points of a block of a Dataset"),
+    "FIT_HELD": (1 << 21, 101, "numbers held while candidates of a fit are compared"),
+    "CROSSING_MOST": (1 << 24, None, "points of an answer, times quantities"),
+    "RIVALRY_BOXES": (1 << 16, None, "boxes of an answer"),
+    "RIVALRY_INPUTS": (3, None, "inputs that are cut into cells"),
+    "WITHIN_MOST": (1 << 20, None, "configurations of an answer"),
+    "WITHIN_CELLS": (64, None, "cells of the inputs; fewer give wider ranges"),
+    "MEASURED_CELLS": (1 << 27, None, "cells of a grid of measurements"),
+    "PAGE_SEARCHED": (200_000, None, "configurations that a page searches itself"),
+    "DRAWS_MOST": (1 << 26, None, "draws of an uncertain study"),
+    "OUTPUT_PIECES": (256, None, "pieces of a law, each proven; fewer give wider bounds"),
+    "WORDS_KEPT": (1 << 15, 3, "disassembled words remembered for each architecture"),
+    "WORDS_BESIDE": (1 << 12, 5, "words that take less time than another start"),
+    "VARIANTS_TAKEN": (256, 2, "variants of a kernel compiled at once"),
+    "FOOTPRINT_RUNS": (1 << 14, None, "runs of bytes kept one by one; beyond them an estimate"),
+    "FOOTPRINT_LOOKED": (1 << 18, None, "addresses of an access; beyond them an estimate"),
+    "PASSES_LOOKED": (32, None, "passes looked at; beyond them an estimate"),
+    "PASSES_FOLLOWED": (1_000_000, None, "passes followed one by one"),
+    "PASSES_EVERY": (2048, None, "passes up to which every one is looked at"),
+    "PASSES_NUMBERS": (1 << 20, None, "numbers held at once"),
+    "KERNEL_INSTRUCTIONS": (1 << 16, None, "instructions of a kernel with all copies of functions"),
+    "EXPRESSION_ATOMS": (1500, None, "atoms of the largest expression followed"),
+    "PASSES_TRIED": (1024, None, "passes tried one by one"),
+    "BLOCKS_LOOKED": (512, None, "blocks of a launch looked at"),
+    "REQUEST_BLOCKS": (27, None, "blocks whose requests are looked at"),
+    "REQUESTS_LOOKED": (2048, None, "requests looked at"),
+    "REGISTER_WAYS": (16, None, "paths that are followed apart"),
+    # Equations
+    "LINES_BATCH": (1 << 15, 5, "boxes or points followed together"),
+    "BRACKETS_BATCH": (1 << 12, 3, "points at which brackets are cut together"),
+    "GAP_DEPTH": (20, None, "halvings of a gap; fewer give other borders"),
+    "GAP_WIDE": (32, None, "open pieces followed; fewer give other borders"),
+    "GAP_FINE": (16, None, "parts of few open pieces; fewer give other borders"),
+    "GAP_FEW": (512, None, "open pieces that are few"),
+    "GAP_PARTS": (256, None, "parts made at once"),
+    "ADVICE_NEAR": (4096, None, "whole values looked at one by one; beyond them by ratio"),
+    "BRANCHES_MOST": (12, None, "branches of a border in closed form"),
+    # Laws
+    "TIMES_EACH": (8, 2, "times that are worth a thread"),
+    "CENTRED_TILE": (64, 8, "starts computed together; a power of two"),
+    "CIRCLE_TILE": (64, 8, "starts computed together; a power of two"),
+    "CONVOLVE_BLOCK": (64, 5, "places computed together"),
+    "CONVOLVE_PART": (256, 7, "terms added together"),
+    "INVERT_BLOCK": (64, 7, "values transformed together"),
+    "INVERT_FEW": (16, 3, "laws transformed together"),
+    "INVERT_LEAP": (16, 3, "steps in frequency that make one long step"),
+    "INVERT_FRESH": (1024, 5, "steps after which a root is computed again"),
+    "SPECTRA_TILE": (256, 7, "frequencies computed together"),
+    "STARTS_TILE": (64, 8, "places computed together; a power of two"),
+    "SWEEP_TILE": (128, 8, "deficits computed together"),
+    "VARIANCE_CHUNK": (256, 7, "values computed together"),
+    "COEFFICIENT_ROWS": (64, 3, "rows computed together"),
+    "COEFFICIENT_SPARSE": (8, 2, "cells of a value beyond which values are listed"),
+    "COEFFICIENT_CHUNK": (2_000_000, 101, "numbers computed together"),
+    "ATOMS_AT_ONCE": (500_000, 101, "losses inverted together"),
+    "QUANTILES_LISTED": (64, None, "candidates for a quantile compared exactly"),
+    "RATIOS_BYTES": (2 << 30, None, "bytes of the table of ratios"),
+    "MOMENT_ROWS": (32, 3, "rows summed as they come"),
+    "MOMENT_SPARSE": (8, 2, "cells of a value beyond which values are listed"),
+    "TRANSFORM_CHUNK": (1 << 19, 29, "probabilities computed together"),
+    "FREQUENCIES_FINE": (64, None, "points of a turn of the largest value"),
+    "FREQUENCIES_WORTH": (10**6, None, "transforms beyond which a search among frequencies pays"),
+    "LATTICE_KEPT": (15_000_000, None, "coefficients that are kept"),
+    "LATTICE_TRANSFORMS": (10**9, None, "transforms of a value"),
+    "LATTICE_PRODUCTS": (2_000_000_000, None, "products of a convolution"),
+    "ALIKE_STATES": (2_000_000, None, "states of correlated lanes"),
+    "ALIKE_PRODUCTS": (500_000_000, None, "products of correlated lanes"),
+    "OUTCOMES_BYTES": (4 << 30, None, "bytes of the joint law of maximum and sum"),
+    "LAUNCH_BINS": (8, None, "bins tried; fewer give another answer"),
+    "LAUNCH_PLACES": (200, None, "places at which a bin may end; fewer give another answer"),
+    "LAUNCH_LENGTHS": (6, None, "lengths of pieces tried; fewer give another answer"),
+    "LAUNCH_ORDERS": (32, None, "random orders tried; fewer give another answer"),
+    "TRACE_EXACT": (10**10, None, "products up to which the mean is exact"),
+    "TRACE_BLOCK": (32, None, "groups of a block of a trace; another gives another answer"),
+    "SPLIT_MOST": (500_000_000, None, "steps of a scan"),
+    "SPLIT_LONGEST": (50_000_000, None, "iterations of a piece"),
+    "STEPS_MOST": (1 << 26, None, "steps of a block"),
+    "CENTRED_BLOCK": (1 << 18, 29, "phases computed together"),
+    "CENTRED_DEAR": (400_000_000, None, "products that are affordable"),
+    "CENTRED_LOOKED": (30_000_000, None, "places and nodes looked at"),
+    "CONTINUOUS_STEPS": (1000, None, "steps of the longest block; fewer give wider bounds"),
+    "CONTINUOUS_MOST": (1_000_000, None, "steps that may be asked for"),
+    "JOINT_MOST": (500_000_000, None, "coefficients of a joint law, times nodes"),
+    "SEQUENCES_BYTES": (2**30, None, "bytes of sequences"),
+    "EXACT_PRICE": (300_000, None, "integer steps up to which a law stays in fractions"),
+    "EXACT_ASKED": (300_000_000, None, "integer steps up to which fractions may be asked for"),
+    "RENEWALS_WHOLE": (4, 2, "lengths of the law computed from the beginning"),
+    "DURATIONS_AT_ONCE": (1 << 21, 37, "durations drawn together"),
+    "WARPS_AT_ONCE": (1 << 20, 31, "warps simulated together"),
+    "WARPS_MOST": (1 << 26, None, "warps of a simulation"),
+    "TRIAL_BLOCK": (1 << 17, 31, "items whose sums are added up as one"),
+    "TRIAL_TASK": (1 << 22, 101, "items after which a thread takes other work"),
+    "TRIAL_PILOT": (1 << 15, None, "items that decide how finely losses are counted"),
+    "LAW_LARGEST": (50_000_000, None, "values of a tabulated law"),
+    "EXTREME_EXACT": (
+        1_000_000,
+        None,
+        "values beyond which an extreme is that of a continuous law",
+    ),
+    "CONVOLVE_MOST": (10**10, None, "products of a convolution"),
+    "SAMPLE_LARGEST": (1_000_000, None, "values of a sample that is fitted"),
+    "TAIL_TERMS": (2**18, None, "terms of a tail"),
+    "RATIOS_SMALL": (4096, None, "values up to which fractions are kept beside floats"),
+    "RATIOS_BITS": (20_000_000, None, "bits of all those fractions"),
+    "WALK_STEPS": (1_000_000, 101, "steps from the mode that are walked one by one"),
+}
+
+
+def chosen(setting: str) -> dict[str, int]:
+    """Return the value of every size under a setting such as ``tiny:7,SCAN_BLOCK=7``.
+
+    >>> chosen("")["SCAN_BLOCK"], chosen("tiny")["SCAN_BLOCK"], chosen("SCAN_BLOCK=5")["SCAN_BLOCK"]
+    (2097152, 29, 5)
+    """
+    values = {name: shipped for name, (shipped, _, _) in TABLE.items()}
+    for item in filter(None, setting.split(",")):
+        name, equals, number = item.partition("=")
+        word, colon, seed = item.partition(":")
+        if equals and name in TABLE and number.isdecimal() and int(number) > 0:
+            values[name] = int(number)
+        elif word == "tiny" and (seed.isdecimal() or not colon):
+            values |= {
+                name: _drawn(name, tiny, seed) if seed else tiny
+                for name, (_, tiny, _) in TABLE.items()
+                if tiny is not None
+            }
+        else:
+            raise ValueError(
+                f"DSE_SIZES = {setting!r}: expected tiny, tiny:SEED, or NAME=NUMBER with a name of "
+                "the table in stochastic/sizes.py, separated by commas"
+            )
+    return values
+
+
+def _drawn(name: str, tiny: int, seed: str) -> int:
+    """Return a prime up to four times a tiny prime; other tiny values have a reason and stay."""
+    import random
+
+    primes = [p for p in range(2, 4 * tiny + 1) if all(p % d for d in range(2, int(p**0.5) + 1))]
+    return random.Random(f"{name} {seed}").choice(primes) if tiny in primes else tiny
+
+
+#: The setting of this process; the processes of a cluster must have the same.
+SETTING = os.environ.get("DSE_SIZES", "")
+
+globals().update(chosen(SETTING))

@@ -1,0 +1,292 @@
+"""Every size stands in the table of ``stochastic/sizes.py``; other whole constants have a kind."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from stochastic import sizes
+from stochastic.kept import Body, Later
+from sweeps.cluster.order import differing, versions
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("dse", "sweeps", "symbolic", "stochastic")
+
+#: Whole module-level constants that are no sizes: a kind, then files, each with names or with all.
+#: What decides how much is done together, by which method, or at most, belongs in the table.
+NO_SIZES = """
+what is shown to people, drawn or held by a page
+    dse/cards.py
+    dse/cli/*
+    dse/explaining.py
+    dse/measured/records.py _REASONS
+    dse/page/*
+    dse/plots/*
+    dse/tables.py
+    dse/validation/run.py FEW
+    stochastic/work/chances.py _LONG
+    stochastic/work/given.py _SHORT
+    symbolic/resolve.py _SHOWN
+    symbolic/visible.py
+formats, flags and codes
+    dse/inverse/cases.py BROKEN
+    dse/kernels/[aclop]*.py _WIDTHS WORD FLOPS _ARGUMENT _BANK _CUDA _FUNCTION _REGISTERS
+    dse/kernels/lines.py
+    dse/kernels/operations.py _SIGNED_SHIFT
+    dse/kernels/ptx.py _WIDTHS
+    dse/kernels/spills.py _BYTES
+    dse/measured/numerals.py _PREFIXES
+    sweeps/nest/summing.py MEAN STD
+    sweeps/prove/borders.py NONE
+    sweeps/store/packing.py ONE START _LEVEL _PLAIN
+    sweeps/store/z*.py TRAILER EACH _HEAD
+    symbolic/grammar.py _NOT _SIGN
+    symbolic/units.py _BINARY _SCALES
+numbers that doubles and integers have
+    dse/uncertain/points.py _DIGITS
+    stochastic/kernels/recurrence.py _SPLIT
+    stochastic/loss/*.py _WHOLE _TOLD_APART _BEYOND
+    stochastic/work/distribution.py _FARTHEST
+    sweeps/grid/forms.py _LARGEST
+    sweeps/nest/instructions.py _FRACTION _ONE _ROOT
+    symbolic/primitives/*.py _SPLIT ULPS
+    symbolic/term.py _WHOLE
+hardware, the C library and the operating system
+    dse/gpu/*
+    dse/kernels/wavefronts.py
+    stochastic/trials/timing.py
+    sweeps/cluster/bench.py
+    sweeps/nest/memory.py _LINE
+    sweeps/store/direct.py PAGE
+    sweeps/stored/rows.py _LINE
+loops that are written out, and sums of which two places have the same order
+    stochastic/kernels/starts.py AT_ONCE
+    sweeps/bounds/joining.py _LONG _PARTS
+draws, samples and other statistics
+    dse/measured/winners.py RESAMPLES _PARTS
+    dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH
+    dse/validation/run.py ENOUGH
+    sweeps/ask/draws.py _PARTS
+    sweeps/scan/judging.py _FEW
+    symbolic/lawful.py _ANEW
+steps of a search or a series, of which more are more precise
+    dse/advice/follow.py
+    dse/effects/slopes.py _FINER
+    dse/fitting/*.py
+    dse/kernels/hosted.py _ROUNDS
+    stochastic/loss/timed.py
+    stochastic/scheduling/reach.py _ROUNDS
+    stochastic/work/*.py _TERMS _ROUNDS _FAR
+    sweeps/prove/ranges.py ROUNDS
+    sweeps/prove/rivals.py _FINE _PARTS
+    symbolic/crossings.py DIGITS
+how far a quantity is followed, or is asked about
+    dse/cautions.py _FAR
+    sweeps/prove/borders.py OCTAVES
+    symbolic/advice.py FINE OCTAVES
+bounds of rounding
+    stochastic/scheduling/rounding.py
+retries, threads, seconds, bytes that are always there, speeds
+    stochastic/kept/folder.py
+    stochastic/loss/rational.py _PRICE
+    stochastic/remedies/sorting.py _MOST
+    sweeps/cluster/*.py _PATIENCE _AHEAD _LEAST _READERS
+    sweeps/runtime/memory.py _LITTLE
+    sweeps/sources/best.py SCANNED_A_SECOND
+    sweeps/store/*.py RETRIES _READERS _IN_A_ROW TRIES _TRIES
+limits of what a text may hold
+    dse/toml_text.py _DEPTH
+    symbolic/grammar.py MAX_DEPTH MAX_OPERATORS
+    symbolic/ops.py MAX_POWER
+    symbolic/terms.py _MAX_BITS
+    symbolic/tokens.py MAX_DIGITS MAX_LENGTH
+    symbolic/units.py MAX_EXPONENT MAX_LENGTH
+published models: their own numbers, ties and exact ranges
+    symbolic/models/*
+"""
+
+
+def is_whole(node: ast.expr) -> bool:
+    """True for an expression of numbers alone whose value is whole, or for several of these."""
+    if isinstance(node, ast.Dict):
+        return bool(node.values) and all(is_whole(value) for value in node.values)
+    if isinstance(node, ast.Tuple | ast.List):
+        return bool(node.elts) and all(is_whole(value) for value in node.elts)
+    if any(not isinstance(part, NUMBERS) for part in ast.walk(node)):
+        return False
+    value = eval(compile(ast.Expression(node), "", "eval"))
+    if isinstance(value, float):  # small ones are shares, seconds, factors
+        return value.is_integer() and 1000 <= abs(value) < 1e15
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+NUMBERS = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
+
+
+def constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names in capitals that a module binds, with what they are bound to."""
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign) and node.value is not None:
+            targets = [node.target]
+        for target in targets:
+            value = node.value  # type: ignore[union-attr]
+            several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            pairs = zip(target.elts, value.elts, strict=True) if several else [(target, value)]
+            for name, bound in pairs:
+                if isinstance(name, ast.Name) and name.id.isupper() and bound is not None:
+                    yield name.id, bound
+
+
+@cache
+def uses() -> list[tuple[str, str, bool]]:
+    return list(read_sizes())
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    paths = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in paths}
+
+
+def kinds() -> list[tuple[str, set[str]]]:
+    """The rows of NO_SIZES: a pattern of files, and names, or none where all are meant."""
+    rows = [line.split() for line in NO_SIZES.splitlines() if line.startswith("    ")]
+    return [(pattern, set(names)) for pattern, *names in rows]
+
+
+def unlisted() -> set[str]:
+    return {
+        f"{file}: {name}"
+        for file, tree in trees().items()
+        if file != "stochastic/sizes.py"
+        for name, value in constants(tree)
+        if is_whole(value)
+        if not any(fnmatch(file, p) and (not names or name in names) for p, names in kinds())
+    }
+
+
+def test_every_size_stands_in_the_table() -> None:
+    assert unlisted() == set(), (
+        "name them in the table of stochastic/sizes.py, or say in NO_SIZES what they are"
+    )
+
+
+def test_nothing_is_listed_that_is_not_there() -> None:
+    there = {
+        (file, name)
+        for file, tree in trees().items()
+        for name, value in constants(tree)
+        if is_whole(value)
+    }
+    for pattern, names in kinds():
+        listed = {name for file, name in there if fnmatch(file, pattern)}
+        assert listed, pattern
+        assert names <= listed, (pattern, names - listed)
+
+
+def test_a_new_constant_is_found() -> None:
+    text = "BATCH = 1 << 12\nA, B = 3, 2 * 1000\nC = {1: 2}\nEPS = 1e-9\nMOST = 5e8\nlow = 7\n"
+    found = {name for name, value in constants(ast.parse(text)) if is_whole(value)}
+    assert found == {"BATCH", "A", "B", "C", "MOST"}
+
+
+def read_sizes() -> Iterator[tuple[str, str, bool]]:
+    """Yield each use of ``sizes.NAME`` in capitals: file, name, and whether a constant takes it."""
+    for file, tree in trees().items():
+        top = {id(part) for name, value in constants(tree) for part in ast.walk(value)}
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "sizes"
+                and node.attr.isupper()
+            ):
+                yield file, node.attr, id(node) in top
+
+
+def test_every_row_is_read_by_a_constant_of_one_module() -> None:
+    read = [(name, file) for file, name, _ in uses() if name != "SETTING"]
+    assert sorted(name for name, _ in read) == sorted(sizes.TABLE)
+    late = {f"{file}: {name}" for file, name, top in uses() if not top}
+    assert late <= {"sweeps/cluster/order.py: SETTING"}, "a compiled body would not know its value"
+
+
+def test_the_table_is_readable() -> None:
+    for name, (shipped, tiny, why) in sizes.TABLE.items():
+        assert name.isupper()
+        assert shipped > 0
+        assert tiny is None or 1 < tiny < 2 * shipped, name
+        assert len(why) > 8, name
+        assert why[0].islower(), name
+    assert sum(tiny is not None for _, tiny, _ in sizes.TABLE.values()) > 130
+
+
+def asked(setting: str, code: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "DSE_SIZES": setting, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+def test_a_process_has_the_sizes_of_its_setting() -> None:
+    code = (
+        "from sweeps.scan import fused; from sweeps.nest import emit; print(fused.BLOCK, emit.ROW)"
+    )
+    assert asked("", code).stdout == "2097152 1024\n"
+    assert asked("tiny", code).stdout == "29 7\n"
+    assert asked("tiny,SCAN_BLOCK=11", code).stdout == "11 7\n"
+
+
+def test_a_seed_draws_other_sizes_the_same_each_time() -> None:
+    drawn = [sizes.chosen(f"tiny:{seed}") for seed in (1, 2, 1)]
+    assert drawn[0] == drawn[2] != drawn[1]
+    assert all(drawn[0][name] == shipped for name, (shipped, t, _) in sizes.TABLE.items() if not t)
+    assert drawn[0]["BINS_DIGIT"] == 4, "64 bits have no seven-bit digits"
+
+
+@pytest.mark.parametrize("setting", ["small", "tiny:x", "SCAN_BLOK=3", "SCAN_BLOCK=0", "tiny=3"])
+def test_an_unknown_setting_is_refused(setting: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"DSE_SIZES = {setting!r}: expected tiny")):
+        sizes.chosen(setting)
+
+
+def test_machine_code_is_kept_by_the_values_of_the_sizes_in_it() -> None:
+    def key(block: int) -> str:
+        space: dict[str, object] = {"BLOCK": block}
+        exec("def body(x):\n    return x + BLOCK", space)
+        return Body(space["body"], {}).key(())  # type: ignore[arg-type]
+
+    assert key(7) == key(7)
+    assert key(7) != key(11)
+
+
+def test_a_compiled_body_cannot_read_the_table() -> None:
+    def body(x: int) -> int:
+        return x + sizes.SCAN_BLOCK
+
+    with pytest.raises(TypeError, match="a body cannot use"):
+        Body(body, {}).key(())  # type: ignore[arg-type]
+
+
+def test_what_only_numba_knows_reads_no_size() -> None:
+    """It is known by the text of its module, in which the value of a size does not stand."""
+    texts = {file: (ROOT / file).read_text() for file in trees()}
+    later = {m for text in texts.values() for m in re.findall(r'Later\("([\w.]+)"', text)}
+    assert later
+    for module in later:
+        assert "sizes." not in texts[module.replace(".", "/") + ".py"], module
+    assert Later("sweeps.nest.memory", "room").identity()
+
+
+def test_workers_with_other_sizes_are_refused() -> None:
+    other = {**versions(), "DSE_SIZES": "tiny:3"}
+    assert differing(versions(), other) == f"DSE_SIZES {sizes.SETTING}, not tiny:3"
