@@ -2,8 +2,8 @@
 
 A statistic has no value of its own before all values of its formula are known along its axes. So it
 is a leaf, over the other axes on which the formula depends; what it is made of is a grid of its
-own, in which the axes it goes along come last. Statistics of the same formula along the same axes
-are computed together.
+own, in which the axes it goes along come last. Statistics along the same axes that are wanted at
+once are computed in one pass over the values.
 """
 
 from __future__ import annotations
@@ -27,11 +27,27 @@ from symbolic.graph import Graph
 from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistic import DRAW, Statistic, StatisticName, statistics_of
 
-__all__ = ["Awaited", "Fold", "Folding", "add_statistics"]
+__all__ = ["Awaited", "Fold", "Folding", "Group", "add_statistics"]
 
 Floats = NDArray[np.float64]
-#: What computes the statistics of a formula: an array over the other axes for each.
-Fold = Callable[["Folding"], Mapping[str, Floats]]
+#: Computes the statistics of some formulas over the same grid: an array over the other axes for each.
+Fold = Callable[[Sequence["Folding"]], Mapping[str, Floats]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Group:
+    """Formulas with the same axes in the same part of the grid: one pass can compute them all."""
+
+    lock: Any = field(default_factory=threading.RLock)
+    parts: dict[Any, Group] = field(default_factory=dict)
+
+    def part(self, key: Any) -> Group:
+        """Return the group of the same formulas within a part of the grid."""
+        with self.lock:
+            if key not in self.parts:
+                self.parts.clear()  # one part after another is wanted
+                self.parts[key] = Group()
+            return self.parts[key]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,9 +63,9 @@ class Folding:
     rest: tuple[str, ...]
     along: tuple[str, ...]
     fold: Fold
+    group: Group = field(default_factory=Group)
     statistics: dict[str, Statistic] = field(default_factory=dict)
     _found: dict[str, Floats] = field(init=False, default_factory=dict)
-    _lock: Any = field(init=False, default_factory=threading.RLock)
 
     @property
     def weights(self) -> Floats | None:
@@ -75,21 +91,29 @@ class Folding:
 
     def array(self, name: str) -> Floats:
         """A statistic over the other axes."""
-        with self._lock:
-            if not self.known:
-                self._found.update(self.fold(self))
+        self.compute([self])
         return self._found[name]
+
+    def compute(self, foldings: Sequence[Folding]) -> None:
+        """Compute the statistics of formulas of this group that are not known, in one pass."""
+        with self.group.lock:
+            missing = [folding for folding in foldings if not folding.known]
+            if missing:
+                found = self.fold(missing)
+                for folding in missing:
+                    folding._found.update({name: found[name] for name in folding.statistics})
 
     def cut(self, parts: Mapping[str, slice]) -> Folding:
         """The same within a part of some axes."""
-        with self._lock:
+        with self.group.lock:
             key = tuple((axis, cut.start, cut.stop) for axis, cut in sorted(parts.items()))
             kept: dict[Any, dict[Folding, Folding]] = self.grid.kept.setdefault("parts", {})
             if key not in kept:
                 kept.clear()  # one part after another is wanted
             within = kept.setdefault(key, {})
             if self not in within:
-                within[self] = replace(self, grid=part_of(self.grid, parts))
+                grid = part_of(self.grid, parts)
+                within[self] = replace(self, grid=grid, group=self.group.part(key))
             return within[self]
 
     def at(self, places: Mapping[str, Any]) -> Folding:
@@ -97,7 +121,7 @@ class Folding:
         whole = tuple(axis for axis in self.rest if isinstance(places[axis], slice))
         here = {axis: places[axis] for axis in self.rest if axis not in whole}
         grid = points_of(self.grid, (), here, (*whole, *self.along))
-        return replace(self, grid=grid, rest=(POINT, *whole))
+        return replace(self, grid=grid, rest=(POINT, *whole), group=Group())
 
 
 class Awaited(Leaf):
@@ -123,6 +147,11 @@ class Awaited(Leaf):
         if self.axes == self.folding.rest:
             return found
         return found.transpose([self.folding.rest.index(axis) for axis in self.axes])
+
+    @property
+    def pending(self) -> Folding | None:
+        """See :class:`sweeps.grid.leaf.Leaf`."""
+        return None if self.folding.known else self.folding
 
     def __reduce__(self) -> Any:
         return _plain, (self.axes, self.array, self.switched)
@@ -175,6 +204,7 @@ def add_statistics(
     """
     held = graph.ancestors(name for c in graph.conditions for name in references(c.node))
     foldings: dict[Any, Folding] = {}
+    groups: dict[Any, Group] = {}
     for name in sorted(graph.statistics, key=lambda name: name not in held):
         plain = name in held
         conditions = [
@@ -183,7 +213,9 @@ def add_statistics(
             if not (plain and statistics_of([graph.flat_condition(c)]))
         ]
         assert isinstance(name, StatisticName)
-        leaves[name] = _leaf(name, graph, leaves, axes, switches, conditions, foldings, fold)
+        leaves[name] = _leaf(
+            name, graph, leaves, axes, switches, conditions, foldings, groups, fold
+        )
 
 
 def _leaf(
@@ -194,6 +226,7 @@ def _leaf(
     switches: set[str],
     conditions: Sequence[Node],
     foldings: dict[Any, Folding],
+    groups: dict[Any, Group],
     fold: Fold,
 ) -> Leaf:
     about = name.statistic
@@ -243,6 +276,7 @@ def _leaf(
             rest=rest,
             along=tuple(along),
             fold=fold,
+            group=groups.setdefault((rest, tuple(along)), Group()),
         )
     folding = foldings[key]
     folding.statistics[name] = about

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.leaf import Leaf, compute_pending
 from sweeps.grid.space import Axis
 from symbolic.graph import Condition, Graph
 from symbolic.model import Model
@@ -194,6 +194,7 @@ class Grid:
         """Nodes over the leaves, in NumPy, each broadcast over the (switch-free) axes ``dims``."""
         leaves = self.leaves[key]
         names = references(*roots)
+        compute_pending(leaves[name] for name in names)
         # never fewer than one dimension: bare numbers would divide as Python does
         values = {name: np.atleast_1d(leaves[name].over(dims)) for name in names}
         shape = self.shape(dims)

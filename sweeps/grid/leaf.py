@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Leaf"]
+__all__ = ["Leaf", "compute_pending"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,11 @@ class Leaf:
         """NumPy's exp and log go another way, an ulp off, along an array read backwards."""
         if any(step < 0 for step in self.array.strides):
             object.__setattr__(self, "array", np.ascontiguousarray(self.array))
+
+    @property
+    def pending(self) -> Any:
+        """What computes the values where they are not known yet (a Folding); None where they are."""
+        return None
 
     def over(self, axes: Sequence[str]) -> NDArray[Any]:
         """The values shaped for broadcasting over the given axes."""
@@ -67,3 +72,16 @@ class Leaf:
             return self
         array = self.array.transpose([self.axes.index(axis) for axis in own])
         return Leaf(axes=own, array=array, switched=self.switched)
+
+
+def compute_pending(leaves: Iterable[Leaf]) -> None:
+    """Compute the values of leaves that are not known yet, those of one group in one pass."""
+    groups: dict[int, list[Any]] = {}
+    for leaf in leaves:
+        folding = leaf.pending
+        if folding is not None:
+            same = groups.setdefault(id(folding.group), [])
+            if folding not in same:
+                same.append(folding)
+    for foldings in groups.values():
+        foldings[0].compute(foldings)

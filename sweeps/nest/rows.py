@@ -1,4 +1,4 @@
-"""A formula's values along some axes, a row for each point of the others; none is kept."""
+"""The values of formulas along some axes, a row for each point of the others; none is kept."""
 
 from __future__ import annotations
 
@@ -34,41 +34,41 @@ _SHORT = sizes.ROWS_SHORT
 def over_rows(
     grid: Grid,
     key: tuple[str, ...],
-    root: Node,
+    roots: Sequence[Node],
     rest: Sequence[str],
     along: Sequence[str],
-    tell: Callable[[Floats, int], None],
+    tell: Callable[[list[Floats], int], None],
     keep: Callable[[Floats], NDArray[np.bool_]] | None = None,
 ) -> None:
-    """Tell of every point of some (switch-free) axes the values of a formula along others.
+    """Call ``tell`` with the values of formulas along some axes, for points of the other axes.
 
-    ``tell`` is given some rows, of shape (points, values along), and the flat index of the first of
-    these points; several threads call it. Where ``keep`` is given, points are left out together
-    of which it is not true, told numbers below which their values are certain not to lie.
+    ``tell`` gets the rows of each formula, of shape (points, values along), and the flat index of
+    the first of these points; several threads call it. ``keep`` goes with one formula: it is given
+    lower bounds of the values of some points, and points for which it is false are left out.
     """
     points, count = math.prod(grid.shape(rest)), math.prod(grid.shape(along))
     if points * count <= SMALL:
-        values = grid.evaluate([root], key, (*rest, *along))[0]
-        tell(np.array(values, dtype=np.float64).reshape(points, count), 0)
+        values = grid.evaluate(roots, key, (*rest, *along))
+        tell([np.array(each, dtype=np.float64).reshape(points, count) for each in values], 0)
     elif count >= _SHORT:
-        _along_rows(grid, key, root, rest, along, tell, keep)
+        _along_rows(grid, key, roots, rest, along, tell, keep)
     else:
-        _across_rows(grid, key, root, rest, along, tell)
+        _across_rows(grid, key, roots, rest, along, tell)
 
 
 def _along_rows(
     grid: Grid,
     key: tuple[str, ...],
-    root: Node,
+    roots: Sequence[Node],
     rest: Sequence[str],
     along: Sequence[str],
-    tell: Callable[[Floats, int], None],
+    tell: Callable[[list[Floats], int], None],
     keep: Callable[[Floats], NDArray[np.bool_]] | None,
 ) -> None:
     """The axes of the values are the innermost loops."""
     count = math.prod(grid.shape(along))
     row = row_axes(grid.shape(along))
-    ready = prepare(grid, key, (*rest, *along), [(root, "float")], row=row)
+    ready = prepare(grid, key, (*rest, *along), [(root, "float") for root in roots], row=row)
     compiled(ready.nest)
     sizes = grid.shape(rest) or (1,)
     tiling = Tiling(sizes[:-1], sizes[-1], max(1, BLOCK // count))
@@ -78,11 +78,11 @@ def _along_rows(
         halt()
         bounds, first, points = tiling.bounds(number)
         whole = np.array([*bounds[: 2 * len(rest)].tolist(), *tail], dtype=np.int64)
-        values = np.empty(points * count)
-        ready.run(whole, first * count, values)
-        tell(values.reshape(points, count), first)
+        values = [np.empty(points * count) for _ in roots]
+        ready.run(whole, first * count, *values)
+        tell([each.reshape(points, count) for each in values], first)
 
-    known = None if keep is None else _Along.of(grid, key, [root], (*rest, *along))
+    known = None if keep is None else _Along.of(grid, key, roots, (*rest, *along))
     if not isinstance(known, _Along) or keep is None:
         in_threads(work, tiling.count)
         return
@@ -110,14 +110,14 @@ class _Along(Enclosures):
 def _across_rows(
     grid: Grid,
     key: tuple[str, ...],
-    root: Node,
+    roots: Sequence[Node],
     rest: Sequence[str],
     along: Sequence[str],
-    tell: Callable[[Floats, int], None],
+    tell: Callable[[list[Floats], int], None],
 ) -> None:
     """The axes of the values are the outermost loops: one pass over the points for each."""
     count = math.prod(grid.shape(along))
-    ready = prepare(grid, key, (*along, *rest), [(root, "float")])
+    ready = prepare(grid, key, (*along, *rest), [(root, "float") for root in roots])
     compiled(ready.nest)
     outer = [int(n) for n in ready.sizes[len(along) : -1]]
     tiling = Tiling(outer, int(ready.sizes[-1]), max(1, 4 * BLOCK // count))
@@ -127,11 +127,11 @@ def _across_rows(
     def work(number: int) -> None:
         halt()
         bounds, first, points = tiling.bounds(number)
-        values = np.empty((count, points))
+        values = np.empty((len(roots), count, points))
         for place, head in enumerate(heads):
             ends = [n for index in head for n in (index, index + 1)]
             whole = np.array([*ends, *bounds.tolist()], dtype=np.int64)
-            ready.run(whole, place * total + first, values[place])
-        tell(np.ascontiguousarray(values.T), first)
+            ready.run(whole, place * total + first, *values[:, place])
+        tell([np.ascontiguousarray(each.T) for each in values], first)
 
     in_threads(work, tiling.count)

@@ -15,6 +15,7 @@ from stochastic import sizes
 from sweeps.bounds.check import check, check_count
 from sweeps.bounds.enclosures import Barred, Numbers, boxes
 from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.leaf import compute_pending
 from sweeps.grid.tiling import Tiling
 from sweeps.nest.compile import compiled
 from sweeps.nest.emit import Nest, emit, row_axes
@@ -135,6 +136,7 @@ def _prepare(
     given: dict[str, Any] = {"leaves": axes, "names": names, "known": known}
     nest = emit(outer=outer, row=inner, outputs=outputs, reduce=reduce, **given)
     row_shape = grid.shape(inner)
+    compute_pending(leaves[name] for name in (*nest.scalars, *nest.arrays))
     arrays = []
     for name in nest.arrays:
         own = tuple(axis for axis in outer if axis in axes[name])
@@ -218,7 +220,7 @@ def _fill_tiles(
     meter: Tally,
     barred: Callable[[Numbers, Numbers], NDArray[np.bool_]],
 ) -> None:
-    meter.clock(partial(compiled, ready.nest))
+    compiled(ready.nest)
     tiling = ready.tiling(_target(points))
     known = np.zeros(tiling.count, dtype=bool)
     if points >= MANY:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,34 +23,56 @@ Floats = NDArray[np.float64]
 _NONE = np.empty(0)
 
 
-def summarized(folding: Folding) -> Mapping[str, Floats]:
-    """Every statistic of a formula, over the other axes."""
-    grid, rest = folding.grid, folding.rest
-    shape, count = grid.shape(rest), math.prod(grid.shape(folding.along))
+def summarized(foldings: Sequence[Folding]) -> Mapping[str, Floats]:
+    """Return every statistic of some formulas over the same grid, in one pass over their values."""
+    first = foldings[0]
+    rest, along, weights = first.rest, first.along, first.weights
+    grid = first.grid
+    if len(foldings) > 1:
+        leaves = {n: leaf for one in foldings for n, leaf in one.grid.leaves[()].items()}
+        grid = replace(grid, leaves={(): leaves}, _dims={}, kept={})
+    roots = list(dict.fromkeys(folding.root for folding in foldings))
+    names = [(name, about, f.root) for f in foldings for name, about in f.statistics.items()]
+    shape, count = grid.shape(rest), math.prod(grid.shape(along))
     points = math.prod(shape)
     check_memory(
-        8 * (points * len(folding.statistics) + 2 * workers() * max(count, BLOCK)),
-        f"{', '.join(folding.statistics)} over {points:.4g} points",
+        8 * (points * len(names) + (1 + len(roots)) * workers() * max(count, BLOCK)),
+        f"{', '.join(name for name, _, _ in names)} over {points:.4g} points",
         "shorten axes, or leave some out of the study",
     )
-    found = {name: np.empty(points) for name in folding.statistics}
-    weights = folding.weights
+    found = {name: np.empty(points) for name, _, _ in names}
 
-    def tell(values: Floats, first: int) -> None:
-        for name, about in folding.statistics.items():
-            out = found[name][first : first + len(values)]
-            if about.kind == "error":
-                inner = about.argument.args[0].statistic
-                out[...] = error_of(inner, values, weights, folding.replicates)
-            else:
-                summary(about, values, weights, out)
+    def tell(values: list[Floats], start: int) -> None:
+        for root, rows in zip(roots, values, strict=True):
+            own = [(name, about) for name, about, of in names if of is root]
+            ordered = np.sort(rows, axis=1) if _orders(own) and weights is None else None
+            for name, about in own:
+                out = found[name][start : start + len(rows)]
+                if about.kind == "error":
+                    inner = about.argument.args[0].statistic
+                    out[...] = error_of(inner, rows, weights, first.replicates, ordered)
+                else:
+                    summary(about, rows, weights, out, ordered)
 
-    over_rows(grid, (), folding.root, rest, folding.along, tell)
+    over_rows(grid, (), roots, rest, along, tell)
     return {name: array.reshape(shape) for name, array in found.items()}
 
 
-def summary(about: Statistic, values: Floats, weights: Floats | None, out: Floats) -> None:
-    """A statistic of each row of values."""
+def _orders(statistics: Sequence[tuple[str, Statistic]]) -> bool:
+    """True if sorting the rows once is less work than what some statistics need otherwise."""
+    kinds = [about.kind for _, about in statistics]
+    inner = [a.argument.args[0].statistic.kind for _, a in statistics if a.kind == "error"]
+    return "quantile" in inner or kinds.count("quantile") > 1
+
+
+def summary(
+    about: Statistic,
+    values: Floats,
+    weights: Floats | None,
+    out: Floats,
+    ordered: Floats | None = None,
+) -> None:
+    """Fill ``out`` with a statistic of each row of values; ``ordered`` are the rows sorted."""
     kind, own = about.kind, _NONE if weights is None else weights
     if kind == "geomean":
         with np.errstate(all="ignore"):
@@ -64,15 +87,25 @@ def summary(about: Statistic, values: Floats, weights: Floats | None, out: Float
         sign = -1.0 if kind == "cvar_low" else 1.0
         tail = kind != "quantile"
         if weights is not None:
-            weighted_tails(values, own, sign, float(about.level), tail, out)
+            order = np.argsort(sign * values, axis=1, kind="stable")
+            weighted_tails(values, order, own, sign, float(about.level), tail, out)
             return
         count = values.shape[1]
         rank = max(math.ceil(about.level * count) - 1, 0)
+        if ordered is not None and not tail:  # NaN is sorted to the end
+            out[...] = np.where(np.isnan(ordered[:, -1]), np.nan, ordered[:, rank])
+            return
         rest = float((1 - about.level) * count) if tail else 0.0
         tails(values, sign, rank, float(rank + 1 - about.level * count), rest, out)
 
 
-def error_of(about: Statistic, values: Floats, weights: Floats | None, replicates: int) -> Floats:
+def error_of(
+    about: Statistic,
+    values: Floats,
+    weights: Floats | None,
+    replicates: int,
+    ordered: Floats | None = None,
+) -> Floats:
     """Half the width of the interval in which a statistic lies in 95 of 100 cases.
 
     It is Student's, of the values of the statistic in each of the replicates.
@@ -82,7 +115,7 @@ def error_of(about: Statistic, values: Floats, weights: Floats | None, replicate
         return np.zeros(points)
     size = count // replicates
     if about.kind == "quantile":
-        return _of_quantile(about, values, replicates)
+        return _of_quantile(about, values, replicates, ordered)
     if about.kind.startswith("cvar"):
         return _of_tail(about, values, replicates)
     each = np.empty(points * replicates)
@@ -91,7 +124,9 @@ def error_of(about: Statistic, values: Floats, weights: Floats | None, replicate
     return half_width(each.reshape(points, replicates))
 
 
-def _of_quantile(about: Statistic, values: Floats, replicates: int) -> Floats:
+def _of_quantile(
+    about: Statistic, values: Floats, replicates: int, ordered: Floats | None
+) -> Floats:
     """How far the quantiles are at the ends of the interval of the level (Woodruff 1952).
 
     A replicate holds too few draws for a quantile of its own; the share of them that does not
@@ -99,11 +134,11 @@ def _of_quantile(about: Statistic, values: Floats, replicates: int) -> Floats:
     """
     points, count = values.shape
     level = float(about.level or 0)
+    ordered = np.sort(values, axis=1) if ordered is None else ordered
     here = np.empty(points)
-    summary(about, values, None, here)
+    summary(about, values, None, here, ordered)
     below = (values <= here[:, None]).reshape(points, replicates, -1).mean(axis=-1)
     off = np.maximum(half_width(below), 1 / count)
-    ordered = np.sort(values, axis=1)
     ends = []
     for at in (level - off, level + off):
         rank = np.clip(np.ceil(at * count).astype(np.int64) - 1, 0, count - 1)

@@ -110,6 +110,17 @@ def _select(work, rank):
 
 
 @compiled
+def _sort(work):
+    """Sort a short row in place; ``work.sort()`` cannot be kept between processes."""
+    for j in range(1, work.size):
+        value, place = work[j], j
+        while place > 0 and work[place - 1] > value:
+            work[place] = work[place - 1]
+            place -= 1
+        work[place] = value
+
+
+@compiled
 def _signed(row, sign, work):
     """The values of a row times ``sign``, into ``work``; how many of them are NaN."""
     holes = 0
@@ -143,14 +154,16 @@ def tails(values, sign, rank, share, rest, out) -> None:
         found = work[rank]
         if rest > 0:
             if work.size <= SHORT:
-                work.sort()
+                _sort(work)
             found = (found * share + _total(work[rank + 1 :])) / rest
         out[i] = found * sign
 
 
 @compiled
-def weighted_tails(values, weights, sign, level, tail, out) -> None:
+def weighted_tails(values, order, weights, sign, level, tail, out) -> None:
     """As :func:`tails`, of weighted rows: the first value up to which the weights reach a level.
+
+    ``order`` sorts the values of each row times ``sign``.
 
     The mean beyond it is that value and the mean excess over it (Rockafellar and Uryasev 2000,
     Optimization of conditional value-at-risk, Journal of Risk 2, equation 4).
@@ -160,12 +173,11 @@ def weighted_tails(values, weights, sign, level, tail, out) -> None:
         if _signed(values[i], sign, work):
             out[i] = np.nan
             continue
-        order = np.argsort(work)
-        below, place = weights[order[0]], 0
+        below, place = weights[order[i, 0]], 0
         while below < level - 1e-12 and place < work.size - 1:
             place += 1
-            below += weights[order[place]]
-        found = work[order[place]]
+            below += weights[order[i, place]]
+        found = work[order[i, place]]
         if tail and abs(found) < np.inf:
             found += _mean(_excess(work, found), weights) / (1 - level)
         out[i] = found * sign

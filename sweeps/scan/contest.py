@@ -104,11 +104,12 @@ class GridContest:
         plain = grid.plain(rest)
         for at, key in grid.keys(rest):
 
-            def told(values: Floats, first: int, at: dict[str, int] = at) -> None:
-                flat = np.arange(first, first + len(values))
-                tell(values, to_rest(flat, plain, at, rest, grid))
+            def told(rows: list[Floats], first: int, at: dict[str, int] = at) -> None:
+                flat = np.arange(first, first + len(rows[0]))
+                tell(rows[0], to_rest(flat, plain, at, rest, grid))
 
-            over_rows(grid, key, objective_node(grid, key, self.goal), plain, (DRAW,), told, keep)
+            node = objective_node(grid, key, self.goal)
+            over_rows(grid, key, [node], plain, (DRAW,), told, keep)
 
     def some(self, flat: Indices, tell: Tell) -> None:
         """See :class:`Contest`."""
@@ -129,11 +130,11 @@ class GridContest:
             copies = 1 if own else numbers.size  # nothing but switches: a point each
 
             def told(
-                values: Floats, first: int, numbers: Indices = numbers, c: int = copies
+                rows: list[Floats], first: int, numbers: Indices = numbers, c: int = copies
             ) -> None:
-                tell(np.repeat(values, c, axis=0), numbers[first : first + c * len(values)])
+                tell(np.repeat(rows[0], c, axis=0), numbers[first : first + c * len(rows[0])])
 
-            over_rows(part, (), node, (POINT,), (DRAW,), told)
+            over_rows(part, (), [node], (POINT,), (DRAW,), told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
