@@ -22,7 +22,7 @@ from dse.uncertain.correlated import Normals, correlated
 from dse.uncertain.joint import Rows, joint_of
 from dse.uncertain.law import Law
 from dse.uncertain.laws import read
-from dse.uncertain.points import settled_first, shifted, sobol
+from dse.uncertain.points import replicates, settled_first, shifted, sobol
 from stochastic import sizes
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError, UnknownNameError, nearest
@@ -75,9 +75,9 @@ class Uncertain:
         if self.exact:
             return self._atoms()
         count = self.draws // REPLICATES
-        parts = [
-            self._points(count, (self.seed if seed is None else seed, k)) for k in range(REPLICATES)
-        ]
+        seed = self.seed if seed is None else seed
+        points = replicates(self._width, count, seed, REPLICATES)
+        parts = [self._values(each, self.root) for each in points]
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return _axis(columns, None, REPLICATES)
 
@@ -106,11 +106,6 @@ class Uncertain:
         alike = np.all(weights == weights[0])
         return _axis(columns, None if alike else weights, 1)
 
-    def _points(self, count: int, seed: tuple[int, int]) -> dict[str, Floats]:
-        """The random quantities at points of one scrambled sequence."""
-        points = sobol(self._width, count, np.random.default_rng(seed))
-        return self._values(points, self.root)
-
     @property
     def _width(self) -> int:
         """How many coordinates a point has."""
@@ -118,11 +113,11 @@ class Uncertain:
 
     def _values(self, points: Floats, root: Floats | None) -> dict[str, Floats]:
         """The random quantities at points between 0 and 1, of shape (points, coordinates)."""
-        from scipy.special import ndtr, ndtri
-
         own = len(self.laws)
         points = np.clip(points, _EDGE, 1 - _EDGE)
         if root is not None:
+            from scipy.special import ndtr, ndtri
+
             points[:, :own] = ndtr(ndtri(points[:, :own]) @ root.T)
         found = {n: law.quantile(points[:, k]) for k, (n, law) in enumerate(self.laws.items())}
         first = own

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["settled_first", "shifted", "sobol"]
+from stochastic.kept import load, save
+
+__all__ = ["replicates", "settled_first", "shifted", "sobol"]
 
 Floats = NDArray[np.float64]
 
 #: Binary digits of a coordinate.
 _DIGITS = 52
+#: Bytes of points up to which they are kept for the next process: SciPy's module of Sobol sequences
+#: takes longer to import than most studies take to run.
+_KEPT = 1 << 20
 
 
 def sobol(width: int, count: int, rng: np.random.Generator) -> Floats:
@@ -19,6 +28,23 @@ def sobol(width: int, count: int, rng: np.random.Generator) -> Floats:
 
     sequence = qmc.Sobol(width, scramble=True, rng=rng)
     return np.asarray(sequence.random_base2(count.bit_length() - 1))
+
+
+def replicates(width: int, count: int, seed: int, number: int) -> Floats:
+    """Return independently scrambled Sobol points, of shape (number, count, width)."""
+    shape = (number, count, width)
+    small = 8 * math.prod(shape) <= _KEPT
+    version = importlib.metadata.version("scipy")
+    text = f"Sobol points of SciPy {version}: {shape}, seed {seed}"
+    key = hashlib.sha256(text.encode()).hexdigest()
+    data = load(key) if small else None
+    if data is not None and len(data) == 8 * math.prod(shape):
+        return np.frombuffer(data).reshape(shape)
+    rngs = (np.random.default_rng((seed, k)) for k in range(number))
+    points = np.stack([sobol(width, count, rng) for rng in rngs])
+    if small:
+        save(key, points.tobytes())
+    return points
 
 
 def shifted(points: Floats, by: Floats) -> Floats:

@@ -6,9 +6,19 @@ looked for in :mod:`stochastic.kept.folder`, compiled by Numba where it is not t
 without Numba, which takes longer to import than most runs take.
 """
 
-from stochastic.kept.body import Body, compiled, interpreted
-from stochastic.kept.folder import place
+from stochastic.kept.body import Body, compile_seconds, compiled, interpreted
+from stochastic.kept.folder import load, place, save
 from stochastic.kept.identity import Later
 from stochastic.kept.told import telling
 
-__all__ = ["Body", "Later", "compiled", "interpreted", "place", "telling"]
+__all__ = [
+    "Body",
+    "Later",
+    "compile_seconds",
+    "compiled",
+    "interpreted",
+    "load",
+    "place",
+    "save",
+    "telling",
+]

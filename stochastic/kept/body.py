@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, overload
@@ -13,14 +14,20 @@ from stochastic.kept.identity import Marked
 from stochastic.kept.native import UnfitError, kind_of, loaded
 from stochastic.kept.told import tell
 
-__all__ = ["Body", "compiled", "interpreted"]
+__all__ = ["Body", "compile_seconds", "compiled", "interpreted"]
 
 _lock = threading.RLock()
+_spent = [0.0]
 
 
 def interpreted() -> bool:
     """Whether Numba is told to compile nothing: bodies are then the functions that they were."""
     return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def compile_seconds() -> float:
+    """Return the seconds in which this process has compiled bodies, Numba's import included."""
+    return _spent[0]
 
 
 class Body(Marked):
@@ -75,6 +82,15 @@ class Body(Marked):
                 return loaded(data, kinds)
         except Exception:
             pass
+        began = time.monotonic()
+        try:
+            return self._compiled(key, kinds, args)
+        finally:
+            _spent[0] += time.monotonic() - began
+
+    def _compiled(
+        self, key: str, kinds: tuple[Any, ...], args: tuple[Any, ...]
+    ) -> Callable[..., Any]:
         from stochastic.kept.build import built, dispatcher
 
         try:

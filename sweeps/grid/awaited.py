@@ -30,7 +30,7 @@ from symbolic.statistic import DRAW, Statistic, StatisticName, statistics_of
 __all__ = ["Awaited", "Fold", "Folding", "Group", "add_statistics"]
 
 Floats = NDArray[np.float64]
-#: Computes the statistics of some formulas over the same grid: an array over the other axes for each.
+#: Computes the statistics of some formulas over the same grid, each an array over the other axes.
 Fold = Callable[[Sequence["Folding"]], Mapping[str, Floats]]
 
 

@@ -32,7 +32,7 @@ class Leaf:
 
     @property
     def pending(self) -> Any:
-        """What computes the values where they are not known yet (a Folding); None where they are."""
+        """Return what computes values that are not known yet (a Folding); None if they are."""
         return None
 
     def over(self, axes: Sequence[str]) -> NDArray[Any]:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from stochastic.kept import compile_seconds
+
 __all__ = ["Listener", "Progress", "Tally", "gap_of"]
 
 
@@ -15,7 +17,7 @@ __all__ = ["Listener", "Progress", "Tally", "gap_of"]
 class Progress:
     """Where a long run stands: values done or failed of how many, seconds since it began.
 
-    ``compiling`` is how many of the seconds went into compiling loop nests; ``skipped`` how many of
+    ``compiling`` is how many of the seconds this process has compiled; ``skipped`` how many of
     the values done were stored by an earlier run; ``best`` the best value so far of the quantity
     that is looked for, where one is; ``barred`` how many of the values done were not computed,
     because no point of their tile keeps the rules. Of a search with a proof ``gap`` is how far off,
@@ -65,13 +67,12 @@ class Tally:
         self.best: float | None = None
         self.lock = threading.Lock()
         self.began = time.monotonic()
-        self.compiling = 0.0
+        self._compiled = compile_seconds()
 
-    def clock(self, compile_it: Callable[[], object]) -> None:
-        """Whatever is compiled, on the clock."""
-        began = time.monotonic()
-        compile_it()
-        self.compiling += time.monotonic() - began
+    @property
+    def compiling(self) -> float:
+        """Seconds in which this process has compiled since the run began."""
+        return compile_seconds() - self._compiled
 
     def skip(self, points: int, best: float | None = None) -> None:
         """Values that an earlier run has stored."""

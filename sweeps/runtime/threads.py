@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from stochastic.threads import workers
@@ -13,11 +15,29 @@ Result = TypeVar("Result")
 
 
 def in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
-    """The results of ``work`` on each number below ``count``, by Dask's threaded scheduler."""
-    if count == 1 or workers() == 1:
-        return [work(number) for number in range(count)]
-    import dask.threaded
+    """Return the results of ``work`` on each number below ``count``, in order.
 
-    # the scheduler itself: dask.compute would add as much as a small tile costs
-    graph = {f"tile {number}": (work, number) for number in range(count)}
-    return list(dask.threaded.get(graph, list(graph), num_workers=workers()))
+    After the first error, or an interrupt, no further number is begun.
+    """
+    threads = min(workers(), count)
+    if threads <= 1:
+        return [work(number) for number in range(count)]
+    numbers, over = iter(range(count)), threading.Event()
+    results: dict[int, Result] = {}
+
+    def run() -> None:
+        try:
+            while not over.is_set() and (number := next(numbers, None)) is not None:
+                results[number] = work(number)
+        except BaseException:
+            over.set()
+            raise
+
+    with ThreadPoolExecutor(threads) as pool:
+        running = [pool.submit(run) for _ in range(threads)]
+        try:
+            for each in running:
+                each.result()
+        finally:
+            over.set()
+    return [results[number] for number in range(count)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, Protocol
 
 from sweeps.nest.compile import compiled
@@ -178,5 +177,5 @@ def _compile(job: Job, tiles: Sequence[Tile]) -> None:
             seen.add(which)
             ready = source.ready(tile)
             if ready is not None:
-                job.tally.clock(partial(compiled, ready.nest))
-                job.tally.clock(ready_to_reduce)
+                compiled(ready.nest)
+                ready_to_reduce()
