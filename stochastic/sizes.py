@@ -113,6 +113,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "ARCHIVE_JUDGES": (256, 3, "points compared with many others first"),
     "ARCHIVE_MANY": (1 << 12, 7, "points from which judges are chosen"),
     "ARCHIVE_SAMPLE": (1 << 8, 5, "points that choose them"),
+    "ARCHIVE_TOGETHER": (1 << 10, 5, "points compared with the front of all before them"),
     "BEAT_BATCH": (1 << 8, 3, "boxes taken together"),
     "BEAT_LEAF": (1 << 17, 11, "points of a box that is scanned"),
     "BEAT_TOGETHER": (1 << 16, 13, "points of boxes scanned together"),

@@ -12,7 +12,7 @@ from dse.cli.ends import handed_back
 from dse.cli.filed import checked
 from dse.cli.frame import asked, command, question, read_source
 from dse.cli.options import from_study_or_store, given, goals, kinds, listed, names, pairs, values
-from dse.cli.proof import how, proof_data, proof_text, proving, seconds, share, slack
+from dse.cli.proof import end_unproven, how, proof_data, proof_text, proving, seconds, share, slack
 from dse.signals import left
 
 __all__ = ["optimum", "pareto"]
@@ -80,6 +80,7 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     limits = _limits(options) | {"ties": ties, "progress": True}
     with proving():
         found = handed_back(lambda: chosen.optimum(read, **best.as_asked(), **limits))
+    end_unproven(found.attrs, options["gap"])
     told = answer(found, order_of(read))
     data = told.data() | proof_data(found.attrs)
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
@@ -124,6 +125,7 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     wanted["where"] = [*where, *at]
     with proving():
         found = handed_back(lambda: fronts.pareto(read, **wanted, **limits))
+    end_unproven(found.attrs)
     told = answer(found, order_of(read))
     counted = f"{len(told.rows):,} configurations"
     data = told.data() | proof_data(found.attrs)

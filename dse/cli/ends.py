@@ -21,6 +21,7 @@ from symbolic.errors import (
     DseError,
     InfeasibleError,
     OtherProcessError,
+    OutOfTimeError,
     TooLargeError,
     UnreachableError,
 )
@@ -28,8 +29,10 @@ from symbolic.errors import (
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Commands", "Misused", "end_with", "handed_back", "reading"]
+__all__ = ["UNPROVEN", "Commands", "Misused", "end_with", "handed_back", "reading"]
 
+#: The exit status of a command whose time was up before its answer was proven.
+UNPROVEN = 3
 #: The exit status of a command that has told its answer all the same.
 _STATUS = "dse.status"
 
@@ -66,6 +69,10 @@ class _Failed(click.ClickException):
     exit_code = 1
 
 
+class _Unproven(click.ClickException):
+    exit_code = UNPROVEN
+
+
 class Misused(click.ClickException):
     """A wrong option, name or input."""
 
@@ -96,6 +103,8 @@ class Commands(click.Group):
         except (Signalled, KeyboardInterrupt) as stopped:
             ctx.exit(ending(stopped))
         except (DseError, LawError) as error:
+            if isinstance(error, OutOfTimeError):
+                raise _Unproven(_told(error)) from error
             failed = isinstance(error, _FAILURES)
             failed = failed or isinstance(error.__cause__, OSError)
             raise (_Failed if failed else Misused)(_told(error)) from error

@@ -10,9 +10,19 @@ from typing import Any
 import click
 
 from dse.cli.beside import compiling_beside
+from dse.cli.ends import UNPROVEN, end_with
 from dse.cli.options import Adds, time_limit
 
-__all__ = ["how", "proof_data", "proof_text", "proving", "seconds", "share", "slack"]
+__all__ = [
+    "end_unproven",
+    "how",
+    "proof_data",
+    "proof_text",
+    "proving",
+    "seconds",
+    "share",
+    "slack",
+]
 
 #: What is told of an answer, of one where it is not 0, and of what is certified.
 _ALWAYS = ("within", "configurations", "complete", "points_proven", "boxes_left")
@@ -27,6 +37,16 @@ def proving() -> AbstractContextManager[object]:
     """While something may be proven: two processes compile the search, where it must be."""
     program = "from sweeps.bounds.search import parts; parts()"
     return compiling_beside(program, bodies=("enclose", "relax"), begins="dig")
+
+
+def end_unproven(attributes: Mapping[str, Any], slack: float | None = None) -> None:
+    """Let the command exit with 3 if its answer is not proven to the gap that was asked."""
+    import numpy as np
+
+    allowed = max(slack or 0.0, float(attributes.get("tolerance", 0.0)))
+    proven = np.all(np.atleast_1d(attributes.get("gap", 0.0)) <= allowed)
+    if not attributes.get("interrupted") and not (proven and attributes.get("complete", 1)):
+        end_with(UNPROVEN)
 
 
 def share(_: click.Context, param: click.Parameter, value: str | None) -> float | None:

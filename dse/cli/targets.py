@@ -10,6 +10,7 @@ import click
 from dse.cli.ends import handed_back
 from dse.cli.frame import command, read_study
 from dse.cli.options import from_study, time_limit, where
+from dse.cli.proof import end_unproven
 from dse.signals import left
 from dse.tables import ROWS, table
 from dse.wording import value_text
@@ -37,6 +38,7 @@ def meets(study: str, where: list[str], boxes: int, time_limit: float | None) ->
 
     read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=left(time_limit))
     found = handed_back(lambda: dse.meets(read, where, **limits, progress=True))
+    end_unproven(found.attrs)
     data = _meets_data(found, list(read.grid().axes))
     return data, lambda: _meets_text(data)
 

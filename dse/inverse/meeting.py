@@ -49,7 +49,7 @@ def met(
     roots = {key: grid.feasible_node(key) for key in grid.graphs}
     refuse_statistic(waiting(grid, roots), "many")
     enclosed(grid, roots)
-    check(study.grid(), counted=False)
+    check(study.grid(), counted=False, tally=tally)
     labels = per_axes(per, tuple(grid.axes))
     return labelled(study, grid, targets, _met(grid, labels, most, tally), labels)
 

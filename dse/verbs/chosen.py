@@ -12,7 +12,7 @@ from dse.verbs.reading import asked_of, identified
 from dse.verbs.refusals import with_reasons
 from dse.verbs.sources import Askable, kind_of
 from sweeps.ask.matrix import refuse
-from sweeps.runtime.stopping import handing_back
+from sweeps.runtime.stopping import handing_back, time_limited
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def optimum(
 
         return best_of(source, ask_for(goals, tuple(source.sizes), per=axes, **asked))
 
-    with shown(progress, "searching", goals[0].sign):
+    with time_limited(time_limit), shown(progress, "searching", goals[0].sign):
         of = asked_of(source)
         if isinstance(of, StudyData) and kind_of(of) == "reals":
             from sweeps.ask.ask import check_method

@@ -10,6 +10,7 @@ from dse.verbs.asking import answered
 from dse.verbs.reading import asked_of
 from dse.verbs.refusals import with_reasons
 from dse.verbs.sources import Askable
+from sweeps.runtime.stopping import time_limited
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -67,6 +68,6 @@ def pareto(
         limits: dict[str, Any] = {"method": method, "time_limit": time_limit}
         return front_of(source, ask_for(goals, tuple(source.sizes), per=axes, **limits))
 
-    with shown(progress, "searching"):
+    with time_limited(time_limit), shown(progress, "searching"):
         about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "given": given}
         return answered("pareto", asked_of(source), ask, **about)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dse.progress import Shown, shown
 from dse.verbs.refusals import with_reasons
 from dse.verbs.sources import Askable, one_answer
-from sweeps.runtime.stopping import handing_back
+from sweeps.runtime.stopping import handing_back, time_limited
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -78,5 +78,5 @@ def meets(
     texts, axes = texts_of(targets, "targets"), texts_of(per, "per")
     conditions = texts_of(where, "where")
     given = texts, boxes, time_limit, conditions, axes
-    with shown(progress, "halving boxes"):
+    with time_limited(time_limit), shown(progress, "halving boxes"):
         return one_answer("meets", source, lambda study: met(study, *given))

@@ -18,6 +18,7 @@ from sweeps.bounds.problem import Problem
 from sweeps.grid.awaited import Awaited
 from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
+from sweeps.runtime.stopping import halt
 from symbolic.graph import Definition, Graph
 from symbolic.monotone import trends
 from symbolic.ops import Node, constant, reference, references, substitute, walk
@@ -130,6 +131,7 @@ class _Expansion:
         folding, values = leaf.folding, []
         inner: Mapping[str, Leaf] = folding.grid.leaves[()]
         for index in np.ndindex(*folding.grid.shape(folding.along)):
+            halt()
             here = {**fixed, **dict(zip(folding.along, index, strict=True))}
             used = {n: self.node(n, inner[n], here) for n in references(folding.root)}
             values.append(constant(substitute(folding.root, used)))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.bounds.boxes import Indices
 from sweeps.grid.leaf import Leaf
+from sweeps.runtime.stopping import halt
 from symbolic.intervals import Interval
 from symbolic.monotone import EVERY, Trend
 
@@ -113,6 +114,7 @@ def _table(array: NDArray[Any], join: Any) -> NDArray[Any]:
         layers = [array]
         size = array.shape[axis]
         while (reach := 1 << (len(layers) - 1)) * 2 <= size:
+            halt()
             last = layers[-1]
             near = np.take(last, range(size - reach), axis=axis)
             far = np.take(last, range(reach, size), axis=axis)

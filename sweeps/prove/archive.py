@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.bounds.boxes import Indices
 from sweeps.nest.reduce import beaten_by
+from sweeps.runtime.stopping import halt
 from symbolic.errors import DseError
 
 __all__ = ["MOST_POINTS", "Archive"]
@@ -19,6 +20,8 @@ MOST_POINTS = sizes.FRONT_MOST
 _JUDGES = sizes.ARCHIVE_JUDGES
 #: Points of which some tell which judges beat most, and how many of them.
 _MANY, _SAMPLE = sizes.ARCHIVE_MANY, sizes.ARCHIVE_SAMPLE
+#: Points that are compared with the front of all before them at once.
+_TOGETHER = sizes.ARCHIVE_TOGETHER
 
 
 class Archive:
@@ -55,10 +58,10 @@ class Archive:
         joined = np.concatenate([self.values, values], axis=1)
         reach = np.ptp(joined, axis=1, keepdims=True)
         rank = (values / np.where(reach > 0, reach, 1.0)).sum(axis=0)
-        order = np.argsort(rank, kind="stable")  # those that beat many first
-        values, places = values[:, order], places[:, order]
-        best = beaten_by(values, values, np.arange(order.size))
-        values, places = values[:, best], places[:, best]
+        # those that beat many first; who beats another comes before it, for rounding is monotone
+        order = np.lexsort((*values[::-1], rank))
+        best = _undominated(values[:, order])
+        values, places = values[:, order[best]], places[:, order[best]]
         stay = beaten_by(self.values, values, np.full(best.size, self.values.shape[1]))
         self.values = np.concatenate([self.values[:, stay], values], axis=1)
         self.places = np.concatenate([self.places[:, stay], places], axis=1)
@@ -67,3 +70,17 @@ class Archive:
                 f"the front has more than {MOST_POINTS:,} points, which is the most that are "
                 "certified: round objectives by floor, or give coarser axes"
             )
+
+
+def _undominated(values: NDArray[np.float64]) -> Indices:
+    """Return the indices of the points of a front, of points none of which a later one beats."""
+    front = np.empty((len(values), 0))
+    kept = []
+    for first in range(0, values.shape[1], _TOGETHER):
+        halt()
+        part = values[:, first : first + _TOGETHER]
+        left = beaten_by(part, front, np.full(front.shape[1], -1))
+        left = left[beaten_by(part[:, left], part[:, left], np.arange(left.size))]
+        front = np.concatenate([front, part[:, left]], axis=1)
+        kept.append(first + left)
+    return np.concatenate(kept)

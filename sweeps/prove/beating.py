@@ -9,6 +9,7 @@ halved along the axis that lifts the corner most.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from sweeps.prove.leaves import Leaves, leaves_in_time
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.threads import in_threads
 from sweeps.runtime.watching import going_over, points_so_far, seen
+from symbolic.errors import OutOfTimeError
 
 __all__ = ["BATCH", "COMPILED", "LEAF", "Exploration", "along_which", "bounded", "ended"]
 
@@ -55,7 +57,8 @@ class Exploration:
         self.untold = float(points)
         going_over(int(points))
         if points > LEAF:
-            self._begin()
+            with suppress(OutOfTimeError):  # these points only make the search shorter
+                self._begin()
         self._enter(problem.whole)
 
     def open(self) -> bool:
@@ -63,7 +66,21 @@ class Exploration:
         return bool(self.ideals.shape[1])
 
     def step(self) -> None:
-        """Scan the small ones of some boxes, and halve the others."""
+        """Scan the small ones of some boxes, and halve the others.
+
+        Raises
+        ------
+        OutOfTimeError
+            The time was up before; the boxes are those of before.
+        """
+        before = self.boxes, self.ideals
+        try:
+            self._step()
+        except OutOfTimeError:
+            self.boxes, self.ideals = before
+            raise
+
+    def _step(self) -> None:
         kept = self.archive.open_to(self.ideals)
         self.boxes, self.ideals = self.boxes.take(kept), self.ideals[:, kept]
         count = max(kept.size - BATCH, 0)

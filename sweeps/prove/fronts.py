@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -68,8 +69,9 @@ def certified_front(
             for number, space in enumerate(spaces)
         ]
         patience = tally.boxes + PATIENCE if len(goals) == 2 else math.inf
-        for one in explored:
-            explore(one, tally, patience)
+        with suppress(OutOfTimeError):
+            for one in explored:
+                explore(one, tally, patience)
         ideals = np.concatenate([one.ideals for one in explored], axis=1)
         ideals = ideals[:, archive.opens(ideals)]
         if ideals.shape[1] and not tally.late:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from sweeps.runtime.stopping import halt, stopped
+from sweeps.runtime.stopping import deadline, halt, stopped
 from sweeps.runtime.watching import going_over, seen
 
 __all__ = ["Search", "Tally", "explore", "in_turn"]
@@ -33,7 +33,9 @@ class Tally:
     @classmethod
     def of(cls, time_limit: float | None) -> Tally:
         """That of a search which begins now, and may take so many seconds."""
-        return cls() if time_limit is None else cls(deadline=time.monotonic() + time_limit)
+        if time_limit is None:
+            return cls(deadline=deadline())
+        return cls(deadline=min(time.monotonic() + time_limit, deadline()))
 
     @property
     def late(self) -> bool:

@@ -6,23 +6,37 @@ they look at :func:`stopped` as at the clock. A second one is an interrupt as an
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, TypeVar
 
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
-__all__ = ["Interrupted", "ask", "busy", "halt", "handing_back", "in_time", "stopped"]
+__all__ = [
+    "Interrupted",
+    "ask",
+    "busy",
+    "deadline",
+    "halt",
+    "handing_back",
+    "in_time",
+    "stopped",
+    "time_limited",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 #: Seconds that are waited for machine code, however little time there is: it may lie ready.
 _LOAD = 1.0
 _LOOK = 0.05
+
+_deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
 class _State:
@@ -57,10 +71,35 @@ def stopped() -> bool:
     return _State.asked
 
 
+def deadline() -> float:
+    """Return when the current question must end, by :func:`time.monotonic`; infinite without limit."""
+    return _deadline.get()
+
+
+@contextmanager
+def time_limited(seconds: float | None) -> Iterator[None]:
+    """Let everything within end so many seconds from now, or earlier if a limit around it says so."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
+        yield  # no limit, or one that is refused where the question is read
+        return
+    token = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
 def halt() -> None:
-    """End what has no answer to hand back before its end, if it is to end."""
+    """End work that has no partial answer, after an interrupt or when the time is up.
+
+    Raises
+    ------
+    Interrupted, OutOfTimeError
+    """
     if _State.asked:
         raise Interrupted("interrupted before there was an answer")
+    if time.monotonic() > _deadline.get():
+        raise OutOfTimeError("the time was up before anything was known: give more time")
 
 
 def _interrupt(*_: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +35,7 @@ def in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
             raise
 
     with ThreadPoolExecutor(threads) as pool:
-        running = [pool.submit(run) for _ in range(threads)]
+        running = [pool.submit(contextvars.copy_context().run, run) for _ in range(threads)]
         try:
             for each in running:
                 each.result()

@@ -13,7 +13,7 @@ from sweeps.ask.optimum import optimum
 from sweeps.bounds.expanding import expanded, waiting
 from sweeps.grid.goals import dims_of, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.runtime.stopping import stopped
+from sweeps.runtime.stopping import stopped, time_limited
 from sweeps.sources.grids import GridScan
 from sweeps.sources.proof import front_proof, proof_of
 from symbolic.errors import OutOfTimeError
@@ -52,7 +52,8 @@ def grid_optimum(grid: Grid, ask: Ask) -> xr.Dataset:
     if ask.method == "auto" and ask.top == 1 and points > SCANNED:
         bounded = replace(ask, time_limit=points / SCANNED_A_SECOND)
         try:
-            found = optimum(proof_of(grid, bounded), bounded)
+            with time_limited(bounded.time_limit):
+                found = optimum(proof_of(grid, bounded), bounded)
         except OutOfTimeError:
             if stopped():
                 raise
