@@ -72,13 +72,13 @@ def stopped() -> bool:
 
 
 def deadline() -> float:
-    """Return when the current question must end, by :func:`time.monotonic`; infinite without limit."""
+    """Return when the question must end, by :func:`time.monotonic`; infinite without a limit."""
     return _deadline.get()
 
 
 @contextmanager
 def time_limited(seconds: float | None) -> Iterator[None]:
-    """Let everything within end so many seconds from now, or earlier if a limit around it says so."""
+    """Limit everything within to so many seconds from now; an earlier limit around it stays."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
         yield  # no limit, or one that is refused where the question is read
         return
