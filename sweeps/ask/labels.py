@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import per_axes
+from sweeps.runtime.stopping import halt_between
 from symbolic.errors import InfeasibleError
 
 if TYPE_CHECKING:
@@ -48,7 +50,9 @@ def of_parts(
     too.
     """
     found: list[Answer | InfeasibleError] = []
-    for cell in np.ndindex(*(source.sizes[axis] for axis in per)):
+    sizes = [source.sizes[axis] for axis in per]
+    for number, cell in enumerate(np.ndindex(*sizes)):
+        halt_between(number, math.prod(sizes))
         try:
             found.append(ask(source.only(dict(zip(per, cell, strict=True))) if per else source))
         except InfeasibleError as error:

@@ -24,6 +24,7 @@ __all__ = [
     "busy",
     "deadline",
     "halt",
+    "halt_between",
     "handing_back",
     "in_time",
     "stopped",
@@ -35,6 +36,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 #: Seconds that are waited for machine code, however little time there is: it may lie ready.
 _LOAD = 1.0
 _LOOK = 0.05
+#: Seconds after a limit in which further cells still get the best that little time allows.
+_GRACE = 1.0
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
@@ -100,6 +103,20 @@ def halt() -> None:
         raise Interrupted("interrupted before there was an answer")
     if time.monotonic() > _deadline.get():
         raise OutOfTimeError("the time was up before anything was known: give more time")
+
+
+def halt_between(cell: int, cells: int) -> None:
+    """End an answer for many cells if the time was up a second ago: each cell takes some of it.
+
+    Raises
+    ------
+    OutOfTimeError
+    """
+    if cell and time.monotonic() > _deadline.get() + _GRACE:
+        raise OutOfTimeError(
+            f"the time was up after {cell:,} of {cells:,} cells of per: give more time, or ask for "
+            "fewer cells (--at)"
+        )
 
 
 def _interrupt(*_: Any) -> None:

@@ -32,6 +32,7 @@ from sweeps.prove.ranking import ranked as in_rank
 from sweeps.prove.targets import meeting
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.progress import gap_of
+from sweeps.runtime.stopping import halt_between
 from sweeps.sources.grids import OfGrid, stage_node
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import constant, interpret_arrays, references
@@ -133,7 +134,8 @@ class GridProof(OfGrid):
         kept = tuple(grid.axes) if top > 1 else grid.ordered({*per, *self.at})
         parts = self._of(stage, kept)
         lost = False
-        for cell in np.ndindex(*shape):
+        for number, cell in enumerate(np.ndindex(*shape)):
+            halt_between(number, math.prod(shape))
             search.share()
             here = {**self.at, **dict(zip(per, cell, strict=True))}
             for rank, found in enumerate(self._winners(parts, here, stage, top)):

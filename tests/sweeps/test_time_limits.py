@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import dse
 import sweeps.bounds.merging
 import sweeps.bounds.search
+from dse.cli import main
 from sweeps.ask.ask import Ask
 from sweeps.bounds.alike import alike
 from sweeps.bounds.check import check
 from sweeps.bounds.merging import reduced
 from sweeps.grid.goals import objective_node, one_goal
+from sweeps.prove.archive import Archive
 from sweeps.runtime.loop import Tally
+from sweeps.runtime.stopping import _deadline, halt, halt_between, time_limited
+from sweeps.runtime.threads import in_threads
 from sweeps.sources.best import grid_optimum
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
@@ -135,3 +145,66 @@ def test_an_answer_loads_nothing_once_the_time_is_up() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "\n", done.stdout + done.stderr
+
+
+def test_values_of_a_statistic_are_computed_within_the_limit() -> None:
+    made = launch(1000)
+    question = "mean(energy, core_clock)"
+    assert made.grid([question]).points > 1 << 20
+    with pytest.raises(OutOfTimeError, match="give more time"):
+        made.optimum(minimize=question, method="certified", time_limit=0)
+    with time_limited(0), pytest.raises(OutOfTimeError, match="give more time"):
+        in_threads(lambda number: halt(), 10)  # threads know the limit too
+
+
+def test_cells_that_get_no_time_are_reported() -> None:
+    with time_limited(0):
+        halt_between(1, 5)  # a moment of grace
+    with time_limited(5):
+        _deadline.set(-math.inf)
+        with pytest.raises(OutOfTimeError, match=r"after 2 of 5 cells of per"):
+            halt_between(2, 5)
+
+
+@drawn(
+    values=arrays(
+        np.float64,
+        st.tuples(st.integers(1, 3), st.integers(1, 40)),
+        elements=st.sampled_from([0.0, -0.0, 1.0, np.nextafter(1.0, 2.0), 2.0, 1e300, -1e300]),
+    ),
+    together=st.sampled_from([1, 2, 7, 1024]),
+)
+def test_a_front_in_chunks_is_that_of_all_pairs(values: Any, together: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sweeps.prove.archive._TOGETHER", together)
+        archive = Archive(len(values), 1)
+        archive.add(values, np.arange(values.shape[1])[None])
+    beaten = set()
+    for a, b in itertools.permutations(range(values.shape[1]), 2):
+        no_worse = bool(np.all(values[:, a] <= values[:, b]))
+        if no_worse and (bool(np.any(values[:, a] < values[:, b])) or a < b):
+            beaten.add(b)
+    assert sorted(archive.places[0].tolist()) == sorted({*range(values.shape[1])} - beaten)
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("optimum STUDY --method certified --minimize energy", 3),
+        ("optimum STUDY --method certified --minimize energy --gap 1e9", 0),
+        ("pareto STUDY --method certified --minimize energy,time", 3),
+        ("meets STUDY --where energy<=0.2", 3),
+        ("optimum STUDY --method certified --minimize energy --time-limit 60", 0),
+    ],
+)
+def test_an_answer_without_proof_exits_with_3(command: str, status: int, tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'model = "occupancy + ipp"\nmachine = "gtx280"\nworkload = "svm"\n'
+        "[axes]\nthreads_per_block = { start = 32, stop = 512, step = 8 }\n"
+        "active_sms = { start = 1, stop = 30 }\n"
+        "registers_per_thread = { start = 8, stop = 40 }\n"
+    )
+    verb, *words = command.replace("STUDY", str(study)).split()
+    result = CliRunner().invoke(main, [verb, "--time-limit", "0", *words])
+    assert result.exit_code == status, result.output
