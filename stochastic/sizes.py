@@ -193,6 +193,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "MEASURED_CELLS": (1 << 27, None, "cells of a grid of measurements"),
     "PAGE_SEARCHED": (200_000, None, "configurations that a page searches itself"),
     "DRAWS_MOST": (1 << 26, None, "draws of an uncertain study"),
+    "POINTS_KEPT": (1 << 20, 97, "bytes of Sobol points that are kept for the next process"),
     "OUTPUT_PIECES": (256, None, "pieces of a law, each proven; fewer give wider bounds"),
     "WORDS_KEPT": (1 << 15, 3, "disassembled words remembered for each architecture"),
     "WORDS_BESIDE": (1 << 12, 5, "words that take less time than another start"),

@@ -9,6 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from stochastic.kept import load, save
 
 __all__ = ["replicates", "settled_first", "shifted", "sobol"]
@@ -17,9 +18,9 @@ Floats = NDArray[np.float64]
 
 #: Binary digits of a coordinate.
 _DIGITS = 52
-#: Bytes of points up to which they are kept for the next process: SciPy's module of Sobol sequences
+#: Bytes up to which points are kept for the next process: SciPy's module of Sobol sequences
 #: takes longer to import than most studies take to run.
-_KEPT = 1 << 20
+_KEPT = sizes.POINTS_KEPT
 
 
 def sobol(width: int, count: int, rng: np.random.Generator) -> Floats:
