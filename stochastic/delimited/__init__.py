@@ -1,0 +1,27 @@
+"""Tables in text (CSV and its relatives), whoever wrote them: cells, numbers, what was assumed."""
+
+from stochastic.delimited.numerals import (
+    Cell,
+    TableError,
+    decimal_mark,
+    is_missing,
+    number,
+    numbers_of,
+)
+from stochastic.delimited.table import Delimited, parse, read
+from stochastic.delimited.text import bytes_of, lines_of_fields, text_of
+
+__all__ = [
+    "Cell",
+    "Delimited",
+    "TableError",
+    "bytes_of",
+    "decimal_mark",
+    "is_missing",
+    "lines_of_fields",
+    "number",
+    "numbers_of",
+    "parse",
+    "read",
+    "text_of",
+]

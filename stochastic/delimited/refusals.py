@@ -1,0 +1,65 @@
+"""Texts that may be read in two ways: two tables, or two lines that may be the header."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from stochastic.delimited.numerals import TableError, is_missing, is_numeric
+from stochastic.delimited.text import Record
+
+__all__ = ["refuse_first_table", "refuse_other_header", "refuse_second_table"]
+
+#: Rows in which numbers are looked for.
+_HEAD = 50
+
+
+def refuse_other_header(before: Record, head: Record, rows: list[Record], name: str) -> None:
+    """Refuse a header that may be a row, since the line before it may be the header."""
+    beside = len(before.fields) == len(head.fields) - 1 and len(before.fields) > 1
+    numbers_below = any(is_numeric(cell) for record in rows[:_HEAD] for cell in record.fields)
+    several = len(before.fields) > 1 and not numbers_below
+    if any(map(is_numeric, head.fields)) or several or (beside and not head.after_blank):
+        raise TableError(
+            f"{name}: line {before.line} has {len(before.fields)} fields and line {head.line} has "
+            f"{len(head.fields)}: expected a name for each column, and one separator throughout"
+        )
+
+
+def refuse_first_table(before: list[Record], head: Record, name: str) -> None:
+    """Refuse lines before the header that are a table of their own."""
+    for _, group in itertools.groupby(before, key=lambda record: len(record.fields)):
+        first, *rows = (record.fields for record in group)
+        columns = list(zip(*rows, strict=True))
+        alike = any(
+            not is_numeric(text) and cells and all(map(is_numeric, cells))
+            for text, cells in zip(first, columns, strict=False)
+        )
+        if (len(first) > 1 and alike) or any(
+            sum(map(is_numeric, row)) > 1 for row in (first, *rows)
+        ):
+            raise TableError(
+                f"{name}, line {head.line}: a second table seems to begin with "
+                f"{', '.join(head.fields)[:80]!r}: keep one table in the file"
+            )
+
+
+def refuse_second_table(columns: tuple[Sequence[str], ...], kept: list[Record], name: str) -> None:
+    """Refuse a row of nothing but texts below numbers: the header of another table."""
+    with_numbers = len(columns) > 1
+    texts: set[int] | None = None
+    for column in columns:
+        values = {text: is_numeric(text) for text in set(column)} if texts is None or texts else {}
+        if not values:
+            return
+        known = {text for text, value in values.items() if value or is_missing(text)}
+        own = {k for k, text in enumerate(column) if text not in known}
+        with_numbers = with_numbers and any(values.values())
+        texts = own if texts is None else texts & own
+    for place in sorted(texts or ()):
+        below = place and (kept[place].after_blank or with_numbers)
+        if below and any(is_numeric(text) for text in kept[place - 1].fields):
+            raise TableError(
+                f"{name}, line {kept[place].line}: a second table seems to begin with "
+                f"{', '.join(kept[place].fields)[:80]!r}: keep one table in the file"
+            )
