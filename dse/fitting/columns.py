@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.measured.records import header as header_of
+from dse.measured.headers import header as header_of
 from symbolic.errors import DseError, UnitError, UnknownNameError, check_known, nearest
 from symbolic.model import Model
 from symbolic.units import dimension, exact, misfit

@@ -61,7 +61,8 @@ def open_measured(
 
         if records.axes:
             raise DseError(f"axes is given, and {str(path)!r} tells its axes itself: leave it out")
-        records = replace(records, axes=axes_of(named, list(records.columns)))
+        columns_named = [records.aliases.get(name, name) for name in named]
+        records = replace(records, axes=axes_of(columns_named, list(records.columns)))
     if shape == "grid" and not records.axes:
         raise DseError("a grid needs its axes: say with axes= which columns vary")
     if not runs:

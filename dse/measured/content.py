@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from stochastic import delimited
 from symbolic.errors import DseError
 
-__all__ = ["bytes_of", "refuse_others", "text_of"]
+__all__ = ["bytes_of", "input_errors", "printed_numbers", "refuse_others", "table_of", "text_of"]
 
+_SIZES = re.compile(r"\(\s*([0-9]+)\s*,\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
 #: First bytes of files that are no measurements here, what they are, and what to do instead.
 _OTHERS = {
     b"SQLite format 3": "a SQLite database, as nvprof -o, Nsight Systems and rocpd write: print it "
@@ -29,28 +32,44 @@ _BY_NAME = {
 
 
 def bytes_of(path: Path) -> bytes:
-    """The bytes of a file, unpacked if it is compressed.
-
-    Raises
-    ------
-    DseError
-        It cannot be read, or is cut off.
-    """
-    try:
-        raw = path.read_bytes()
-        return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
-    except (OSError, EOFError, zlib.error) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DseError(f"{str(path)!r} cannot be read: {why}") from error
+    """Return the bytes of a file, unpacked if it is compressed."""
+    with input_errors():
+        return delimited.bytes_of(path)
 
 
 def text_of(path: Path) -> str:
-    """The text of a file, in UTF-8, or in UTF-16 where its first bytes say so."""
-    raw = bytes_of(path)
+    """Return the text of a file, in UTF-8, or in UTF-16 where its first bytes say so."""
+    with input_errors():
+        return delimited.text_of(path)
+
+
+def table_of(path: Path) -> delimited.Delimited:
+    """Return the table of a file of delimited text, with a header."""
+    with input_errors():
+        return delimited.read(path)
+
+
+def printed_numbers(
+    cells: Iterable[delimited.Cell], name: str
+) -> Callable[[delimited.Cell], int | float | None]:
+    """Return the reader of the numbers of a profiler's file, and of sizes such as ``(4, 1, 1)``."""
+    with input_errors():
+        read = delimited.numbers_of(cells, name)
+
+    def number(cell: delimited.Cell) -> int | float | None:
+        sizes = _SIZES.fullmatch(cell.text.strip())
+        return int(sizes[1]) * int(sizes[2]) * int(sizes[3]) if sizes else read(cell)
+
+    return number
+
+
+@contextmanager
+def input_errors() -> Iterator[None]:
+    """Raise errors of the reader of delimited text as those of this package."""
     try:
-        return raw.decode("utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DseError(f"{str(path)!r} cannot be read: {error}") from error
+        yield
+    except delimited.TableError as error:
+        raise DseError(str(error)) from error.__cause__
 
 
 def refuse_others(path: Path) -> None:

@@ -59,7 +59,8 @@ def mapped(
             work.values[name] = np.full(rows, float(value))
     taken: set[str] = set()
     for name, choices in chosen.labels.items():
-        found = next((column for column in choices if column in records.columns), None)
+        aliased = (records.aliases.get(column, column) for column in choices)
+        found = next((column for column in aliased if column in records.columns), None)
         if found is not None and name not in given:
             told = records.columns[found]
             columns[name] = ["" if value is None else str(value) for value in told]
@@ -82,7 +83,8 @@ def mapped(
         values = work.values[name]
         columns[name] = [None if v != v else v for v in values.tolist()]
         units[name] = unit
-    notes = [*records.notes, *chosen.notes]
+    kept_notes = [note for note in records.notes if note.partition(" ")[0] not in given]
+    notes = [*kept_notes, *chosen.notes]
     for name, values in _coalesced(work.values):
         columns[name] = [None if v != v else v for v in values.tolist()]
         work.sources[name] = f"{chosen.title}: mem_insts, where all bytes of each sector are used"

@@ -84,7 +84,8 @@ def map_of(records: Records) -> ColumnMap | None:
         return layered(maps["ktt"], _counters(records))
     if records.kind in maps:
         return maps[records.kind]
-    known = (m for m in maps.values() if m.known_by and set(m.known_by) <= set(records.columns))
+    names = {*records.columns, *records.aliases}
+    known = (m for m in maps.values() if m.known_by and names.issuperset(m.known_by))
     return next(known, None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,6 @@ __all__ = [
     "Records",
     "Rows",
     "gathered",
-    "header",
     "identifier",
     "read_rows",
 ]
@@ -33,9 +32,10 @@ CORRECT, FAILED = "correct", "failed"
 #: Names that a Dataset uses itself, and words of formulas.
 _TAKEN = {"configuration", "feasible", "objective", "point", "rank", "status"}
 _WORDS = {"and", "or", "not", *FUNCTIONS}
-_HEADER = re.compile(r"\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\[\]]*)\])?\s*", re.DOTALL)
 #: Stored units by their usual names.
 _SPOKEN = {"J/s": "W", "1/s": "Hz"}
+#: Floats hold every whole number up to this.
+_EXACT = 2**53
 #: Reasons beyond these are told as one.
 _REASONS = 100
 
@@ -47,7 +47,8 @@ class Records:
     ``axes`` are the columns that make a configuration; ``order`` the values of some of them, where
     the file lists these; ``status`` a reason a row, empty where the file gives none; ``sources``
     where a column is from; ``labels`` columns of texts, whatever they look like; ``repeats`` the
-    runs of each row, by the column that holds their mean.
+    runs of each row, by the column that holds their mean; ``aliases`` the headers as they stand in
+    the file, where a unit is cut off.
     """
 
     kind: str
@@ -61,6 +62,7 @@ class Records:
     sources: Mapping[str, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
     repeats: Mapping[str, Sequence[Sequence[Any]]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Records with names, units and types settled; ``reasons[status[row]]`` says how a row went."""
+    """Records with names, units and types settled; ``reasons[status[row]]`` says how a row went.
+
+    ``assumed`` are sentences on what the file does not say.
+    """
 
     axes: Mapping[str, Column]
     order: Mapping[str, NDArray[Any]]
@@ -81,6 +86,7 @@ class Rows:
     status: NDArray[np.int8]
     feasible: NDArray[np.bool_]
     reasons: tuple[str, ...]
+    assumed: tuple[str, ...] = ()
 
 
 def gathered(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -91,16 +97,6 @@ def gathered(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
-
-
-def header(text: str) -> tuple[str, str | None]:
-    """The name and the unit of a column, of a header such as ``time [ms]``.
-
-    >>> header("time [ms]"), header("time")
-    (('time', 'ms'), ('time', None))
-    """
-    match = _HEADER.fullmatch(text)
-    return (match["name"], match["unit"]) if match else (text, None)
 
 
 def identifier(text: str) -> str:
@@ -139,13 +135,15 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
                 f"the columns {names[name]!r} and {told!r} are both {name} here: rename one of them"
             )
         names[name] = told
-    known = {**names, **{told: told for told in names.values()}}
+    known = {**names, **{told: told for told in names.values()}, **records.aliases}
     for name in units:
         check_known(name, known, f"units names {name!r}, which is no column")
     given = {known[name]: unit for name, unit in units.items()}
     rows = len(next(iter(records.columns.values()), ()))
     why = list(records.status) or [""] * rows
     axes, order, measured, numbers = {}, {}, {}, []
+    large: list[str] = []
+    assumed = list(_assumed(names, records, given))
     for name, told in names.items():
         unit = given.get(told, records.units.get(told, ""))
         source = {"source": records.sources[told]} if told in records.sources else {}
@@ -165,14 +163,23 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
             continue
         settled = _measured(records.columns[told], why)
         factor, attrs = _unit(name, told, unit, settled)
+        if settled.dtype.kind == "i" and factor != (1, 1):
+            settled = settled.astype(np.float64)
+        if any(isinstance(v, int) and abs(v) > _EXACT for v in _listed(records.columns[told])):
+            large.append(name)
         attrs |= source
         measured[name] = Column(values=_scaled(settled, factor), attrs=attrs)
-        if settled.dtype.kind == "f":
+        if settled.dtype.kind in "if":
             numbers.append(settled)
     if numbers and axes:
         nothing = np.all([np.isnan(values) for values in numbers], axis=0)
         for row in np.flatnonzero(nothing):
             why[row] = why[row] or FAILED
+    if large:
+        assumed.append(
+            f"whole numbers beyond 2**53 in {', '.join(large)} are exact here, and rounded in "
+            "formulas (a difference is exact as --map 'END + -1 * BEGIN=QUANTITY:UNIT')"
+        )
     status, reasons = _coded(why)
     return Rows(
         axes=axes,
@@ -181,7 +188,22 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
         status=status,
         feasible=status == 0,
         reasons=reasons,
+        assumed=tuple(assumed),
     )
+
+
+def _assumed(names: Mapping[str, str], records: Records, given: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each quantity whose unit neither the file nor the caller says."""
+    for name, told in names.items():
+        row = TABLE.get(name)
+        if row is None or row.is_label or records.sources.get(told) == "given":
+            continue
+        unit = given.get(told, records.units.get(told, "")).strip()
+        if not unit and not dimension(row.unit).is_plain and told not in records.labels:
+            yield (
+                f"{name} has no unit in the file: taken in {row.unit} (--unit {name}=UNIT says "
+                "another)"
+            )
 
 
 def _coded(why: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
@@ -246,6 +268,11 @@ def _measured(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
     for row, (value, number) in enumerate(zip(listed, numbers, strict=True)):
         if number is None and not _is_missing(value):
             why[row] = why[row] or _text(value).strip()
+    if (
+        all(isinstance(v, int) for v in listed)
+        and _EXACT < max(map(abs, listed), default=0) < 2**63
+    ):
+        return np.array(listed, dtype=np.int64)  # exact
     return np.array([np.nan if n is None else n for n in numbers], dtype=np.float64)
 
 

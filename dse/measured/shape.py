@@ -103,12 +103,16 @@ def _variables(
     def spread(values: NDArray[Any], empty: Any) -> NDArray[Any]:
         if flat is None:
             return values
-        full = np.full(math.prod(shape), empty, dtype=values.dtype)
+        if values.dtype == np.int64 and flat.size < math.prod(shape):
+            values = values.astype(np.float64)  # integers have no NaN
+        full = np.empty(math.prod(shape), dtype=values.dtype)
+        if flat.size < full.size:
+            full[:] = empty
         full[flat] = values
         return full.reshape(shape)
 
     for name, column in rows.measured.items():
-        empty = np.nan if column.values.dtype.kind == "f" else ""
+        empty = "" if column.values.dtype.kind == "U" else np.nan
         yield name, (dims, spread(column.values, empty), dict(column.attrs))
     reasons = list(rows.reasons)
     whole = flat is None or flat.size == math.prod(shape)
@@ -126,6 +130,7 @@ def _attributes(
     apart = [] if dims == tuple(rows.axes) else list(rows.axes)
     counts = np.bincount(rows.status, minlength=len(rows.reasons)).tolist()
     told = dict(zip(rows.reasons, counts, strict=True))
+    notes = [*records.notes, *rows.assumed]
     return {
         "Conventions": "CF-1.11",
         "title": f"measurements of {name}",
@@ -134,6 +139,6 @@ def _attributes(
         "configurations": len(rows.status),
         "statuses": json.dumps(told),
         **records.attributes,
-        **({"notes": json.dumps(records.notes)} if records.notes else {}),
+        **({"notes": json.dumps(notes)} if notes else {}),
         "simt_dse_version": version(),
     }

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.measured.records import CORRECT, FAILED, Records, header
+from dse.measured.headers import column_header, known_unit
+from dse.measured.records import CORRECT, FAILED, Records
 from symbolic.errors import DseError, check_known
 
 __all__ = ["axes_of", "is_ours", "read_file"]
@@ -30,7 +31,7 @@ def _open_text(path: Path) -> Any:
 def is_ours(path: Path) -> bool:
     """Whether a CSV or Parquet file tells of itself what this library writes."""
     try:
-        if ".csv" in path.suffixes:
+        if not path.name.lower().endswith(".parquet"):
             with _open_text(path) as file:
                 return bool(file.readline(len(_MARK)) == _MARK)
         import pyarrow.parquet as pq
@@ -41,84 +42,99 @@ def is_ours(path: Path) -> bool:
 
 
 def read_file(path: Path) -> Records:
-    """The columns of a file.
+    """Return the columns of a file of delimited text or Parquet.
 
     Raises
     ------
     DseError
-        A file that cannot be read, a column without a name or named twice.
+        A file that cannot be read or may be read in two ways, or a column named twice.
     """
-    import pandas as pd
+    from dse.measured.content import input_errors, table_of
 
-    try:
-        if ".csv" in path.suffixes:
-            with _open_text(path) as file:
-                first = file.readline()
-                file.seek(0)
-                separator = max(",;\t", key=first.count)
-                frame = pd.read_csv(file, sep=separator, low_memory=False, header=None, dtype=str)
-            frame = _headed(frame, path)
-        else:
-            frame = pd.read_parquet(path)
-            if any(name is not None for name in frame.index.names):
-                frame = frame.reset_index()
-    except DseError:
-        raise
-    except (OSError, EOFError, ValueError, zlib.error) as error:  # pandas' and pyarrow's among them
-        why = getattr(error, "strerror", None) or error
-        raise DseError(f"{str(path)!r} is no table that can be read: {why}") from error
-    told = [str(name) for name in frame.columns]
-    split = {text: header(text) for text in told}
-    names = [name for name, _ in split.values()]
-    for name in names:
-        if not name or names.count(name) > 1 or told.count(name) > 1:
-            what = f"two columns {name!r}" if name else "a column without a name"
-            raise DseError(f"{str(path)!r} has {what}: give each one name")
-    if not len(frame):
+    if not path.name.lower().endswith(".parquet"):
+        table = table_of(path)
+        with input_errors():
+            values, decimal = table.numbers()
+        told, notes = list(table.names), table.assumptions(decimal)
+    else:
+        told, values = _parquet(path)
+        notes = []
+    split = [column_header(text) for text in told]
+    places: dict[str, int] = {}
+    for place, (name, _) in enumerate(split):
+        if not name:
+            raise DseError(f"{str(path)!r} has a column without a name (column {place + 1})")
+        if name in places:
+            raise DseError(
+                f"{str(path)!r} has two columns {name!r}: {told[places[name]]!r} (column "
+                f"{places[name] + 1}) and {told[place]!r} (column {place + 1}): give each a name "
+                "of its own"
+            )
+        places[name] = place
+    columns = dict(zip(places, values, strict=True))
+    units = {name: unit or "" for name, unit in split}
+    if below := _units_below(columns):
+        columns = {name: column[1:] for name, column in columns.items()}
+        units |= {name: unit for name, unit in below.items() if not units[name]}
+        notes = [*notes, "the line below the header is read as units"]
+    rows = len(next(iter(columns.values()), ()))
+    if not rows:
         raise DseError(f"{str(path)!r} holds no rows")
-    columns = {split[text][0]: _values(frame.iloc[:, k]) for k, text in enumerate(told)}
-    status = _status(columns, len(frame))
+    status = _status(columns, rows)
     return Records(
         kind="table",
         axes=(),
         columns=columns,
-        units={name: unit or "" for name, unit in split.values()},
+        units=units,
         status=status,
+        notes=tuple(notes),
+        aliases={text: name for text, (name, _) in zip(told, split, strict=True) if text != name},
     )
 
 
-def _headed(frame: Any, path: Path) -> Any:
-    """The rows below the first, which names the columns; pandas would rename a second of a name."""
-    if frame.shape[0] < 1:
-        raise DseError(f"{str(path)!r} is empty: expected a header and rows")
-    names = ["" if name != name else str(name) for name in frame.iloc[0]]
-    if len(names) > 1 and not names[0] and all(names[1:]):
-        names[0] = "index"  # as pandas writes its own
-    body = frame.iloc[1:]
-    body.columns = names
-    return body
-
-
-def _values(column: Any) -> list[Any]:
-    """Numbers as numbers, whole ones as such; texts, and None for what is missing."""
+def _parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
+    """Return the names and the columns of a Parquet file; whole numbers stay exact."""
     import pandas as pd
 
-    if column.dtype.kind in "iufb":
-        return list(column.tolist())
-    listed = [None if value is None or value != value else value for value in column.tolist()]
-    if all(value is None or isinstance(value, str) for value in listed):
-        numbers = pd.to_numeric(pd.Series(listed, dtype=object), errors="coerce")
-        missing = numbers.isna().to_numpy()
-        whole = all(
-            value is None or not set(value.lower()) & set(".ein")
-            for value, gone in zip(listed, missing, strict=True)
-            if not gone
-        )
-        return [
-            value if gone or value is None else (int(value) if whole else float(number))
-            for value, number, gone in zip(listed, numbers.tolist(), missing, strict=True)
+    try:
+        frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
+    except (OSError, EOFError, ValueError) as error:  # pandas' and pyarrow's among them
+        why = getattr(error, "strerror", None) or error
+        raise DseError(f"{str(path)!r} is no table that can be read: {why}") from error
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    values = []
+    for place in range(frame.shape[1]):
+        listed = [
+            None if value is pd.NA or value is None or value != value else value
+            for value in frame.iloc[:, place].tolist()
         ]
-    return listed
+        if listed and all(value is None or isinstance(value, str) for value in listed):
+            listed = _numbers([value or "" for value in listed], path)
+        values.append(listed)
+    return [str(name) for name in frame.columns], values
+
+
+def _numbers(texts: list[str], path: Path) -> list[Any]:
+    from dse.measured.content import input_errors
+    from stochastic.delimited.numerals import numbers
+
+    with input_errors():
+        return list(numbers([texts], range(1, len(texts) + 1), str(path))[0][0])
+
+
+def _units_below(columns: dict[str, list[Any]]) -> dict[str, str]:
+    """Return the units in the first row, if it holds units and the rows below it numbers."""
+    found: dict[str, str] = {}
+    for name, column in columns.items():
+        first = column[0] if column else None
+        if first is None or (isinstance(first, str) and first.strip("[]() ") == ""):
+            continue
+        unit = known_unit(first.strip("[]()")) if isinstance(first, str) else None
+        if unit is None or any(isinstance(value, str) for value in column[1:]):
+            return {}
+        found[name] = unit
+    return found if len(next(iter(columns.values()), ())) > 1 else {}
 
 
 def axes_of(axes: Sequence[str], names: list[str]) -> tuple[str, ...]:

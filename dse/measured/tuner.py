@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dse.measured.content import text_of
+from dse.measured.headers import known_unit, time_unit
 from dse.measured.profiles.ktt import from_ktt
 from dse.measured.records import FAILED, Records, gathered
 from symbolic.errors import DseError
@@ -51,12 +52,8 @@ _UNITS = {
     "temperature": "degC",
     "gr_voltage": "mV",
 }
-_TIME_UNITS = {
-    **dict.fromkeys(("s", "second", "seconds"), "s"),
-    **dict.fromkeys(("ms", "millisecond", "milliseconds", "miliseconds"), "ms"),
-    **dict.fromkeys(("us", "microsecond", "microseconds"), "us"),
-    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), "ns"),
-}
+#: Relative rounding of a time that stands in a file twice.
+_ROUNDING = 1e-6
 #: Time that early versions gave to a configuration that failed.
 _NEVER = 1e20
 
@@ -148,7 +145,7 @@ def _from_t4(tree: Mapping[str, Any]) -> Records:
     configurations, rows, status, repeats = [], [], [], []
     units: dict[str, str] = {}
     left_out: dict[str, None] = {}
-    unit = _TIME_UNITS.get(str(dict(tree.get("metadata") or {}).get("timeunit", "")).lower(), "")
+    unit = time_unit(str(dict(tree.get("metadata") or {}).get("timeunit", "")))
     for result in tree["results"]:
         configuration, row = dict(result["configuration"]), {}
         for one in result.get("measurements") or ():
@@ -157,7 +154,8 @@ def _from_t4(tree: Mapping[str, Any]) -> Records:
                 left_out[name] = None
                 continue
             row[name] = None if isinstance(value, str) else value
-            units.setdefault(name, str(one.get("unit") or ""))
+            told = str(one.get("unit") or "")
+            units.setdefault(name, known_unit(told) or told)
         times = dict(result.get("times") or {})
         runs = times.get("runtimes") or []
         if "time" not in row and runs:
@@ -181,16 +179,28 @@ def _from_t4(tree: Mapping[str, Any]) -> Records:
     names = dict.fromkeys(str(o) for r in tree["results"] for o in r.get("objectives") or ())
     notes = [f"left out, as it holds lists: {name}" for name in left_out]
     if not unit:
-        notes.append("the file tells no unit of time: read as ms, which Kernel Tuner writes")
+        alike = next((n for n in names if _is_time_of_runs(columns.get(n, ()), repeats)), "")
+        unit = time_unit(units.get(alike, ""))
+        why = f"as {alike}" if unit else "which Kernel Tuner writes"
+        unit = unit or "ms"
+        notes.append(f"the file tells no unit of its times of runs: read in {unit}, {why}")
     return Records(
         kind="T4",
         axes=tuple(axes),
         columns=_apart(axes, columns),
-        units=_units([*axes, *columns], units, unit or "ms"),
+        units=_units([*axes, *columns], units, unit),
         status=status,
         notes=tuple(notes),
         attributes={"objectives": " ".join(names)} if names else {},
         repeats={"time": repeats} if any(repeats) else {},
+    )
+
+
+def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) -> bool:
+    """True if each value lies among the times of its runs, so that both are in one unit."""
+    pairs = [(v, runs) for v, runs in zip(values, repeats, strict=False) if v is not None and runs]
+    return bool(pairs) and all(
+        min(runs) * (1 - _ROUNDING) <= value <= max(runs) * (1 + _ROUNDING) for value, runs in pairs
     )
 
 

@@ -49,13 +49,13 @@ def trimmed_width(records: list[Record]) -> int:
     """Return the width of the table; separators that end its lines are taken off."""
     counts = Counter(len(record.fields) for record in records)
     width = max(counts, key=lambda size: (counts[size], size))
-    while width > 1 and not any(r.fields[-1] for r in records if len(r.fields) == width):
+    while width > 1 and not any(r.fields[-1].strip() for r in records if len(r.fields) == width):
         for record in records:
             if len(record.fields) == width:
                 record.fields.pop()
         width -= 1
     for record in records:
-        if not any(record.fields[width:]):
+        if not any(map(str.strip, record.fields[width:])):
             del record.fields[width:]
     return width
 
@@ -91,7 +91,7 @@ def split_header(records: list[Record], required: bool) -> tuple[Record | None, 
     place = min(begins, default=1) - 1
     if place > 0 and (
         some[place].after_blank
-        or not all(some[0].fields)
+        or not all(map(str.strip, some[0].fields))
         or any(mark in text for text in some[0].fields for mark in ":=")
     ):
         return records[place], records[place + 1 :]

@@ -224,7 +224,9 @@ def _has_marks(texts: Sequence[str]) -> bool:
 def _simple(texts: Sequence[str]) -> list[int | float | str | None] | None:
     """Return a column of nothing but plain numbers and empty cells; None if it holds more."""
     if not set("".join(texts)) <= _SIMPLE:
-        return None
+        texts = [text.strip() for text in texts]
+        if not set("".join(texts)) <= _SIMPLE:
+            return None
     try:
         if not set("".join(texts)) & set(".eE"):
             found: list[int | float | str | None] = [int(t) if t else None for t in texts]

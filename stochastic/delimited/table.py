@@ -105,7 +105,7 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
     separator = given[1] if given else find_separator(text, quietly, name)
     records = list(lines_of_fields(text, separator, name, skip))
     if not records:
-        raise TableError(f"{name!r} is empty: expected a header and rows")
+        raise TableError(f"{name!r} is no table: it is empty; expected a header and rows")
     width = trimmed_width(records)
     start = table_start(records, width, name, separator)
     head, rows = split_header(records[start:], header)
@@ -117,8 +117,8 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
         head = commented_header(comments, separator, width)
         if head is None:
             raise TableError(
-                f"{name}, line {rows[0].line}: {separator.join(rows[0].fields)[:60]!r} holds "
-                "numbers where the names of the columns are expected: give them in the first line"
+                f"{name!r} is no table with a header: line {rows[0].line} holds numbers, "
+                f"{separator.join(rows[0].fields)[:60]!r}: name the columns in the first line"
             )
         skipped = [one for one in skipped if one[0] != head.line]
     if start and head is not None:
@@ -152,19 +152,21 @@ def named_columns(
     head: Record, columns: tuple[Sequence[str], ...], name: str
 ) -> dict[str, Sequence[str]]:
     """Return the columns by their names."""
-    names = list(head.fields)
+    names = [text.strip() for text in head.fields]
     if len(names) > 1 and not names[0] and all(names[1:]):
         names[0] = "index"  # as pandas writes its own
     found: dict[str, Sequence[str]] = {}
     for place, (text, column) in enumerate(zip(names, columns, strict=True), 1):
-        if not text and not any(column):
+        if not text and not any(map(str.strip, column)):
             continue
         if not text:
-            raise TableError(f"{name}, line {head.line}: column {place} has no name: give it one")
+            raise TableError(
+                f"{name}, line {head.line}: a column without a name (column {place}): give it one"
+            )
         if text in found:
             raise TableError(
-                f"{name}, line {head.line}: columns {names.index(text) + 1} and {place} are both "
-                f"{text!r}: give each a name of its own"
+                f"{name}, line {head.line}: two columns {text!r} (columns {names.index(text) + 1} and "
+                f"{place}): give each a name of its own"
             )
         found[text] = column
     return found

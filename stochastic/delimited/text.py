@@ -80,11 +80,12 @@ def lines_of_fields(
         try:
             fields = next(reader, None)
         except csv.Error as error:
+            where = f" to {place}" if place > first else ""
             raise TableError(
-                f"{name}, lines {first} to {place}: {error}: a quote is not closed, or the file is "
+                f"{name}, line {first}{where}: {error}: a quote is not closed, or the file is "
                 "cut off"
             ) from None
         if fields is None:
             return
         fresh = True
-        yield Record(first, [field.strip() for field in fields], after)
+        yield Record(first, fields, after)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dse.measured.headers import time_unit
 from dse.measured.records import Records, gathered
 from symbolic.errors import DseError
 
 __all__ = ["from_ktt"]
 
-_TIMES = {"Nanoseconds": "ns", "Microseconds": "us", "Milliseconds": "ms", "Seconds": "s"}
 _COMPILED = ("RegistersCount", "LocalMemorySize", "PrivateMemorySize", "ConstantMemorySize")
 
 
@@ -26,10 +26,11 @@ def from_ktt(tree: Mapping[str, Any]) -> Records:
         A unit of time that KTT does not write.
     """
     about = dict(tree.get("Metadata") or {})
-    unit = _TIMES.get(str(about.get("TimeUnit")))
-    if unit is None:
+    unit = time_unit(str(about.get("TimeUnit")))
+    if not unit:
         raise DseError(
-            f"the file has TimeUnit {about.get('TimeUnit')!r}, expected one of {', '.join(_TIMES)}"
+            f"the file has TimeUnit {about.get('TimeUnit')!r}, expected one of Nanoseconds, "
+            "Microseconds, Milliseconds, Seconds"
         )
     extent = "blocks" if about.get("GlobalSizeType") == "CUDA" else "threads"
     axes: dict[str, None] = {}

@@ -6,13 +6,16 @@ What the application itself printed, and lines such as ``==PROF==``, may stand b
 from __future__ import annotations
 
 import csv
+import io
+import math
 import re
-from collections.abc import Iterator
 from typing import Any
 
-from dse.measured.numerals import Cell, base_unit, is_missing, numbers_of
+from dse.measured.content import input_errors, printed_numbers
+from dse.measured.headers import base_unit
 from dse.measured.profiles.layouts import Layout, layout_of
 from dse.measured.records import Records
+from stochastic.delimited import Cell, is_missing, lines_of_fields
 from symbolic.errors import DseError
 
 __all__ = ["from_launches"]
@@ -23,12 +26,18 @@ _UNTOLD = re.compile(
     r"Estimated Speedup.*|(obj|wave_size)_\d+|obj|sig|queue-\w+|pid|tid|DispatchNs|CompleteNs|"
     r"Correlation_I[dD]|Queue_Id|Process_Id|Thread_Id|Kernel_Id"
 )
-_WITH_UNIT = re.compile(r"(?:\w+ \()?([-+]?[\d.,]+(?:e[-+]?\d+)?)\)?\s*([%A-Za-z/]*)")
+_WITH_UNIT = re.compile(r"(?:\w+ \()?([-+]?[\d.,]+(?:e[-+]?\d+)?)\)?\s*([%A-Za-z\u00b5\u03bc/]*)")
 #: A value with those of its instances behind it.
 _INSTANCES = re.compile(r"([-+\d.,]+) \(.*;.*\)")
 #: What nvprof numbers launches and devices by, behind their names.
 _NUMBER = re.compile(r" (?:\[\d+\]|\(\d+\))$")
 _LABELS = {"Kernel Name", "Kernel", "Name", "Kernel_Name", "KernelName", "Device", "CC", "Type"}
+#: What rocprof calls the lanes and the number of wavefronts, by its versions.
+_WAVE_SIZES, _WAVES = ("Wave_Size", "wave_size"), ("SQ_WAVES", "SQ_WAVES_sum")
+#: Names of what nvprof lists between kernels: copies, page faults.
+_NO_KERNEL = re.compile(r"\[(CUDA|Unified Memory) ")
+#: What nvprof says in the line of a header, where no line ends between.
+_GLUED = re.compile(r"^==\d+== [\w ]+ result:(?=\S)", re.MULTILINE)
 _COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "warp", "sample"}
 
 
@@ -41,54 +50,43 @@ def from_launches(text: str, name: str) -> Records | None:
         Numbers that may be read in two ways, lines that are not whole, a kind that holds no
         launches; with the line.
     """
-    listed = text.replace("\r\n", "\n").split("\n")
-    first = next((k for k, line in enumerate(listed) if layout_of(_fields(line))), None)
-    if first is None:
+    text = _GLUED.sub("", text)
+    listed = io.StringIO(text, newline="")
+    header = next(
+        ((k, mark) for k, line in enumerate(listed, 1) for mark in ",;\t" if _layout(line, mark)),
+        None,
+    )
+    if header is None:
         return None
+    first, mark = header
+
+    def skip(line: str, place: int) -> bool:
+        return place < first or line.startswith("==")
+
     found: list[tuple[Layout, list[str], list[tuple[int, list[str]]]]] = []
-    for number, fields in _lines(listed, first, name):
-        layout = layout_of(fields)
-        if layout is not None and layout.refused:
-            if found:
-                break
-            raise DseError(f"{name}, line {number}: this is {layout.refused}")
-        if layout is not None:
-            found.append((layout, [field.strip() for field in fields], []))
-        else:
-            found[-1][2].append((number, fields))
+    with input_errors():
+        for number, fields, _ in lines_of_fields(text, mark, name, skip):
+            layout = layout_of(fields)
+            if layout is not None and layout.refused:
+                if found:
+                    break
+                raise DseError(f"{name}, line {number}: this is {layout.refused}")
+            if layout is not None:
+                found.append((layout, [field.strip() for field in fields], []))
+            else:
+                found[-1][2].append((number, fields))
     gathered = _Launches(name)
     for layout, names, lines in found:
         if layout.kind == found[0][0].kind:
             gathered.add(layout, names, lines)
-    return gathered.records(found[0][0].kind)
+    return gathered.records(found[0][0].kind, text)
 
 
-def _fields(line: str) -> list[str]:
+def _layout(line: str, mark: str) -> Layout | None:
     try:
-        return next(csv.reader([line]), [])
+        return layout_of(next(csv.reader([line], delimiter=mark), []))
     except csv.Error:
-        return []
-
-
-def _lines(listed: list[str], first: int, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Lines from a header on, as fields with their numbers; what the profiler says is left out."""
-    place = first
-
-    def feed() -> Iterator[str]:
-        nonlocal place
-        for place in range(first, len(listed)):
-            if not listed[place].startswith("==") and listed[place].strip():
-                yield listed[place] + "\n"
-
-    reader = csv.reader(feed(), strict=True)
-    while True:
-        try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            raise DseError(f"{name}, line {place + 1}: {error}: the file is cut off") from None
-        if fields is None:
-            return
-        yield place + 1, fields
+        return None
 
 
 class _Launches:
@@ -98,19 +96,33 @@ class _Launches:
         self.name = name
         self.rows: dict[Any, dict[str, tuple[Cell, str]]] = {}
         self.units: dict[str, str] = {}
-        self.cut = 0
+        self.others = 0
 
     def add(self, layout: Layout, names: list[str], lines: list[tuple[int, list[str]]]) -> None:
         below = dict.fromkeys(names, "")
+        while names and not names[-1]:
+            names.pop()  # a separator at the end
+        twice = [(names.index(n), k) for k, n in enumerate(names) if n and names.index(n) < k]
         for at, (number, fields) in enumerate(lines):
             least = names.index(layout.value) + 1 if layout.value else len(names)
             if len(fields) < 3:
                 continue  # what the application printed
+            if any(map(_NO_KERNEL.match, fields)):
+                self.others += 1  # nvprof leaves fields out of some of these
+                continue
+            if not any(map(str.strip, fields[len(names) :])):
+                del fields[len(names) :]
             if not least <= len(fields) <= len(names):
                 raise DseError(
                     f"{self.name}, line {number}: {len(fields)} fields where the header has "
                     f"{len(names)}: the file is cut off, or not as it was printed"
                 )
+            for one, other in twice:
+                if fields[one : one + 1] != fields[other : other + 1]:
+                    raise DseError(
+                        f"{self.name}, line {number}: columns {one + 1} and {other + 1} are both "
+                        f"{names[one]!r} and differ: give each a name of its own"
+                    )
             row = dict(zip(names, fields, strict=False))
             if (
                 layout.units_below
@@ -120,16 +132,12 @@ class _Launches:
                 below = row
             elif layout.name:
                 self._metric(layout, number, row)
-            elif self._is_kernel(row):
+            elif row.get("Type") != "API calls":
                 launch = self.rows.setdefault((number,), {})
                 for column, told in row.items():
                     self._put(
                         launch, column, Cell(number, told, below[column] in _COUNTS), below[column]
                     )
-
-    def _is_kernel(self, row: dict[str, str]) -> bool:
-        """Whether nvprof tells of a kernel, rather than of a copy or a call."""
-        return not row.get("Name", "").startswith("[CUDA") and row.get("Type") != "API calls"
 
     def _metric(self, layout: Layout, number: int, row: dict[str, str]) -> None:
         launch = self.rows.setdefault(tuple(row.get(key, "") for key in layout.key), {})
@@ -169,7 +177,7 @@ class _Launches:
             )
         launch[name] = (cell, unit)
 
-    def records(self, kind: str) -> Records:
+    def records(self, kind: str, text: str) -> Records:
         if not self.rows:
             raise DseError(f"{self.name} is CSV of {kind} with a header and no launches below it")
         names = dict.fromkeys(name for launch in self.rows.values() for name in launch)
@@ -179,7 +187,7 @@ class _Launches:
             for n, (cell, _) in launch.items()
             if n not in _LABELS
         )
-        read = numbers_of(cells, self.name)
+        read = printed_numbers(cells, self.name)
         columns: dict[str, list[Any]] = {}
         rounded: dict[str, None] = {}
         for name in names:
@@ -187,20 +195,22 @@ class _Launches:
             texts = 0
             for launch in self.rows.values():
                 cell, unit = launch.get(name, (Cell(0, ""), ""))
-                value = None if name in _LABELS or is_missing(cell.text) else read(cell)
-                if value is None and not is_missing(cell.text):
-                    texts += 1
-                    text = cell.text.strip()
+                text = cell.text.strip()
+                missing = not text or (name not in _LABELS and is_missing(text))
+                value = None if missing or name in _LABELS else read(cell)
+                if missing or (value is not None and not math.isfinite(value)):
+                    values.append(None)
+                elif value is None:
+                    texts, last = texts + 1, cell
                     values.append(_NUMBER.sub("", text) if kind == "nvprof" else text)
-                    last = cell
                 else:
                     factor = base_unit(unit, binary=kind == "nvprof")[0]
-                    if value is not None and factor != 1:
-                        if factor == 1000 and base_unit(unit)[1] == "B":
-                            rounded[name] = None
+                    if factor == 1000 and base_unit(unit)[1] == "B":
+                        rounded[name] = None
+                    if factor != 1:
                         value = value * factor.numerator / factor.denominator
                     values.append(value)
-            if texts and any(isinstance(value, float) for value in values):
+            if texts and any(isinstance(value, (int, float)) for value in values):
                 raise DseError(
                     f"{self.name}, line {last.line}: {name} is {last.text!r}, expected a number "
                     "as in other lines"
@@ -211,5 +221,29 @@ class _Launches:
             f"{n} is printed in thousands of bytes, rounded: print --print-units base"
             for n in rounded
         ]
+        if self.others:
+            notes.append(
+                f"left out, as they are no kernels: {self.others} copies and memory events"
+            )
+        if kind == "rocprof":
+            notes += _with_wave_size(columns, text)
         units = {name: unit for name, unit in self.units.items() if name in columns and unit}
         return Records(kind=kind, axes=(), columns=columns, units=units, notes=tuple(notes))
+
+
+def _with_wave_size(columns: dict[str, list[Any]], text: str) -> list[str]:
+    """Add the lanes of a wavefront where nothing tells them; return what was assumed."""
+    name = next((n for n in _WAVE_SIZES if n in columns), _WAVE_SIZES[0])
+    rows = len(next(iter(columns.values())))
+    sizes = [size if size else None for size in columns.get(name, [None] * rows)]
+    if None not in sizes or any(waves in columns for waves in _WAVES):
+        return []
+    known = set(re.findall(r"\bgfx([0-9a-f]{3,4})\b", text))
+    narrow = bool(known) and all(len(one) == 4 for one in known)  # gfx10 and later
+    assumed = 32 if narrow else 64
+    columns[name] = [size or assumed for size in sizes]
+    where = "gfx10 and later (RDNA)" if narrow else "CDNA and gfx9; RDNA has 32"
+    return [
+        f"warp_size is not in the file: taken as {assumed}, of {where} (--set warp_size=N says "
+        "another)"
+    ]
