@@ -35,6 +35,8 @@ class ExpressionNameError(ExpressionError, UnknownNameError):
 
 _NUMBER = r"(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+)?"
 _QUOTED = r"""(?:"[^"]*"|'[^']*')"""
+#: Quotes, or a unit of microseconds, microjoules, microwatts with either character for micro.
+_MICRO = re.compile(rf"(?P<quoted>{_QUOTED})|[\u00b5\u03bc](?=[sJW]\b)", re.ASCII)
 _TOKEN = re.compile(
     rf"""\s*(?:(?P<number>{_NUMBER})
     |(?P<name>[A-Za-z_]\w*)
@@ -127,6 +129,7 @@ class Source:
                 text[:60] + "...",
                 0,
             )
+        text = _MICRO.sub(lambda match: match["quoted"] or "u", text)
         self.text = re.sub(r"\s", " ", text, flags=re.ASCII)
         bare = re.sub(_QUOTED, lambda match: " " * len(match[0]), text)
         if not bare.isascii():

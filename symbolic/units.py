@@ -28,6 +28,8 @@ __all__ = [
     "to_si",
 ]
 
+#: Both characters for micro, and the letter that stands for it in the names of units.
+_MICRO = {0xB5: "u", 0x3BC: "u"}
 MAX_EXPONENT = 12
 MAX_LENGTH = 200
 
@@ -152,7 +154,7 @@ def _unit(unit: str) -> tuple[Fraction, Dimension]:
         _refuse(unit, "a unit is text")
     if len(unit) > MAX_LENGTH:
         _refuse(unit, f"it is longer than {MAX_LENGTH} characters")
-    return _parsed(unit)
+    return _parsed(unit.translate(_MICRO))
 
 
 def is_unit(name: str) -> bool:
@@ -161,7 +163,7 @@ def is_unit(name: str) -> bool:
     >>> is_unit("GHz"), is_unit("threads"), is_unit("GB/s"), is_unit("ghz")
     (True, True, False, False)
     """
-    return name in _NAMES or name == "%"
+    return name.translate(_MICRO) in _NAMES or name == "%"
 
 
 def spellings(name: str) -> tuple[str, ...]:

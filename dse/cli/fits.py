@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dse.cli.ends import reading
-from dse.cli.frame import command
+from dse.cli.frame import assumed_of_rows, command
 from dse.cli.options import Adds, entries, given, listed, names, setting, values, where
 
 __all__ = ["absolute", "calibrate", "columns", "fit", "of_rows"]
@@ -109,6 +109,7 @@ def fit(model: str, data: str, out: str | None, save: str | None, **options: Any
     """
     from dse.fitting import fit as fitted
 
+    assumed_of_rows(data)
     with reading():
         found = fitted(model, data, **given(options))
     return _kept(found, save, out)
@@ -139,6 +140,7 @@ def calibrate(
     if not options["free"]:
         raise click.UsageError("name what is to be found: --free bandwidth_share,startup_time")
     labels = {name: text.split(",") for name, text in choose.items()}
+    assumed_of_rows(data)
     with reading():
         found = calibrated(data, model=model, choose=labels, **given(options))
     return _kept(found, save)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "asked",
+    "assumed",
+    "assumed_of_rows",
     "command",
     "listening",
     "question",
@@ -152,7 +154,33 @@ def read_source(path: str) -> StudyData | xr.Dataset:
     from dse.files import open as opened
 
     with reading():
-        return opened(path)
+        return assumed(opened(path))
+
+
+def assumed(ds: xr.Dataset) -> xr.Dataset:
+    """Return a Dataset; print what was assumed when it was read from a file of somebody else."""
+    from json import loads
+
+    if "statuses" in ds.attrs:  # measured
+        _say_assumptions(loads(ds.attrs.get("assumptions", "[]")))
+    return ds
+
+
+def assumed_of_rows(path: str) -> None:
+    """Print what a fit assumes when it reads a table of text."""
+    from dse.fitting.columns import read_table
+
+    if path.lower().endswith(".csv") and Path(path).is_file():
+        with reading():
+            _say_assumptions(read_table(path).assumptions)
+
+
+def _say_assumptions(texts: Iterable[str]) -> None:
+    from stochastic.delimited import USUAL
+
+    for text in texts:
+        if text != USUAL:
+            click.echo(f"assumed: {text}", err=True)
 
 
 def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:

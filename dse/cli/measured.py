@@ -136,6 +136,7 @@ def _told(ds: xr.Dataset) -> dict[str, Any]:
             if "source" in v.attrs
             and not str(v.attrs["source"]).endswith(f": {v.attrs['long_name']}")
         },
+        "assumptions": json.loads(ds.attrs.get("assumptions", "[]")),
         "notes": json.loads(ds.attrs.get("notes", "[]")),
     }
 
@@ -152,6 +153,7 @@ def _text(data: Mapping[str, Any]) -> str:
     more = f" and {counters} more" if counters > 0 else ""
     lines.append(f"measured: {', '.join(data['measured'][:_MOST])}{more}")
     lines += [f"  {name} = {source}" for name, source in data["sources"].items()]
+    lines += data["assumptions"]
     lines += data["notes"]
     kind = "workload" if str(data["written"]).endswith(".toml") else "dataset"
     lines.append(f"{kind}: {data['written']} ({bytes_text(data['bytes'])})")

@@ -8,7 +8,7 @@ import click
 
 from dse.cli.ends import reading
 from dse.cli.fits import absolute, columns, of_rows
-from dse.cli.frame import command
+from dse.cli.frame import assumed_of_rows, command
 from dse.cli.options import given, listed, names, values
 
 __all__ = ["validate"]
@@ -58,6 +58,7 @@ def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     from dse.validation import validate as validated
 
     options["own"] = {column: listed([labels]) for column, labels in own.items()}
+    assumed_of_rows(data)
     with reading():
         found = validated(model, data, **given(options))
     return found.to_dict(), found

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.measured.headers import header as header_of
+from dse.measured.headers import column_header
 from symbolic.errors import DseError, UnitError, UnknownNameError, check_known, nearest
 from symbolic.model import Model
 from symbolic.units import dimension, exact, misfit
@@ -39,10 +39,11 @@ class Table:
     units: Mapping[str, str]
     rows: int
     settled: bool = False
+    assumptions: tuple[str, ...] = ()
 
     def find(self, header: str) -> tuple[str, str]:
         """A column by its name or its whole header, and its unit; a unit given here counts."""
-        name, unit = header_of(header)
+        name, unit = column_header(header)
         check_known(name, self.columns, f"the data have no column {name!r}", "they have")
         return name, self.units[name] if unit is None else unit
 
@@ -55,6 +56,8 @@ def read_table(data: Any) -> Table:
     """
     if isinstance(data, (str, os.PathLike)):
         data = _read(Path(data))
+    if isinstance(data, Table):
+        return data
     if hasattr(data, "data_vars"):
         return _from_dataset(data)
     if hasattr(data, "columns") and hasattr(data, "iloc"):
@@ -84,39 +87,52 @@ def read_table(data: Any) -> Table:
 
 
 def _read(path: Path) -> Any:
-    """The Dataset or DataFrame of a file."""
+    """Return the Dataset or the columns of a file."""
     from sweeps.files.export import open_dataset
 
-    if path.suffix != ".csv":
+    if path.suffix.lower() != ".csv":
         return open_dataset(path)
-    import pandas as pd
-
     try:
-        with path.open(encoding="utf-8-sig") as file:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
             ours = file.readline().startswith("# simt-dse ")
-        return open_dataset(path) if ours else _separated(pd.read_csv(path, encoding="utf-8-sig"))
     except OSError as error:
         raise DseError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-    except ValueError as error:  # pandas' errors of parsing are such
-        if isinstance(error, DseError):
-            raise
-        raise DseError(f"{str(path)!r} is no CSV file that can be read: {error}") from error
+    return open_dataset(path) if ours else _from_text(path)
 
 
-def _separated(frame: Any) -> Any:
-    """The columns of a file, or an error where something other than commas parts them."""
-    for separator, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        if len(frame.columns) == 1 and separator in str(frame.columns[0]):
-            raise DseError(
-                f"the file has one column, {str(frame.columns[0])!r}: expected commas between "
-                f"columns, found {name}; give pandas.read_csv(path, sep={separator!r}) instead of "
-                "the path (decimal commas: decimal=',')"
-            )
-    return frame
+def _from_text(path: Path) -> Table:
+    """Return the columns of a file of delimited text."""
+    from dse.measured.records import assumed_units
+    from dse.measured.tables import read_file
+
+    records = read_file(path)
+    kept = [k for k, why in enumerate(records.status) if not why]
+    columns = {
+        name: np.array(
+            [np.nan if column[k] is None else column[k] for k in kept], dtype=_kind(column)
+        )
+        for name, column in records.columns.items()
+    }
+    failed = len(records.status) - len(kept)
+    left_out = [f"left out, as their status says that they failed: {failed} rows"] if failed else []
+    return Table(
+        columns=columns,
+        units=records.units,
+        rows=len(kept),
+        assumptions=(
+            *records.assumptions,
+            *left_out,
+            *assumed_units({name: name for name in columns}, records, {}),
+        ),
+    )
+
+
+def _kind(column: Sequence[Any]) -> Any:
+    return object if any(isinstance(value, str) for value in column) else np.float64
 
 
 def _from_mapping(columns: Mapping[str, Any], rows: int, headers: Sequence[str]) -> Table:
-    split = {header: header_of(header) for header in headers}
+    split = {header: column_header(header) for header in headers}
     names = [name for name, _ in split.values()]
     for name in names:
         if names.count(name) > 1 or headers.count(name) > 1:

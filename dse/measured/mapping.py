@@ -83,8 +83,8 @@ def mapped(
         values = work.values[name]
         columns[name] = [None if v != v else v for v in values.tolist()]
         units[name] = unit
-    kept_notes = [note for note in records.notes if note.partition(" ")[0] not in given]
-    notes = [*kept_notes, *chosen.notes]
+    notes = [*records.notes, *chosen.notes]
+    assumptions = tuple(a for a in records.assumptions if a.partition(" ")[0] not in given)
     for name, values in _coalesced(work.values):
         columns[name] = [None if v != v else v for v in values.tolist()]
         work.sources[name] = f"{chosen.title}: mem_insts, where all bytes of each sector are used"
@@ -109,6 +109,7 @@ def mapped(
         units=units,
         sources={**sources, **{n: work.sources[n] for n in columns}},
         notes=tuple(notes),
+        assumptions=assumptions,
         labels=frozenset({*chosen.labels} & columns.keys()),
     )
 

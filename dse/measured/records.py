@@ -22,6 +22,7 @@ __all__ = [
     "Column",
     "Records",
     "Rows",
+    "assumed_units",
     "gathered",
     "identifier",
     "read_rows",
@@ -48,7 +49,7 @@ class Records:
     the file lists these; ``status`` a reason a row, empty where the file gives none; ``sources``
     where a column is from; ``labels`` columns of texts, whatever they look like; ``repeats`` the
     runs of each row, by the column that holds their mean; ``aliases`` the headers as they stand in
-    the file, where a unit is cut off.
+    the file, where a unit is cut off; ``assumptions`` what was read into the file.
     """
 
     kind: str
@@ -63,6 +64,7 @@ class Records:
     labels: frozenset[str] = frozenset()
     repeats: Mapping[str, Sequence[Sequence[Any]]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +145,7 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
     why = list(records.status) or [""] * rows
     axes, order, measured, numbers = {}, {}, {}, []
     large: list[str] = []
-    assumed = list(_assumed(names, records, given))
+    assumed = list(assumed_units(names, records, given))
     for name, told in names.items():
         unit = given.get(told, records.units.get(told, ""))
         source = {"source": records.sources[told]} if told in records.sources else {}
@@ -192,7 +194,9 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
     )
 
 
-def _assumed(names: Mapping[str, str], records: Records, given: Mapping[str, str]) -> Iterator[str]:
+def assumed_units(
+    names: Mapping[str, str], records: Records, given: Mapping[str, str]
+) -> Iterator[str]:
     """Yield a sentence for each quantity whose unit neither the file nor the caller says."""
     for name, told in names.items():
         row = TABLE.get(name)

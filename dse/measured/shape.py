@@ -130,7 +130,7 @@ def _attributes(
     apart = [] if dims == tuple(rows.axes) else list(rows.axes)
     counts = np.bincount(rows.status, minlength=len(rows.reasons)).tolist()
     told = dict(zip(rows.reasons, counts, strict=True))
-    notes = [*records.notes, *rows.assumed]
+    assumptions = [*records.assumptions, *rows.assumed]
     return {
         "Conventions": "CF-1.11",
         "title": f"measurements of {name}",
@@ -139,6 +139,7 @@ def _attributes(
         "configurations": len(rows.status),
         "statuses": json.dumps(told),
         **records.attributes,
-        **({"notes": json.dumps(notes)} if notes else {}),
+        **({"notes": json.dumps(records.notes)} if records.notes else {}),
+        **({"assumptions": json.dumps(assumptions)} if assumptions else {}),
         "simt_dse_version": version(),
     }

@@ -55,10 +55,10 @@ def read_file(path: Path) -> Records:
         table = table_of(path)
         with input_errors():
             values, decimal = table.numbers()
-        told, notes = list(table.names), table.assumptions(decimal)
+        told, assumed = list(table.names), table.assumptions(decimal)
     else:
         told, values = _parquet(path)
-        notes = []
+        assumed = []
     split = [column_header(text) for text in told]
     places: dict[str, int] = {}
     for place, (name, _) in enumerate(split):
@@ -76,7 +76,7 @@ def read_file(path: Path) -> Records:
     if below := _units_below(columns):
         columns = {name: column[1:] for name, column in columns.items()}
         units |= {name: unit for name, unit in below.items() if not units[name]}
-        notes = [*notes, "the line below the header is read as units"]
+        assumed = [*assumed, "the line below the header is read as units"]
     rows = len(next(iter(columns.values()), ()))
     if not rows:
         raise DseError(f"{str(path)!r} holds no rows")
@@ -87,7 +87,7 @@ def read_file(path: Path) -> Records:
         columns=columns,
         units=units,
         status=status,
-        notes=tuple(notes),
+        assumptions=tuple(assumed),
         aliases={text: name for text, (name, _) in zip(told, split, strict=True) if text != name},
     )
 

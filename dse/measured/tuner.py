@@ -178,12 +178,13 @@ def _from_t4(tree: Mapping[str, Any]) -> Records:
     columns = {name: column for name, column in columns.items() if name not in left_out}
     names = dict.fromkeys(str(o) for r in tree["results"] for o in r.get("objectives") or ())
     notes = [f"left out, as it holds lists: {name}" for name in left_out]
+    assumed: list[str] = []
     if not unit:
         alike = next((n for n in names if _is_time_of_runs(columns.get(n, ()), repeats)), "")
         unit = time_unit(units.get(alike, ""))
         why = f"as {alike}" if unit else "which Kernel Tuner writes"
         unit = unit or "ms"
-        notes.append(f"the file tells no unit of its times of runs: read in {unit}, {why}")
+        assumed.append(f"the file tells no unit of its times of runs: read in {unit}, {why}")
     return Records(
         kind="T4",
         axes=tuple(axes),
@@ -191,6 +192,7 @@ def _from_t4(tree: Mapping[str, Any]) -> Records:
         units=_units([*axes, *columns], units, unit),
         status=status,
         notes=tuple(notes),
+        assumptions=tuple(assumed),
         attributes={"objectives": " ".join(names)} if names else {},
         repeats={"time": repeats} if any(repeats) else {},
     )

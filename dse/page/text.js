@@ -45,6 +45,7 @@ function told(name, value, count) {
 /** The exponents of base units, and the factor to them, of a text such as "GB/s". */
 function unitOf(text) {
   const kind = {};
+  text = text.replace(/[\u00b5\u03bc]/g, "u");
   let factor = 1, power = 0, rest = text.replace(/^\s*1\s*(?=\/)/, ""), first = rest === text;
   while (rest.trim()) {
     const part = /^\s*([*/]?)\s*([A-Za-z_]\w*|%)(?:\s*(?:\^|\*\*)\s*(-?\d+))?/.exec(rest);
@@ -68,7 +69,7 @@ function parsed(name, text) {
   const row = data.quantities[name] ?? { unit: "" };
   const part = /^\s*([-+]?(?:\d+\.?\d*|\.\d+|inf(?:inity)?|∞))(?:e([-+]?\d+))?\s*(.*)$/i.exec(text.replace("−", "-"));
   if (!part) throw new Error(`“${text}” is no number: expected such as ${valueText(1.5, row.unit)}`);
-  const unit = part[3].replace("µ", "u").replace(/^\//, "1/");
+  const unit = part[3].replace(/^\//, "1/");
   const found = unitOf(unit), own = unitOf(row.unit ?? "");
   if (!found) throw new Error(`“${part[3]}” is no unit${row.unit ? `: expected such as ${row.unit}` : ""}`);
   if (unit && found.kind !== own.kind) {

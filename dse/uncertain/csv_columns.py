@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dse.measured.content import input_errors, table_of
+from dse.measured.headers import column_header, known_unit
 from dse.uncertain.in_units import in_unit
 from symbolic.errors import DseError, UnitError, check_known
 from symbolic.quantities import Quantity
@@ -15,23 +16,29 @@ from symbolic.units import dimension
 __all__ = ["columns_of", "weights_of"]
 
 
-def _rows(path: Any, where: str, folder: Path | None) -> list[dict[str, str]]:
+def _rows(path: Any, where: str, folder: Path | None) -> dict[str, list[str]]:
     if not isinstance(path, (str, Path)):
         raise DseError(f"{where}: file = {path!r}, expected the path of a CSV file")
     place = (folder / path) if folder is not None else Path(path)
     try:
-        with place.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        table = table_of(place)
+        with input_errors():
+            columns, _ = table.numbers()
+    except DseError as error:
         raise DseError(f"{where}: the file {str(path)!r} cannot be read: {error}") from error
-    if not rows:
+    if not table.lines:
         raise DseError(f"{where}: the file {str(path)!r} has no rows below its names of columns")
-    return rows
+    texts = [["" if v is None else str(v) for v in column] for column in columns]
+    return dict(zip(table.names, texts, strict=True))
 
 
-def _column(rows: list[dict[str, str]], name: Any, path: Any, where: str) -> list[str]:
-    check_known(name, rows[0], f"{where}: {str(path)!r} has no column {name!r}", "it has")
-    return [row[name] or "" for row in rows]
+def _column(columns: Mapping[str, list[str]], name: Any, path: Any, where: str) -> str:
+    """Return the header of a column, which is given whole or without its unit."""
+    short = {column_header(text)[0]: text for text in columns}
+    check_known(
+        name, {**columns, **short}, f"{where}: {str(path)!r} has no column {name!r}", "it has"
+    )
+    return name if name in columns else short[name]
 
 
 def columns_of(
@@ -46,13 +53,20 @@ def columns_of(
     rows = _rows(path, where, folder)
     found = {}
     for name, column in columns.items():
-        row, unit = quantities[name], units.get(column, "")
+        header = _column(rows, column, path, where)
+        row, unit, own = quantities[name], units.get(column, ""), column_header(header)[1] or ""
+        if own and unit and known_unit(own) != known_unit(unit):
+            raise UnitError(
+                f"{where}: the column {header!r} bears the unit {own}, and unit = {unit!r} is "
+                "given: leave one out"
+            )
+        unit = unit or own
         if not unit and not dimension(row.unit).is_plain:
             raise UnitError(
                 f"{where}: the column {column!r} bears no unit, and {name} is in {row.unit}: give "
                 f"one, as in unit = {row.unit!r}"
             )
-        texts = _column(rows, column, path, where)
+        texts = rows[header]
         found[name] = [in_unit(f"{t} {unit}".strip(), row, where, text=False) for t in texts]
     return found
 
@@ -61,4 +75,5 @@ def weights_of(path: Any, column: Any, where: str, folder: Path | None) -> list[
     """The weights of the rows of a CSV file, where a column has them."""
     if column is None:
         return None
-    return [text.strip() for text in _column(_rows(path, where, folder), column, path, where)]
+    rows = _rows(path, where, folder)
+    return [text.strip() for text in rows[_column(rows, column, path, where)]]

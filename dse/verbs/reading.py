@@ -19,6 +19,8 @@ __all__ = ["asked_of", "identified"]
 
 #: What tells of which study an answer is.
 _IDENTITY = ("model", "study", "simt_dse_version")
+#: What was assumed when the file of somebody else was read.
+_ASSUMED = "assumptions"
 
 
 def asked_of(source: Askable, *, zones: bool = True) -> StudyData | Table:
@@ -62,4 +64,4 @@ def identified(answer: xr.Dataset, asked: StudyData | Table) -> xr.Dataset:
         notes = {"notes": dumps(asked.notes)} if asked.notes else {}
         return answer.assign_attrs({**dict(zip(_IDENTITY, told, strict=True)), **notes})
     said = asked.ds.attrs
-    return answer.assign_attrs({key: said[key] for key in _IDENTITY if key in said})
+    return answer.assign_attrs({key: said[key] for key in (*_IDENTITY, _ASSUMED) if key in said})

@@ -8,10 +8,11 @@ from stochastic.delimited.numerals import (
     number,
     numbers_of,
 )
-from stochastic.delimited.table import Delimited, parse, read
+from stochastic.delimited.table import USUAL, Delimited, parse, read
 from stochastic.delimited.text import bytes_of, lines_of_fields, text_of
 
 __all__ = [
+    "USUAL",
     "Cell",
     "Delimited",
     "TableError",

@@ -37,7 +37,8 @@ def comment_lines(text: str) -> dict[int, str]:
     others: list[int] = []
     for place, line in enumerate(io.StringIO(text, newline=""), 1):
         bare = line.strip()
-        if re.match(r"#(?!\s*[,;\t|])", bare):
+        word = re.split(r"[,;\t| ]", bare, maxsplit=1)[0].strip('"')
+        if word.startswith("#") and re.match(r"#(?!\s*[,;\t|])", bare) and not is_missing(word):
             found[place] = bare
         elif bare:
             others.append(place)
@@ -63,16 +64,21 @@ def trimmed_width(records: list[Record]) -> int:
 def table_start(records: list[Record], width: int, name: str, separator: str) -> int:
     """Return the place of the first record of the table; all after it belong to it."""
     start = next(k for k, record in enumerate(records) if len(record.fields) == width)
-    for record in records[start:]:
-        if len(record.fields) != width:
-            what = "a second table or a remark: keep one table in the file"
-            raise TableError(
-                f"{name}, line {record.line}: {len(record.fields)} fields where line "
-                f"{records[start].line} has {width} (separated by "
-                f"{SEPARATORS.get(separator, repr(separator))}): "
-                + (what if record.after_blank else "the file is cut off, or a cell needs quotes")
-            )
-    return start
+    others = [k for k, record in enumerate(records) if k > start and len(record.fields) != width]
+    if not others:
+        return start
+    after = others[-1] + 1
+    words = not any(is_numeric(cell) for record in records[:after] for cell in record.fields)
+    if words and after < len(records) and records[after].after_blank:
+        return after  # a report stands before the table
+    record = records[others[0]]
+    what = "a second table or a remark: keep one table in the file"
+    raise TableError(
+        f"{name}, line {record.line}: {len(record.fields)} fields where line "
+        f"{records[start].line} has {width} (separated by "
+        f"{SEPARATORS.get(separator, repr(separator))}): "
+        + (what if record.after_blank else "the file is cut off, or a cell needs quotes")
+    )
 
 
 def split_header(records: list[Record], required: bool) -> tuple[Record | None, list[Record]]:
@@ -112,26 +118,20 @@ def find_separator(text: str, skip: Callable[[str, int], bool], name: str) -> st
     """Return what separates the cells: what cuts the lines alike, and gives most numbers."""
     sample = text[:_SAMPLE]
     whole = len(sample) == len(text)
-    found: list[tuple[tuple[bool, int, float], str]] = []
+    found: list[tuple[tuple[bool, int, bool, float], str]] = []
     for separator in SEPARATORS:
-        if separator not in sample or (separator == " " and any(fits[0] for fits, _ in found)):
+        records = _sample(sample, separator, skip, whole)
+        if not any(len(record.fields) > 1 for record in records):
             continue
-        try:
-            lines = lines_of_fields(sample, separator, name, skip, strict=False)
-            records = list(itertools.islice(lines, _RECORDS))
-        except TableError:
-            continue
-        records = records if whole or len(records) == _RECORDS else records[:-1]
-        width = trimmed_width(records) if records else 1
-        if width < 2:
-            continue
+        width = trimmed_width(records)
         start = next(k for k, record in enumerate(records) if len(record.fields) == width)
         body = records[start + 1 :]
+        fits = all(len(record.fields) == width for record in body)
         cells = [cell for record in body for cell in record.fields]
         share = sum(is_numeric(cell) or is_missing(cell) for cell in cells) / max(len(cells), 1)
-        if separator != " " or share >= 0.5:
-            fits = all(len(record.fields) == width for record in body)
-            found.append(((fits, -start if fits else len(body), share), separator))
+        if separator != " " or (fits and share >= 0.5 and width > 1):
+            begin = -start if fits else len(body)
+            found.append(((fits, begin, separator != " ", share), separator))
     if not found:
         return ","
     best = max(fits for fits, _ in found)
@@ -142,3 +142,17 @@ def find_separator(text: str, skip: Callable[[str, int], bool], name: str) -> st
             f"{name}: {told} may separate the columns: put cells that hold either in quotes"
         )
     return ways[0]
+
+
+def _sample(
+    text: str, separator: str, skip: Callable[[str, int], bool], whole: bool
+) -> list[Record]:
+    """Return the first records under a separator; none where it cannot be that of the file."""
+    if separator not in text:
+        return []
+    lines = lines_of_fields(text, separator, "", skip, strict=whole)
+    try:
+        records = list(itertools.islice(lines, _RECORDS))
+    except TableError:
+        return []
+    return records if whole or len(records) == _RECORDS else records[:-1]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from stochastic.errors import LawError
 
 __all__ = [
+    "SIMPLE",
     "Cell",
     "TableError",
     "decimal_mark",
@@ -34,7 +35,7 @@ _GROUPED = re.compile(
 #: One group of three digits behind a mark: thousands, or three decimals.
 _OPEN = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
 #: Characters of numbers that Python reads as they stand.
-_SIMPLE = frozenset("0123456789+-.eE")
+SIMPLE = frozenset("0123456789+-.eE")
 _MINUS = str.maketrans({"\u2212": "-"})
 _MISSING = frozenset(
     (
@@ -223,9 +224,9 @@ def _has_marks(texts: Sequence[str]) -> bool:
 
 def _simple(texts: Sequence[str]) -> list[int | float | str | None] | None:
     """Return a column of nothing but plain numbers and empty cells; None if it holds more."""
-    if not set("".join(texts)) <= _SIMPLE:
+    if not set("".join(texts)) <= SIMPLE:
         texts = [text.strip() for text in texts]
-        if not set("".join(texts)) <= _SIMPLE:
+        if not set("".join(texts)) <= SIMPLE:
             return None
     try:
         if not set("".join(texts)) & set(".eE"):

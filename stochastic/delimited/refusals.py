@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from stochastic.delimited.numerals import TableError, is_missing, is_numeric
+from stochastic.delimited.numerals import SIMPLE, TableError, is_missing, is_numeric
 from stochastic.delimited.text import Record
 
 __all__ = ["refuse_first_table", "refuse_other_header", "refuse_second_table"]
@@ -32,12 +32,11 @@ def refuse_first_table(before: list[Record], head: Record, name: str) -> None:
         first, *rows = (record.fields for record in group)
         columns = list(zip(*rows, strict=True))
         alike = any(
-            not is_numeric(text) and cells and all(map(is_numeric, cells))
+            not is_numeric(text) and any(map(is_numeric, cells))
             for text, cells in zip(first, columns, strict=False)
         )
-        if (len(first) > 1 and alike) or any(
-            sum(map(is_numeric, row)) > 1 for row in (first, *rows)
-        ):
+        numbers = (sum(map(is_numeric, row)) for row in (first, *rows))
+        if (len(first) > 1 and alike) or any(k > 1 or k == len(first) for k in numbers):
             raise TableError(
                 f"{name}, line {head.line}: a second table seems to begin with "
                 f"{', '.join(head.fields)[:80]!r}: keep one table in the file"
@@ -46,19 +45,16 @@ def refuse_first_table(before: list[Record], head: Record, name: str) -> None:
 
 def refuse_second_table(columns: tuple[Sequence[str], ...], kept: list[Record], name: str) -> None:
     """Refuse a row of nothing but texts below numbers: the header of another table."""
-    with_numbers = len(columns) > 1
-    texts: set[int] | None = None
+    if any(set("".join(column)) <= SIMPLE for column in columns):
+        return
+    texts, numeric = set(range(len(kept))), 0
     for column in columns:
-        values = {text: is_numeric(text) for text in set(column)} if texts is None or texts else {}
-        if not values:
-            return
-        known = {text for text, value in values.items() if value or is_missing(text)}
-        own = {k for k, text in enumerate(column) if text not in known}
-        with_numbers = with_numbers and any(values.values())
-        texts = own if texts is None else texts & own
-    for place in sorted(texts or ()):
-        below = place and (kept[place].after_blank or with_numbers)
-        if below and any(is_numeric(text) for text in kept[place - 1].fields):
+        numbers = {cell for cell in set(column) if is_numeric(cell)}
+        texts = {k for k in texts if column[k] not in numbers and not is_missing(column[k])}
+        numeric += bool(numbers)
+    for place in sorted(texts - {0}):
+        alone = kept[place].after_blank or numeric == len(columns) > 1
+        if alone and (not numeric or any(map(is_numeric, kept[place - 1].fields))):
             raise TableError(
                 f"{name}, line {kept[place].line}: a second table seems to begin with "
                 f"{', '.join(kept[place].fields)[:80]!r}: keep one table in the file"

@@ -30,7 +30,11 @@ from stochastic.delimited.refusals import (
 )
 from stochastic.delimited.text import Record, lines_of_fields, text_of
 
-__all__ = ["Delimited", "parse", "read"]
+__all__ = ["USUAL", "Delimited", "parse", "read"]
+
+
+#: What is assumed of most files.
+USUAL = "read as text: columns separated by commas, decimal point"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +57,9 @@ class Delimited:
 
     def assumptions(self, decimal: str = ".") -> list[str]:
         """Return how the file was read, a sentence each."""
-        parts = "one column" if len(self.columns) == 1 else SEPARATORS[self.separator]
-        parts = parts if len(self.columns) == 1 else f"columns separated by {parts}"
-        mark = "comma" if decimal == "," else "point"
-        told = [f"read as text: {parts}, decimal {mark}"]
+        how = f"columns separated by {SEPARATORS.get(self.separator, repr(self.separator))}"
+        how = how if len(self.columns) > 1 else "one column"
+        told = [f"read as text: {how}, decimal {'comma' if decimal == ',' else 'point'}"]
         for why in dict.fromkeys(why for _, why in self.skipped):
             lines = [line for line, reason in self.skipped if reason == why]
             shown = ", ".join(map(str, lines[:5])) + (", ..." if len(lines) > 5 else "")
@@ -88,7 +91,7 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
         separator that cannot be told, no header; with the lines.
     """
     skipped: list[tuple[int, str]] = []
-    given = re.match(r"sep=(.)\r?\n", text)
+    given = re.match(r"sep=(.)(?:\r\n?|\n)", text)
     comments = comment_lines(text)
 
     def skip(line: str, place: int) -> bool:
@@ -104,6 +107,8 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
 
     separator = given[1] if given else find_separator(text, quietly, name)
     records = list(lines_of_fields(text, separator, name, skip))
+    if not records and not header:
+        return Delimited(name=name, names=(), columns=((),), lines=[], separator=separator)
     if not records:
         raise TableError(f"{name!r} is no table: it is empty; expected a header and rows")
     width = trimmed_width(records)
@@ -164,9 +169,10 @@ def named_columns(
                 f"{name}, line {head.line}: a column without a name (column {place}): give it one"
             )
         if text in found:
+            places = f"{names.index(text) + 1} and {place}"
             raise TableError(
-                f"{name}, line {head.line}: two columns {text!r} (columns {names.index(text) + 1} and "
-                f"{place}): give each a name of its own"
+                f"{name}, line {head.line}: two columns {text!r} (columns {places}): give each a "
+                "name of its own"
             )
         found[text] = column
     return found

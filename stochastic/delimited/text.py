@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,7 +33,7 @@ def bytes_of(path: Path) -> bytes:
         return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or error
-        raise TableError(f"{str(path)!r} cannot be read: {why}") from error
+        raise TableError(f"{path} cannot be read: {why}") from error
 
 
 def text_of(path: Path) -> str:
@@ -45,11 +46,11 @@ def text_of(path: Path) -> str:
         text = raw.decode(encoding)
     except UnicodeDecodeError as error:
         raise TableError(
-            f"{str(path)!r} cannot be read: {error}; expected UTF-8, or UTF-16 that says so in its "
-            "first bytes"
+            f"{path} cannot be read: it is no text in UTF-8, nor in UTF-16 that says so in its "
+            f"first bytes ({error})"
         ) from error
     if "\0" in text:
-        raise TableError(f"{str(path)!r} cannot be read: it holds zero bytes and is no text")
+        raise TableError(f"{path} cannot be read: it holds zero bytes and is no text")
     return text
 
 
@@ -73,9 +74,10 @@ def lines_of_fields(
                 if skip(line, place):
                     continue
                 first, fresh, after, blank = place, False, blank, False
-            yield line.rstrip(" \r\n") if separator == " " else line
+            yield line
 
-    reader = csv.reader(feed(), delimiter=separator, strict=strict, skipinitialspace=True)
+    spaced = separator == " " or re.search(f'(?m)(?:^|{re.escape(separator)}) +"', text) is not None
+    reader = csv.reader(feed(), delimiter=separator, strict=strict, skipinitialspace=spaced)
     while True:
         try:
             fields = next(reader, None)

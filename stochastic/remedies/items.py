@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic import delimited
+from stochastic.delimited.numerals import numbers
 from stochastic.errors import LawError
-from stochastic.work.reading import is_number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,24 +52,19 @@ def items_of(trace: Any, row_pointers: bool = False, column: int | str | None = 
 
 
 def _read(path: Path, column: int | str | None) -> npt.NDArray[Any]:
-    """A column of a CSV file, with or without a line of names, also compressed."""
-    import gzip
-
-    opened = gzip.open if path.suffix == ".gz" else open
+    """Return a column of a file of delimited text, with or without a header."""
+    said = f"{path} cannot be read as a file of items"
     try:
-        with opened(path, "rt", encoding="utf-8-sig") as file:
-            head = file.readline().strip().split(",")
-            names = [] if all(map(is_number, head)) else [name.strip() for name in head]
-            place = _place(path, column, names, len(head))
-            if not names:
-                file.seek(0)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a file without items is an empty trace
-                return np.loadtxt(file, delimiter=",", usecols=place, ndmin=1)
-    except LawError:
-        raise
-    except (OSError, ValueError) as error:
-        raise LawError(f"{path} cannot be read as a CSV file of items: {error}") from None
+        table = delimited.read(path, header=False)
+        place = _place(path, column, list(table.names), len(table.columns))
+        values = numbers([table.columns[place]], table.lines, table.name)[0][0]
+    except delimited.TableError as error:
+        raise LawError(f"{said}: {error}") from error.__cause__
+    for line, value in zip(table.lines, values, strict=True):
+        if value is None or isinstance(value, str):
+            text = value or "an empty cell"
+            raise LawError(f"{said}: line {line}: {text!r} is no number of iterations")
+    return np.array(values, dtype=np.float64)
 
 
 def _place(path: Path, column: int | str | None, names: list[str], count: int) -> int:

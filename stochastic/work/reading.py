@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
+import math
 import re
-import zlib
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from stochastic import delimited
 from stochastic.errors import LawError
 
-__all__ = ["PARAMETERS", "is_number", "spoken"]
+__all__ = ["PARAMETERS", "spoken"]
 
 #: What each family takes, as a reader is told; weights may be any number.
 PARAMETERS = {
@@ -81,16 +81,27 @@ def _number(word: str, text: str) -> Any:
 
 def _read(path: Path) -> tuple[str, tuple[Any, ...]]:
     """Samples from one column; values with probabilities or counts from two."""
-    header, rows = _rows(path)
-    if len(rows[0][1]) == 1:
-        return "from_samples", ([_whole(path, line, row[0]) for line, row in rows],)
+    table = delimited.read(path, header=False)
+    columns, _ = table.numbers()
+    if len(columns) > 2:
+        raise LawError(
+            f"{path}, line {table.lines[0]}: {len(columns)} columns; expected one of samples, or "
+            "two, of values and of their probabilities or counts"
+        )
+    if not table.lines:
+        raise LawError(f"{path} holds no numbers: expected samples, or values and probabilities")
+    values = [
+        _whole(path, *cell) for cell in zip(table.lines, table.columns[0], columns[0], strict=True)
+    ]
+    if len(columns) == 1:
+        return "from_samples", (values,)
     found: dict[int, float] = {}
-    for line, (value, number) in rows:
-        key = _whole(path, line, value)
+    weights = zip(table.lines, table.columns[1], columns[1], strict=True)
+    for key, (line, text, number) in zip(values, weights, strict=True):
         if key in found:
             raise LawError(f"{path}, line {line}: the value {key} occurs a second time")
-        found[key] = _real(path, line, number)
-    named = header[1].lower() if header else ""
+        found[key] = _real(path, line, text, number)
+    named = table.names[1].lower() if table.names else ""
     whole = all(number.is_integer() for number in found.values())
     if named in COUNTS or (named not in PROBABILITIES and whole and sum(found.values()) != 1):
         if not whole:
@@ -99,53 +110,16 @@ def _read(path: Path) -> tuple[str, tuple[Any, ...]]:
     return "from_weights", (found,)
 
 
-def _rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """The header, where there is one, and the rows with the numbers of their lines."""
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    header: list[str] = []
-    rows: list[tuple[int, list[str]]] = []
-    try:
-        with opened(path, "rt", encoding="utf-8-sig") as file:
-            for line, text in enumerate(file, start=1):
-                words = [word.strip().strip('"') for word in re.split(r"[,;\t]", text.strip())]
-                if words == [""] or words[0].startswith("#"):
-                    continue
-                if not rows and not header and not is_number(words[0]):
-                    header = words
-                elif len(words) > 2 or (rows and len(words) != len(rows[0][1])):
-                    raise LawError(
-                        f"{path}, line {line}: {len(words)} columns; expected one of samples, or "
-                        "two, of values and of their probabilities or counts"
-                    )
-                else:
-                    rows.append((line, words))
-    except (OSError, EOFError, zlib.error) as error:
-        why = getattr(error, "strerror", None) or error
-        raise LawError(f"{path} cannot be read ({why}): expected a CSV file of a law") from None
-    except UnicodeDecodeError:
-        raise LawError(f"{path} is no text: expected a CSV file, or one in .csv.gz") from None
-    if not rows:
-        raise LawError(f"{path} holds no numbers: expected samples, or values and probabilities")
-    return header, rows
+def _real(path: Path, line: int, text: str, value: Any) -> float:
+    if text.strip().lower() == "nan":
+        return math.nan
+    if value is None or isinstance(value, str):
+        raise LawError(f"{path}, line {line}: {text!r} is no number")
+    return float(value)
 
 
-def is_number(word: str) -> bool:
-    """Whether a text is a number."""
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
-def _real(path: Path, line: int, word: str) -> float:
-    if not is_number(word):
-        raise LawError(f"{path}, line {line}: {word!r} is no number")
-    return float(word)
-
-
-def _whole(path: Path, line: int, word: str) -> int:
-    number = _real(path, line, word)
+def _whole(path: Path, line: int, text: str, value: Any) -> int:
+    number = _real(path, line, text, value)
     if not (number >= 0 and number.is_integer()):
-        raise LawError(f"{path}, line {line}: {word!r} is no whole number from 0 on")
-    return int(number)
+        raise LawError(f"{path}, line {line}: {text!r} is no whole number from 0 on")
+    return int(value)

@@ -650,14 +650,21 @@ def test_what_is_wrong_with_the_data_is_said(data: Any, kind: type[DseError], sa
         dse.fit("transit_supply", data, free=SUPPLY)
 
 
-@pytest.mark.parametrize(("separator", "said"), [(";", "semicolons"), ("\t", "tabs")])
-def test_columns_parted_by_something_else(tmp_path: Path, separator: str, said: str) -> None:
+@pytest.mark.parametrize(("separator", "decimal"), [(";", ","), ("\t", "."), ("|", "."), (" ", ".")])
+def test_rows_are_fitted_whatever_separates_their_columns(
+    tmp_path: Path, separator: str, decimal: str
+) -> None:
     path = tmp_path / "rows.csv"
-    pd.DataFrame(GOOD).to_csv(path, sep=separator, index=False)
-    with pytest.raises(DseError, match=f"one column.*expected commas.*found {said}.*sep="):
-        dse.fit("transit_supply", path, free=SUPPLY)
-    found = dse.fit("transit_supply", pd.read_csv(path, sep=separator), free=SUPPLY)
-    assert found["ms_transition"] == pytest.approx(512)
+    pd.DataFrame(GOOD).to_csv(path, sep=separator, decimal=decimal, index=False)
+    assert dse.fit("transit_supply", path, free=SUPPLY)["ms_transition"] == pytest.approx(512)
+
+
+def test_rows_whose_status_says_that_they_failed_are_not_fitted(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    frame = pd.DataFrame(GOOD).assign(status="ok")
+    frame.loc[len(frame)] = {**frame.iloc[0], "attained_bandwidth": 1e15, "status": "timeout"}
+    frame.to_csv(path, index=False)
+    assert dse.fit("transit_supply", path, free=SUPPLY)["ms_transition"] == pytest.approx(512)
 
 
 def test_a_column_of_workloads_names_those_of_the_catalogue_once() -> None:

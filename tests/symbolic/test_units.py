@@ -126,7 +126,6 @@ REFUSED = [
     ("s^9999999999999", "is beyond 12"),
     ("s^0.5", "cannot be read"),
     ("(s)", "cannot be read"),
-    ("µs", "cannot be read"),
     ("s" * 500, "longer than 200 characters"),
     ("__import__('os')", "'__import__' is unknown"),
     (None, "a unit is text"),
@@ -239,3 +238,15 @@ def test_repeated_conversions_take_microseconds():
 
 def test_unit_errors_are_ours():
     assert issubclass(UnitError, DseError)
+
+
+@pytest.mark.parametrize("micro", ["\u00b5", "\u03bc"])
+def test_both_characters_for_micro_are_read_wherever_a_unit_is(micro: str) -> None:
+    assert exact(1, f"{micro}s") == exact(1, "us")
+    assert dimension(f"J/{micro}s") == dimension("W")
+    assert is_unit(f"{micro}J")
+    assert parse_value(f"200 {micro}s", TABLE["time"], TABLE) == 2e-4
+    assert parse_condition(f"time <= 200{micro}s", TABLE) == parse_condition("time <= 200us", TABLE)
+    assert parse_condition(f"kernel == '{micro}s'", TABLE) != parse_condition("kernel == 'us'", TABLE)
+    with pytest.raises(ExpressionError, match="ASCII"):
+        parse_value(f"{micro}", TABLE["time"], TABLE)

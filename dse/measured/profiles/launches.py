@@ -225,10 +225,16 @@ class _Launches:
             notes.append(
                 f"left out, as they are no kernels: {self.others} copies and memory events"
             )
-        if kind == "rocprof":
-            notes += _with_wave_size(columns, text)
+        assumed = _with_wave_size(columns, text) if kind == "rocprof" else []
         units = {name: unit for name, unit in self.units.items() if name in columns and unit}
-        return Records(kind=kind, axes=(), columns=columns, units=units, notes=tuple(notes))
+        return Records(
+            kind=kind,
+            axes=(),
+            columns=columns,
+            units=units,
+            notes=tuple(notes),
+            assumptions=tuple(assumed),
+        )
 
 
 def _with_wave_size(columns: dict[str, list[Any]], text: str) -> list[str]:
