@@ -54,8 +54,9 @@ def read_file(path: Path) -> Records:
     if not path.name.lower().endswith(".parquet"):
         table = table_of(path)
         with input_errors():
-            values, decimal = table.numbers()
-        told, assumed = list(table.names), table.assumptions(decimal)
+            read = table.numbers()
+        told, values = list(table.names), read.columns
+        assumed = table.assumptions(read)
     else:
         told, values = _parquet(path)
         assumed = []
@@ -120,7 +121,7 @@ def _numbers(texts: list[str], path: Path) -> list[Any]:
     from stochastic.delimited.numerals import numbers
 
     with input_errors():
-        return list(numbers([texts], range(1, len(texts) + 1), str(path))[0][0])
+        return list(numbers([texts], range(1, len(texts) + 1), str(path)).columns[0])
 
 
 def _units_below(columns: dict[str, list[Any]]) -> dict[str, str]:

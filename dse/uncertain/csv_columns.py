@@ -23,7 +23,7 @@ def _rows(path: Any, where: str, folder: Path | None) -> dict[str, list[str]]:
     try:
         table = table_of(place)
         with input_errors():
-            columns, _ = table.numbers()
+            columns = table.numbers().columns
     except DseError as error:
         raise DseError(f"{where}: the file {str(path)!r} cannot be read: {error}") from error
     if not table.lines:

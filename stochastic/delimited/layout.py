@@ -117,25 +117,38 @@ def commented_header(comments: dict[int, str], separator: str, width: int) -> Re
 def find_separator(text: str, skip: Callable[[str, int], bool], name: str) -> str:
     """Return what separates the cells: what cuts the lines alike, and gives most numbers."""
     sample = text[:_SAMPLE]
-    whole = len(sample) == len(text)
-    found: list[tuple[tuple[bool, int, bool, float], str]] = []
+    whole, uneven = len(sample) == len(text), False
+    found: list[tuple[tuple[bool, int, bool, float], int, str]] = []
     for separator in SEPARATORS:
         records = _sample(sample, separator, skip, whole)
         if not any(len(record.fields) > 1 for record in records):
             continue
         width = trimmed_width(records)
-        start = next(k for k, record in enumerate(records) if len(record.fields) == width)
+        longer = sum(len(record.fields) > 1 for record in records)
+        if width == 1 and longer:
+            uneven = uneven or (longer > 1 and separator != " ")
+            continue
+        alike = [k for k, record in enumerate(records) if len(record.fields) == width]
+        start = alike[0]
         body = records[start + 1 :]
         fits = all(len(record.fields) == width for record in body)
         cells = [cell for record in body for cell in record.fields]
         share = sum(is_numeric(cell) or is_missing(cell) for cell in cells) / max(len(cells), 1)
         if separator != " " or (fits and share >= 0.5 and width > 1):
             begin = -start if fits else len(body)
-            found.append(((fits, begin, separator != " ", share), separator))
+            found.append(((fits, begin, separator != " ", share), len(alike), separator))
+    if not found and uneven:
+        raise TableError(
+            f"{name}: neither commas, semicolons, tabs nor bars cut its lines into as many fields"
+        )
     if not found:
         return ","
-    best = max(fits for fits, _ in found)
-    ways = [separator for fits, separator in found if fits == best]
+    best, lines, _ = max(found, key=lambda one: one[0])
+    ways = [
+        separator
+        for fits, count, separator in found
+        if fits == best or (best[0] and best[1] < 0 and not fits[0] and count >= lines)
+    ]
     if len(ways) > 1 and best[0]:
         told = " or ".join(SEPARATORS[way] for way in ways)
         raise TableError(

@@ -6,6 +6,7 @@ One decimal mark holds for a whole file. ``2,508,800.5`` and ``2.508.800,5`` set
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from stochastic.errors import LawError
 __all__ = [
     "SIMPLE",
     "Cell",
+    "Numbers",
     "TableError",
     "decimal_mark",
     "is_missing",
@@ -60,6 +62,14 @@ class Cell(NamedTuple):
     line: int
     text: str
     whole: bool = False
+
+
+class Numbers(NamedTuple):
+    """Columns with numbers as numbers, the decimal mark, and a number that may be thousands."""
+
+    columns: list[list[int | float | str | None]]
+    decimal: str
+    doubtful: str
 
 
 def is_missing(text: str) -> bool:
@@ -194,9 +204,7 @@ def numbers_of(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float
     return lambda cell: number(cell.text, decimal)
 
 
-def numbers(
-    columns: Sequence[Sequence[str]], lines: Sequence[int], name: str
-) -> tuple[list[list[int | float | str | None]], str]:
+def numbers(columns: Sequence[Sequence[str]], lines: Sequence[int], name: str) -> Numbers:
     """Return the columns of a table with its numbers as numbers, and its decimal mark.
 
     A column that holds any number holds None where a word stands for no value; a column of texts
@@ -208,10 +216,22 @@ def numbers(
         column is None and _has_marks(texts) for column, texts in zip(simple, columns, strict=True)
     ):
         decimal = decimal_mark((map(Cell, lines, texts) for texts in columns), name)
-    return [
+    read = [
         column if column is not None and decimal == "." else _read(texts, decimal)
         for column, texts in zip(simple, columns, strict=True)
-    ], decimal
+    ]
+    return Numbers(read, decimal, _doubtful(columns) if decimal == "." else "")
+
+
+def _doubtful(columns: Sequence[Sequence[str]]) -> str:
+    """Return a number such as 1.234 if no other shows that the point is a decimal point."""
+    example = ""
+    for text in itertools.chain.from_iterable(columns):
+        if "." in text and _PLAIN.fullmatch(text.strip()):
+            if not _OPEN.fullmatch(text.strip()):
+                return ""
+            example = example or text.strip()
+    return example
 
 
 def _has_marks(texts: Sequence[str]) -> bool:

@@ -52,9 +52,10 @@ def refuse_second_table(columns: tuple[Sequence[str], ...], kept: list[Record], 
         numbers = {cell for cell in set(column) if is_numeric(cell)}
         texts = {k for k in texts if column[k] not in numbers and not is_missing(column[k])}
         numeric += bool(numbers)
-    for place in sorted(texts - {0}):
+    for place in sorted(texts):
         alone = kept[place].after_blank or numeric == len(columns) > 1
-        if alone and (not numeric or any(map(is_numeric, kept[place - 1].fields))):
+        above = (cell for record in kept[max(0, place - _HEAD) : place] for cell in record.fields)
+        if alone and (not numeric or any(map(is_numeric, above))):
             raise TableError(
                 f"{name}, line {kept[place].line}: a second table seems to begin with "
                 f"{', '.join(kept[place].fields)[:80]!r}: keep one table in the file"

@@ -22,7 +22,7 @@ from stochastic.delimited.layout import (
     table_start,
     trimmed_width,
 )
-from stochastic.delimited.numerals import TableError, numbers
+from stochastic.delimited.numerals import Numbers, TableError, numbers
 from stochastic.delimited.refusals import (
     refuse_first_table,
     refuse_other_header,
@@ -51,15 +51,17 @@ class Delimited:
     separator: str
     skipped: tuple[tuple[int, str], ...] = ()
 
-    def numbers(self) -> tuple[list[list[int | float | str | None]], str]:
-        """Return the columns with numbers as numbers, and the decimal mark; see :func:`numbers`."""
+    def numbers(self) -> Numbers:
+        """Return the columns with numbers as numbers, and how these are written."""
         return numbers(self.columns, self.lines, self.name)
 
-    def assumptions(self, decimal: str = ".") -> list[str]:
+    def assumptions(self, read: Numbers) -> list[str]:
         """Return how the file was read, a sentence each."""
         how = f"columns separated by {SEPARATORS.get(self.separator, repr(self.separator))}"
         how = how if len(self.columns) > 1 else "one column"
-        told = [f"read as text: {how}, decimal {'comma' if decimal == ',' else 'point'}"]
+        told = [f"read as text: {how}, decimal {'comma' if read.decimal == ',' else 'point'}"]
+        if read.doubtful:
+            told.append(f"{read.doubtful} and its like have decimals, and are no thousands")
         for why in dict.fromkeys(why for _, why in self.skipped):
             lines = [line for line, reason in self.skipped if reason == why]
             shown = ", ".join(map(str, lines[:5])) + (", ..." if len(lines) > 5 else "")

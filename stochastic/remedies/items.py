@@ -57,7 +57,7 @@ def _read(path: Path, column: int | str | None) -> npt.NDArray[Any]:
     try:
         table = delimited.read(path, header=False)
         place = _place(path, column, list(table.names), len(table.columns))
-        values = numbers([table.columns[place]], table.lines, table.name)[0][0]
+        values = numbers([table.columns[place]], table.lines, table.name).columns[0]
     except delimited.TableError as error:
         raise LawError(f"{said}: {error}") from error.__cause__
     for line, value in zip(table.lines, values, strict=True):

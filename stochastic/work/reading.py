@@ -82,7 +82,7 @@ def _number(word: str, text: str) -> Any:
 def _read(path: Path) -> tuple[str, tuple[Any, ...]]:
     """Samples from one column; values with probabilities or counts from two."""
     table = delimited.read(path, header=False)
-    columns, _ = table.numbers()
+    columns = table.numbers().columns
     if len(columns) > 2:
         raise LawError(
             f"{path}, line {table.lines[0]}: {len(columns)} columns; expected one of samples, or "

@@ -144,8 +144,7 @@ def written(columns: list[Column], dress: Dress, rng: random.Random) -> bytes:
         out.write("\n(total of all)\n")
     text = out.getvalue()
     if dress.broken == "torn" and len(names) > 1:
-        text = text.rstrip("\n")
-        text = text[: text.rindex(dress.separator)]
+        text += "1"
     text = dress.preamble + text
     if dress.newline != "\n":
         text = text.replace("\n", dress.newline)
@@ -183,13 +182,17 @@ def _grouped(whole: str, mark: str) -> str:
 
 
 def difference(columns: list[Column], dress: Dress, path: Path) -> tuple[str, str]:
-    """Return how a reading went ("read", "refused", "different"), and its words."""
+    """Return how a reading went ("read", "refused", "said", "different"), and why."""
     try:
         ds = dse.open(path, shape="rows")
     except DseError as error:
         return "refused", str(error)
-    one = len(columns) == 1 and dress.broken in ("torn", "no name")  # whole all the same
-    if dress.broken and not one:
+    only = columns[0].values if len(columns) == 1 else []
+    whole = dress.broken in ("torn", "no name") and only
+    words = dress.broken == "wider table" and any(isinstance(value, str) for value in only)
+    if words:
+        return "read", ""  # the first table is a list of words, as a report above a table is
+    if dress.broken and not whole:
         return "different", f"{dress.broken}: read all the same"
     if not json.loads(ds.attrs.get("assumptions", "[]")):
         return "different", "nothing is said of how it was read"
@@ -203,6 +206,8 @@ def difference(columns: list[Column], dress: Dress, path: Path) -> tuple[str, st
         factor = Fraction(1) if labels or not column.unit else exact(1, column.unit)[0]
         for value, read in zip(column.values, ds[name].values.tolist(), strict=True):
             if not _same(value, factor, read):
+                if dress.group == "." and "no thousands" in ds.attrs["assumptions"]:
+                    return "said", ""
                 return "different", f"{name}: {value!r} [{column.unit}] is read as {read!r}"
     return "read", ""
 
