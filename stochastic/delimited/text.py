@@ -68,7 +68,7 @@ def lines_of_fields(
         nonlocal place, first, fresh, blank, after
         for place, line in enumerate(io.StringIO(text, newline=""), 1):
             if fresh:
-                if not line.strip():
+                if not line.strip() and (separator == " " or separator not in line):
                     blank = True
                     continue
                 if skip(line, place):

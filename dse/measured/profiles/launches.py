@@ -177,7 +177,7 @@ class _Launches:
             )
         launch[name] = (cell, unit)
 
-    def records(self, kind: str, text: str) -> Records:
+    def records(self, kind: str, content: str) -> Records:
         if not self.rows:
             raise DseError(f"{self.name} is CSV of {kind} with a header and no launches below it")
         names = dict.fromkeys(name for launch in self.rows.values() for name in launch)
@@ -225,7 +225,7 @@ class _Launches:
             notes.append(
                 f"left out, as they are no kernels: {self.others} copies and memory events"
             )
-        assumed = _with_wave_size(columns, text) if kind == "rocprof" else []
+        assumed = _with_wave_size(columns, content) if kind == "rocprof" else []
         units = {name: unit for name, unit in self.units.items() if name in columns and unit}
         return Records(
             kind=kind,
