@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.measured.headers import column_header
+from dse.delimited import column_header
 from symbolic.errors import DseError, UnitError, UnknownNameError, check_known, nearest
 from symbolic.model import Model
 from symbolic.units import dimension, exact, misfit
@@ -102,8 +102,8 @@ def _read(path: Path) -> Any:
 
 def _from_text(path: Path) -> Table:
     """Return the columns of a file of delimited text."""
-    from dse.measured.records import assumed_units
     from dse.measured.tables import read_file
+    from dse.measured.units import assumed_units
 
     records = read_file(path)
     kept = [k for k, why in enumerate(records.status) if not why]
@@ -122,7 +122,7 @@ def _from_text(path: Path) -> Table:
         assumptions=(
             *records.assumptions,
             *left_out,
-            *assumed_units({name: name for name in columns}, records, {}),
+            *assumed_units({name: records.units[name] for name in columns}),
         ),
     )
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from stochastic import delimited
+from dse.delimited import bytes_of, input_errors
+from stochastic.delimited import Cell, numbers_of
 from symbolic.errors import DseError
 
-__all__ = ["bytes_of", "input_errors", "printed_numbers", "refuse_others", "table_of", "text_of"]
+__all__ = ["printed_numbers", "refuse_others"]
 
 _SIZES = re.compile(r"\(\s*([0-9]+)\s*,\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
 #: First bytes of files that are no measurements here, what they are, and what to do instead.
@@ -31,45 +31,16 @@ _BY_NAME = {
 }
 
 
-def bytes_of(path: Path) -> bytes:
-    """Return the bytes of a file, unpacked if it is compressed."""
-    with input_errors():
-        return delimited.bytes_of(path)
-
-
-def text_of(path: Path) -> str:
-    """Return the text of a file, in UTF-8, or in UTF-16 where its first bytes say so."""
-    with input_errors():
-        return delimited.text_of(path)
-
-
-def table_of(path: Path) -> delimited.Delimited:
-    """Return the table of a file of delimited text, with a header."""
-    with input_errors():
-        return delimited.read(path)
-
-
-def printed_numbers(
-    cells: Iterable[delimited.Cell], name: str
-) -> Callable[[delimited.Cell], int | float | None]:
+def printed_numbers(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
     """Return the reader of the numbers of a profiler's file, and of sizes such as ``(4, 1, 1)``."""
     with input_errors():
-        read = delimited.numbers_of(cells, name)
+        read = numbers_of(cells, name)
 
-    def number(cell: delimited.Cell) -> int | float | None:
+    def number(cell: Cell) -> int | float | None:
         sizes = _SIZES.fullmatch(cell.text.strip())
         return int(sizes[1]) * int(sizes[2]) * int(sizes[3]) if sizes else read(cell)
 
     return number
-
-
-@contextmanager
-def input_errors() -> Iterator[None]:
-    """Raise errors of the reader of delimited text as those of this package."""
-    try:
-        yield
-    except delimited.TableError as error:
-        raise DseError(str(error)) from error.__cause__
 
 
 def refuse_others(path: Path) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.delimited import header
 from dse.measured.content import printed_numbers
-from dse.measured.headers import header
 from dse.measured.records import Records
 from stochastic.delimited import Cell, is_missing
 from symbolic.errors import DseError

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.errors import DseError, UnitError, check_known
+from dse.measured.units import assumed_units, column_unit, scaled
+from symbolic.errors import DseError, check_known
 from symbolic.quantities import TABLE
 from symbolic.terms import FUNCTIONS
-from symbolic.units import dimension, exact, misfit
 
 __all__ = [
     "CORRECT",
@@ -22,7 +22,6 @@ __all__ = [
     "Column",
     "Records",
     "Rows",
-    "assumed_units",
     "gathered",
     "identifier",
     "read_rows",
@@ -33,8 +32,6 @@ CORRECT, FAILED = "correct", "failed"
 #: Names that a Dataset uses itself, and words of formulas.
 _TAKEN = {"configuration", "feasible", "objective", "point", "rank", "status"}
 _WORDS = {"and", "or", "not", *FUNCTIONS}
-#: Stored units by their usual names.
-_SPOKEN = {"J/s": "W", "1/s": "Hz"}
 #: Floats hold every whole number up to this.
 _EXACT = 2**53
 #: Reasons beyond these are told as one.
@@ -145,17 +142,22 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
     why = list(records.status) or [""] * rows
     axes, order, measured, numbers = {}, {}, {}, []
     large: list[str] = []
-    assumed = list(assumed_units(names, records, given))
+    said = {
+        name: given.get(told, records.units.get(told, ""))
+        for name, told in names.items()
+        if told not in records.labels and records.sources.get(told) != "given"
+    }
+    assumed = list(assumed_units(said))
     for name, told in names.items():
         unit = given.get(told, records.units.get(told, ""))
         source = {"source": records.sources[told]} if told in records.sources else {}
         if told in records.axes:
             settled = _axis(records.columns[told], name)
-            factor, attrs = _unit(name, told, unit, settled)
+            factor, attrs = column_unit(name, told, unit, settled)
             attrs |= source
-            axes[name] = Column(values=_scaled(settled, factor), attrs=attrs)
+            axes[name] = Column(values=scaled(settled, factor), attrs=attrs)
             if told in records.order:
-                order[name] = _scaled(_axis(records.order[told], name), factor)
+                order[name] = scaled(_axis(records.order[told], name), factor)
             continue
         if told in records.labels:
             texts = [_text(value) for value in _listed(records.columns[told])]
@@ -164,13 +166,13 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
             )
             continue
         settled = _measured(records.columns[told], why)
-        factor, attrs = _unit(name, told, unit, settled)
+        factor, attrs = column_unit(name, told, unit, settled)
         if settled.dtype.kind == "i" and factor != (1, 1):
             settled = settled.astype(np.float64)
         if any(isinstance(v, int) and abs(v) > _EXACT for v in _listed(records.columns[told])):
             large.append(name)
         attrs |= source
-        measured[name] = Column(values=_scaled(settled, factor), attrs=attrs)
+        measured[name] = Column(values=scaled(settled, factor), attrs=attrs)
         if settled.dtype.kind in "if":
             numbers.append(settled)
     if numbers and axes:
@@ -192,22 +194,6 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
         reasons=reasons,
         assumed=tuple(assumed),
     )
-
-
-def assumed_units(
-    names: Mapping[str, str], records: Records, given: Mapping[str, str]
-) -> Iterator[str]:
-    """Yield a sentence for each quantity whose unit neither the file nor the caller says."""
-    for name, told in names.items():
-        row = TABLE.get(name)
-        if row is None or row.is_label or records.sources.get(told) == "given":
-            continue
-        unit = given.get(told, records.units.get(told, "")).strip()
-        if not unit and not dimension(row.unit).is_plain and told not in records.labels:
-            yield (
-                f"{name} has no unit in the file: taken in {row.unit} (--unit {name}=UNIT says "
-                "another)"
-            )
 
 
 def _coded(why: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
@@ -289,41 +275,3 @@ def _number(value: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
-
-
-def _unit(
-    name: str, told: str, unit: str, values: NDArray[Any]
-) -> tuple[tuple[int, int], dict[str, Any]]:
-    """The exact factor to the stored unit, and the attributes of a column."""
-    row = TABLE.get(name)
-    meaning = row.meaning if row is not None and row.meaning else told
-    if values.dtype.kind not in "if":
-        return (1, 1), {"long_name": meaning}
-    expected = "" if row is None or row.is_label else row.unit
-    if not unit.strip():
-        return (1, 1), {"long_name": meaning, "units": expected or "1"}
-    try:
-        factor, kind = exact(1, unit)
-    except UnitError as error:
-        if row is None:  # a plain number whose name tells the unit
-            return (1, 1), {"long_name": f"{told} [{unit}]", "units": "1"}
-        raise UnitError(f"the unit of {told!r}: {error}; or say it by units=") from None
-    if row is not None and not row.is_label:
-        if kind != dimension(expected):
-            raise UnitError(
-                f"{name}: "
-                + misfit(f"the column {told!r} in {unit!r}", kind, dimension(expected), unit)
-                + ", or rename the column"
-            )
-        stored = expected
-    else:
-        stored = _SPOKEN.get(kind.unit, kind.unit)
-    attrs = {"long_name": meaning, "units": stored or "1"}
-    return (factor.numerator, factor.denominator), attrs
-
-
-def _scaled(values: NDArray[Any], factor: tuple[int, int]) -> NDArray[Any]:
-    if factor == (1, 1) or values.dtype.kind not in "if":
-        return values
-    scaled: NDArray[Any] = values * float(factor[0]) / float(factor[1])
-    return scaled

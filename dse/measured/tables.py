@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.measured.headers import column_header, known_unit
+from dse.delimited import column_header, known_unit
 from dse.measured.records import CORRECT, FAILED, Records
 from symbolic.errors import DseError, check_known
 
@@ -49,7 +49,7 @@ def read_file(path: Path) -> Records:
     DseError
         A file that cannot be read or may be read in two ways, or a column named twice.
     """
-    from dse.measured.content import input_errors, table_of
+    from dse.delimited import input_errors, table_of
 
     if not path.name.lower().endswith(".parquet"):
         table = table_of(path)
@@ -117,7 +117,7 @@ def _parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
 
 
 def _numbers(texts: list[str], path: Path) -> list[Any]:
-    from dse.measured.content import input_errors
+    from dse.delimited import input_errors
     from stochastic.delimited.numerals import numbers
 
     with input_errors():

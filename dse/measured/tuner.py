@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dse.measured.content import text_of
-from dse.measured.headers import known_unit, time_unit
+from dse.delimited import known_unit, text_of, time_unit
 from dse.measured.profiles.ktt import from_ktt
 from dse.measured.records import FAILED, Records, gathered
 from symbolic.errors import DseError

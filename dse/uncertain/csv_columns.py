@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dse.measured.content import input_errors, table_of
-from dse.measured.headers import column_header, known_unit
+from dse.delimited import column_header, input_errors, known_unit, table_of
 from dse.uncertain.in_units import in_unit
 from symbolic.errors import DseError, UnitError, check_known
 from symbolic.quantities import Quantity

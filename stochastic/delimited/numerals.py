@@ -207,8 +207,9 @@ def numbers_of(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float
 def numbers(columns: Sequence[Sequence[str]], lines: Sequence[int], name: str) -> Numbers:
     """Return the columns of a table with its numbers as numbers, and its decimal mark.
 
-    A column that holds any number holds None where a word stands for no value; a column of texts
-    keeps every word, and None for empty cells only. Whole numbers are exact.
+    A column that holds any number, or nothing but words for no value, holds None where such a word
+    stands; a column of texts keeps every word ("none" is a label there), and None for empty cells
+    only. Whole numbers are exact.
     """
     simple = [_simple(column) for column in columns]
     decimal = "."
@@ -264,6 +265,7 @@ def _simple(texts: Sequence[str]) -> list[int | float | str | None] | None:
 def _read(texts: Sequence[str], decimal: str) -> list[int | float | str | None]:
     read = {text: number(text, decimal) for text in set(texts)}
     some = any(value is not None for value in read.values())
+    some = some or all(is_missing(text) and text.strip().lower() != "none" for text in read)
     return [
         None
         if read[text] is None and (not text.strip() or (some and is_missing(text)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dse.measured.content import bytes_of, refuse_others, text_of
+from dse.delimited import bytes_of, text_of
+from dse.measured.content import refuse_others
 from dse.measured.records import Records
 from symbolic.errors import DseError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dse.measured.headers import time_unit
+from dse.delimited import time_unit
 from dse.measured.records import Records, gathered
 from symbolic.errors import DseError
 

@@ -11,9 +11,10 @@ import math
 import re
 from typing import Any
 
-from dse.measured.content import input_errors, printed_numbers
-from dse.measured.headers import base_unit
+from dse.delimited import input_errors
+from dse.measured.content import printed_numbers
 from dse.measured.profiles.layouts import Layout, layout_of
+from dse.measured.profiles.units import base_unit
 from dse.measured.records import Records
 from stochastic.delimited import Cell, is_missing, lines_of_fields
 from symbolic.errors import DseError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dse.measured.headers import base_unit
+from dse.measured.profiles.units import base_unit
 from dse.measured.records import Records, gathered
 from symbolic.errors import DseError
 

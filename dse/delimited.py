@@ -1,15 +1,26 @@
-"""Names and units in the headers of columns, and units in words."""
+"""Delimited text for this package: its errors, and units in headers and in words."""
 
 from __future__ import annotations
 
-import math
 import re
-from fractions import Fraction
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-from symbolic.errors import UnitError
+from stochastic import delimited
+from symbolic.errors import DseError, UnitError
 from symbolic.units import dimension
 
-__all__ = ["base_unit", "column_header", "header", "known_unit", "time_unit"]
+__all__ = [
+    "bytes_of",
+    "column_header",
+    "header",
+    "input_errors",
+    "known_unit",
+    "table_of",
+    "text_of",
+    "time_unit",
+]
 
 _BRACKETS = re.compile(r"\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\[\]]*)\])?\s*", re.DOTALL)
 _PARENTHESES = re.compile(r"\s*(?P<name>.*\S)(?P<space>\s*)\((?P<unit>[^()]+)\)\s*", re.DOTALL)
@@ -17,14 +28,6 @@ _PARENTHESES = re.compile(r"\s*(?P<name>.*\S)(?P<space>\s*)\((?P<unit>[^()]+)\)\
 _NO_UNITS = {"min", "K", "A"}
 #: Behind these names "(s)" is a unit, not a plural.
 _TIMES = re.compile(r"(time|duration|latency|elapsed)$", re.IGNORECASE)
-_UNITS = {
-    **dict.fromkeys(("s", "sec", "second", "seconds"), "s"),
-    **dict.fromkeys(("b", "byte", "bytes"), "B"),
-    **dict.fromkeys(("hz", "hertz"), "Hz"),
-    **dict.fromkeys(("inst", "sector", "request", "register", "cycle", "block", "thread"), ""),
-    **dict.fromkeys(("warp", "sample", "sm", "op", "pass", "wavefront", "instruction", "way"), ""),
-}
-_PREFIXES = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "K": 3, "G": 9, "T": 12}
 _WORDS = {
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
     **dict.fromkeys(
@@ -103,31 +106,28 @@ def time_unit(text: str) -> str:
     return unit if dimension(unit) == dimension("s") else ""
 
 
-def base_unit(unit: str, binary: bool = False) -> tuple[Fraction, str]:
-    """Return a profiler's unit as a factor and a unit of this library; an unknown one stays.
-
-    ``binary`` is for nvprof, whose KB are 1024 bytes: its traces print 1028 bytes as 1.003906 KB.
-
-    >>> base_unit("usecond"), base_unit("Gbyte/second"), base_unit("Kbyte/block")
-    ((Fraction(1, 1000000), 's'), (Fraction(1000000000, 1), 'B/s'), (Fraction(1000, 1), 'B'))
-    >>> base_unit("cycle/nsecond"), base_unit("inst"), base_unit("%")
-    ((Fraction(1000000000, 1), 'Hz'), (Fraction(1, 1), ''), (Fraction(1, 1), '%'))
-    """
-    unit = unit.strip().replace("\u00b5", "u").replace("\u03bc", "u")
-    above, _, below = unit.partition("/")
-    first, second = _part(above), _part(below) if below else (Fraction(1), "")
-    if binary and first and first[1] == "B":
-        first = Fraction(1024) ** round(math.log10(first[0]) / 3), "B"
-    if first is None or second is None:
-        return Fraction(1), unit
-    named = f"{first[1] or '1'}/{second[1]}" if second[1] else first[1]
-    return first[0] / second[0], {"1/s": "Hz"}.get(named, named)
+def bytes_of(path: Path) -> bytes:
+    """Return the bytes of a file, unpacked if it is compressed."""
+    with input_errors():
+        return delimited.bytes_of(path)
 
 
-def _part(unit: str) -> tuple[Fraction, str] | None:
-    for prefix, power in _PREFIXES.items():
-        rest = unit.removeprefix(prefix).lower()
-        rest = rest if rest in _UNITS else rest.removesuffix("s")
-        if unit.startswith(prefix) and rest in _UNITS and (not prefix or _UNITS[rest]):
-            return Fraction(10) ** power, _UNITS[rest]
-    return None
+def text_of(path: Path) -> str:
+    """Return the text of a file, in UTF-8, or in UTF-16 where its first bytes say so."""
+    with input_errors():
+        return delimited.text_of(path)
+
+
+def table_of(path: Path) -> delimited.Delimited:
+    """Return the table of a file of delimited text, with a header."""
+    with input_errors():
+        return delimited.read(path)
+
+
+@contextmanager
+def input_errors() -> Iterator[None]:
+    """Raise errors of the reader of delimited text as those of this package."""
+    try:
+        yield
+    except delimited.TableError as error:
+        raise DseError(str(error)) from error.__cause__
