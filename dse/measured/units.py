@@ -24,8 +24,8 @@ def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
         if row is None or row.is_label or unit.strip() or dimension(row.unit).is_plain:
             continue
         yield (
-            f"{name} has no unit in the file: taken in {row.unit} (a header such as '{name} [UNIT]' "
-            "says another)"
+            f"{name} has no unit in the file: taken in {row.unit} (a header '{name} [UNIT]' says "
+            "another)"
         )
 
 

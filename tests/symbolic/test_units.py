@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pint import UnitRegistry
 
-from symbolic.errors import DseError, UnitError
+from symbolic.errors import DseError, ExpressionError, UnitError
+from symbolic.expression import parse_condition, parse_value
 from symbolic.quantities import TABLE
 from symbolic.units import (
     _BASES,
@@ -19,6 +20,7 @@ from symbolic.units import (
     Dimension,
     _named,
     dimension,
+    exact,
     is_unit,
     misfit,
     nearest_unit,
@@ -247,6 +249,8 @@ def test_both_characters_for_micro_are_read_wherever_a_unit_is(micro: str) -> No
     assert is_unit(f"{micro}J")
     assert parse_value(f"200 {micro}s", TABLE["time"], TABLE) == 2e-4
     assert parse_condition(f"time <= 200{micro}s", TABLE) == parse_condition("time <= 200us", TABLE)
-    assert parse_condition(f"kernel == '{micro}s'", TABLE) != parse_condition("kernel == 'us'", TABLE)
+    assert parse_condition(f"kernel == '{micro}s'", TABLE) != parse_condition(
+        "kernel == 'us'", TABLE
+    )
     with pytest.raises(ExpressionError, match="ASCII"):
         parse_value(f"{micro}", TABLE["time"], TABLE)
