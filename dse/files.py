@@ -40,8 +40,9 @@ def open(  # noqa: A001
         Of a measured table, the columns that make a configuration; tuners' files tell theirs.
         Without it every column is a variable.
     units : mapping of str to str, optional
-        Of measured columns, ``{"time": "ms"}``. A header may end in one, ``time [ms]``; a quantity
-        of this library without a unit is in the stored one. Values are stored in SI.
+        Of measured columns, ``{"time": "ms"}``. A header may end in one, ``time [ms]`` or
+        ``Time (ms)``; a quantity of this library without a unit is taken in the stored one, which
+        the attribute ``assumptions`` says. Values are stored in SI.
     shape : {"auto", "grid", "rows"}
         Of measurements: over their axes, with NaN where a combination was not measured, or row by
         row along ``configuration``. By itself a grid is made of what fills at least half of one

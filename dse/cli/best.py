@@ -17,7 +17,7 @@ from dse.signals import left
 
 __all__ = ["optimum", "pareto"]
 
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µ][A-Za-z%µ/ ]*)?")
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µμ][A-Za-z%µμ/ ]*)?")
 
 
 def _pinned(_ctx: click.Context, _option: click.Parameter, at: Sequence[str]) -> list[str]:

@@ -267,11 +267,14 @@ def _measured(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, or None: an infinity stands for a failure too."""
-    if _is_missing(value) or not (_is_number(value) or isinstance(value, str)):
+    """Return a finite number, or None: an infinity stands for a failure, too.
+
+    Texts are none: what reads a file has made numbers of those that are.
+    """
+    if _is_missing(value) or not _is_number(value):
         return None
     try:
         number = float(value)
-    except (ValueError, OverflowError):
+    except OverflowError:
         return None
     return number if math.isfinite(number) else None

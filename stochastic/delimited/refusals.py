@@ -18,8 +18,8 @@ def refuse_other_header(before: Record, head: Record, rows: list[Record], name: 
     """Refuse a header that may be a row, since the line before it may be the header."""
     beside = len(before.fields) == len(head.fields) - 1 and len(before.fields) > 1
     numbers_below = any(is_numeric(cell) for record in rows[:_HEAD] for cell in record.fields)
-    several = len(before.fields) > 1 and not numbers_below
-    if any(map(is_numeric, head.fields)) or several or (beside and not head.after_blank):
+    unlike = not numbers_below or any(map(is_numeric, head.fields))
+    if unlike or (beside and not head.after_blank):
         raise TableError(
             f"{name}: line {before.line} has {len(before.fields)} fields and line {head.line} has "
             f"{len(head.fields)}: expected a name for each column, and one separator throughout"

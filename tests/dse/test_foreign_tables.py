@@ -90,6 +90,12 @@ def test_a_line_of_units_below_the_header_is_no_row(tmp_path: Path) -> None:
     assert "read as units" in assumed(ds)
 
 
+def test_a_text_among_numbers_is_a_failure_and_never_a_number(tmp_path: Path) -> None:
+    ds = opened(tmp_path, "n;t\n1;3,5\n2;1_000\n3;timeout\n")
+    assert np.isnan(ds.t.values[1:]).all()
+    assert json.loads(ds.attrs["statuses"]) == {"correct": 1, "1_000": 1, "timeout": 1}
+
+
 def test_two_columns_of_one_name_are_refused_with_their_places(tmp_path: Path) -> None:
     with pytest.raises(DseError, match=r"two columns 'time \[ms\]' \(columns 2 and 3\)"):
         opened(tmp_path, "bx,time [ms],time [ms]\n16,3.5,2\n32,1.5,9\n")

@@ -70,6 +70,7 @@ def test_encodings(tmp_path: Path, encoding: str, packed: bool) -> None:
         ("a,b\n1,2\n\nc,d,e\n3,4,5\n4,5,6\n", "line 4: a second table"),
         ("k,t\nx,1\ny,\n\nk,p\nx,3\n", "line 5: a second table"),
         ("a,b\n1,2\n\n(2 rows)\n", "line 4: 1 fields.*a second table or a remark"),
+        ("k\nf(int, float)\nx,y\n", "line 1 has 1 fields and line 2 has 2"),
         ("k\nx\n\ny\n", "line 4: a second table"),
         ("a;b\n1;2\n3", "line 3: 1 fields where line 1 has 2"),
         ("Device: A100, 40 GB\nx\n\na;b\n1;2\n1", "cut its lines into as many fields"),

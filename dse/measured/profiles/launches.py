@@ -13,7 +13,7 @@ from typing import Any
 
 from dse.delimited import input_errors
 from dse.measured.content import printed_numbers
-from dse.measured.profiles.layouts import Layout, layout_of
+from dse.measured.profiles.layouts import HINTS, Layout, layout_of
 from dse.measured.profiles.units import base_unit
 from dse.measured.records import Records
 from stochastic.delimited import Cell, is_missing, lines_of_fields
@@ -84,6 +84,8 @@ def from_launches(text: str, name: str) -> Records | None:
 
 
 def _layout(line: str, mark: str) -> Layout | None:
+    if mark not in line or not any(hint in line for hint in HINTS):
+        return None
     try:
         return layout_of(next(csv.reader([line], delimiter=mark), []))
     except csv.Error:

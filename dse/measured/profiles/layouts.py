@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Layout", "layout_of"]
+__all__ = ["HINTS", "Layout", "layout_of"]
 
 _OF_RUN = "Time(%)"
 
@@ -65,6 +65,10 @@ _LAYOUTS = (
         )
     ),
 )  # fmt: skip
+
+
+#: A line without any of these is no header.
+HINTS = tuple({max(layout.has, key=lambda name: (len(name), name)) for layout in _LAYOUTS})
 
 
 def layout_of(fields: Sequence[str]) -> Layout | None:
