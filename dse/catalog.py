@@ -44,6 +44,7 @@ from dse.products import meant, written_capability
 from dse.wording import value_text
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
 from symbolic.quantities import TABLE, Quantity
+from symbolic.reach import Base, below, located
 from symbolic.visible import Card, Fold, Visible
 
 __all__ = [
@@ -134,9 +135,9 @@ def compute_capability(name: str) -> Entry:
     return Entry(f"cc{name}", title, "compute_capability", values, path, name)
 
 
-def _find(kind: str, name: str, folder: Path | None) -> Path:
+def _find(kind: str, name: str, folder: Base) -> Path:
     if name.endswith(".toml"):
-        path = absolute(Path(folder or "", Path(name).expanduser()))
+        path = absolute(located(name, folder, f"{kind} file"))
         if not path.is_file():
             raise DseError(f"the {kind} file {name!r} does not exist (looked for {path})")
         return path
@@ -155,7 +156,7 @@ def _find(kind: str, name: str, folder: Path | None) -> Path:
 
 
 def _load(
-    kind: str, name: str, folder: Path | None, extra: tuple[Quantity, ...], chain: tuple[Path, ...]
+    kind: str, name: str, folder: Base, extra: tuple[Quantity, ...], chain: tuple[Path, ...]
 ) -> Entry:
     name = str(name).strip()
     if kind == "machine" and (capability := written_capability(name)) in _limits():
@@ -172,7 +173,7 @@ def _load(
             names = " -> ".join(p.stem for p in (*chain[chain.index(path) :], path))
             raise said.source.error(("base",), f"base runs in a circle: {names}")
         try:
-            base = _load(kind, said.base, path.parent, extra, (*chain, path))
+            base = _load(kind, said.base, below(folder, path.parent), extra, (*chain, path))
         except UnknownEntryError as error:
             raise said.source.error(("base",), UnknownNameError(f"base: {error}")) from error
         limits = _limits()[base.compute_capability][1] if base.compute_capability else {}
@@ -191,7 +192,7 @@ def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:
 
 
 def machine(
-    name: str, *, folder: Path | None = None, quantities: Mapping[str, Quantity] = TABLE
+    name: str, *, folder: Base = None, quantities: Mapping[str, Quantity] = TABLE
 ) -> Entry:
     """A machine by its name (``"gtx280"``, ``"cc8.0"``) or by the path of its file.
 
@@ -200,7 +201,7 @@ def machine(
     name : str
         A name of :func:`machines` or the product's, in any case, spaces and signs left out or not
         (``"RTX 3080"``), or a path that ends in ``.toml``.
-    folder : Path, optional
+    folder : Path or Reach, optional
         The folder against which a relative path is read; the working directory if not given.
     quantities : mapping of str to Quantity, optional
         The quantities the file may give values to; those of a model of your own as well as the
@@ -213,7 +214,7 @@ def machine(
 
 
 def workload(
-    name: str, *, folder: Path | None = None, quantities: Mapping[str, Quantity] = TABLE
+    name: str, *, folder: Base = None, quantities: Mapping[str, Quantity] = TABLE
 ) -> Entry:
     """A workload by its name (``"svm"``) or by the path of its file; see :func:`machine`.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from dse.page.explore import explore
@@ -24,6 +23,7 @@ from dse.verbs.sensitivity import sensitivity
 from dse.verbs.statistics import count, histogram, quantiles
 from dse.verbs.targets import meets
 from dse.verbs.uncertain import chances
+from symbolic.reach import Base
 from symbolic.visible import Card, Visible
 
 __all__ = ["Comparison", "Study"]
@@ -95,7 +95,7 @@ class Study(Visible, StudyData):
         prefer: str | None = None,
         best: Mapping[str, Any] | None = None,
         random: Mapping[str, Any] = {},
-        folder: Path | None = None,
+        folder: Base = None,
         fit: Any = None,
     ) -> Any:
         """A study of one model; of a list of models, their comparison."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from symbolic.errors import DseError, nearest
 from symbolic.model import Model
 from symbolic.ops import Node
 from symbolic.quantities import Quantity
+from symbolic.reach import Base, Reach, base_folder
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,7 +54,7 @@ class Parts:
         return {**self.entries, **self.labels}
 
 
-def declared(model: Model, workloads: object, folder: Path | None = None) -> Model:
+def declared(model: Model, workloads: object, folder: Base = None) -> Model:
     """The model with the quantities that its workload declares, or those along an axis do."""
     if isinstance(workloads, Mapping):  # with weights
         workloads = workloads.get("values")
@@ -87,7 +87,7 @@ def read_parts(
     *,
     entries: Mapping[str, str | None],
     given: Mapping[str, Any],
-    folder: Path | None = None,
+    folder: Base = None,
     replaced: Sequence[str] = (),
     fitted: FittedInputs | None = None,
 ) -> Parts:
@@ -211,18 +211,21 @@ def _entry_label(
     axes: Mapping[str, Axis],
     labels: dict[str, str],
     switches: dict[str, str],
-    folder: Path | None,
+    folder: Base,
 ) -> None:
     found = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
     if len(found) > 1:
         raise DseError(
             f"{row.name} differs along the axis {kind} and is a label: give it by set or as an axis"
         )
+    first = next((entry for entry in entries if row.name in entry.values), entries[0])
+    if not isinstance(folder, Reach):  # the user named the file, and not what is named in it
+        folder = Reach(base_folder(folder), first.path.parent)
     label = read_label(row.name, str(found.pop()), folder)
     (switches if row.is_switch else labels)[row.name] = label
 
 
-def _set_label(row: Quantity, value: Any, folder: Path | None) -> str:
+def _set_label(row: Quantity, value: Any, folder: Base) -> str:
     if not isinstance(value, (str, bool)) and not is_law(row.name):
         raise DseError(f"{row.name} = {value!r}: expected a label")
     return read_label(row.name, value, folder)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dse.wording import value_text
 from symbolic.errors import DseError
+from symbolic.plain_text import one_line
 
 if TYPE_CHECKING:
     from sweeps.runtime.progress import Progress
@@ -83,7 +84,7 @@ class Meter:
             if early and not (last and self._shown):
                 return
             self._shown = elapsed
-            self._write(text if self._kept else f"{text}\n")
+            self._write(one_line(text) if self._kept else f"{one_line(text)}\n")
 
     def _write(self, text: str) -> None:
         if self._cell is not None:

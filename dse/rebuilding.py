@@ -16,6 +16,7 @@ from dse.identity import attributes_of, belongs, stored_identity
 from dse.study.data import StudyData
 from symbolic.errors import DamagedError, DseError
 from symbolic.files import found_again
+from symbolic.reach import Reach
 
 if TYPE_CHECKING:
     from sweeps.store.held import Held
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["axis_of", "missing", "read_study_text", "rebuilt", "told"]
 
 #: What goes wrong where a study is not told in full.
-_UNTOLD = (DseError, ValueError, KeyError, TypeError, AttributeError, OSError)
+_UNTOLD = (
+    *(DseError, ValueError, KeyError, TypeError, AttributeError, OSError),
+    *(RecursionError, OverflowError, IndexError),
+)
 
 
 def missing(store: str | Path) -> DseError:
@@ -165,6 +169,7 @@ def read_study_text(said: Mapping[str, Any], axis: Callable[[str, Any], Any]) ->
     rest = {key: tree.get(key) for key in ("machine", "workload", "prefer", "fit")}
     kept = {"where": tree["where"], "outputs": tree["outputs"]}
     random = tree.get("random", {})
+    rest["folder"] = Reach(None, None)  # which opens no file that the attributes name
     return StudyData(model=model, axes=axes, set=given, random=random, **rest, **kept)
 
 

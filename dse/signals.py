@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from sweeps.runtime import stopping
+from symbolic.plain_text import without_controls
 
 __all__ = ["Signalled", "ending", "left", "listening", "struck"]
 
@@ -128,6 +129,6 @@ def ending(stopped: BaseException) -> int:
     told = told or ["nothing unfinished was left under the name of a result"]
     said = "interrupted" if number == signal.SIGINT else "terminated"
     with suppress(OSError, ValueError):
-        sys.stderr.write(f"{said}: {'; '.join(told)}\n")
+        sys.stderr.write(without_controls(f"{said}: {'; '.join(told)}\n"))
         sys.stderr.flush()
     return 128 + number

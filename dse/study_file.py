@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any
 from dse.toml_text import read_toml
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.files import folders, own_files
+from symbolic.reach import TEXT_LIMIT, check_file, is_within
 
 __all__ = ["KEYS", "Code", "check_code", "code_of", "is_near", "read_study_file"]
 
@@ -34,6 +36,7 @@ def read_study_file(path: Path) -> dict[str, Any]:
     DseError
         A file that cannot be read, a line that is no TOML, or a key that is not known.
     """
+    check_file(path, "study", TEXT_LIMIT)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -72,13 +75,15 @@ def is_near(file: Path, folder: Path) -> bool:
 
     A study may run such a file unasked.
     """
-    file = file.resolve()
-    near = [folder, *folders()]
-    return any(file.is_relative_to(place.resolve()) for place in near)
+    return is_within(file, [folder, *folders()])
 
 
-def check_code(tree: Mapping[str, Any], folder: Path, allow: Callable[[Path], bool]) -> None:
+def check_code(
+    tree: Mapping[str, Any], folder: Path, allow: Callable[[Path], bool] | None = None
+) -> None:
     """Ask of each model file that a study names whether it may be run.
+
+    Without ``allow`` those may that lie in the study's folder, below it, or in ``DSE_PATH``.
 
     Raises
     ------
@@ -86,25 +91,39 @@ def check_code(tree: Mapping[str, Any], folder: Path, allow: Callable[[Path], bo
         One of them may not.
     """
     for file in _files(tree, folder):
-        if not allow(file):
-            raise DseError(f"the study names the model file {str(file)!r}, which may not be run")
+        if not (is_near(file, folder) if allow is None else allow(file)):
+            raise DseError(
+                f"the study names the model file {str(file)!r}, which may not be run: move it "
+                f"below {str(folder)!r}, or allow its folder, if you know what it does: "
+                f"DSE_PATH={shlex.quote(str(file.parent))}"
+            )
+        check_file(file, "model file", TEXT_LIMIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
-    """A Python file that a study would run, as its text tells it; nothing of it was run."""
+    """A Python file that a study would run, as its text tells it; nothing of it was run.
+
+    One that is not ``near`` was not opened: it has neither hash nor equations.
+    """
 
     file: str
     bytes: int
-    sha256: str
     near: bool
-    equations: tuple[str, ...]
-    imports: tuple[str, ...]
+    sha256: str = ""
+    equations: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        near = "in its folder or DSE_PATH" if self.near else "outside its folder and DSE_PATH"
+        if not self.near:
+            allow = f"DSE_PATH={shlex.quote(str(Path(self.file).parent))}"
+            return (
+                f"{self.file!r} (outside its folder and DSE_PATH, not opened; {self.bytes:,} "
+                f"bytes)\n    read it; {allow} allows it"
+            )
         return (
-            f"{self.file!r} ({near}; {self.bytes:,} bytes, sha256 {self.sha256})\n"
+            f"{self.file!r} (in its folder or DSE_PATH; {self.bytes:,} bytes, sha256 "
+            f"{self.sha256})\n"
             f"    equations: {', '.join(self.equations) or 'none that can be seen'}\n"
             f"    imports: {', '.join(self.imports) or 'nothing'}"
         )
@@ -124,6 +143,9 @@ def code_of(path: str | Path) -> list[Code]:
 
 
 def _told(file: Path, folder: Path) -> Code:
+    if not is_near(file, folder):
+        return Code(file=str(file), bytes=file.stat().st_size, near=False)
+    check_file(file, "model file", TEXT_LIMIT)
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -144,7 +166,7 @@ def _told(file: Path, folder: Path) -> Code:
         file=str(file),
         bytes=len(data),
         sha256=hashlib.sha256(data).hexdigest(),
-        near=is_near(file, folder),
+        near=True,
         equations=tuple(equations),
         imports=tuple(sorted(imports)),
     )

@@ -7,6 +7,8 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from symbolic.plain_text import one_line
+
 __all__ = ["ROWS", "table"]
 
 #: Rows of a table for people; JSON has them all.
@@ -40,6 +42,8 @@ def table(
     name  m
     one   2
     """
+    header = [one_line(text) for text in header]
+    rows = [[one_line(text) for text in row] for row in rows]
     if width is None and sys.stdout.isatty():
         width = shutil.get_terminal_size().columns
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]

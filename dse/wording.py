@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from symbolic.plain_text import one_line
+
 if TYPE_CHECKING:
     from sweeps.grid.failing import Failure
 
@@ -25,8 +27,8 @@ def value_text(value: Any, unit: str = "") -> str:
     if isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool":
         return "yes" if value else "no"
     if isinstance(value, str):
-        return value
-    unit = "" if unit == "1" else unit
+        return one_line(value)
+    unit = "" if unit == "1" else one_line(unit)
     number = float(value)
     if math.isnan(number):
         return "-"

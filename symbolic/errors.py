@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from symbolic.plain_text import one_line, without_controls
+
 __all__ = [
     "DamagedError",
     "DomainError",
@@ -24,8 +26,18 @@ __all__ = [
 ]
 
 
+#: Letters of a name up to which names like it are looked for, and of a list of names.
+_LONG_NAME, _LONG_LIST = 100, 4000
+
+
 class DseError(ValueError):
-    """Something given by the user does not fit; the message says what, and what would."""
+    """Something given by the user does not fit; the message says what, and what would.
+
+    Names of files stand in messages: characters that steer a terminal are shown by their codes.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(without_controls(a) if isinstance(a, str) else a for a in args))
 
 
 class UnknownNameError(DseError):
@@ -53,8 +65,9 @@ class ExpressionError(DseError):
         self.text = text
         self.position = position
         self.message = message
-        pointer = " " * position + "^"
-        super().__init__(f"{message} (at position {position})\n    {text}\n    {pointer}")
+        pointer = " " * len(one_line(text[:position])) + "^"
+        shown = f"    {one_line(text)}\n    {pointer}"
+        super().__init__(f"{message} (at position {position})\n{shown}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.message, self.text, self.position)
@@ -92,7 +105,10 @@ def nearest(name: object, known: Iterable[str]) -> str:
     """The hint "; did you mean 'x'?" for the nearest known name, or nothing where none is near."""
     import difflib
 
-    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
+    if len(str(name)) > _LONG_NAME:
+        return ""
+    near = [one for one in known if len(one) <= _LONG_NAME]
+    close = difflib.get_close_matches(str(name), near, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
@@ -104,5 +120,6 @@ def check_known(name: object, known: Collection[Any], said: str, has: str = "the
     symbolic.errors.UnknownNameError: 'tme' is no output; did you mean 'time'?; there are: time
     """
     if name not in known:
-        listed = ", ".join(map(str, known)) or "none"
+        listed = ", ".join(one_line(str(one)) for one in known) or "none"
+        listed = listed if len(listed) <= _LONG_LIST else f"{listed[:_LONG_LIST]} ..."
         raise UnknownNameError(f"{said}{nearest(name, known)}; {has}: {listed}")

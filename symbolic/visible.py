@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from symbolic.plain_text import one_line, without_controls
+
 __all__ = ["ROWS", "Card", "Fold", "Visible", "page_part"]
 
 #: Rows of a table in a notebook; whoever wants more asks the object.
@@ -55,7 +57,7 @@ class Visible:
 
     def __repr__(self) -> str:
         card = self._card()
-        return f"<{card.kind}: {card.line}>"
+        return f"<{card.kind}: {one_line(card.line)}>"
 
     def _repr_html_(self) -> str:
         return page_part(self._card())
@@ -67,7 +69,6 @@ def page_part(card: Card) -> str:
     >>> page_part(Card(kind="Study", line="a < b"))
     '<div><div><b>Study</b> a &lt; b</div></div>'
     """
-    from html import escape
 
     parts = [f"<div><b>{escape(card.kind)}</b> {escape(card.line)}</div>"]
     if card.facts:
@@ -82,11 +83,16 @@ def page_part(card: Card) -> str:
     return f"<div>{''.join(parts)}</div>"
 
 
+def escape(text: str) -> str:
+    """Return text as HTML shows it, characters that steer the direction of writing by their codes."""
+    from html import escape as escaped
+
+    return escaped(without_controls(text))
+
+
 def _table(
     header: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequence[Sequence[Any]] = ()
 ) -> str:
-    from html import escape
-
     heads = "".join(
         f'<th style="{_CELL}{_SORTED if keys else _PLAIN}>{escape(str(name))}</th>'
         for name in header

@@ -15,7 +15,7 @@ from dse.cli.best import optimum, pareto
 from dse.cli.borders import borders
 from dse.cli.checking import verify
 from dse.cli.compare import disagreement
-from dse.cli.described import changed, described
+from dse.cli.described import allowing, changed, described
 from dse.cli.doctor import doctor
 from dse.cli.effects import sensitivity
 from dse.cli.ends import Commands, end_with, handed_back, reading
@@ -134,8 +134,9 @@ def run(
     read = filed = read_study(study)
     if axes or given:
         own = {name: getattr(read, name) for name in ("machine", "workload", "axes", "set")}
+        folder = allowing(read.folder, given, axes)
         with reading():
-            read = replace(read, **changed(own, given, axes))
+            read = replace(read, folder=folder, **changed(own, given, axes))
         warned(read, filed)
     best = checked(read, asked(options))
     began = time.monotonic()

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from dse.cli.options import listed, pairs, values
+from symbolic.reach import Base, Reach
 
-__all__ = ["axis_of", "changed", "described", "number_of"]
+__all__ = ["allowing", "axis_of", "changed", "described", "number_of"]
 
 #: How a range of an axis begins; labels such as geometric:0.05 are none.
 _RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
@@ -46,6 +47,14 @@ def number_of(text: str, kinds: Sequence[Callable[[str], Any]] = (int, float)) -
         except ValueError:
             continue
     return text
+
+
+def allowing(folder: Base, given: Mapping[str, str], axes: Mapping[str, Any]) -> Base:
+    """Return the reach of a study in which files that the command line names may lie anywhere."""
+    if not isinstance(folder, Reach):
+        return folder
+    listed = [text for axis in axes.values() if isinstance(axis, list) for text in axis]
+    return folder.giving(str(text) for text in (*given.values(), *listed))
 
 
 def changed(

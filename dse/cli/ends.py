@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.output import error_text, plain_warnings
 from dse.cli.waiting import waiting
 from dse.signals import Signalled, ending, listening, struck
 from stochastic.errors import LawError
@@ -68,12 +69,15 @@ def _told(error: Exception) -> str:
 class _Failed(click.ClickException):
     exit_code = 1
 
+    def format_message(self) -> str:
+        """Return the message without characters that steer a terminal."""
+        return error_text(self.message)
 
-class _Unproven(click.ClickException):
+class _Unproven(_Failed):
     exit_code = UNPROVEN
 
 
-class Misused(click.ClickException):
+class Misused(_Failed):
     """A wrong option, name or input."""
 
     exit_code = 2
@@ -93,7 +97,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            with waiting():
+            with waiting(), plain_warnings():
                 found = super().invoke(ctx)
             if (number := struck()) is not None:  # what it raised was lost where nobody could tell
                 ctx.exit(ending(Signalled(number)))
@@ -102,6 +106,9 @@ class Commands(click.Group):
             return found
         except (Signalled, KeyboardInterrupt) as stopped:
             ctx.exit(ending(stopped))
+        except click.ClickException as error:
+            error.message = error_text(error.message)
+            raise
         except (DseError, LawError) as error:
             if isinstance(error, OutOfTimeError):
                 raise _Unproven(_told(error)) from error

@@ -11,6 +11,7 @@ from dse.cli.ends import Misused, reading
 from dse.cli.frame import command, read_study, warned
 from dse.cli.named import StudyFile
 from dse.cli.options import at_point, entries
+from dse.cli.output import echo
 from dse.cli.point import described_study, given_point
 
 if TYPE_CHECKING:
@@ -93,5 +94,5 @@ def _serve(source: str, title: str | None, note: str, port: int) -> None:
     with reading():
         ds = opened(source)
     with server_of(ds, title or Path(source).name, note, port) as server:
-        click.echo(f"http://{HOST}:{server.server_port}/ (Ctrl-C ends it)", err=True)
+        echo(f"http://{HOST}:{server.server_port}/ (Ctrl-C ends it)", err=True)
         server.serve_forever()

@@ -15,6 +15,8 @@ import click
 
 from dse.cli.ends import Misused, reading
 from dse.cli.options import given
+from dse.cli.output import echo
+from symbolic.plain_text import without_controls
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,7 +60,7 @@ def command(
             if answer is None:
                 return
             data, text = answer
-            click.echo(to_json(data) if as_json else text() if callable(text) else str(text))
+            echo(to_json(data) if as_json else text() if callable(text) else str(text))
 
         found: click.Command = click.command(name, cls=kind, epilog=told)(printed)
         help_of_json = "Print one JSON document."
@@ -113,7 +115,7 @@ def _from_file(path: str) -> StudyData | ComparisonData:
                 f"{what}, and nobody is there to be asked: read it (dse plan --no-code tells what "
                 f"it is), then allow its folder: DSE_PATH={shlex.quote(str(file.parent))}"
             )
-        return click.confirm(f"{what}. Run it?", err=True)
+        return click.confirm(without_controls(f"{what}. Run it?"), err=True)
 
     with reading():
         return read_file(path, allow)
@@ -139,7 +141,7 @@ def warned(study: StudyData, known: StudyData | None = None) -> StudyData:
     told = odd_numbers(known) if known is not None else ()
     for text in odd_numbers(study):
         if text not in told:
-            click.echo(f"warning: {text}", err=True)
+            echo(f"warning: {text}", err=True)
     return study
 
 

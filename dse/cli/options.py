@@ -10,6 +10,7 @@ import click
 
 from dse.cli import completing
 from dse.cli.named import Source, StudyFile
+from dse.cli.output import echo
 
 __all__ = [
     "Adds",
@@ -105,7 +106,7 @@ def where(text: str) -> Adds:
             from symbolic.quantities import TABLE
 
             for limit in bare_limits(texts, TABLE):
-                click.echo(f"warning: {limit}", err=True)
+                echo(f"warning: {limit}", err=True)
         return list(texts)
 
     return click.option("--where", multiple=True, metavar="CONDITION", callback=told, help=text)

@@ -23,6 +23,7 @@ from symbolic.errors import DseError
 from symbolic.expression import parse, parse_output
 from symbolic.library import load_model
 from symbolic.ops import Node, references
+from symbolic.reach import Base, Reach, base_folder
 from symbolic.statistic import DRAW
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class StudyData:
     prefer: str | None = None
     best: Mapping[str, Any] | None = None
     random: Mapping[str, Any] = field(default_factory=dict)
-    folder: Path | None = None
+    folder: Base = None
     fit: Any = None
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -85,7 +86,8 @@ class StudyData:
             The file, in TOML.
         allow : callable, optional
             Asked of each model file, by its path, before it is run: one that it is not true of is
-            refused. By default all are run; shipped models are not asked for.
+            refused. By default those are run that lie in the folder of the study, below it, or in
+            ``DSE_PATH``; shipped models are not asked for.
 
         Raises
         ------
@@ -97,9 +99,8 @@ class StudyData:
             raise DseError(f"the study {path!r}: expected the path of a TOML file")
         path = Path(path)
         tree, folder = read_study_file(path), path.resolve().parent
-        if allow is not None:
-            check_code(tree, folder, allow)
-        return cls(**tree, folder=folder)
+        check_code(tree, folder, allow)
+        return cls(**tree, folder=Reach(folder, folder))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as what was given: equations are functions, which are found again by name."""
@@ -113,7 +114,7 @@ class StudyData:
         return parts
 
     def _read(self) -> None:
-        model = load_model(self.model, prefer=self.prefer, base=self.folder)
+        model = load_model(self.model, prefer=self.prefer, base=base_folder(self.folder))
         model = declared(model, self.workload or self.axes.get("workload"), self.folder)
         axes = [
             parse_axis(name, spec, model.quantities, self.folder)

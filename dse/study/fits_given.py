@@ -11,6 +11,7 @@ from dse.fitted import SavedFit, load_fit
 from dse.fitted_inputs import FittedInputs
 from dse.wording import value_text
 from symbolic.errors import DseError
+from symbolic.reach import Base, located
 
 __all__ = ["read_fits"]
 
@@ -20,7 +21,7 @@ _EXPECTED = (
 )
 
 
-def read_fits(given: Any, folder: Path | None = None) -> FittedInputs:
+def read_fits(given: Any, folder: Base = None) -> FittedInputs:
     """What ``fit=`` of a study gives.
 
     Raises
@@ -48,24 +49,23 @@ def read_fits(given: Any, folder: Path | None = None) -> FittedInputs:
     return FittedInputs(values=values, sources=sources, units=units)
 
 
-def _read(given: Any, folder: Path | None) -> FittedInputs:
+def _read(given: Any, folder: Base) -> FittedInputs:
     if isinstance(given, (str, Path)):
-        return _inputs(load_fit(_at(given, folder)))
+        return _inputs(load_fit(located(given, folder, "fit")))
     if isinstance(given, Mapping):
         if set(given) == {"values", "sources"}:  # as the text of a study tells it
             return FittedInputs(**given, units={})
         if "file" not in given or not set(given) <= {"file", "label"}:
             raise DseError(f"fit = {dict(given)!r}: {_EXPECTED}")
-        label = given.get("label")
-        return _inputs(load_fit(_at(given["file"], folder)), None if label is None else str(label))
+        file, label = given["file"], given.get("label")
+        if not isinstance(file, (str, Path)):
+            raise DseError(f"fit = {dict(given)!r}: {_EXPECTED}")
+        fit = load_fit(located(file, folder, "fit"))
+        return _inputs(fit, None if label is None else str(label))
     saved = given if isinstance(given, SavedFit) else getattr(given, "saved", None)
     if not isinstance(saved, SavedFit):
         raise DseError(f"fit = {given!r}: {_EXPECTED}")
     return _inputs(saved)
-
-
-def _at(path: str | Path, folder: Path | None) -> Path:
-    return Path(path) if folder is None else folder / path
 
 
 def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:

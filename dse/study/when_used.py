@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symbolic.quantities import Quantity
+from symbolic.reach import Base
 
 if TYPE_CHECKING:
     from dse.fitted_inputs import FittedInputs
@@ -16,7 +16,7 @@ __all__ = ["fits_of", "random_of", "summarized"]
 
 
 def random_of(
-    given: Mapping[str, Any], quantities: Mapping[str, Quantity], folder: Path | None
+    given: Mapping[str, Any], quantities: Mapping[str, Quantity], folder: Base
 ) -> Uncertain | None:
     """The laws of ``random=``, None without (:func:`dse.uncertain.draws.read_random`)."""
     if not given:
@@ -26,7 +26,7 @@ def random_of(
     return read_random(given, quantities, folder)
 
 
-def fits_of(given: Any, folder: Path | None) -> FittedInputs | None:
+def fits_of(given: Any, folder: Base) -> FittedInputs | None:
     """The fits of ``fit=``, None without (:func:`dse.study.fits_given.read_fits`)."""
     if given is None:
         return None

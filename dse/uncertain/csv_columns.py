@@ -10,15 +10,16 @@ from dse.delimited import column_header, input_errors, known_unit, table_of
 from dse.uncertain.in_units import in_unit
 from symbolic.errors import DseError, UnitError, check_known
 from symbolic.quantities import Quantity
+from symbolic.reach import TABLE_LIMIT, Base, located
 from symbolic.units import dimension
 
 __all__ = ["columns_of", "weights_of"]
 
 
-def _rows(path: Any, where: str, folder: Path | None) -> dict[str, list[str]]:
+def _rows(path: Any, where: str, folder: Base) -> dict[str, list[str]]:
     if not isinstance(path, (str, Path)):
         raise DseError(f"{where}: file = {path!r}, expected the path of a CSV file")
-    place = (folder / path) if folder is not None else Path(path)
+    place = located(path, folder, "table of draws", TABLE_LIMIT)
     try:
         table = table_of(place)
         with input_errors():
@@ -46,7 +47,7 @@ def columns_of(
     quantities: Mapping[str, Quantity],
     units: Mapping[str, str],
     where: str,
-    folder: Path | None,
+    folder: Base,
 ) -> dict[str, list[float]]:
     """The values of quantities in columns of a CSV file; ``units`` are those of the columns."""
     rows = _rows(path, where, folder)
@@ -70,7 +71,7 @@ def columns_of(
     return found
 
 
-def weights_of(path: Any, column: Any, where: str, folder: Path | None) -> list[str] | None:
+def weights_of(path: Any, column: Any, where: str, folder: Base) -> list[str] | None:
     """The weights of the rows of a CSV file, where a column has them."""
     if column is None:
         return None

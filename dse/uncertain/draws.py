@@ -12,7 +12,6 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from stochastic import sizes
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.quantities import Quantity
+from symbolic.reach import Base
 from symbolic.statistic import DRAW
 
 __all__ = ["DRAWS", "REPLICATES", "SEED", "Uncertain", "read_random"]
@@ -169,7 +169,7 @@ def _axis(columns: Mapping[str, Floats], weights: Floats | None, replicates: int
 
 
 def read_random(
-    given: Any, quantities: Mapping[str, Quantity], folder: Path | None = None
+    given: Any, quantities: Mapping[str, Quantity], folder: Base = None
 ) -> Uncertain | None:
     """The laws of ``[random]`` or ``random=``; None where it names none.
 
@@ -180,7 +180,7 @@ def read_random(
         (:func:`dse.uncertain.joint.joint_of`); ``correlation``, ``draws`` and ``seed``.
     quantities : mapping of str to Quantity
         The quantities that may be random.
-    folder : Path, optional
+    folder : Path or Reach, optional
         The folder against which the paths of files are read.
 
     Raises

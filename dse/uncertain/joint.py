@@ -18,6 +18,7 @@ from dse.uncertain.discrete import chances
 from dse.uncertain.fits import known, of_fit
 from symbolic.errors import DseError
 from symbolic.quantities import Quantity
+from symbolic.reach import Base, located
 
 __all__ = ["Rows", "joint_of"]
 
@@ -53,7 +54,7 @@ class Rows:
 
 
 def joint_of(
-    key: str, value: Any, quantities: Mapping[str, Quantity], folder: Path | None
+    key: str, value: Any, quantities: Mapping[str, Quantity], folder: Base
 ) -> Rows | Normals | None:
     """The joint law that an entry of ``[random]`` gives; None where it is that of one quantity.
 
@@ -72,7 +73,7 @@ def joint_of(
                 "of its values where each has its own"
             )
         if isinstance(fit, (str, Path)):
-            fit = load_fit(folder / fit if folder is not None else fit)
+            fit = load_fit(located(fit, folder, "fit"))
         return of_fit(fit, value.get("label"), quantities, where)
     if "columns" not in value:
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,12 @@ from dse.uncertain.law import Law, within
 from dse.uncertain.spoken import FORM, Spoken, discrete, parsed
 from symbolic.errors import DseError
 from symbolic.quantities import Quantity
+from symbolic.reach import Base
 
 __all__ = ["read"]
 
 
-def read(value: Any, row: Quantity, where: str, folder: Path | None = None) -> Law:
+def read(value: Any, row: Quantity, where: str, folder: Base = None) -> Law:
     """The law of a quantity.
 
     Parameters
@@ -34,7 +34,7 @@ def read(value: Any, row: Quantity, where: str, folder: Path | None = None) -> L
         The quantity.
     where : str
         What stands before it in messages.
-    folder : Path, optional
+    folder : Path or Reach, optional
         The folder against which the path of a file is read.
 
     Raises
@@ -64,7 +64,7 @@ def read(value: Any, row: Quantity, where: str, folder: Path | None = None) -> L
     return within(found, row, where)
 
 
-def _mapped(value: Mapping[str, Any], row: Quantity, where: str, folder: Path | None) -> Law:
+def _mapped(value: Mapping[str, Any], row: Quantity, where: str, folder: Base) -> Law:
     keys = set(value)
     if {"values"} <= keys <= {"values", "weights"}:
         spoken = discrete(value["values"], value.get("weights"))

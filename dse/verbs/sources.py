@@ -12,6 +12,7 @@ from dse.study.data import StudyData
 from sweeps.ask.matrix import refuse
 from sweeps.ask.reasons import reason
 from symbolic.errors import DseError
+from symbolic.reach import Reach
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -65,12 +66,11 @@ def read_file(
     from dse.study_file import check_code, read_study_file
 
     tree, folder = read_study_file(Path(path)), Path(path).resolve().parent
-    if allow is not None:
-        check_code(tree, folder, allow)
-    models = tree.pop("model")
+    check_code(tree, folder, allow)
+    reach, models = Reach(folder, folder), tree.pop("model")
     if isinstance(models, list):
-        return ComparisonData.of(StudyData, models, folder=folder, **tree)
-    return StudyData(model=models, folder=folder, **tree)
+        return ComparisonData.of(StudyData, models, folder=reach, **tree)
+    return StudyData(model=models, folder=reach, **tree)
 
 
 def with_file_read(source: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stochastic import sizes
 from symbolic.equation import label_text
 from symbolic.errors import DseError
+from symbolic.reach import TABLE_LIMIT, Base, located
 
 if TYPE_CHECKING:
     from stochastic import Law, Pmf
@@ -166,15 +167,15 @@ def _bounds(pmf: Pmf, lanes: float) -> Bounds:
     return bounds(_imbalance(pmf, lanes).work, int(lanes))
 
 
-def read_law(value: Any, folder: Path | None = None, where: str = f"{NAME} =") -> WorkLaw:
+def read_law(value: Any, folder: Base = None, where: str = f"{NAME} =") -> WorkLaw:
     """A law of work as a label.
 
     Parameters
     ----------
     value : str or Pmf
         ``"geometric:0.05"``, ``"uniform:20,40"``, the path of a file, or a law of one's own.
-    folder : Path, optional
-        The folder against which relative paths are read.
+    folder : Path or Reach, optional
+        The folder against which relative paths are read, and which files may be.
     where : str
         What stands before it in messages.
 
@@ -200,7 +201,7 @@ def read_law(value: Any, folder: Path | None = None, where: str = f"{NAME} =") -
     text = str(value)
     is_path = text.lower().endswith((".csv", ".csv.gz"))
     try:
-        pmf = Pmf.parse(str(folder / text) if is_path and folder is not None else text)
+        pmf = Pmf.parse(str(located(text, folder, "law", TABLE_LIMIT)) if is_path else text)
     except LawError as error:
         raise DseError(f"{where} {text!r}: {error}") from error
     return WorkLaw(text, pmf, _content(pmf) if is_path else "")
@@ -219,6 +220,6 @@ def contents(labels: Iterable[str]) -> dict[str, str]:
     return {t: t.content for t in labels if isinstance(t, WorkLaw) and t.content}
 
 
-def read_label(name: str, value: Any, folder: Path | None = None, where: str = "") -> str:
+def read_label(name: str, value: Any, folder: Base = None, where: str = "") -> str:
     """The label of any quantity; that of a law is read."""
     return read_law(value, folder, where or f"{name} =") if is_law(name) else label_text(value)

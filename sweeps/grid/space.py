@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sweeps.grid.laws import read_label
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_value
 from symbolic.quantities import Quantity
+from symbolic.reach import Base
 
 __all__ = ["Axis", "parse_axis"]
 
@@ -97,7 +97,7 @@ def _shown(values: Sequence[Any] | NDArray[Any]) -> str:
     return ", ".join(texts) + (f", ... ({len(values)} in all)" if len(values) > 8 else "")
 
 
-def _labels(spec: Any, row: Quantity, where: str, folder: Path | None = None) -> tuple[str, ...]:
+def _labels(spec: Any, row: Quantity, where: str, folder: Base = None) -> tuple[str, ...]:
     if isinstance(spec, str) or not isinstance(spec, Sequence):
         raise DseError(f"{where} = {spec!r}: expected a list of labels")
     labels = tuple(read_label(row.name, value, folder, f"{where} holds") for value in spec)
@@ -125,7 +125,7 @@ def _distinct(values: Sequence[Any] | NDArray[Any], where: str) -> None:
 
 
 def parse_axis(
-    name: str, spec: Any, quantities: Mapping[str, Quantity], folder: Path | None = None
+    name: str, spec: Any, quantities: Mapping[str, Quantity], folder: Base = None
 ) -> Axis:
     """Read one axis as a study or a call gives it.
 
@@ -141,7 +141,7 @@ def parse_axis(
         any but the last ``weights``, by which statistics weigh the values.
     quantities : mapping of str to Quantity
         The rows that may be named.
-    folder : Path, optional
+    folder : Path or Reach, optional
         The folder against which the paths of laws are read.
 
     Raises

@@ -1,0 +1,43 @@
+"""Text of files, made safe to print.
+
+A label, title or unit of a file may hold characters that steer a terminal (escape sequences), turn
+the direction of writing around, or end a line and so forge another one. They are shown by their
+codes, in the form that JSON has too: ``\\u001b``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+__all__ = ["one_line", "without_controls"]
+
+#: Controls (but for tab and line feed), marks of direction, separators of lines, invisible
+#: characters and tags, halves of pairs.
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def without_controls(text: str) -> str:
+    r"""Return the text with characters that steer a terminal shown by their codes; lines stay.
+
+    >>> print(without_controls("red: \x1b[31m, a\tb"))
+    red: \u001b[31m, a	b
+    """
+    return _STEERING.sub(_code, text) if _STEERING.search(text) else text
+
+
+def one_line(text: str) -> str:
+    r"""Return the text as one line: as :func:`without_controls`, and ends of lines as ``\n``.
+
+    >>> print(one_line("a\nb"))
+    a\nb
+    """
+    text = without_controls(text)
+    return text.replace("\n", "\\n").replace("\t", "\\t") if "\n" in text or "\t" in text else text
+
+
+def _code(found: re.Match[str]) -> str:
+    return json.dumps(found[0])[1:-1] if found[0] != "\x7f" else "\\u007f"

@@ -1,0 +1,187 @@
+"""Which files may be opened because a study names them.
+
+A person may name any file: as an argument, as an option, in Python. A study file or a Dataset may be
+somebody else's. The files that a study file names (machines, workloads, fits, tables of draws, laws)
+are opened where they lie below its folder, and those that a Dataset names are not; both may name
+files in the folders of ``DSE_PATH``, which the user lists. Links are followed before it is decided.
+Nothing but a regular file is opened, and of a file that is not in ``DSE_PATH`` no more than
+:data:`TEXT_LIMIT` or :data:`TABLE_LIMIT` bytes.
+
+:func:`located` is asked before any such file is opened.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shlex
+import stat
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from symbolic.errors import DseError
+from symbolic.files import folders
+
+__all__ = [
+    "TABLE_LIMIT",
+    "TEXT_LIMIT",
+    "Base",
+    "Reach",
+    "base_folder",
+    "below",
+    "check_file",
+    "is_within",
+    "located",
+]
+
+#: Bytes of a study file, and of a machine, workload or fit that one names. TOML is read at about
+#: 4 MB a second.
+TEXT_LIMIT = 4 << 20
+#: Bytes of a table (draws, a law) that a study file names, unpacked.
+TABLE_LIMIT = 16 << 20
+
+#: Files that Python calls of this process named, by these names: a Dataset may name them, too.
+_NAMED: dict[str, Path] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where the names of files in a study begin, and below which folder the files must lie.
+
+    ``root`` is None for the study that a Dataset tells, which opens nothing. ``given`` are names
+    that the user gave instead of what the study file says; they may lie anywhere.
+    """
+
+    base: Path | None
+    root: Path | None
+    given: frozenset[str] = frozenset()
+
+    def giving(self, names: Iterable[str]) -> Reach:
+        """Return the reach with further names that the user gave."""
+        return replace(self, given=self.given | frozenset(names))
+
+    def find(self, name: str, what: str) -> Path:
+        """Return the path of a file that may be opened.
+
+        Raises
+        ------
+        DseError
+            It may not; the file was not opened.
+        """
+        path = Path(os.path.expanduser(name) if name.startswith("~/") else name)
+        if self.root is not None:
+            place = _absolute(Path(self.base or "", path))
+            if not is_within(place, [self.root, *folders()]):
+                raise DseError(
+                    f"the study names the {what} {name!r}, which lies outside its folder "
+                    f"({str(self.root)!r}) and DSE_PATH, and was not opened: move it below that "
+                    f"folder, or allow its own: DSE_PATH={shlex.quote(str(place.parent))}"
+                )
+            return place
+        places = [_absolute(folder / path) for folder in folders()]
+        places = [place for place in places if is_within(place, folders()) and place.exists()]
+        if not places and name in _NAMED:
+            places = [_NAMED[name]]
+        if not places:
+            raise DseError(
+                f"it names the {what} {name!r}, and a Dataset opens no other file: ask its study "
+                "file instead (dse verify and dse add take --study), or where the file is yours "
+                "list in DSE_PATH the folder against which this name is read"
+            )
+        return places[0]
+
+
+#: What the names of files are read against: a folder, the working directory (None), or a reach.
+Base: TypeAlias = "Path | Reach | None"
+
+
+def located(name: str | Path, base: Base, what: str, limit: int = TEXT_LIMIT) -> Path:
+    """Return the path of a file that a study or a person names, if it may be opened.
+
+    Whether it exists is left to whoever opens it.
+
+    Raises
+    ------
+    DseError
+        It lies where the study may not look, is a device or the like, or is too large.
+    """
+    text = str(name)
+    if "\0" in text:
+        raise DseError(f"the {what} {text!r} cannot be the name of a file: it holds a NUL")
+    if isinstance(base, Reach) and text not in base.given:
+        path = base.find(text, what)
+        own = is_within(path, folders()) or base.root is None
+        check_file(path, what, None if own else limit)
+        return path
+    path = Path(base_folder(base) or "", os.path.expanduser(text))
+    if not isinstance(base, Reach):
+        _NAMED[text] = _absolute(path)
+    check_file(path, what, None)
+    return path
+
+
+def base_folder(base: Base) -> Path | None:
+    """Return the folder against which names of files are read."""
+    return base.base if isinstance(base, Reach) else base
+
+
+def below(base: Base, folder: Path) -> Reach:
+    """Return the reach of a file in a folder: of a study as the study's, else below the folder."""
+    if isinstance(base, Reach):
+        return replace(base, base=folder, given=frozenset())
+    return Reach(folder, folder)
+
+
+def is_within(path: Path, places: Iterable[Path]) -> bool:
+    """True if a path lies below one of some folders, after links are followed."""
+    real = os.path.realpath(path)
+    return any(Path(real).is_relative_to(os.path.realpath(place)) for place in places)
+
+
+def check_file(path: Path, what: str, limit: int | None) -> None:
+    """Raise where something is no regular file, or has more than ``limit`` bytes (unpacked).
+
+    What does not exist, and a folder, are left to whoever opens it.
+    """
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return
+    if stat.S_ISDIR(status.st_mode):
+        return
+    if not stat.S_ISREG(status.st_mode):
+        raise DseError(
+            f"the {what} {str(path)!r} is a device, pipe or socket, and was not opened: give a "
+            "regular file"
+        )
+    if limit is None:
+        return
+    size = status.st_size
+    if size <= limit and path.suffix.lower() == ".gz":
+        size = _unpacked(path, limit)
+    if size > limit:
+        raise DseError(
+            f"the {what} {str(path)!r} has more than {limit:,} bytes, the most that is read of a "
+            "file which a study names: make it smaller, or list its folder in DSE_PATH, which has "
+            "no limit"
+        )
+
+
+def _unpacked(path: Path, limit: int) -> int:
+    """Return the bytes of a packed file, or a number beyond the limit; 0 where it is damaged."""
+    size = 0
+    try:
+        with gzip.open(path) as file:
+            while size <= limit and (data := file.read(1 << 20)):
+                size += len(data)
+    except (OSError, EOFError, zlib.error):
+        return 0  # whoever reads it says so
+    return size
+
+
+def _absolute(path: Path) -> Path:
+    """Return a path without ``..``; links keep their names."""
+    return Path(os.path.abspath(path))
