@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from dse.tables import ROWS
 from dse.tables import table as text_table
 from dse.wording import value_text
 from symbolic.errors import DseError
+from symbolic.json_text import read_json
 from symbolic.visible import ROWS as MOST
 from symbolic.visible import Card, Fold, Visible
 
@@ -108,7 +108,7 @@ def order_of(source: Any) -> list[str]:
         grid = source.space()
         return [*grid.axes, *grid.outputs]
     try:
-        outputs = json.loads(source.attrs["study"])["outputs"]
+        outputs = read_json(source.attrs["study"])["outputs"]
     except (KeyError, TypeError, ValueError):
         outputs = []
     return [*str(source.attrs.get("axes", "")).split(), *map(str, outputs)]

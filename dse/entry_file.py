@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,9 +20,12 @@ from dse.toml_text import read_toml
 from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError, nearest
 from symbolic.quantities import TABLE, Quantity
 from symbolic.quantity import quantity
+from symbolic.reach import TEXT_LIMIT, check_file
 
 __all__ = ["EntryFile", "SourceText", "Value", "read_entry_file"]
 
+#: Seconds spent on the line of an error; of a file of thousands of lines it is not told.
+_LOOKING = 0.5
 _EXAMPLE = '{ value = ..., source = "..." } or { value = ..., assumed = "why" }'
 _KEYS = {
     "machine": ("title", "kind", "base", "values", "compute_capability", "unknown"),
@@ -53,9 +57,12 @@ class SourceText:
         self.path, self.text = path, text
 
     def line(self, *keys: str) -> int:
-        """The line on which a key is first given, whatever its form (tomllib itself decides)."""
+        """Return the line on which a key is first given, as tomllib reads it; 0 if not known."""
         lines, start = self.text.split("\n"), 1
+        deadline = time.monotonic() + _LOOKING
         for end in range(1, len(lines) + 1):
+            if time.monotonic() > deadline:
+                break
             try:
                 node: Any = tomllib.loads("\n".join(lines[:end]))
             except (ValueError, RecursionError):
@@ -65,13 +72,14 @@ class SourceText:
             if node is not None:
                 return start
             start = end + 1
-        return 1
+        return 0
 
     def error(self, keys: tuple[str, ...], problem: str | DseError) -> DseError:
         """The problem with its place, as the same kind of error."""
         kinds = (DomainError, UnitError, UnknownNameError, DseError)
         kind = next((kind for kind in kinds if isinstance(problem, kind)), DseError)
-        place = f"{self.path}, line {self.line(*keys)}" if keys else str(self.path)
+        number = self.line(*keys) if keys else 0
+        place = f"{self.path}, line {number}" if number else str(self.path)
         return kind(f"{place}: {problem}")
 
 
@@ -176,6 +184,7 @@ def read_entry_file(
 
     ``extra`` are quantities that a model outside the table declares.
     """
+    check_file(path, f"{kind} file", TEXT_LIMIT)
     try:
         source = SourceText(path, path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:

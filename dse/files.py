@@ -67,7 +67,9 @@ def open(  # noqa: A001
 
     if isinstance(path, (str, Path)):
         from dse.measured import is_measured, open_measured
+        from symbolic.reach import check_file
 
+        check_file(Path(path), "file", None)
         if Path(path).exists() and is_measured(Path(path)):
             about: dict[str, Any] = {"axes": axes, "units": units, "shape": shape}
             about |= {"columns": columns, "given": given, "runs": runs}

@@ -20,6 +20,7 @@ from dse.cards import fit_card
 from dse.provenance import version
 from sweeps.files.whole import whole
 from symbolic.errors import DseError, check_known
+from symbolic.json_text import read_json
 from symbolic.visible import Card, Visible
 
 __all__ = ["Labelled", "SavedFit", "joined", "load_fit"]
@@ -257,7 +258,7 @@ def load_fit(path: str | Path) -> SavedFit:
         The file cannot be read, or is no fit.
     """
     try:
-        tree = json.loads(Path(path).read_text(encoding="utf-8"))
+        tree = read_json(Path(path).read_text(encoding="utf-8"), 1 << 24)
     except OSError as error:
         raise DseError(f"the fit {str(path)!r} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -15,6 +14,7 @@ from dse.progress import Shown, heard
 from dse.rebuilding import axis_of, missing, rebuilt, told
 from dse.study.data import StudyData
 from symbolic.errors import DseError
+from symbolic.json_text import read_json
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,7 +45,7 @@ def widened(study: StudyData, medium: Medium, *, expand: bool) -> StudyData:
 def smaller(study: StudyData, medium: Medium, *, expand: bool) -> StudyData | None:
     """The study of a store whose axes a study extends, or to whose outputs it adds; else None."""
     with suppress(DseError, ValueError, KeyError, TypeError, OSError):
-        there = json.loads(told(medium)[0]["study"])
+        there = read_json(told(medium)[0]["study"])
         axes = {name: axis_of(medium, name, spec) for name, spec in there["axes"].items()}
         if list(axes) != list(study.grid().axes):
             return None
@@ -72,7 +72,7 @@ def _within(small: StudyData, large: StudyData) -> bool:
 
 def _outputs(medium: Medium) -> Sequence[str]:
     with suppress(DseError, ValueError, KeyError, TypeError):
-        return list(json.loads(told(medium)[0]["study"])["outputs"])
+        return list(read_json(told(medium)[0]["study"])["outputs"])
     return []
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from symbolic.errors import DseError
+from symbolic.json_text import read_json
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
@@ -75,7 +76,7 @@ def _difference(theirs: Any, ours: dict[str, Any]) -> str:
         if theirs.get(key) != ours[key]:
             return f"its {name} is {theirs.get(key)}, not {ours[key]}"
     try:
-        there = json.loads(theirs.get("study", ""))
+        there = read_json(theirs.get("study", ""))
     except (TypeError, ValueError):
         return "it does not tell its study"
     here = json.loads(ours["study"])

@@ -16,6 +16,7 @@ from dse.identity import attributes_of, belongs, stored_identity
 from dse.study.data import StudyData
 from symbolic.errors import DamagedError, DseError
 from symbolic.files import found_again
+from symbolic.json_text import read_json
 from symbolic.reach import Reach
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def told(medium: Medium, study: StudyData | None = None) -> tuple[dict[str, Any]
         trees[IDENTITY] = read_sealed(data), data
     with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
         data = medium.get(ROOT)
-        has = json.loads(data)["attributes"]
+        has = read_json(data)["attributes"]
         tree = {key: has[key] for key in ("identity", "study")}
         tree |= {key: has[key] for key in ("model_files",) if key in has}
         trees[ROOT] = tree, data
@@ -162,8 +163,8 @@ def read_study_text(said: Mapping[str, Any], axis: Callable[[str, Any], Any]) ->
     Whoever wrote the attributes chose them: a file of a model is run where it is the user's own,
     found by its hash, and never where they say it lies.
     """
-    tree = json.loads(said["study"])
-    model = found_again(tree["model"], json.loads(said.get("model_files", "[]")))
+    tree = read_json(said["study"])
+    model = found_again(tree["model"], read_json(said.get("model_files", "[]")))
     axes = {name: axis(name, spec) for name, spec in tree["axes"].items()}
     given = {name: _value(value) for name, value in tree["set"].items()}
     rest = {key: tree.get(key) for key in ("machine", "workload", "prefer", "fit")}

@@ -84,7 +84,7 @@ def page_part(card: Card) -> str:
 
 
 def escape(text: str) -> str:
-    """Return text as HTML shows it, characters that steer the direction of writing by their codes."""
+    """Return text as HTML shows it, without characters that steer the direction of writing."""
     from html import escape as escaped
 
     return escaped(without_controls(text))

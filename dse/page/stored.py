@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from dse.page.told import common
 from sweeps.grid.dataset import meanings_of
 from sweeps.grid.grid import FEASIBLE
 from symbolic.errors import DseError
+from symbolic.json_text import read_json
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -107,7 +107,7 @@ def _quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
 def _definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     """Where each value is from: the equation that a run tells, else the file."""
     sources: dict[str, str] = {}
-    equations = json.loads(ds.attrs.get("equations", "[]"))
+    equations = read_json(ds.attrs.get("equations", "[]"))
     for row in equations if isinstance(equations, list) else ():  # those of one model
         sources.setdefault(row["name"], row["source"])
     return {

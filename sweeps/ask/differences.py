@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from sweeps.grid.grid import FEASIBLE
 from sweeps.scan.arrays import Table
 from sweeps.scan.choosing import choose, spread
 from symbolic.errors import DseError, InfeasibleError
+from symbolic.json_text import read_json
 from symbolic.ops import reference, references
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ class _Case:
         """For each model a table from its values to numbers that mean the same for all, or -1."""
         attrs = self.table.ds[name].attrs
         if "flag_meanings_by_model" in attrs:
-            texts: Mapping[str, Any] = json.loads(attrs["flag_meanings_by_model"])
-            flags: Mapping[str, Any] = json.loads(attrs.get("flag_values_by_model", "{}"))
+            texts: Mapping[str, Any] = read_json(attrs["flag_meanings_by_model"])
+            flags: Mapping[str, Any] = read_json(attrs.get("flag_values_by_model", "{}"))
         else:
             texts = dict.fromkeys(self.models, attrs["flag_meanings"])
             values = np.atleast_1d(attrs.get("flag_values", ())).tolist()

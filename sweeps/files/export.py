@@ -7,7 +7,6 @@ table cannot say (axes, units, attributes) goes into a leading comment or the fi
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -18,10 +17,13 @@ from sweeps.files.copies import write_zarr
 from sweeps.files.tabular import read_csv, read_parquet, write_csv, write_parquet
 from sweeps.files.whole import whole
 from sweeps.grid.dataset import open_netcdf, open_zarr
+from sweeps.store.bare import check_bare
 from sweeps.store.medium import is_url, medium_of
 from sweeps.store.swap import begun
 from sweeps.store.versions import Version, steady
 from symbolic.errors import DamagedError, DseError, OtherProcessError, UnreachableError
+from symbolic.json_text import read_json
+from symbolic.reach import check_file
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -69,7 +71,7 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
 def _ordered(ds: xr.Dataset) -> xr.Dataset:
     """The outputs in the order of the study; a store lists them as its folders lie."""
     try:
-        listed = json.loads(ds.attrs["study"])["outputs"]
+        listed = read_json(ds.attrs["study"])["outputs"]
     except (KeyError, TypeError, ValueError):
         return ds
     first = [name for name in listed if name in ds.data_vars]
@@ -84,6 +86,7 @@ def _opened_zarr(path: str | Path, version: Version | None = None) -> xr.Dataset
     def read() -> xr.Dataset:
         which = version or Version(str(path))
         if not which.known:
+            check_bare(medium_of(path))
             return open_zarr(path)
         from sweeps.store.pinned import pinned
 
@@ -126,6 +129,8 @@ def open_dataset(path: str | Path, version: Version | None = None) -> xr.Dataset
     if not url and not Path(path).exists():
         _in_exchange(path)
         raise DseError(f"{str(path)!r} does not exist: expected a store or file of a run")
+    if not url:
+        check_file(Path(path), "file", None)
     suffix = Path(path).suffix
     if suffix not in ((".zarr",) if url else FORMATS):
         known = ".zarr" if url else f"one of {', '.join(FORMATS)}"

@@ -19,6 +19,7 @@ from sweeps.grid.flat_index import unravel
 from sweeps.runtime.memory import check_memory
 from sweeps.scan.arrays import sizes_of
 from symbolic.errors import DseError
+from symbolic.json_text import read_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +118,7 @@ def write_parquet(ds: xr.Dataset, path: Path) -> None:
 
 def _from_frame(frame: pd.DataFrame, header: str) -> xr.Dataset:
     """Rows and header back to a Dataset, each variable over its own dimensions."""
-    said = json.loads(header)
+    said = read_json(header)
     dims, shape = list(said["sizes"]), list(said["sizes"].values())
     found: dict[str, Any] = {}
     for name, row in said["variables"].items():

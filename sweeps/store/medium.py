@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from sweeps.store.enclosed import check_enclosed
 from sweeps.store.folder import Folder
 from sweeps.store.objects import Objects
 
@@ -109,10 +110,11 @@ def medium_of(place: str | Path) -> Medium:
     Raises
     ------
     DseError
-        No place can have such a name, or its links lead nowhere.
+        No place can have such a name, its links lead nowhere, or files in it lead out of it.
     """
     if is_url(place) and not str(place).startswith("file://"):
         return Objects(str(place))
     found = Folder(Path(str(place).removeprefix("file://")))
     found.exists()
+    check_enclosed(found.path)
     return found

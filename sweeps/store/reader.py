@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +27,7 @@ from sweeps.store.versions import Version, steady, version_of
 from sweeps.store.zarr_format import chunk_key, coordinate_values
 from sweeps.store.zones import ZONES, Zoned, unpack
 from symbolic.errors import DamagedError, DseError
+from symbolic.json_text import read_json
 from symbolic.quantities import place_of
 
 __all__ = ["Stored", "stored"]
@@ -83,7 +83,7 @@ class Stored:
         self.zones: Mapping[str, Zoned] = unpack(data) or {}
         key = ROOT
         try:
-            tree = json.loads(self._bytes(version, key))
+            tree = read_json(self._bytes(version, key))
             arrays = tree["consolidated_metadata"]["metadata"]
             #: What the store tells of itself, and of each output, as attributes.
             self.attrs: dict[str, Any] = dict(tree["attributes"])

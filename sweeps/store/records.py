@@ -18,6 +18,7 @@ from sweeps.grid.flat_index import ravel, unravel
 from sweeps.nest.reduce import extremes, smallest
 from sweeps.store.folder import HIDDEN
 from sweeps.store.zarr_format import checksum
+from symbolic.json_text import read_json
 
 __all__ = ["EXTREMES", "RECORDS", "Summary", "flat_places", "read_sealed", "sealed"]
 
@@ -26,6 +27,8 @@ RECORDS = f"{HIDDEN}/tiles"
 #: How many of the smallest and of the largest values a record keeps.
 EXTREMES = sizes.RECORD_EXTREMES
 _SEAL = "crc32c"
+#: Bytes of a file that is read: the list of a store has 6 for each chunk.
+_LONGEST = 1 << 26
 
 
 def sealed(tree: Mapping[str, Any], *, lines: bool = True) -> bytes:
@@ -48,7 +51,7 @@ def _seal(value: str) -> str:
 def read_sealed(data: bytes) -> dict[str, Any] | None:
     """The tree of :func:`sealed`; None where a bit of it is not as it was written."""
     try:
-        tree = dict(json.loads(data))
+        tree = dict(read_json(data, _LONGEST))
         seal = str(tree.pop(_SEAL))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
@@ -14,6 +13,7 @@ from sweeps.store.medium import Medium
 from sweeps.store.packing import block_of, codec
 from sweeps.store.records import read_sealed, sealed
 from sweeps.store.zarr_format import array_metadata, chunk_key, coordinate, group_metadata, to_json
+from symbolic.json_text import read_json
 
 __all__ = ["IDENTITY", "ROOT", "compression_of", "packed_in", "skeleton"]
 
@@ -63,7 +63,7 @@ def compression_of(medium: Medium) -> str:
         if tree is not None:
             return str(tree.get("compression", none))
     with suppress(FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
-        arrays = json.loads(medium.get(ROOT))["consolidated_metadata"]["metadata"].values()
+        arrays = read_json(medium.get(ROOT))["consolidated_metadata"]["metadata"].values()
         names = {codec["name"] for array in arrays for codec in array["codecs"]}
         return lz4 if "blosc" in names else none
     return none

@@ -21,6 +21,7 @@ from sweeps.store.medium import Medium, medium_of
 from sweeps.store.records import read_sealed
 from sweeps.store.skeleton import IDENTITY
 from symbolic.errors import OtherProcessError
+from symbolic.json_text import read_json
 
 __all__ = ["Version", "steady", "version_of"]
 
@@ -129,7 +130,7 @@ class Version:
 
 def _parts(told: Mapping[str, Any]) -> dict[str, Any]:
     """What a store tells of itself, with its outputs as one of several things."""
-    study = json.loads(told["study"])
+    study = read_json(told["study"])
     outputs = dict.fromkeys(study.pop("outputs"))
     expanded = str(told["identity"]).endswith("-expanded")
     return {**told, "study": json.dumps(study), "outputs": outputs, "identity": expanded}

@@ -24,6 +24,7 @@ from sweeps.store.folder import HIDDEN
 from sweeps.store.layout import Layout
 from sweeps.store.parts import Tile
 from sweeps.store.zarr_format import TRAILER, checksum, trailer
+from symbolic.json_text import read_json
 
 __all__ = ["EACH", "ZONES", "Gathered", "Ranges", "Zoned", "unpack"]
 
@@ -162,7 +163,7 @@ def unpack(data: bytes) -> dict[str, Zoned] | None:
         return None
     start = _HEAD + int.from_bytes(data[:_HEAD], "little")
     found = {}
-    for name, said in json.loads(data[_HEAD:start]).items():
+    for name, said in read_json(data[_HEAD:start]).items():
         cut = Cut(*(tuple(said[key]) for key in ("shape", "chunk", "zone")))
         low, high, undefined = _arrays(body, start + said["at"], cut.counts)
         found[name] = Zoned(

@@ -1,0 +1,73 @@
+"""A store of a run that was copied without its records (the folder ``.simt-dse``).
+
+What is left is a plain zarr group. zarr takes a chunk that is missing for fill values; a run writes
+every chunk, so that here a missing one is an error.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from sweeps.store.folder import HIDDEN
+from sweeps.store.medium import Medium
+from sweeps.store.skeleton import ROOT
+from sweeps.store.zarr_format import chunk_key
+from symbolic.errors import DamagedError
+from symbolic.json_text import read_json
+
+__all__ = ["check_bare"]
+
+_WHOLE = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)"
+
+
+def check_bare(medium: Medium) -> None:
+    """Warn that a store of a run has no records; nothing where it is another zarr group.
+
+    Raises
+    ------
+    DamagedError
+        A chunk is missing.
+    """
+    try:
+        tree = read_json(medium.get(ROOT))
+        arrays = tree["consolidated_metadata"]["metadata"]
+        if "simt_dse_version" not in tree["attributes"]:
+            return
+        missing = [each for name, about in arrays.items() for each in _missing(medium, name, about)]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return  # zarr says what is wrong
+    if missing:
+        raise DamagedError(
+            f"{medium.name} has no records ({HIDDEN}) and lacks {len(missing):,} of its chunks, "
+            f"such as {missing[0]}: {_WHOLE}"
+        )
+    if any(_is_of_a_run(about) for about in arrays.values()):
+        warnings.warn(
+            f"{medium.name} has no records ({HIDDEN}): it is read as a plain zarr group, and "
+            f"damage is not noticed; {_WHOLE}",
+            stacklevel=2,
+        )
+
+
+def _is_of_a_run(about: Mapping[str, Any]) -> bool:
+    """True if an array was written by a run: its chunks end in a checksum, its keys have dots."""
+    separator = about["chunk_key_encoding"]["configuration"]["separator"]
+    return bool(separator == "." and about["codecs"][-1]["name"] == "crc32c")
+
+
+def _missing(medium: Medium, name: str, about: Mapping[str, Any]) -> list[str]:
+    """Return the chunks of an array that are not there."""
+    if not _is_of_a_run(about):
+        return []
+    chunk = about["chunk_grid"]["configuration"]["chunk_shape"]
+    counts = [math.ceil(size / each) for size, each in zip(about["shape"], chunk, strict=True)]
+    there = medium.sizes(name)
+    if len(there) > math.prod(counts):  # besides the chunks, one file describes the array
+        return []
+    keys = map(chunk_key, itertools.product(*map(range, counts)))
+    lost = (f"{name}/{key}" for key in keys if key not in there)
+    return list(itertools.islice(lost, len(there) + 1))
