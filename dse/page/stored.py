@@ -107,9 +107,13 @@ def _quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
 def _definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     """Where each value is from: the equation that a run tells, else the file."""
     sources: dict[str, str] = {}
-    equations = read_json(ds.attrs.get("equations", "[]"))
+    try:
+        equations = read_json(ds.attrs.get("equations", "[]"))
+    except ValueError:  # of somebody else, who means something else by it
+        equations = []
     for row in equations if isinstance(equations, list) else ():  # those of one model
-        sources.setdefault(row["name"], row["source"])
+        if isinstance(row, dict) and {"name", "source"} <= row.keys():
+            sources.setdefault(str(row["name"]), str(row["source"]))
     return {
         name: {
             "which": [0],

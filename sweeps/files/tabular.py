@@ -5,8 +5,10 @@ What a table cannot say (axes, units, attributes) is a leading comment, or the f
 
 from __future__ import annotations
 
+import csv
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,12 +33,38 @@ _ROWS = sizes.EXPORT_ROWS
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"
 _TEXT = "text"
+#: Bytes of the leading comment that are read; bytes of one value, text aside.
+_HEADER, _VALUE = 8 << 20, 16
+#: What a spreadsheet takes for a formula at the beginning of a cell. An apostrophe is put before
+#: it, and before what then looks like that, and taken away again in reading.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+#: The same within the text of the comment, which a spreadsheet parts at these signs.
+_IN_COMMENT = re.compile(r'(?<=[,;|\t"])(\s*)([=+\-@])')
+_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def _cell(text: str) -> str:
+    """Return text as a cell that no spreadsheet takes for a formula."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _text_of(cell: str) -> str:
+    """Return the text of a cell that :func:`_cell` made."""
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
+
+
+def _commented(header: str) -> str:
+    """Return the JSON of the comment without what a spreadsheet would take for a formula."""
+    return _JSON_TEXT.sub(
+        lambda text: _IN_COMMENT.sub(lambda one: f"{one[1]}\\u{ord(one[2]):04x}", text[0]), header
+    )
 
 
 def _header(ds: xr.Dataset) -> str:
     """What a table cannot say: dimensions, kinds and attributes, as JSON."""
     return json.dumps(
         {
+            "cells": "formulas have an apostrophe",
             "sizes": sizes_of(ds),
             "coords": [str(name) for name in ds.coords],
             "variables": {
@@ -60,7 +88,8 @@ def _listed(value: Any) -> Any:
 
 def _unlisted(value: Any) -> Any:
     if isinstance(value, dict) and set(value) == {"array", "dtype"}:
-        return np.array(value["array"], dtype=value["dtype"])
+        kind = np.dtype(value["dtype"])
+        return np.array(value["array"], dtype=str if kind.kind == "U" else _kind(kind))
     return value
 
 
@@ -93,9 +122,16 @@ def _in_memory(array: xr.DataArray) -> bool:
 def write_csv(ds: xr.Dataset, path: Path) -> None:
     """One row a configuration, what a table cannot say in a leading comment."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(_MARK + _header(ds) + "\n")
+        file.write(_MARK + _commented(_header(ds)) + "\n")
         for number, frame in enumerate(_frames(ds)):
-            frame.to_csv(file, index=False, header=number == 0, na_rep="nan", lineterminator="\n")
+            texts = [n for n in frame if frame[n].dtype.kind not in "biufcMm"]
+            for name in texts:
+                frame[name] = [_cell(str(value)) for value in frame[name]]
+            frame.columns = [_cell(str(name)) for name in frame.columns]
+            broken = any("\r" in text for n in texts for text in frame[_cell(str(n))])
+            quoting: Any = csv.QUOTE_NONNUMERIC if broken else csv.QUOTE_MINIMAL
+            about: dict[str, Any] = {"index": False, "header": number == 0, "quoting": quoting}
+            frame.to_csv(file, na_rep="nan", lineterminator="\n", **about)
 
 
 def write_parquet(ds: xr.Dataset, path: Path) -> None:
@@ -116,9 +152,20 @@ def write_parquet(ds: xr.Dataset, path: Path) -> None:
             writer.close()
 
 
-def _from_frame(frame: pd.DataFrame, header: str) -> xr.Dataset:
+def _kind(text: Any) -> np.dtype[Any]:
+    """Return the type of values that the comment names; one of long values is refused."""
+    found = np.dtype(text)
+    if found.kind not in "biufcMm" or found.itemsize > _VALUE:
+        raise ValueError(f"its values are of the type {str(text)[:40]!r}, which no table holds")
+    return found
+
+
+def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dataset:
     """Rows and header back to a Dataset, each variable over its own dimensions."""
     said = read_json(header)
+    quoted = cells and "cells" in said
+    if quoted:
+        frame.columns = [_text_of(str(name)) for name in frame.columns]
     dims, shape = list(said["sizes"]), list(said["sizes"].values())
     found: dict[str, Any] = {}
     for name, row in said["variables"].items():
@@ -129,11 +176,13 @@ def _from_frame(frame: pd.DataFrame, header: str) -> xr.Dataset:
         present = [dim for dim in dims if dim in row["dims"]]
         values = np.asarray(values[index])
         if row["dtype"] == _TEXT:
-            values = np.array([str(v) for v in values.reshape(-1)]).reshape(values.shape)
+            texts = [str(v) for v in values.reshape(-1)]
+            texts = [_text_of(text) for text in texts] if quoted else texts
+            values = np.array(texts).reshape(values.shape)
         elif row["dtype"] == "|b1" and values.dtype.kind != "b":
             values = values == "True"
         else:
-            values = values.astype(row["dtype"])
+            values = values.astype(_kind(row["dtype"]))
         values = values.transpose([present.index(dim) for dim in row["dims"]])
         attrs = {k: _unlisted(v) for k, v in row["attrs"].items()}
         found[name] = (row["dims"], values, attrs)
@@ -148,13 +197,13 @@ def read_csv(path: Path) -> xr.Dataset:
     """What :func:`write_csv` wrote."""
     import pandas as pd
 
-    with path.open(encoding="utf-8") as file:
-        first = file.readline()
+    with path.open(encoding="utf-8", newline="") as file:
+        first = file.readline(_HEADER)
         if not first.startswith(_MARK):
             raise DseError(f"{path} was not written by this library: its first line says nothing")
         # as text: the numbers are read exactly below, each as its own type
         frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-    return _from_frame(frame, first.removeprefix(_MARK))
+    return _from_frame(frame, first.removeprefix(_MARK), cells=True)
 
 
 def read_parquet(path: Path) -> xr.Dataset:

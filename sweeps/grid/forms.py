@@ -22,6 +22,7 @@ _FORMS = (
 )
 _LARGEST = 2**31
 _WHOLE = 2.0**53  # beyond it not every whole number is a float
+_FINITE = np.finfo(np.float64).max.item()
 
 
 def _number(value: Any, row: Quantity, where: str) -> float | int:
@@ -179,7 +180,7 @@ def shares(weights: Any, count: int, where: str) -> NDArray[np.float64]:
         )
     for weight in weights:
         number = isinstance(weight, (int, float, np.integer, np.floating))
-        if not number or isinstance(weight, bool) or not 0 <= weight < math.inf:
+        if not number or isinstance(weight, bool) or not 0 <= weight <= _FINITE:
             raise DseError(f"{where}: the weight {weight!r} is no finite number of at least 0")
     found = np.array(weights, dtype=np.float64)
     if not found.any():
