@@ -89,6 +89,12 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
     columns, variables = {}, {}
     for name in names:
         dims, values, attributes = arrays[name]
+        if not set(dims) <= set(over):
+            raise DseError(
+                f"{name} lies along {', '.join(dims)}, and the rows are along "
+                f"{', '.join(over) or 'nothing'}: a table takes an answer, or a run whose "
+                "variables lie along the same axes"
+            )
         own = [dim for dim in over if dim in dims]
         values = values.transpose([dims.index(dim) for dim in own])
         values = values.reshape([sizes[dim] if dim in own else 1 for dim in over])
@@ -108,10 +114,10 @@ def order_of(source: Any) -> list[str]:
         grid = source.space()
         return [*grid.axes, *grid.outputs]
     try:
-        outputs = read_json(source.attrs["study"])["outputs"]
+        outputs = [*map(str, read_json(source.attrs["study"])["outputs"])]
     except (KeyError, TypeError, ValueError):
         outputs = []
-    return [*str(source.attrs.get("axes", "")).split(), *map(str, outputs)]
+    return [*str(source.attrs.get("axes", "")).split(), *outputs]
 
 
 def table(found: xr.Dataset) -> Answer:

@@ -191,9 +191,7 @@ def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:
     return () if quantities is TABLE else tuple(q for n, q in quantities.items() if n not in TABLE)
 
 
-def machine(
-    name: str, *, folder: Base = None, quantities: Mapping[str, Quantity] = TABLE
-) -> Entry:
+def machine(name: str, *, folder: Base = None, quantities: Mapping[str, Quantity] = TABLE) -> Entry:
     """A machine by its name (``"gtx280"``, ``"cc8.0"``) or by the path of its file.
 
     Parameters

@@ -107,7 +107,7 @@ class Commands(click.Group):
         except (Signalled, KeyboardInterrupt) as stopped:
             ctx.exit(ending(stopped))
         except click.ClickException as error:
-            error.message = error_text(error.message)
+            object.__setattr__(error, "message", error_text(error.message))
             raise
         except (DseError, LawError) as error:
             if isinstance(error, OutOfTimeError):

@@ -74,7 +74,8 @@ def _ordered(ds: xr.Dataset) -> xr.Dataset:
         listed = read_json(ds.attrs["study"])["outputs"]
     except (KeyError, TypeError, ValueError):
         return ds
-    first = [name for name in listed if name in ds.data_vars]
+    listed = listed if isinstance(listed, list) else []
+    first = [name for name in listed if isinstance(name, str) and name in ds.data_vars]
     ordered = ds[[*first, *(name for name in ds.data_vars if name not in first)]]
     # those of axes along which nothing varies too
     return ordered.assign_coords({n: c for n, c in ds.coords.items() if n not in ordered.coords})

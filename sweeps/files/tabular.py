@@ -154,7 +154,7 @@ def write_parquet(ds: xr.Dataset, path: Path) -> None:
 
 def _kind(text: Any) -> np.dtype[Any]:
     """Return the type of values that the comment names; one of long values is refused."""
-    found = np.dtype(text)
+    found: np.dtype[Any] = np.dtype(text)
     if found.kind not in "biufcMm" or found.itemsize > _VALUE:
         raise ValueError(f"its values are of the type {str(text)[:40]!r}, which no table holds")
     return found

@@ -21,9 +21,6 @@ FORGED = "FORGED"
 BOMB = "bomb.csv.gz"
 SECRET = "HUSH"  # stands in every file outside
 SET = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
-#: Share of netCDF files, few of which stand in one process: libnetcdf itself ends a process that
-#: opens and copies them again and again.
-_NETCDF = 0.03
 STUDY: dict[str, Any] = {
     "model": "transit",
     "axes": {"threads": [256, 512, 1024], "mem_latency": [300, 600]},
@@ -157,7 +154,10 @@ def study_tree(rng: random.Random) -> dict[str, Any]:
         ("random", {"mem_latency": {"file": path(".csv", rng), "column": "lat", "unit": "cycle"}}),
         ("random", {"x": {"file": path(".csv", rng), "columns": columns}}),
         ("random", {"x": {"fit": path(".fit.json", rng)}}),
-        ("random", {"mem_latency": "normal: 450 cycles, 5 %", "draws": 1 << rng.choice([3, 8, 30, 60])}),
+        (
+            "random",
+            {"mem_latency": "normal: 450 cycles, 5 %", "draws": 1 << rng.choice([3, 8, 30, 60])},
+        ),
         ("model", path(".py", rng)),
         ("model", f"transit + {path('.py', rng)}"),
         ("model", ["transit", path(".py", rng)]),
@@ -179,8 +179,7 @@ def study_tree(rng: random.Random) -> dict[str, Any]:
         ("axes", {"threads": [*range(20_000)], "mem_latency": [300]}),
         (hostile, hostile),
     )
-    for name, value in rng.sample(changes, rng.choice([1, 1, 1, 2, 3])):
-        tree[name] = value
+    tree |= dict(rng.sample(changes, rng.choice([1, 1, 1, 2, 3])))
     if "distribution" in str(tree["set"]) or "distribution" in str(tree["axes"]):
         tree |= {"model": "imbalance", "outputs": rng.choice([None, ["slowdown"]])}
         tree["set"] = {"lanes": 32, **(tree["set"] if "distribution" in tree["set"] else {})}
@@ -250,9 +249,11 @@ def _attributes(folder: Path, rng: random.Random) -> dict[str, Any]:
 
 
 def _writable(value: Any) -> Any:
-    return value.encode("utf-8", "replace").decode().replace("\0", "") if isinstance(
-        value, str
-    ) else value
+    return (
+        value.encode("utf-8", "replace").decode().replace("\0", "")
+        if isinstance(value, str)
+        else value
+    )
 
 
 def _dataset(folder: Path, rng: random.Random) -> xr.Dataset:
@@ -276,12 +277,11 @@ def _dataset(folder: Path, rng: random.Random) -> xr.Dataset:
     return xr.Dataset(variables, coords=coords, attrs=_attributes(folder, rng))
 
 
-def dataset_file(folder: Path, rng: random.Random, store: Path) -> Path:
+def dataset_file(folder: Path, rng: random.Random, store: Path, netcdf: bool = False) -> Path:
     """A Dataset of somebody else, as a file or store; ``store`` is that of a run."""
     place = folder / f"data{rng.randrange(10**9)}"
     kind = rng.choice([".zarr", ".csv", ".parquet", "run", "run", "run"])
-    if rng.random() < _NETCDF:
-        kind = ".nc"
+    kind = ".nc" if netcdf else kind
     if kind == "run":
         place = place.with_suffix(".zarr")
         shutil.copytree(store, place)
@@ -327,10 +327,10 @@ def _spoil_store(place: Path, folder: Path, rng: random.Random) -> None:
 def _link_some(place: Path, folder: Path, rng: random.Random) -> None:
     if rng.random() < 0.6:
         return
-    files = [each for each in place.rglob("*") if each.is_file()]
-    victim = rng.choice(files)
-    victim.unlink()
     way = rng.randrange(5)
+    name = "zarr.json" if way == 3 else "*"
+    victim = rng.choice([each for each in place.rglob(name) if each.is_file()])
+    victim.unlink()
     if way == 0:
         victim.symlink_to(folder.parent / "outside" / "secret.csv")
     elif way == 1:
