@@ -73,6 +73,7 @@ class _Failed(click.ClickException):
         """Return the message without characters that steer a terminal."""
         return error_text(self.message)
 
+
 class _Unproven(_Failed):
     exit_code = UNPROVEN
 
