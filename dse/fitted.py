@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dse.cards import fit_card
 from dse.provenance import version
-from sweeps.files.whole import whole
+from sweeps.files.whole import write_whole
 from symbolic.errors import DseError, check_known
 from symbolic.json_text import read_json
 from symbolic.visible import Card, Visible
@@ -150,9 +150,7 @@ class SavedFit(Labelled):
             raise DseError(
                 f"the fit cannot be a file: {error}; give set= numbers and texts alone"
             ) from error
-        with whole(path) as beside:
-            beside.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-        return path
+        return write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", replace=False)
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any], name: str = "the fit") -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 from collections.abc import Mapping
@@ -10,7 +11,9 @@ from typing import Any
 
 import click
 
-__all__ = ["canvas", "save", "say", "told"]
+from sweeps.files.whole import write_whole
+
+__all__ = ["canvas", "save", "say", "told", "write_figure"]
 
 #: The least width and height of a figure, and the most of either, in inches.
 _LEAST, _MOST = (4.0, 3.0), 40.0
@@ -39,7 +42,14 @@ def save(figure: Any, path: Path, asked: bool) -> None:
                 f"names and legend have no room within {width:g}x{height:g} inches: "
                 "give a larger --size"
             ) from None
-    figure.savefig(path, dpi=110)
+    write_figure(figure, path)
+
+
+def write_figure(figure: Any, path: Path) -> None:
+    """Write a figure by the ending of its name; the file appears when it is whole."""
+    drawn = io.BytesIO()  # matplotlib loses the error of a full disk where it writes PDF
+    figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=110)
+    write_whole(path, drawn.getvalue())
 
 
 def told(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.canvas import write_figure
 from dse.cli.frame import command, read_source
 from dse.cli.options import drawn, from_study_or_store, names, values, where
 from dse.tables import table
@@ -50,7 +51,7 @@ def sensitivity(source: str, output: list[str], plot: Path | None, **options: An
     if plot is not None:
         from dse.plots.tornado import draw
 
-        draw(found, output[0], None).figure.savefig(plot, dpi=110)  # type: ignore[union-attr]
+        write_figure(draw(found, output[0], None).figure, plot)
         data["figure"] = plot
     return data, lambda: _text(data)
 

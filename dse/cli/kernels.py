@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,6 +11,7 @@ from dse.cli.ends import reading
 from dse.cli.frame import command
 from dse.cli.options import given, listed, names, pairs, values
 from dse.tables import table
+from sweeps.files.whole import write_whole
 
 __all__ = ["kernel"]
 
@@ -89,7 +89,7 @@ def kernel(
     with reading():
         text = _text(path, found)
     if out is not None:
-        Path(out).write_text(text, encoding="utf-8")
+        write_whole(out, text)
     data = {"kernel": path, "values": dict(found)}
     for name in ("formulas", "numbers", "assumed", "origin", "left_out"):
         data |= {name: getattr(found, name)} if hasattr(found, name) else {}

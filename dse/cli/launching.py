@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.canvas import write_figure
 from dse.cli.ends import reading
 from dse.cli.frame import command
 from dse.cli.options import drawn
@@ -62,7 +63,7 @@ def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> A
     if plot is not None:
         from dse.plots import launch_figure
 
-        launch_figure(found, step=data["step"] or 1.0).savefig(plot, dpi=110)
+        write_figure(launch_figure(found, step=data["step"] or 1.0), plot)
         data["plot"] = plot
     return data, lambda: launch_text(data)
 

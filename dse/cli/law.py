@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.beside import compiling_beside
+from dse.cli.canvas import write_figure
 from dse.cli.described import number_of
 from dse.cli.ends import reading
 from dse.cli.frame import command
@@ -80,7 +81,7 @@ def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: A
     if plot is not None:
         from dse.plots import law_figure
 
-        law_figure(found, seed=seed).savefig(plot, dpi=110)
+        write_figure(law_figure(found, seed=seed), plot)
         data["plot"] = plot
     return data, lambda: law_text(data)
 

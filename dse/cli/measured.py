@@ -13,6 +13,7 @@ import click
 from dse.cli.ends import reading
 from dse.cli.frame import command
 from dse.cli.options import names, pairs, values
+from sweeps.files.whole import write_whole
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -84,11 +85,7 @@ def import_measured(
             **options,
         )
         text = workload_text(ds, row) if out.endswith(".toml") else ""
-    if text:
-        path = Path(out)
-        path.write_text(text, encoding="utf-8")
-    else:
-        path = export(ds, Path(out))
+    path = write_whole(out, text) if text else export(ds, Path(out))
     data = {"source": measured, "written": path, "bytes": size_of(path), **_told(ds)}
     return data, lambda: _text(data)
 

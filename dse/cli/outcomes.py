@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from dse.cli.canvas import write_figure
 from dse.cli.frame import command, read_study
 from dse.cli.options import drawn, from_study, values
 from dse.tables import table
@@ -45,7 +46,7 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
     if plot is not None:
         from dse.plots.outcomes import output_law
 
-        output_law(found).figure.savefig(plot, dpi=110)  # type: ignore[union-attr]
+        write_figure(output_law(found).figure, plot)
     return data, lambda: _law_text(data)
 
 

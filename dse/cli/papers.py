@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dse.cli.canvas import write_figure
 from dse.cli.ends import reading
 from dse.cli.frame import command
 from dse.cli.options import picture
@@ -66,7 +67,7 @@ def paper(name: str | None, figure: str | None, out: str | None) -> Any:
         to = path if figure != "all" else path / f"{found.key}-{number}.png"
         with reading():
             drawn = papers.paper_figure(found.key, number)
-        drawn.savefig(to, dpi=110)
+        write_figure(drawn, to)
         row = found.figure(number)
         data.append({"figure": row.number, "path": to, "caption": row.caption})
     return data, "\n".join(f"{one['path']} ({one['caption']})" for one in data)

@@ -10,6 +10,7 @@ import click
 from dse.cli.ends import Misused, reading
 from dse.cli.frame import command
 from dse.cli.named import examples
+from sweeps.files.whole import write_whole
 from symbolic.errors import check_known
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def new(kind: str, out: str, base: str | None) -> Any:
     path = Path(out)
     if path.suffix != ".toml" or not path.parent.is_dir():
         raise Misused(f"{out}: expected a name that ends in .toml, in a folder that exists")
+    if path.exists() or path.is_symlink():
+        raise Misused(f"{out} is there already: choose another name, or remove it")
     closed: dict[str, tuple[str, ...]] = {}
     with reading():
         if kind == "study":
@@ -82,11 +85,7 @@ def new(kind: str, out: str, base: str | None) -> Any:
             other = entry if kind == "workload" else _similar(entry)
             closed = {} if kind == "workload" else opened(entry, other)
             text = "\n".join(entry_lines(kind, path, entry, named, other)) + "\n"
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise Misused(f"{out} is there already: choose another name, or remove it") from None
+        write_whole(path, text, replace=False)
     filling = [f"to fill in for {name}: {', '.join(names)}" for name, names in closed.items()]
     told = "\n".join([f"{path} (a {kind} to start from)", *filling])
     return {"kind": kind, "written": path, "to_fill_in": closed}, told

@@ -7,6 +7,7 @@ from typing import Any
 
 from dse.verbs.reading import asked_of
 from dse.verbs.sources import Askable, Table
+from sweeps.files.whole import write_whole
 from symbolic.errors import DseError
 
 __all__ = ["explore", "page_of"]
@@ -55,8 +56,7 @@ def explore(source: Askable, path: str | Path, *, title: str | None = None, note
     place = Path(path)
     if place.suffix.lower() not in (".html", ".htm"):
         raise DseError(f"{str(path)!r} is no page: expected a name that ends in .html")
-    place.write_text(page_text(*page_of(source, title, note)), encoding="utf-8")
-    return place
+    return write_whole(place, page_text(*page_of(source, title, note)))
 
 
 def page_of(

@@ -38,10 +38,12 @@ _BROKEN |= {errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 def _write_netcdf(ds: xr.Dataset, path: Path) -> None:
     try:
         ds.to_netcdf(path, engine="netcdf4", format="NETCDF4")
-    except RuntimeError as error:
-        if not str(error).startswith("NetCDF:"):
+    except (PermissionError, RuntimeError) as error:
+        of_file = isinstance(error, PermissionError) and str(error.filename) == str(path)
+        if not of_file and not str(error).startswith("NetCDF:"):
             raise
-        told = f"{error} ({shutil.disk_usage(path.parent).free:,} bytes are free there)"
+        told = "HDF5 cannot create it" if of_file else str(error)
+        told += f" ({shutil.disk_usage(path.parent).free:,} bytes are free there)"
         # HDF5 says no more, be the disk full or broken
         raise DseError(f"{path.name} cannot be written: {told}") from OSError(str(error))
 

@@ -1,43 +1,124 @@
-"""Files and folders that appear under their names only when they are whole."""
+"""Files and folders that appear under their names only when they are whole.
+
+Every file that the product writes for a user goes through here: it is written aside, in the same
+folder, and then renamed. A full disk or an interrupt leaves what stood there before.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sweeps.store.rooms import room_beside
+from sweeps.store.rooms import room_beside, unwritable
 from symbolic.errors import DseError
 
-__all__ = ["whole"]
+__all__ = ["whole", "write_whole"]
+
+#: The system refuses to write, whatever is written.
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A name beside ``path`` to write under; it becomes ``path`` if all goes well, else vanishes.
+def whole(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """Yield a name beside ``path`` to write under; it becomes ``path`` if all goes well.
 
-    What processes that were killed have left of the same is removed.
+    If anything fails it is removed, and so are leftovers of killed processes. ``replace`` takes
+    the place of an existing file, whose permissions stay; a device or pipe is written directly.
 
     Raises
     ------
     DseError
-        ``path`` exists, or its folder cannot be written.
+        ``path`` exists and is not to be replaced; it or its folder cannot be written.
     """
-    taken = DseError(f"{path} exists: remove it, or choose another name")
-    if path.exists() or path.is_symlink():
-        raise taken
-    with room_beside(path) as room:
+    try:
+        place, mode = _checked(path, replace=replace)
+    except OSError as error:
+        raise unwritable(path.parent, error) from error
+    if mode is not None and not stat.S_ISREG(mode):
+        yield path  # /dev/stdout, or a pipe: nothing can take its place
+        return
+    with room_beside(place) as room:
         beside = room / path.name
-        yield beside
         try:
-            _named(beside, path)
+            yield beside
+            _make_durable(beside, mode)
+            _give_name(beside, place, replace=replace)
         except FileExistsError:
-            raise taken from None
+            raise _taken(path) from None
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            before = "what is there stays as it was" if place.exists() else "nothing is left there"
+            raise DseError(
+                f"{path} cannot be written: {error.strerror}; {before}: free some space, or choose "
+                "another place"
+            ) from error
 
 
-def _named(beside: Path, path: Path) -> None:
-    """Give what was written its name, unless something has it by now."""
+def write_whole(path: str | Path, content: str | bytes, *, replace: bool = True) -> Path:
+    """Write a file at once, text as UTF-8; it appears when it is whole.
+
+    Raises
+    ------
+    DseError
+        As of :func:`whole`; or the text holds a character that UTF-8 cannot express.
+    """
+    path = Path(path)
+    try:
+        data = content.encode("utf-8") if isinstance(content, str) else content
+    except UnicodeEncodeError as error:
+        sign = ascii(error.object[error.start])
+        raise DseError(
+            f"{path} cannot be written: its text holds {sign}, half of a character, which UTF-8 "
+            "cannot express: remove it from the names, titles and sources of the input"
+        ) from error
+    with whole(path, replace=replace) as beside:
+        beside.write_bytes(data)
+    return path
+
+
+def _taken(path: Path) -> DseError:
+    return DseError(f"{path} exists: remove it, or choose another name")
+
+
+def _checked(path: Path, *, replace: bool) -> tuple[Path, int | None]:
+    """Return the file behind a link, and the mode of what is to be replaced; None if nothing is."""
+    if not replace:
+        if path.exists() or path.is_symlink():
+            raise _taken(path)
+        return path, None
+    place = path.resolve() if path.is_symlink() else path
+    if place.is_dir():
+        raise DseError(f"{path} is a folder: choose another name")
+    if not place.exists():
+        return place, None
+    if not os.access(place, os.W_OK):
+        raise DseError(f"{path} exists and may not be written: choose another name")
+    return place, place.stat().st_mode
+
+
+def _make_durable(beside: Path, mode: int | None) -> None:
+    """Let a file reach the disk before it gets its name; a disk may tell only now that it is full.
+
+    The many files of a folder are left to the system.
+    """
+    if beside.is_dir():
+        return
+    with beside.open("rb+") as file:
+        os.fsync(file.fileno())
+    if mode is not None:
+        beside.chmod(stat.S_IMODE(mode))
+
+
+def _give_name(beside: Path, path: Path, *, replace: bool) -> None:
+    """Give what was written its name, unless something that must stay has it by now."""
+    if replace:
+        beside.replace(path)
+        return
     if not beside.is_dir():
         try:
             os.link(beside, path)
@@ -49,4 +130,4 @@ def _named(beside: Path, path: Path) -> None:
             return
     if path.exists():
         raise FileExistsError(path)
-    os.rename(beside, path)
+    beside.rename(path)

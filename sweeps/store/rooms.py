@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import shutil
@@ -21,10 +22,12 @@ PART = ".part"
 
 
 def unwritable(folder: Path, error: OSError) -> DseError:
-    """A folder in which nothing can be made."""
-    return DseError(
-        f"cannot write in {folder}: {error.strerror}; create the folder, or choose another place"
-    )
+    """Return the error of a folder in which nothing can be made."""
+    ways = {errno.ENOENT: "create the folder", errno.ENOTDIR: "create the folder"}
+    ways |= {errno.ENOSPC: "free some space", errno.EDQUOT: "free some space"}
+    ways |= {errno.ENAMETOOLONG: "choose a shorter name"}
+    way = ways.get(error.errno or 0, "allow it")
+    return DseError(f"cannot write in {folder}: {error.strerror}; {way}, or choose another place")
 
 
 @contextmanager
