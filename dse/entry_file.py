@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from dse.toml_text import read_toml
+from sweeps.files.whole import write_whole
 from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError, nearest
 from symbolic.quantities import TABLE, Quantity
 from symbolic.quantity import quantity
 from symbolic.reach import TEXT_LIMIT, check_file
 
-__all__ = ["EntryFile", "SourceText", "Value", "read_entry_file"]
+__all__ = ["EntryFile", "SourceText", "Value", "parse_entry", "read_entry_file", "write_entry_file"]
 
 #: Seconds spent on the line of an error; of a file of thousands of lines it is not told.
 _LOOKING = 0.5
@@ -186,9 +187,30 @@ def read_entry_file(
     """
     check_file(path, f"{kind} file", TEXT_LIMIT)
     try:
-        source = SourceText(path, path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DseError(f"{path} cannot be read as text: {error}") from error
+    return parse_entry(SourceText(path, text), kind, extra)
+
+
+def write_entry_file(path: Path, text: str, kind: str, *, replace: bool = True) -> Path:
+    """Write a machine or workload file, if it can be read back.
+
+    Raises
+    ------
+    DseError
+        The text is refused by the reader of such files: nothing is written; or as of
+        :func:`sweeps.files.whole.write_whole`.
+    """
+    try:
+        parse_entry(SourceText(path, text), kind)
+    except DseError as error:
+        raise type(error)(f"not written, as it could not be read back: {error}") from error
+    return write_whole(path, text, replace=replace)
+
+
+def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ()) -> EntryFile:
+    """Return what the text of a machine or workload file says, checked by itself."""
     tree = _content(source)
     for key in tree:
         if key not in _KEYS[kind]:

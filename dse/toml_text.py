@@ -5,15 +5,18 @@ What the parser itself does not refuse is refused here in its own words.
 
 from __future__ import annotations
 
-import json
 import math
 import tomllib
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
-__all__ = ["read_toml", "toml_key", "toml_value", "value_line"]
+from symbolic.errors import DseError
+
+__all__ = ["printable", "read_toml", "toml_key", "toml_number", "toml_value", "value_line"]
 
 _DEPTH = 20
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def read_toml(text: str) -> dict[str, Any]:
@@ -49,7 +52,12 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def toml_value(value: Any) -> str:
-    """A value as TOML has it, on one line.
+    """Return a value as TOML has it, on one line; :func:`read_toml` gives it back.
+
+    Raises
+    ------
+    DseError
+        A text that no TOML file can hold; a value that is neither text nor number.
 
     >>> toml_value({"zip": {"core clock": ["1 GHz", 2e9, math.inf]}})
     '{ zip = { "core clock" = ["1 GHz", 2000000000.0, inf] } }'
@@ -59,9 +67,49 @@ def toml_value(value: Any) -> str:
         return f"{{ {', '.join(told)} }}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(toml_value, value))}]"
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, str):
+        return f'"{"".join(map(_escaped, value))}"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, float):
+        return repr(float(value))  # of NumPy's floats repr is no number
+    raise DseError(
+        f"a {type(value).__name__} cannot stand in a TOML file: expected text or numbers"
+    )
+
+
+def _escaped(sign: str) -> str:
+    """Return a character as a TOML text has it; what is not printable is escaped."""
+    if sign == "\0" or "\ud800" <= sign <= "\udfff":
+        raise DseError(
+            f"a text holds {sign!a}, which no TOML file can hold: remove it from the names, "
+            "titles and sources"
+        )
+    if sign in '"\\':
+        return f"\\{sign}"
+    if sign.isprintable():
+        return sign
+    return _SHORT.get(sign) or (
+        f"\\u{ord(sign):04x}" if sign <= "\uffff" else f"\\U{ord(sign):08x}"
+    )
+
+
+def toml_number(value: float) -> str:
+    """Return a number as TOML reads it back bit for bit; a whole one without a point.
+
+    >>> toml_number(64.0), toml_number(1e300), toml_number(-0.0)
+    ('64', '1e+300', '-0.0')
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return "-0.0" if value == 0 and math.copysign(1, value) < 0 else str(int(value))
+    return toml_value(value)
+
+
+def printable(text: str) -> str:
+    """Return a text on one line: a space for what is not printable, as for a comment or a title."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 def toml_key(name: str) -> str:
@@ -76,4 +124,4 @@ def value_line(name: str, value: str, origin: str, text: str) -> str:
     >>> value_line("blocks", "12", "source", "my notes")
     'blocks = { value = 12, source = "my notes" }'
     """
-    return f"{name} = {{ value = {value}, {origin} = {toml_value(text)} }}"
+    return f"{toml_key(name)} = {{ value = {value}, {origin} = {toml_value(text)} }}"

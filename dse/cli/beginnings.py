@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse.toml_text import toml_value, value_line
+from dse.toml_text import printable, toml_value, value_line
 
 if TYPE_CHECKING:
     from dse.catalog import Entry
@@ -48,10 +48,10 @@ def entry_lines(kind: str, path: Path, entry: Entry, named: str, other: Entry) -
 
     known = {**TABLE, **{row.name: row for row in entry.declared}}
     yield from (
-        f"# A {kind} that starts from {entry.name}: what is not said here is as there.",
+        f"# A {kind} that starts from {printable(entry.name)}: what is not said here is as there.",
         "# Take the mark away before a line and give your own value, with its source, or with",
         '# assumed = "why". dse quantities NAME tells of a quantity; dse '
-        f"{kind}s {path} shows all.",
+        f"{kind}s {printable(str(path))} shows all.",
         "",
         f"title = {toml_value(f'{path.stem}, from {entry.title}')}",
         f'kind = "{kind}"',
@@ -61,7 +61,7 @@ def entry_lines(kind: str, path: Path, entry: Entry, named: str, other: Entry) -
     )
     lacking = {name: value for name, value in other.values.items() if name not in entry.values}
     if lacking:
-        yield f"# --- to fill in: not told by {entry.name}; beside each, what {other.name} has"
+        yield f"# --- to fill in: not told by {printable(entry.name)}; beside each, what {other.name} has"
         for model, names in opened(entry, other).items():
             yield f"# {model} asks for {', '.join(names)}"
     standing = [name for name in _standing(other) if name in lacking]
@@ -69,14 +69,14 @@ def entry_lines(kind: str, path: Path, entry: Entry, named: str, other: Entry) -
         value = lacking[name]
         yield f"# {_told(known[name])}"
         line = value_line(name, toml_value(value.value), "source", "WHERE YOURS IS FROM")
-        yield f"# {line}  # {other.name}: {value.source or value.assumed}"
+        yield f"# {line}  # {other.name}: {printable(value.source or value.assumed)}"
     if standing:
         yield f"# --- formulas in those and what is usual, as {other.name} has them"
     for name in standing:
         yield f"# {_told(known[name])}"
         yield _line(name, lacking[name])
     if lacking:
-        yield f"# --- as {entry.name} has it"
+        yield f"# --- as {printable(entry.name)} has it"
     for name, value in entry.values.items():
         yield f"# {_told(known[name])}"
         yield f"# {_line(name, value)}"
@@ -89,4 +89,4 @@ def _line(name: str, value: Value) -> str:
 
 
 def _told(row: Quantity) -> str:
-    return row.meaning + (f" [{row.unit}]" if row.unit not in ("", "1") else "")
+    return printable(row.meaning) + (f" [{row.unit}]" if row.unit not in ("", "1") else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,8 +11,8 @@ import click
 from dse.cli.ends import reading
 from dse.cli.frame import command
 from dse.cli.options import given, listed, names, pairs, values
+from dse.entry_file import write_entry_file
 from dse.tables import table
-from sweeps.files.whole import write_whole
 
 __all__ = ["kernel"]
 
@@ -89,7 +90,8 @@ def kernel(
     with reading():
         text = _text(path, found)
     if out is not None:
-        write_whole(out, text)
+        with reading():
+            write_entry_file(Path(out), text, "workload")
     data = {"kernel": path, "values": dict(found)}
     for name in ("formulas", "numbers", "assumed", "origin", "left_out"):
         data |= {name: getattr(found, name)} if hasattr(found, name) else {}

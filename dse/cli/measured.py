@@ -13,7 +13,7 @@ import click
 from dse.cli.ends import reading
 from dse.cli.frame import command
 from dse.cli.options import names, pairs, values
-from sweeps.files.whole import write_whole
+from dse.entry_file import write_entry_file
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def import_measured(
             **options,
         )
         text = workload_text(ds, row) if out.endswith(".toml") else ""
-    path = write_whole(out, text) if text else export(ds, Path(out))
+    path = write_entry_file(Path(out), text, "workload") if text else export(ds, Path(out))
     data = {"source": measured, "written": path, "bytes": size_of(path), **_told(ds)}
     return data, lambda: _text(data)
 

@@ -10,6 +10,8 @@ import click
 from dse.cli.ends import Misused, reading
 from dse.cli.frame import command
 from dse.cli.named import examples
+from dse.entry_file import write_entry_file
+from dse.toml_text import printable
 from sweeps.files.whole import write_whole
 from symbolic.errors import check_known
 
@@ -79,13 +81,14 @@ def new(kind: str, out: str, base: str | None) -> Any:
     closed: dict[str, tuple[str, ...]] = {}
     with reading():
         if kind == "study":
-            text = _STUDY.format(out=out) if base is None else _example(base)
+            text = _STUDY.format(out=printable(out)) if base is None else _example(base)
+            write_whole(path, text, replace=False)
         else:
             entry, named = _entry(kind, base or _FROM[kind])
             other = entry if kind == "workload" else _similar(entry)
             closed = {} if kind == "workload" else opened(entry, other)
             text = "\n".join(entry_lines(kind, path, entry, named, other)) + "\n"
-        write_whole(path, text, replace=False)
+            write_entry_file(path, text, kind, replace=False)
     filling = [f"to fill in for {name}: {', '.join(names)}" for name, names in closed.items()]
     told = "\n".join([f"{path} (a {kind} to start from)", *filling])
     return {"kind": kind, "written": path, "to_fill_in": closed}, told

@@ -13,7 +13,7 @@ from dse.kernels.linear import Atom
 from dse.kernels.memory import Memory
 from dse.kernels.signature import plain
 from dse.kernels.tally import GLOBAL, MEMORY, SHARED, Reading, Tally
-from dse.toml_text import toml_value, value_line
+from dse.toml_text import printable, toml_key, toml_number, toml_value, value_line
 from dse.wording import value_text
 from symbolic.visible import Card, Fold, Visible
 
@@ -96,12 +96,12 @@ class Counted(Visible, Mapping[str, float]):
 
     def toml(self) -> str:
         """A workload file, in which every number bears its source."""
-        lines = [f"# left out, as not for the device: {each}" for each in self.left_out]
+        lines = [f"# left out, as not for the device: {printable(each)}" for each in self.left_out]
         lines += [f"title = {toml_value(self.origin)}", ""]
         if self.declared:
             lines.append("[quantities]")
             for name, (meaning, _) in self.declared.items():
-                lines.append(f"{name} = {{ meaning = {toml_value(meaning)} }}")
+                lines.append(f"{toml_key(name)} = {{ meaning = {toml_value(meaning)} }}")
             lines.append("")
         lines.append("[values]")
         for name, (_, value) in self.declared.items():
@@ -115,7 +115,7 @@ class Counted(Visible, Mapping[str, float]):
 
 
 def _value(value: float | str) -> str:
-    return toml_value(value) if isinstance(value, str) else f"{value:.12g}"
+    return toml_value(value) if isinstance(value, str) else toml_number(value)
 
 
 def told(

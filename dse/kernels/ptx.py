@@ -7,7 +7,6 @@ asks; of a branch forward both ways are counted, as a warp that diverges pays fo
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+from dse.toml_text import toml_number, toml_value, value_line
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.files import file_text
 
@@ -266,7 +266,7 @@ def workload_text(path: str, found: Mapping[str, float]) -> str:
         rate = "(fp_insts + fp_fused_insts) * issue_rate"
         rows["access_rate_fp"] = rate, "assumed", why
     lines = [
-        f"{name} = {{ value = {json.dumps(value)}, {origin} = {json.dumps(text)} }}"
+        value_line(name, toml_number(value), origin, text)
         for name, (value, origin, text) in rows.items()
     ]
-    return "\n".join([f"title = {json.dumps(Path(path).stem)}", "", "[values]", *lines])
+    return "\n".join([f"title = {toml_value(Path(path).stem)}", "", "[values]", *lines])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dse.toml_text import toml_value, value_line
+from dse.toml_text import printable, toml_number, toml_value, value_line
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE
 
@@ -63,8 +63,9 @@ def workload_text(ds: xr.Dataset, row: int | None = None) -> str:
     title = said.get("kernel") or place
     lines = [f"# Of {place}" + (f", measured on {said['machine']}" if "machine" in said else "")]
     lines += [f"# {note}" for note in json.loads(ds.attrs.get("notes", "[]"))]
-    lines = [_printable(line) for line in lines]
-    lines += [f"title = {toml_value(_printable(title))}", "", "[values]"]
+    lines = [printable(line) for line in lines]
+    title = printable(title).strip() or printable(place)
+    lines += [f"title = {toml_value(title)}", "", "[values]"]
     for name in _NAMES:
         if name in told:
             source = str(ds[name].attrs.get("source", name))
@@ -98,10 +99,4 @@ def _assumed(told: dict[str, float]) -> Iterator[str]:
 
 
 def _line(name: str, value: float, origin: str, text: str) -> str:
-    number: Any = int(value) if value == int(value) else value
-    return value_line(name, str(number), origin, _printable(text))
-
-
-def _printable(text: str) -> str:
-    """A text without control characters, which cannot stand in TOML."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return value_line(name, toml_number(value), origin, printable(text))
