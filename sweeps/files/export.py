@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sweeps.files.copies import write_zarr
+from sweeps.files.names import FOLDERS, check_names, with_own_names, without_slashes
 from sweeps.files.tabular import read_csv, read_parquet, write_csv, write_parquet
 from sweeps.files.whole import whole
 from sweeps.grid.dataset import open_netcdf, open_zarr
@@ -65,8 +66,9 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
         raise DseError(
             f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(FORMATS)}"
         )
+    check_names(ds, path)
     with whole(path) as beside:
-        format_.write(ds, beside)
+        format_.write(without_slashes(ds) if path.suffix in FOLDERS else ds, beside)
     return path
 
 
@@ -144,7 +146,7 @@ def open_dataset(path: str | Path, version: Version | None = None) -> xr.Dataset
         raise DseError(f"{str(path)!r} does not exist: expected a store of a run")
     path = path if url else Path(path)
     try:
-        return reader(path) if version is None else reader(path, version)
+        return with_own_names(reader(path) if version is None else reader(path, version))
     except DseError as error:
         if isinstance(error, DamagedError):
             _in_exchange(path)

@@ -197,13 +197,15 @@ def read_csv(path: Path) -> xr.Dataset:
     """What :func:`write_csv` wrote."""
     import pandas as pd
 
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:  # labels may hold "\r"
         first = file.readline(_HEADER)
         if not first.startswith(_MARK):
             raise DseError(f"{path} was not written by this library: its first line says nothing")
         # as text: the numbers are read exactly below, each as its own type
-        frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-    return _from_frame(frame, first.removeprefix(_MARK), cells=True)
+        how: dict[str, Any] = {"dtype": str, "keep_default_na": False, "skip_blank_lines": False}
+        header = first.removeprefix(_MARK)
+        frame = pd.read_csv(file, **how) if json.loads(header)["variables"] else pd.DataFrame()
+    return _from_frame(frame, header, cells=True)
 
 
 def read_parquet(path: Path) -> xr.Dataset:
