@@ -163,9 +163,7 @@ def main(count: int, seed: int) -> int:
             if said:
                 wrong += 1
                 print(f"seed {number}, {ending}: {ascii(said)[:300]}", flush=True)
-    print(
-        f"{count:,} Datasets in {len(FORMATS)} formats, seed {seed}: {wrong} wrong, {refused} refused"
-    )
+    print(f"{count:,} Datasets in each format, seed {seed}: {wrong} wrong, {refused:,} refused")
     return int(wrong > 0)
 
 

@@ -17,7 +17,7 @@ from tests.sweeps.exporting import difference, fault
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_a_drawn_dataset_is_read_back_or_refused(ending: str) -> None:
-    found = [fault(seed, ending) for seed in range(draws(200))]
+    found = [fault(seed, ending) for seed in range(draws(75 if ending == ".zarr" else 200))]
     assert [said for said, _ in found if said] == []
     assert sum(not refused for _, refused in found) > 0.3 * len(found)
 
@@ -45,7 +45,7 @@ def test_an_output_whose_formula_divides_is_read_back(ending: str, tmp_path: Pat
         (
             xr.Dataset({"x": ("i", ["a\0b"])}),
             ".parquet",
-            r"the label 'a\\x00b' of 'x' holds .* NUL",
+            r"label 'a\\x00b' of 'x' holds .* NUL",
         ),
         (xr.Dataset({"x": ((), 1, {"a": None})}), ".csv", "attribute 'a' of 'x' is a NoneType"),
         (xr.Dataset({"x": ((), 1, {"scale_factor": 2})}), ".nc", "change how values are read"),
