@@ -72,7 +72,13 @@ def run_study(
 
 
 def _check_names(study: StudyData) -> None:
-    """Refuse to store what cannot be the name of a folder."""
+    """Refuse to store no output at all, or one whose name cannot be that of a folder."""
+    if not study.grid().outputs:
+        named = ", ".join(study.outputs or ())
+        raise DseError(
+            f"there is nothing to store: each of the outputs {named} is an axis; name one that is "
+            f"computed, such as {study.grid().model.outputs[0]}, or run without a store"
+        )
     for name in study.grid().outputs:
         if "/" in name:
             raise DseError(

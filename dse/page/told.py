@@ -18,6 +18,7 @@ from sweeps.grid.grid import Grid
 from symbolic.advice import guides
 from symbolic.errors import DseError
 from symbolic.javascript import Program
+from symbolic.statistic import statistics_of
 from symbolic.units import UNITS, exact
 
 __all__ = ["common", "told"]
@@ -49,6 +50,7 @@ def told(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], 
     """The data of a page, and the functions of JavaScript that it calls, by name."""
     best = None if study.best is None else read_best(study.best)
     grid = _grid(study, best)
+    _check_conditions(grid)
     goals = () if best is None else best.goals
     graphs = with_goals(grid.graphs, goals, grid.model.quantities)
     made = compiled(graphs, grid, [goal.text for goal in goals])
@@ -89,6 +91,21 @@ def _grid(study: StudyData, best: Best | None) -> Grid:
             continue
         needed = [*needed, name]
     return grid
+
+
+def _check_conditions(grid: Grid) -> None:
+    """Refuse a constraint that holds a statistic: the page could not follow it.
+
+    Python computes a statistic for the values of the study; a page on which other values are given
+    would tell what is feasible by the old ones.
+    """
+    for condition in grid.conditions:
+        if found := statistics_of([condition.node]):
+            raise DseError(
+                f"a page cannot follow the constraint {condition.text!r}: {found[0]} is computed "
+                "by Python for the values of the study alone; leave the constraint out, or show "
+                "the values: dse run STUDY --store OUT.zarr, dse explore OUT.zarr"
+            )
 
 
 def _sources(study: StudyData) -> dict[str, str]:

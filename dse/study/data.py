@@ -222,8 +222,10 @@ class StudyData:
         check_settled(grid, asked)
         told: list[str] = []
         for name in self._outputs():
-            alone = name.isidentifier() and DRAW not in grid.dims(name)
-            told += [name] if alone else self._told_of(name)
+            if not name.isidentifier() or DRAW in grid.dims(name):
+                told += self._told_of(name)
+            elif name in grid.outputs:  # an axis is a coordinate already
+                told.append(name)
         for name in more:
             if not name.isidentifier():
                 told += self._told_of(name)
@@ -233,7 +235,8 @@ class StudyData:
 
     def _told_of(self, name: str) -> tuple[str, ...]:
         model = self._parts.model
-        text = name in model.quantities and model.quantities[name].is_label
+        known = name in model.quantities
+        text = model.quantities[name].is_label if known else name.isidentifier()
         text = text or any(eq.name == name and eq.flags for eq in model.equations)
         return () if text else told_of(name, model.quantities)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.runtime.memory import check_memory
 from symbolic.errors import DseError, UnitError, nearest
 from symbolic.expression import parse_value
 from symbolic.quantities import Quantity
@@ -20,7 +21,8 @@ _FORMS = (
     "{ geomspace = [start, stop, count] }, { powers_of_two = [start, stop] }, "
     "{ between = [low, high] } or { zip = { name = list, ... } }"
 )
-_LARGEST = 2**31
+#: Most values of one axis: half a GiB each for its numbers, its coordinate and their order.
+_LARGEST = 2**26
 _WHOLE = 2.0**53  # beyond it not every whole number is a float
 _FINITE = np.finfo(np.float64).max.item()
 
@@ -66,20 +68,38 @@ def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, flo
 
 
 def _bounded(count: float, where: str) -> None:
+    """Refuse more values than an axis may hold, before any of them is made."""
     if count > _LARGEST:
-        raise DseError(f"{where} would hold {count:.3g} values, more than {_LARGEST}: coarsen it")
+        many = (
+            f"{count:,.0f}" if count < 1e15 else f"{count:.3g}" if count < 1e308 else "over 1e308"
+        )
+        raise DseError(
+            f"{where} would hold {many} values, more than the {_LARGEST:,} that an axis may hold: "
+            "give a smaller count, a larger step, or a part of its range"
+        )
+    check_memory(24 * count, f"{where} would hold {count:,.0f} values, which", "give it fewer")
+
+
+def _spaced(make: Callable[..., NDArray[Any]], ends: tuple[float, float, int]) -> NDArray[Any]:
+    """Return values from one end to the other, also where their distance overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = make(*ends)
+    if np.isfinite(values).all():
+        return values
+    start, stop, count = ends
+    return 2 * make(start / 2, stop / 2, count)
 
 
 def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray[Any]:
     keys = set(spec)
     if keys == {"linspace"}:
         start, stop, count = _triple(spec["linspace"], row, where, "linspace")
-        return np.linspace(start, stop, count)
+        return _spaced(np.linspace, (start, stop, count))
     if keys == {"geomspace"}:
         start, stop, count = _triple(spec["geomspace"], row, where, "geomspace")
         if start <= 0 or stop <= 0:
             raise DseError(f"{where}: geomspace needs positive ends, was given {start}, {stop}")
-        return np.geomspace(start, stop, count)
+        return _spaced(np.geomspace, (start, stop, count))
     if keys == {"powers_of_two"}:
         ends = spec["powers_of_two"]
         if not isinstance(ends, Sequence) or isinstance(ends, str) or len(ends) != 2:
@@ -100,10 +120,14 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
                 "numbers and a step other than 0"
             )
         steps = (stop - start) / step
-        _bounded(steps, where)
+        if steps < -1e-9:
+            raise DseError(
+                f"{where} is empty: from start {start} a step of {step} leads away from stop {stop}"
+            )
+        _bounded(steps + 1, where)
         if all(isinstance(value, int) for value in (start, stop, step)):
-            return np.array(range(int(start), int(stop) + (1 if step > 0 else -1), int(step)))
-        count = max(math.floor(steps * (1 + 1e-12) + 1e-9) + 1, 0)
+            return _whole(range(int(start), int(stop) + (1 if step > 0 else -1), int(step)))
+        count = math.floor(steps * (1 + 1e-12) + 1e-9) + 1
         values = start + step * np.arange(count)
         if count and abs(values[-1] - stop) <= 1e-9 * abs(step):
             values[-1] = stop
@@ -112,6 +136,12 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
     odd = next((key for key in spec if key not in known), None)
     hint = f"; {odd!r} is no key of an axis{nearest(odd, known)}" if odd else ""
     raise DseError(f"{where} = {dict(spec)!r} is no axis{hint}; expected {_FORMS}")
+
+
+def _whole(values: range) -> NDArray[Any]:
+    """Return whole numbers, as floats where some are beyond those that floats hold exactly."""
+    wide = bool(values) and _wide((values[0], values[-1]))
+    return np.fromiter(values, np.float64 if wide else np.int64, len(values))
 
 
 def _wide(values: Any) -> bool:
@@ -127,8 +157,8 @@ def numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
         if spec:
             _number(spec[0], row, where)
             _number(spec[-1], row, where)
-            _bounded((spec[-1] - spec[0]) / spec.step, where)
-        array = np.array(spec, dtype=np.float64 if spec and _wide((spec[0], spec[-1])) else None)
+            _bounded((spec[-1] - spec[0]) // spec.step + 1, where)
+        array = _whole(spec)
     elif hasattr(spec, "__array__"):
         array = np.asarray(spec)
         if array.ndim != 1 or array.dtype.kind not in "iuf":

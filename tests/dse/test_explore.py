@@ -361,6 +361,24 @@ def test_a_page_of_real_axes_and_statistics(tmp_path: Path) -> None:
     assert "mean(ms_throughput" in drawn.explore(tmp_path / "drawn.html").read_text()
 
 
+@pytest.mark.parametrize("given", ["where", "best"])
+def test_a_constraint_with_a_statistic_is_refused_as_no_page_can_follow_it(
+    given: str, tmp_path: Path
+) -> None:
+    where = "mean(cs_throughput, threads) < 8"
+    study = Study(
+        model="transit",
+        axes={"threads": [256, 512], "mem_latency": [100, 300, 500]},
+        set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
+        outputs=["cs_throughput"],
+        **{"where": where} if given == "where" else {},
+        best={"maximize": "cs_throughput"} | ({"where": where} if given == "best" else {}),
+    )
+    with pytest.raises(DseError, match="cannot follow the constraint .*mean.*leave the"):
+        study.explore(tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_long_axes_are_thinned_and_a_page_stays_small(tmp_path: Path) -> None:
     study = Study(
         model="transit",

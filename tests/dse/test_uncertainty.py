@@ -1,5 +1,6 @@
 """Laws, draws, and statistics over them in formulas."""
 
+import dataclasses
 import itertools
 import math
 from fractions import Fraction
@@ -43,6 +44,30 @@ def drawn(laws, names=None):
         (scipy.stats.gamma(9, scale=50), 450, 150),
     ],
 )
+@pytest.mark.parametrize("random", [True, False])
+@pytest.mark.parametrize("zipped", [True, False])
+def test_an_axis_that_is_asked_for_is_a_coordinate_and_cannot_be_stored_alone(
+    random, zipped, tmp_path
+):
+    """Where something is random it ended in a traceback; so did the store of no output."""
+    axes = {"threads": [256, 512]}
+    latency = {"mem_latency": "normal: 450 cycles, 5 %" if random else 450}
+    study = dse.Study(
+        model="transit",
+        axes={"pair": {"zip": axes}} if zipped else axes,
+        set=GIVEN | ({} if random else latency),
+        random=latency if random else {},
+        outputs=["threads"],
+    )
+    ds = study.run()
+    assert (list(ds.data_vars), ds.threads.values.tolist()) == ([], [256, 512])
+    with pytest.raises(DseError, match=r"nothing to store: each of the outputs threads is an axis"):
+        study.run(store=tmp_path / "a.zarr")
+    assert list(tmp_path.iterdir()) == []
+    both = dataclasses.replace(study, outputs=["threads", "cs_throughput"]).run()
+    assert set(both.data_vars) >= {"mean(cs_throughput)" if random else "cs_throughput"}
+
+
 def test_laws_have_their_moments(law, mean, std):
     _, (column,) = drawn({"mem_latency_dram": law, "draws": 8192})
     assert np.mean(column) == pytest.approx(mean, rel=2e-4)

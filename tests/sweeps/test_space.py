@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from sweeps.grid.space import Axis, parse_axis
 from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError
 from symbolic.quantities import TABLE
+from symbolic.quantity import Domain, Quantity
 
 
 def axis(spec: Any, name: str = "threads") -> Axis:
@@ -249,15 +251,39 @@ def test_refused(spec: Any, message: str) -> None:
         ({"start": 1, "stop": 10**400}, "beyond 1e308"),
         ({"powers_of_two": [1, 10**400]}, "beyond 1e308"),
         (range(10**400), "beyond 1e308"),
-        (range(1, 10**30), r"would hold 1e\+30 values, more than 2147483648: coarsen it"),
+        (range(1, 10**30), r"would hold 1e\+30 values, more than the 67,108,864 that an axis"),
         ({"start": 1, "stop": 1e300}, r"would hold 1e\+300 values"),
-        ({"start": -1e308, "stop": 1e308}, "would hold inf values"),
-        ({"linspace": [1, 2, 2**31 + 1]}, r"would hold 2.15e\+09 values"),
+        ({"start": -1e308, "stop": 1e308}, "would hold over 1e308 values"),
+        ({"start": 0, "stop": 1, "step": 5e-324}, "would hold over 1e308 values"),
+        ({"start": 1e308, "stop": 2, "step": 0.001}, "is empty: .* leads away from stop 2"),
+        ({"linspace": [1, 2, 10**9]}, "the axis threads would hold 1,000,000,000 values, more"),
+        ({"linspace": [1, 2, 10**400]}, "would hold over 1e308 values"),
+        ({"zip": {"threads": {"start": 1, "stop": 10**9}}}, "column threads, would hold 1,000,0"),
+        ({"linspace": [1, 2, 2**31 + 1]}, r"would hold 2,147,483,649 values"),
     ],
 )
 def test_huge(spec: Any, message: str) -> None:
     with pytest.raises(DseError, match=message):
         axis(spec)
+
+
+def test_an_axis_of_a_billion_values_is_refused_before_it_takes_memory() -> None:
+    for spec in ({"linspace": [1, 2, 10**9]}, {"start": 1, "stop": 10**9}, range(1, 10**9)):
+        tracemalloc.start()
+        try:
+            with pytest.raises(DseError, match="give a smaller count, a larger step, or a part"):
+                axis(spec)
+            assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
+
+
+def test_values_between_ends_whose_distance_overflows() -> None:
+    ends = [1e-300, 1.7e308]
+    assert values({"linspace": [*ends, 3]}) == [1e-300, 8.5e307, 1.7e308]
+    rows = {"skew": Quantity(name="skew", domain=Domain())}
+    far = parse_axis("skew", {"linspace": [-1.7e308, 1.7e308, 3]}, rows)
+    assert far.values.tolist() == [-1.7e308, 0.0, 1.7e308]
 
 
 def test_whole_numbers_beyond_those_that_floats_hold() -> None:
