@@ -61,7 +61,8 @@ def entry_lines(kind: str, path: Path, entry: Entry, named: str, other: Entry) -
     )
     lacking = {name: value for name, value in other.values.items() if name not in entry.values}
     if lacking:
-        yield f"# --- to fill in: not told by {printable(entry.name)}; beside each, what {other.name} has"
+        told = f"not told by {printable(entry.name)}; beside each, what {other.name} has"
+        yield f"# --- to fill in: {told}"
         for model, names in opened(entry, other).items():
             yield f"# {model} asks for {', '.join(names)}"
     standing = [name for name in _standing(other) if name in lacking]
