@@ -89,8 +89,17 @@ def open(  # noqa: A001
 
 
 def export(ds: xr.Dataset, path: str | Path) -> Path:
-    """Write a Dataset as ``.zarr``, ``.nc``, ``.csv`` or ``.parquet``; see :func:`open`."""
+    """Write a Dataset as ``.zarr``, ``.nc``, ``.csv`` or ``.parquet``; see :func:`open`.
+
+    Raises
+    ------
+    DseError
+        A name that exists, or that is not of these; a name, label or attribute that the format
+        cannot hold; the store of a run that has not finished, unless its values are loaded first.
+    """
     from dse.given import a_dataset, a_place
     from sweeps.files.export import export as write
+    from sweeps.files.written import check_finished
 
-    return write(a_dataset(ds), a_place(path, "path"))
+    check_finished(a_dataset(ds))
+    return write(ds, a_place(path, "path"))

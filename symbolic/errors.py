@@ -17,6 +17,7 @@ __all__ = [
     "OtherProcessError",
     "OutOfTimeError",
     "TooLargeError",
+    "UnfinishedError",
     "UnitError",
     "UnknownEntryError",
     "UnknownNameError",
@@ -95,6 +96,10 @@ class DamagedError(DseError):
 
 class TooLargeError(DseError, MemoryError):
     """What would take more memory than there is."""
+
+
+class UnfinishedError(DseError):
+    """A store whose run was stopped before its end, so that values are missing."""
 
 
 class UnreachableError(DseError):

@@ -196,9 +196,9 @@ def export(store: str, out: str) -> Any:
     The ending of the name chooses it. Values, units, flags and attributes are kept.
     """
     from dse.cli.report import size_of
+    from dse.files import export as write
     from dse.planning import bytes_text
     from dse.progress import shown
-    from sweeps.files.export import export as write
     from sweeps.files.export import open_dataset
 
     with reading():

@@ -24,6 +24,7 @@ from symbolic.errors import (
     OtherProcessError,
     OutOfTimeError,
     TooLargeError,
+    UnfinishedError,
     UnreachableError,
 )
 
@@ -39,7 +40,10 @@ _STATUS = "dse.status"
 
 
 #: Errors of what was asked rightly.
-_FAILURES = (DamagedError, InfeasibleError, OtherProcessError, TooLargeError, UnreachableError)
+_FAILURES = (
+    *(DamagedError, InfeasibleError, OtherProcessError, TooLargeError, UnfinishedError),
+    UnreachableError,
+)
 
 
 #: Errors of what was given to be read; any other is the system's.
@@ -150,7 +154,7 @@ def reading() -> Iterator[None]:
     """What is wrong with an input that is reached and whole is misuse, if the system is well."""
     try:
         yield
-    except (DamagedError, UnreachableError):
+    except (DamagedError, UnfinishedError, UnreachableError):
         raise
     except (DseError, LawError) as error:
         cause = error.__cause__

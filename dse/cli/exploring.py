@@ -90,9 +90,11 @@ def _serve(source: str, title: str | None, note: str, port: int) -> None:
     """Serve the page of a store until a signal comes."""
     from dse.files import open as opened
     from dse.page.serve import HOST, server_of
+    from sweeps.files.written import check_finished
 
     with reading():
         ds = opened(source)
+        check_finished(ds)
     with server_of(ds, title or Path(source).name, note, port) as server:
         echo(f"http://{HOST}:{server.server_port}/ (Ctrl-C ends it)", err=True)
         server.serve_forever()

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.delimited import column_header
+from sweeps.files.written import check_finished
 from symbolic.errors import DseError, UnitError, UnknownNameError, check_known, nearest
 from symbolic.model import Model
 from symbolic.units import dimension, exact, misfit
@@ -59,6 +60,7 @@ def read_table(data: Any) -> Table:
     if isinstance(data, Table):
         return data
     if hasattr(data, "data_vars"):
+        check_finished(data)
         return _from_dataset(data)
     if hasattr(data, "columns") and hasattr(data, "iloc"):
         if any(name is not None for name in data.index.names):

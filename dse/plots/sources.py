@@ -15,6 +15,7 @@ from dse.plots.frame import number_text, unit_of
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.running import run
+from sweeps.files.written import check_finished
 from sweeps.grid.dataset import meanings_of, quantities_of
 from sweeps.grid.grid import FEASIBLE
 from sweeps.grid.space import parse_axis
@@ -71,6 +72,7 @@ def dataset(source: Any, names: Sequence[str], at: Mapping[str, Any] | None = No
     elif isinstance(source, ComparisonData):
         ds = run(source)
     elif hasattr(source, "data_vars"):
+        check_finished(source)
         ds = source
     else:
         raise DseError(f"{source!r} cannot be drawn: expected a Study, or the Dataset of one")

@@ -40,8 +40,9 @@ def asked_of(source: Askable, *, zones: bool = True) -> StudyData | Table:
 
     if not isinstance(of, Written):
         of = a_dataset(of, "source", "a Study, a Dataset, or the path of one")
-    place = origin(of) if zones else None
-    return Table(ds=of, store=None if place is None else stored(place))
+    place = origin(of)
+    store = None if place is None else stored(place)  # also refuses one that is not finished
+    return Table(ds=of, store=store if zones else None)
 
 
 def _opened(path: str | Path, zones: bool) -> Table:
@@ -49,8 +50,8 @@ def _opened(path: str | Path, zones: bool) -> Table:
     from sweeps.files.written import Written
     from sweeps.store.reader import stored
 
-    store = stored(path) if zones and str(path).rstrip("/").endswith(".zarr") else None
-    if store is None:
+    store = stored(path) if str(path).rstrip("/").endswith(".zarr") else None
+    if store is None or not zones:
         return Table(ds=opened(path))
     return Table(ds=Written(path, read=store), store=store)
 

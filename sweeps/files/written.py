@@ -16,7 +16,7 @@ from symbolic.errors import OtherProcessError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Written", "origin"]
+__all__ = ["Written", "check_finished", "origin"]
 
 
 def origin(ds: xr.Dataset | Written) -> str | None:
@@ -32,6 +32,19 @@ def origin(ds: xr.Dataset | Written) -> str | None:
         return None
     version.still()
     return version.place
+
+
+def check_finished(ds: xr.Dataset | Written) -> None:
+    """Refuse a Dataset in the store of a run that was stopped: values are missing in it.
+
+    Raises
+    ------
+    UnfinishedError
+        With the way to finish it, and to use what is there all the same.
+    """
+    place = origin(ds)
+    if place is not None:
+        stored(place)
 
 
 class Written:

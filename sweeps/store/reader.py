@@ -26,7 +26,7 @@ from sweeps.store.skeleton import ROOT, compression_of
 from sweeps.store.versions import Version, steady, version_of
 from sweeps.store.zarr_format import chunk_key, coordinate_values
 from sweeps.store.zones import ZONES, Zoned, unpack
-from symbolic.errors import DamagedError, DseError
+from symbolic.errors import DamagedError, DseError, UnfinishedError
 from symbolic.json_text import read_json
 from symbolic.quantities import place_of
 
@@ -57,7 +57,7 @@ def _stored(place: str | Path) -> Stored | None:
         if version_of(medium) is None:
             return None
         done = len(medium.sizes(RECORDS))
-        raise DseError(
+        raise UnfinishedError(
             f"{medium.name} is not finished ({done:,} tiles are stored): the command that began"
             f" it continues (dse run STUDY --store {medium.name}); or ask what is there, "
             "loaded into memory: dse.open(...).load()"
