@@ -52,7 +52,8 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     if not names:
         return ds
     grid = replace(study, outputs=names, best=None).grid()
-    return with_derived(ds, grid, names)
+    # of what is random its mean and the error of that
+    return with_derived(ds, grid, tuple(n for n in grid.outputs if n not in ds.variables))
 
 
 def study_of(ds: xr.Dataset) -> StudyData:

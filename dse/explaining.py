@@ -11,7 +11,7 @@ from dse.wording import value_text
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.ops import interpret_arrays
 from symbolic.quantities import label_of
-from symbolic.statistic import StatisticName
+from symbolic.statistic import StatisticName, statistics_of
 from symbolic.visible import Card, Fold, Visible
 
 if TYPE_CHECKING:
@@ -123,6 +123,8 @@ def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
                 source=source + (f", with {eq.switches}" if eq is not None and eq.when else ""),
             )
         )
+    asked = statistics_of(condition.node for condition in graph.conditions)
+    values |= grid.at(places, asked)
     conditions = {}
     for condition in graph.conditions:
         conditions[condition.text] = bool(interpret_arrays((condition.node,), values)[0])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dse.given import a_place, some_outputs
-from dse.identity import attributes_of, belongs, stored_identity
+from dse.identity import attributes_of, belongs, check_storable, stored_identity
 from dse.progress import Shown, heard
 from dse.rebuilding import axis_of, missing, rebuilt, told
 from dse.study.data import StudyData
@@ -206,5 +206,6 @@ def add(
         more = tuple(name for name in names if name not in whole.grid().outputs)
         if more:
             larger = replace(whole, outputs=(*whole.grid().outputs, *more), best=None)
+            check_storable(larger)
             grow(larger, medium, held, expand=expand, listener=listener)
         return open_dataset(store)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sweeps.store.layout import Layout
     from sweeps.store.medium import Medium
 
-__all__ = ["WAY_OUT", "attributes_of", "belongs", "stored_identity"]
+__all__ = ["WAY_OUT", "attributes_of", "belongs", "check_storable", "stored_identity"]
 
 _EXPANDED = "-expanded"
 _TOLD = ("identity", "study", "model", "simt_dse_version", "model_files")
@@ -107,3 +107,19 @@ def _difference(theirs: Any, ours: dict[str, Any]) -> str:
 def _short(value: Any) -> str:
     text = "nothing" if value is None else json.dumps(value)
     return text if len(text) <= 90 else f"{text[:60]} ... {text[-20:]}"
+
+
+def check_storable(study: StudyData) -> None:
+    """Refuse to store no output at all, or one whose name cannot be that of a folder."""
+    if not study.grid().outputs:
+        named = ", ".join(study.outputs or ())
+        raise DseError(
+            f"there is nothing to store: each of the outputs {named} is an axis; name one that is "
+            f"computed, such as {study.grid().model.outputs[0]}, or run without a store"
+        )
+    for name in study.grid().outputs:
+        if "/" in name:
+            raise DseError(
+                f"{name} cannot be stored, for '/' parts folders: write a * power(b, -1) for "
+                "a / b, ask it of the study (optimum, pareto, count), or run without a store"
+            )

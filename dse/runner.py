@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.given import of_a_store
-from dse.identity import attributes_of
+from dse.identity import attributes_of, check_storable
 from dse.outcome import Outcome
 from sweeps.nest.run import compute
 from sweeps.runtime.progress import Progress
@@ -58,7 +58,7 @@ def run_study(
         from dse.storing import run_into
         from sweeps.cluster.opened import opened
 
-        _check_names(study)
+        check_storable(study)
         with opened(client, workers) as crew:
             return run_into(
                 _ending(store),
@@ -68,22 +68,6 @@ def run_study(
                 crew=crew,
                 compression=compression,
                 **flags,
-            )
-
-
-def _check_names(study: StudyData) -> None:
-    """Refuse to store no output at all, or one whose name cannot be that of a folder."""
-    if not study.grid().outputs:
-        named = ", ".join(study.outputs or ())
-        raise DseError(
-            f"there is nothing to store: each of the outputs {named} is an axis; name one that is "
-            f"computed, such as {study.grid().model.outputs[0]}, or run without a store"
-        )
-    for name in study.grid().outputs:
-        if "/" in name:
-            raise DseError(
-                f"{name} cannot be stored, for '/' parts folders: write a * power(b, -1) for "
-                "a / b, ask it of the study (optimum, pareto, count), or run without a store"
             )
 
 

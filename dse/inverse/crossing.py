@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dse.inverse.cases import BROKEN, Case
 from dse.inverse.opening import number, opened
 from dse.places import places_of
+from dse.study.uncertain import check_settled
 from stochastic import sizes
 from sweeps.bounds.check import check, enclosed
 from sweeps.grid.dataset import assemble, axis_coordinates, flagged
@@ -59,7 +60,9 @@ def prepared(
     where: tuple[str, ...],
 ) -> Asked:
     """Read along what, and from where; everything that can be wrong is found here."""
-    grid = study.grid(references(case.node), where)
+    needed = references(case.node)
+    check_settled(study.space(needed, where, draws=True), [(case.text, needed)])
+    grid = study.grid(needed, where)
     fixed = places_of(grid, at)
     if along is None:
         names: dict[str, Any] = dict.fromkeys(

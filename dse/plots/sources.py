@@ -202,7 +202,7 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
 def _places(array: xr.DataArray, dims: Sequence[str]) -> Iterator[dict[str, tuple[int, Any]]]:
     for places in np.ndindex(*(array.sizes[dim] for dim in dims)):
         yield {
-            dim: (place, array[dim].values[place].item())
+            dim: (place, array[dim].values[place : place + 1].tolist()[0])  # labels may be str
             for dim, place in zip(dims, places, strict=True)
         }
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dse.inputs import Parts, by_quantity, declared, own_copy, read_parts
 from dse.study.best import Best, check_per, read_best
-from dse.study.uncertain import check_settled, folded_axes, told_of, without
+from dse.study.uncertain import case_without_mean, check_settled, folded_axes, told_of, without
 from dse.study.when_used import fits_of, random_of, summarized
 from dse.study_file import check_code, read_study_file
 from dse.wording import warn_of
@@ -201,7 +201,7 @@ class StudyData:
         """The grid over all axes, draws included."""
         parts = self._parts
         asked = tuple(dict.fromkeys([*self._outputs(), *more]))
-        told = [n for name in asked for n in self._told_of(name)] if self.uncertain else []
+        told = [n for name in asked for n in told_of(name, parts.model)] if self.uncertain else []
         grid = build_grid(
             parts.model,
             axes=parts.axes if at is None else [axis.held(at) for axis in parts.axes],
@@ -223,22 +223,18 @@ class StudyData:
         told: list[str] = []
         for name in self._outputs():
             if not name.isidentifier() or DRAW in grid.dims(name):
-                told += self._told_of(name)
+                known = told_of(name, self._parts.model)
+                if not known and self.outputs is not None:
+                    raise case_without_mean(grid, name)
+                told += known
             elif name in grid.outputs:  # an axis is a coordinate already
                 told.append(name)
         for name in more:
             if not name.isidentifier():
-                told += self._told_of(name)
+                told += told_of(name, self._parts.model)
             elif name in grid.outputs:  # neither an axis nor along one
                 told.append(name)
         return without(replace(grid, outputs=tuple(dict.fromkeys(told))), {DRAW})
-
-    def _told_of(self, name: str) -> tuple[str, ...]:
-        model = self._parts.model
-        known = name in model.quantities
-        text = model.quantities[name].is_label if known else name.isidentifier()
-        text = text or any(eq.name == name and eq.flags for eq in model.equations)
-        return () if text else told_of(name, model.quantities)
 
     def text(self) -> str:
         """The study as canonical JSON: the same study always gives the same text."""

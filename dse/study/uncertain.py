@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweeps.grid.grid import Grid
 from sweeps.grid.space import Axis
+from symbolic.equation_set import EquationSet
 from symbolic.errors import DseError
 from symbolic.expression import parse_output
 from symbolic.ops import Node, references
-from symbolic.quantities import Quantity
 from symbolic.statistic import DRAW, StatisticName, statistics_of
 
 if TYPE_CHECKING:
     from dse.uncertain.draws import Uncertain
 
-__all__ = ["check_settled", "folded_axes", "redrawn", "told_of", "uncertain_of", "without"]
+__all__ = [
+    "case_without_mean",
+    "check_settled",
+    "folded_axes",
+    "redrawn",
+    "told_of",
+    "uncertain_of",
+    "without",
+]
 
 _Study = TypeVar("_Study", bound=Any)
 
 
-def told_of(name: str, quantities: Mapping[str, Quantity]) -> tuple[str, ...]:
-    """What is told of an output that is random: its mean, and the error of that.
+def told_of(name: str, model: EquationSet) -> tuple[str, ...]:
+    """Return what a run tells of an output that is random: its mean, and the error of that.
 
-    A statistic over the draws stays, with its error; so does any other.
+    A statistic over the draws stays, with its error; so does any other. Labels and cases have no
+    mean: nothing is told of them.
     """
+    quantities = model.quantities
+    text = quantities[name].is_label if name in quantities else name.isidentifier()
+    if text or any(eq.name == name and eq.flags for eq in model.equations):
+        return ()
     told = parse_output(name if name in quantities else str(name), quantities)
     if not isinstance(told, StatisticName):
         told = parse_output(f"mean({name})", quantities)
@@ -70,6 +83,15 @@ def check_settled(grid: Grid, texts: Iterable[tuple[str, Iterable[str]]]) -> Non
                 f"{text} has another value in each draw, for {kind.name} is random: ask a "
                 f"statistic, such as {way}, or ask per draw"
             )
+
+
+def case_without_mean(grid: Grid, name: str) -> DseError:
+    """Return the error of an output that is another case in each draw."""
+    label = next(iter(grid.flags(name).values()), "LABEL")
+    return DseError(
+        f"the output {name} is another case in each draw, and cases have no mean: ask for a "
+        f"chance, such as chance({name} == '{label}'), or leave it out"
+    )
 
 
 def without(grid: Grid, axes: set[str]) -> Grid:

@@ -168,6 +168,10 @@ class Awaited(Leaf):
             return _plain(self.axes, self.array, self.switched).cut(parts)
         return Awaited(self.folding.cut(used), self.name, self.axes, self.switched)
 
+    def taken(self, places: Mapping[str, NDArray[np.int64]]) -> Leaf:
+        """See :class:`sweeps.grid.leaf.Leaf`; all values are computed."""
+        return _plain(self.axes, self.array, self.switched).taken(places)
+
     def pick(self, places: Mapping[str, Any]) -> NDArray[Any]:
         """See :class:`sweeps.grid.grid.Leaf`; of few points no others are computed."""
         if self.folding.known or not self.axes:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.enclosures import Barred
+from sweeps.grid.awaited import Awaited
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.space import Axis
 from sweeps.grid.tiling import Tiling
@@ -110,10 +111,11 @@ class Growth:
                 return False
             for leaf, was in before.leaves[key].items():
                 now = grid.leaves[key].get(leaf)
-                if now is None or now.axes != was.axes:
-                    return False
-                order = {axis: np.argsort(self.places[axis][index[axis]]) for axis in was.axes}
-                taken = {axis: index[axis][order[axis]] for axis in was.axes}
+                if now is None or now.axes != was.axes or isinstance(was, Awaited):
+                    return False  # a statistic may change wherever its axes have more values
+                shared = [axis for axis in was.axes if axis in index]  # draws stay as they are
+                order = {axis: np.argsort(self.places[axis][index[axis]]) for axis in shared}
+                taken = {axis: index[axis][order[axis]] for axis in shared}
                 numbers = was.array.dtype.kind == "f"  # text knows no NaN
                 if not np.array_equal(now.taken(taken).array, was.array, equal_nan=numbers):
                     return False
