@@ -96,11 +96,11 @@ def _escaped(sign: str) -> str:
     )
 
 
-def toml_number(value: float) -> str:
-    """Return a number as TOML reads it back bit for bit; a whole one without a point.
+def toml_number(value: float | str) -> str:
+    """Return a number as TOML reads it back bit for bit, a whole one without a point; or a formula.
 
-    >>> toml_number(64.0), toml_number(1e300), toml_number(-0.0)
-    ('64', '1e+300', '-0.0')
+    >>> toml_number(64.0), toml_number(1e300), toml_number(-0.0), toml_number("2 * n")
+    ('64', '1e+300', '-0.0', '"2 * n"')
     """
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return "-0.0" if value == 0 and math.copysign(1, value) < 0 else str(int(value))

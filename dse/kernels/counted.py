@@ -115,7 +115,7 @@ class Counted(Visible, Mapping[str, float]):
 
 
 def _value(value: float | str) -> str:
-    return toml_value(value) if isinstance(value, str) else toml_number(value)
+    return toml_number(value)
 
 
 def told(
