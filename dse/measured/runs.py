@@ -103,7 +103,7 @@ def _labelled(
     top: int | None,
 ) -> xr.Dataset:
     from sweeps.ask.answers import winners
-    from sweeps.nest.summarize import half_width
+    from sweeps.nest.errors import half_width
     from sweeps.scan.choosing import Chosen
 
     chance = won.chances.mean(axis=1)

@@ -36,6 +36,17 @@ class Normals:
         """How many coordinates of a point it takes."""
         return len(self.names)
 
+    def ends(self, levels: Floats) -> dict[str, Floats]:
+        """Return the values of each quantity at some levels, within its domain."""
+        from scipy.special import ndtri
+
+        widths = np.sqrt(np.square(self.root).sum(axis=1))
+        found = {}
+        for name, mean, width in zip(self.names, self.means, widths, strict=True):
+            domain = self.rows[name].domain
+            found[name] = np.clip(mean + width * ndtri(levels), domain.low, domain.high)
+        return found
+
     def of(self, points: Floats) -> dict[str, Floats]:
         """The values at points between 0 and 1; what leaves a domain is drawn nearer to the mean.
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ _RESERVED = ("correlation", "draws", "seed")
 DRAWS, SEED, REPLICATES = 4096, 1, 16
 #: Most draws; a coordinate of a point stays so far from 0 and 1.
 _MOST, _EDGE = sizes.DRAWS_MOST, 2.0**-40
+_ENDS = np.array([_EDGE, 1 - _EDGE])
 #: How far the seed of fresh draws is off.
 _FRESH = 1 << 32
 
@@ -79,7 +81,7 @@ class Uncertain:
         points = replicates(self._width, count, seed, REPLICATES)
         parts = [self._values(each, self.root) for each in points]
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return _axis(columns, None, REPLICATES)
+        return _axis(columns, None, REPLICATES, self._spans(columns))
 
     def fresh(self) -> Axis:
         """The axis with points that are independent of those of the study."""
@@ -126,6 +128,16 @@ class Uncertain:
             first += one.dimensions
         return found
 
+    def _spans(self, columns: Mapping[str, Floats]) -> dict[str, tuple[float, float]]:
+        """Return the range in which each random quantity is drawn."""
+        ends: dict[str, Floats] = {}
+        for name, law in self.laws.items():
+            ends[name] = np.array(law.values) if law.values else law.quantile(_ENDS)
+        for one in self.joint.values():
+            ends |= one.ends(_ENDS)
+        both = {name: np.concatenate([ends[name], column]) for name, column in columns.items()}
+        return {name: (float(some.min()), float(some.max())) for name, some in both.items()}
+
     @property
     def inputs(self) -> dict[str, tuple[str, ...]]:
         """What can become known: a quantity with a law of its own, or a joint law by its key."""
@@ -152,10 +164,15 @@ class Uncertain:
                 points[..., ~fixed] = shifted(base, points[:, 0, ~fixed])
             parts.append(self._values(points.reshape(-1, self._width), root))
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return _axis(columns, None, REPLICATES)
+        return _axis(columns, None, REPLICATES, self._spans(columns))
 
 
-def _axis(columns: Mapping[str, Floats], weights: Floats | None, replicates: int) -> Axis:
+def _axis(
+    columns: Mapping[str, Floats],
+    weights: Floats | None,
+    replicates: int,
+    spans: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+) -> Axis:
     index = np.arange(len(next(iter(columns.values()))), dtype=np.int64)
     return Axis(
         name=DRAW,
@@ -165,6 +182,7 @@ def _axis(columns: Mapping[str, Floats], weights: Floats | None, replicates: int
         columns=columns,
         weights=weights,
         replicates=replicates,
+        spans=spans,
     )
 
 

@@ -47,6 +47,10 @@ class Rows:
         ends = np.cumsum([float(weight) for weight in self.weights])
         return np.minimum(np.searchsorted(ends, u), len(self.weights) - 1)
 
+    def ends(self, levels: Floats) -> dict[str, Floats]:
+        """Return the least and the largest value of each quantity, whatever the levels."""
+        return {name: np.array([np.min(c), np.max(c)]) for name, c in self.columns.items()}
+
     def of(self, points: Floats) -> dict[str, Floats]:
         """The values at points between 0 and 1, one column a coordinate."""
         places = self.places(points[:, 0])

@@ -17,7 +17,9 @@ from stochastic import sizes
 from sweeps.grid.at import POINT, points_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.nest.summarize import error_of, half_width, summary
+from sweeps.nest.errors import Sample, error_of, share_error
+from sweeps.nest.reach import range_at
+from sweeps.nest.summarize import summary
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.intervals import Interval
 from symbolic.monotone import EVERY, Trend, trend_number, trends
@@ -64,6 +66,7 @@ class OutputLaw:
     replicates: int
     way: str
     undefined: float = 0.0
+    _range: tuple[Floats, Floats] | None = None
     _along: tuple[Function, Law, bool] | None = None
 
     def __repr__(self) -> str:
@@ -128,12 +131,26 @@ class OutputLaw:
         """
         if of not in ("mean", "std", "quantile", "cdf"):
             raise DseError(f"error of {of!r}: expected mean, std, quantile or cdf")
-        if self.way == "enumerated" or (self.exact and of in ("quantile", "cdf")):
+        if self.way == "enumerated":
             return 0.0
+        if self._along is not None and of in ("quantile", "cdf"):
+            return self._beyond(of, float(at or 0))
         if of == "cdf":
-            inside = (self.values <= float(at or 0)).reshape(self.replicates, -1).mean(axis=-1)
-            return max(float(half_width(inside)), 3 / self.values.size)
+            below = (self.values[None] <= float(at or 0)).astype(np.float64)
+            return float(share_error(below, self.replicates)[0])
         return self._told(of, _level(at) if of == "quantile" else None, error=True)
+
+    def _beyond(self, of: str, at: float) -> float:
+        """Return the error of what lies beyond the levels at which inputs are drawn; 0 within."""
+        assert self._along is not None
+        if of == "cdf":
+            return _EDGE if self.cdf(at) in (0, 1) else 0.0
+        if _EDGE <= at <= 1 - _EDGE:
+            return 0.0
+        function, law, rises = self._along
+        with np.errstate(all="ignore"):
+            end = float(function(law.quantile(np.array([at if rises else 1 - at])))[0])
+        return math.inf if math.isnan(end) else abs(end - self.quantile(at))
 
     def _told(self, kind: str, level: Fraction | None, error: bool = False) -> float:
         node = Node("constant", (0.0,))
@@ -141,10 +158,17 @@ class OutputLaw:
         rows = np.ascontiguousarray(self.values[None])
         weights = None if np.all(self.weights == self.weights[0]) else self.weights
         if error:
-            return float(error_of(about, rows, weights, self.replicates)[0])
+            reach = None if self._range is None else self._reach
+            sample = Sample(draws=self.values.size, replicates=self.replicates, reach=reach)
+            return float(error_of(about, rows, sample)[0])
         out = np.empty(1)
         summary(about, rows, weights, out)
         return float(out[0])
+
+    def _reach(self, _: Any) -> tuple[Floats, Floats]:
+        assert self._range is not None
+        low, high = self._range
+        return low.reshape(1, 1), high.reshape(1, 1)
 
 
 def _level(q: Any) -> Fraction:
@@ -201,7 +225,8 @@ def law_of(grid: Grid, goal: Goal, about: Uncertain, at: Mapping[str, Any], unit
         rises = _direction(node, known, random[0], law)
         if rises is not None and np.isfinite(values).all():
             along = (function, law, rises)
-            return OutputLaw(values=values, weights=weights, way="monotone", _along=along, **told)
+            told |= {"_range": range_at(part, node, ()), "_along": along}
+            return OutputLaw(values=values, weights=weights, way="monotone", **told)
     if about.exact or not random:
         return _enumerated(values, weights, told)
     undefined = float(weights[~np.isfinite(values)].sum())
@@ -210,6 +235,7 @@ def law_of(grid: Grid, goal: Goal, about: Uncertain, at: Mapping[str, Any], unit
             f"{goal.text} has no value in {undefined:.2%} of the draws at {_words(told['at'])}: "
             "ask for a configuration that is feasible in all of them, or for its chance to be that"
         )
+    told["_range"] = range_at(part, node, ())
     return OutputLaw(values=values, weights=weights, way="draws", **told)
 
 

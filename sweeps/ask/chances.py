@@ -19,7 +19,7 @@ from sweeps.ask.draws import Draws
 from sweeps.ask.labels import of_parts
 from sweeps.ask.places import check_listed
 from sweeps.grid.goals import Goal, check_top, per_axes
-from sweeps.nest.summarize import half_width
+from sweeps.nest.errors import half_width
 from sweeps.scan.choosing import Chosen
 from sweeps.scan.judging import at_least, judged
 from sweeps.scan.leaders import RIVALS, all_over, can_win

@@ -19,7 +19,7 @@ from sweeps.ask.draws import GridDraws
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import Goal, in_words
 from sweeps.grid.grid import Grid
-from sweeps.nest.summarize import half_width
+from sweeps.nest.errors import half_width
 from sweeps.scan.contest import Contest, GridContest
 from sweeps.scan.judging import Judged, at_least, judged
 from sweeps.scan.leaders import RIVALS, all_over, can_win, leaders

@@ -85,6 +85,11 @@ class Folding:
         return self.grid.axes[DRAW].replicates if DRAW in self.along else 1
 
     @property
+    def draws(self) -> int:
+        """Return the number of draws along its axes; 1 where it does not go over them."""
+        return self.grid.axes[DRAW].size if DRAW in self.along else 1
+
+    @property
     def known(self) -> bool:
         """Whether they are computed."""
         return len(self._found) >= len(self.statistics)

@@ -1,0 +1,412 @@
+"""Errors of statistics over draws: half the widths of 95 % intervals.
+
+Every statistic is a mean over the draws, or a function of one: a chance is the mean of what holds,
+a tail the mean of what exceeds a quantile, a quantile the place where a chance equals its level.
+So one rule bounds them all. The replicates tell how far a mean is off (Student's interval). What
+few draws or none have seen they cannot tell; there the rules of few counts hold instead:
+
+- a chance of which few draws tell has the interval of Clopper and Pearson (1934), which is 3 / n
+  where something never occurred in n draws;
+- a mean may be off by 3 draws across its widest gap between two values, and where few draws make
+  up most of it, by as much as so few counts may be;
+- where all draws give one value, others have a chance of at most 3 / n, and lie in the range of
+  the formula over the laws of its inputs, which an enclosure proves (``reach``);
+- a quantile lies between order statistics; beyond the last of them that range bounds it.
+
+An error is infinite where nothing bounds a statistic, and 0 only where a value is certain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic.kept import compiled
+from symbolic.statistic import Statistic
+
+__all__ = ["Sample", "error_of", "half_width", "share_error", "share_width"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+#: Return the least and largest value of the formula over the laws of its inputs, of shape (rows,
+#: values within a draw), of some rows.
+Reach = Callable[[Indices], tuple[Floats, Floats]]
+#: Turn that range, at some rows, into the range of what is averaged.
+Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
+
+#: The chance that an interval misses on one side; that it misses a value that seems certain.
+_SIDE, _CERTAIN = 0.025, 5e-5
+#: Draws that may hold what none has shown: the rule of three.
+_UNSEEN = 3.0
+#: A sum of fewer draws than these is not taken for a normal variable.
+_FEW = 32.0
+#: Values that differ by a smaller share than this are one value; a share of rounding.
+_ALIKE, _ROUNDED = 1e-13, 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """How rows of values were drawn.
+
+    Attributes
+    ----------
+    draws : int
+        How many draws there are; a row holds as many values of each, one draw after another.
+    replicates : int
+        Independent parts of the draws; below 2, the draws are all values of a law.
+    weights : array, optional
+        Of all values in a row, in sum 1. Draws count alike.
+    reach : callable, optional
+        The range of the formula over the laws of its inputs.
+    """
+
+    draws: int
+    replicates: int
+    weights: Floats | None = None
+    reach: Reach | None = None
+
+    def shares(self, count: int) -> Floats:
+        """Return the weights of the values within a draw, in sum 1."""
+        each = count // self.draws
+        if self.weights is None:
+            return np.full(each, 1 / each)
+        return self.weights[:each] * self.draws
+
+    def per_draw(self, values: Floats) -> Floats:
+        """Return the weighted mean within each draw, of shape (points, draws)."""
+        points, count = values.shape
+        if count == self.draws:
+            return np.ascontiguousarray(values)
+        return _weighed(values.reshape(points, self.draws, -1), self.shares(count))
+
+    def ends(self, rows: Indices, count: int) -> tuple[Floats, Floats]:
+        """Return the least and largest value of the formula at some rows; infinite if unknown."""
+        if self.reach is None:
+            shape = rows.size, count // self.draws
+            return np.full(shape, -np.inf), np.full(shape, np.inf)
+        low, high = self.reach(rows)
+        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+
+
+def error_of(about: Statistic, values: Floats, sample: Sample) -> Floats:
+    """Return half the width of the 95 % interval of a statistic of each row of values."""
+    points = len(values)
+    if sample.replicates < 2:
+        return np.zeros(points)
+    kind, rows = about.kind, _Rows(np.ascontiguousarray(values), sample)
+    with np.errstate(all="ignore"):
+        if kind == "chance":
+            return rows.chance()
+        if kind == "mean":
+            return rows.mean(rows.values, lambda low, high, _: (low, high))
+        if kind == "std":
+            return rows.std()
+        if kind == "geomean":
+            return rows.geomean()
+        if about.level is None or about.level in (0, 1):
+            return rows.extreme(kind.endswith("high") or about.level == 1, kind.startswith("best"))
+        if kind == "quantile":
+            return rows.quantile(about.level)
+        return rows.tail(about.level, -1.0 if kind == "cvar_low" else 1.0)
+
+
+class _Rows:
+    """Rows of values, and the errors of their statistics."""
+
+    def __init__(self, values: Floats, sample: Sample) -> None:
+        self.values, self.sample = values, sample
+        self.points, self.count = values.shape
+        self.draws, self.shares = sample.draws, sample.shares(values.shape[1])
+
+    def mean(self, values: Floats, change: Change) -> Floats:
+        """Return the error of the mean of some values, one for each of those of the rows."""
+        rows = self.sample.per_draw(values)
+        about = np.empty((self.points, 6))
+        _spreads(rows, self.sample.replicates, np.empty((3, self.draws)), about)
+        wide, gap, total, squares, low, high = about.T
+        found = np.hypot(_student(self.sample.replicates) * wide, _UNSEEN / self.draws * gap)
+        few = np.flatnonzero(total * total < _FEW * squares)
+        if few.size:
+            count = total[few] ** 2 / squares[few]
+            width = high[few] - low[few]
+            excess = (_most(count) / count - 1) * total[few] * width / self.draws
+            found[few] = np.maximum(found[few], excess)
+        alike = high - low <= _ALIKE * np.maximum(np.abs(low), np.abs(high))
+        places = np.flatnonzero(alike)
+        if places.size:
+            least, most = change(*self.sample.ends(places, self.count), places)
+            here = rows[places, 0]
+            beyond = _farther(_weighed(least, self.shares), here, _weighed(most, self.shares))
+            found[places] = min(_UNSEEN / self.draws, 1.0) * beyond
+        return np.where(np.isnan(wide), np.nan, found)
+
+    def std(self) -> Floats:
+        """Return the error of the standard deviation, from that of the variance."""
+        centre = self.sample.per_draw(self.values).mean(axis=1)[:, None]
+        squares = (self.values - centre) ** 2
+
+        def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
+            far = _farther(low, centre[places], high)
+            return np.zeros_like(far), far * far
+
+        variance = self.sample.per_draw(squares).mean(axis=1)
+        off, here = self.mean(squares, change), np.sqrt(variance)
+        below = here - np.sqrt(np.maximum(variance - off, 0.0))
+        return np.maximum(below, np.sqrt(variance + off) - here)
+
+    def geomean(self) -> Floats:
+        """Return the error of the geometric mean, from that of the mean of logarithms."""
+        logs = np.log(self.values)
+
+        def change(low: Floats, high: Floats, _: Indices) -> tuple[Floats, Floats]:
+            return np.log(np.maximum(low, 0.0)), np.log(np.maximum(high, 0.0))
+
+        off = self.mean(logs, change)
+        middle = np.exp(self.sample.per_draw(logs).mean(axis=1))
+        return np.where(off == 0, 0.0, middle * np.expm1(off))
+
+    def chance(self) -> Floats:
+        """Return the error of a chance; 0 where it is proven to be 0 or 1."""
+        rows = self.sample.per_draw(self.values)
+        found = share_error(rows, self.sample.replicates)
+        places = np.flatnonzero((rows == rows[:, :1]).all(axis=1))
+        if places.size:
+            low, high = self.sample.ends(places, self.count)
+            found[places[(low == high).all(axis=1)]] = 0.0
+        return found
+
+    def extreme(self, high: bool, skip: bool) -> Floats:
+        """Return how far the range of the formula reaches beyond the largest, or least, value."""
+        sign = 1.0 if high else -1.0
+        least, most = self.sample.ends(np.arange(self.points), self.count)
+        end = np.where(self.shares > 0, most if high else -least, -np.inf).max(axis=1)
+        here = (np.fmax if skip else np.maximum).reduce(sign * self.values, axis=1)
+        return np.where(np.isnan(here), np.nan, _farther(here, here, end))
+
+    def quantile(self, level: Fraction) -> Floats:
+        """Return how far the quantiles are at the ends of the interval of the level.
+
+        The share of the draws that do not exceed a quantile is a mean (Woodruff 1952); where few
+        draws lie on one side of it, order statistics bound it.
+        """
+        order = _Ordered(self.values, self.sample.weights)
+        here, p = order.at(level), float(level)
+        below = self.sample.per_draw((self.values <= here[:, None]).astype(np.float64))
+        wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))
+        if min(p, 1 - p) * self.draws < _FEW:
+            low, high = (rank / self.draws for rank in _ranks(self.draws, p, _SIDE))
+            levels = np.minimum(low, p - wide), np.maximum(high, p + wide)
+        else:
+            off = np.hypot(wide, _UNSEEN / self.draws)
+            levels = p - off, p + off
+        found = self._between(order, here, *levels)
+        sure = np.flatnonzero(found == 0)
+        if sure.size:
+            low, high = (np.full(self.points, r / self.draws) for r in _ranks(self.draws, p, _CERTAIN))
+            found[sure] = self._between(order, here, low, high)[sure]
+        return np.where(np.isnan(here), np.nan, found)
+
+    def _between(self, order: _Ordered, here: Floats, low: Floats, high: Floats) -> Floats:
+        """Return how far quantiles of two levels are; beyond the draws, the range is."""
+        first, last = order.at(low), order.at(high)
+        open_ended = np.flatnonzero((low * self.draws < 1 - _ROUNDED) | (high > 1 + _ROUNDED))
+        if open_ended.size:
+            least, most = self.sample.ends(open_ended, self.count)
+            least = np.where(self.shares > 0, least, np.inf).min(axis=1)
+            most = np.where(self.shares > 0, most, -np.inf).max(axis=1)
+            under = low[open_ended] * self.draws < 1 - _ROUNDED
+            first[open_ended] = np.where(under, least, first[open_ended])
+            over = high[open_ended] > 1 + _ROUNDED
+            last[open_ended] = np.where(over, most, last[open_ended])
+        return _farther(first, here, last)
+
+    def tail(self, level: Fraction, sign: float) -> Floats:
+        """Return the error of the mean of a tail, from what exceeds the quantile of all draws.
+
+        A little off the quantile this mean does not change (Rockafellar and Uryasev 2000). Where
+        so few draws are in the tail that its quantile has no bound, the range of the formula is
+        the bound.
+        """
+        p = float(level)
+        order = _Ordered(sign * self.values, self.sample.weights)
+        quantile = order.at(level)[:, None]
+        over = np.maximum(sign * self.values - quantile, 0.0) / (1 - p)
+
+        def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
+            most = np.maximum(sign * (high if sign > 0 else low) - quantile[places], 0.0)
+            return np.zeros_like(most), most / (1 - p)
+
+        found = self.mean(over, change)
+        low, high = _ranks(self.draws, p, _SIDE)
+        if high > self.draws:
+            here = quantile[:, 0] + self.sample.per_draw(over).mean(axis=1)
+            least, most = self.sample.ends(np.arange(self.points), self.count)
+            end = np.where(self.shares > 0, most if sign > 0 else -least, -np.inf).max(axis=1)
+            start = order.at(np.full(self.points, low / self.draws))
+            start = start if low else np.full(self.points, -np.inf)
+            found = np.where(np.isnan(here), np.nan, np.maximum(found, _farther(start, here, end)))
+        return found
+
+
+class _Ordered:
+    """Rows in ascending order, to find their quantiles."""
+
+    def __init__(self, values: Floats, weights: Floats | None) -> None:
+        if weights is None:
+            self.values, self.upto = np.sort(values, axis=1), None
+        else:
+            order = np.argsort(values, axis=1)
+            self.values = np.take_along_axis(values, order, axis=1)
+            self.upto = np.cumsum(weights[order], axis=1)
+        self.undefined = np.isnan(self.values[:, -1])
+
+    def at(self, level: Fraction | Floats) -> Floats:
+        """Return the least value that is not exceeded with at least a chance, for each row."""
+        count = self.values.shape[1]
+        if self.upto is not None:
+            least = np.broadcast_to(np.asarray(level, dtype=np.float64), len(self.values))
+            rank = np.count_nonzero(self.upto < least[:, None] - _ROUNDED, axis=1)
+        elif isinstance(level, Fraction):
+            rank = np.full(len(self.values), math.ceil(level * count) - 1)
+        else:
+            rank = np.ceil(level * count - count * _ROUNDED).astype(np.int64) - 1
+        rank = np.clip(rank, 0, count - 1)[:, None]
+        found: Floats = np.take_along_axis(self.values, rank, axis=1)[:, 0]
+        return np.where(self.undefined, np.nan, found)
+
+
+def share_error(rows: Floats, replicates: int) -> Floats:
+    """Return half the 95 % intervals of chances, from the share of each draw in which it holds.
+
+    Replicates tell it, and where less than 32 draws do, or all but so few, Clopper and Pearson.
+    """
+    points, draws = rows.shape
+    return share_width(rows.reshape(points, replicates, -1).mean(axis=-1), draws)
+
+
+def share_width(each: Floats, draws: Any) -> Floats:
+    """Return half the 95 % intervals of chances, from those of each replicate (last axis)."""
+    from scipy.special import betaincinv
+
+    wide = half_width(each)
+    total = each.mean(axis=-1) * draws
+    few = np.minimum(total, draws - total)
+    few = np.where(few < _ROUNDED * draws, 0.0, few)
+    upper = np.where(few == 0, 2 * _SIDE, _SIDE)
+    most = betaincinv(few + 1, np.maximum(draws - few, _ROUNDED), 1 - upper)
+    found = np.where(few < _FEW, np.maximum(wide, most - few / draws), np.hypot(wide, _UNSEEN / draws))
+    return np.asarray(np.minimum(found, 1.0))
+
+
+def half_width(each: Floats) -> Floats:
+    """Return half the width of Student's 95 % interval of a mean, from independent values.
+
+    These lie along the last axis.
+    """
+    return np.asarray(_student(each.shape[-1]) * each.std(axis=-1, ddof=1))
+
+
+@lru_cache(maxsize=64)
+def _student(count: int) -> float:
+    """Return by what a standard deviation of so many values is multiplied to get a half width."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(count - 1, 1 - _SIDE)) / math.sqrt(count)
+
+
+@lru_cache(maxsize=256)
+def _ranks(draws: int, level: float, side: float) -> tuple[int, int]:
+    """Return the ranks of draws between which the quantile of a level lies.
+
+    Each is missed with at most the chance ``side``; 0, and one rank more than there are draws,
+    where none is low, or high, enough.
+    """
+    from scipy.special import bdtr, bdtrik
+
+    low = max(int(np.nan_to_num(bdtrik(side, draws, level))) - 1, 0)
+    while low < draws and bdtr(low, draws, level) <= side:
+        low += 1
+    high = min(int(np.nan_to_num(bdtrik(1 - side, draws, level), nan=draws)) - 1, draws)
+    high = max(high, 1)
+    while high <= draws and 1 - bdtr(high - 1, draws, level) > side:
+        high += 1
+    return low, high
+
+
+def _most(count: Floats) -> Floats:
+    """Return the largest expected count where so many were counted (Garwood 1936)."""
+    from scipy.special import gammaincinv
+
+    return np.asarray(gammaincinv(count + 1, 1 - _SIDE))
+
+
+def _weighed(values: Floats, shares: Floats) -> Floats:
+    """Return weighted sums along the last axis; what has no weight may be infinite."""
+    some = shares > 0
+    return np.asarray(values[..., some] @ shares[some])
+
+
+def _farther(low: Floats, here: Floats, high: Floats) -> Floats:
+    """Return how far the farther end of a range is; infinite where it is unknown."""
+    far = np.maximum(np.maximum(high - here, here - low), 0.0)
+    return np.where(far <= _ALIKE * np.abs(here), 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf))
+
+
+@compiled(_nrt=False)
+def _spreads(rows, replicates, work, out) -> None:
+    """Store for each row: the standard deviation of the means of its replicates, the widest gap
+    between two of its values, the sum and the sum of squares of how far values are from the
+    median, in units of the range; the least and the largest value.
+    """
+    draws = rows.shape[1]
+    size = draws // replicates
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        low, high = np.inf, -np.inf
+        middle, squares, bad = 0.0, 0.0, False
+        for k in range(replicates):
+            total = 0.0
+            for j in range(k * size, (k + 1) * size):
+                value = row[j]
+                bad = bad or not np.isfinite(value)
+                low, high = min(low, value), max(high, value)
+                total += value
+            off = total / size - middle
+            middle += off / (k + 1)
+            squares += off * (total / size - middle)
+        width = high - low
+        if bad or not np.isfinite(width):
+            for j in range(6):
+                out[i, j] = np.nan
+            continue
+        gap, far, square = 0.0, 0.0, 0.0
+        if width > 0:
+            for j in range(draws):
+                work[0, j], work[1, j], work[2, j] = 0.0, np.inf, -np.inf
+            for j in range(draws):
+                place = min(int((row[j] - low) / width * draws), draws - 1)
+                work[0, place] += 1.0
+                work[1, place] = min(work[1, place], row[j])
+                work[2, place] = max(work[2, place], row[j])
+            last, upto, centre = low, 0.0, low
+            for place in range(draws):
+                if work[0, place] > 0:
+                    gap = max(gap, work[1, place] - last)
+                    last = work[2, place]
+                    if upto < draws / 2:
+                        centre = work[1, place]
+                    upto += work[0, place]
+            for j in range(draws):
+                d = abs(row[j] - centre) / width
+                far += d
+                square += d * d
+        out[i, 0] = math.sqrt(squares / (replicates - 1))
+        out[i, 1], out[i, 2], out[i, 3] = gap, far, square
+        out[i, 4], out[i, 5] = low, high
