@@ -103,24 +103,26 @@ def _labelled(
     top: int | None,
 ) -> xr.Dataset:
     from sweeps.ask.answers import winners
-    from sweeps.nest.errors import half_width
+    from sweeps.nest.confidence import half_width
     from sweeps.scan.choosing import Chosen
 
     chance = won.chances.mean(axis=1)
     kept = np.flatnonzero(chance > 0)[:top]
     rows = won.rows[kept]
     few = 3.0 / RESAMPLES
+    alone = np.array([runs[row].values.size < 2 for row in rows.tolist()])
     of = [runs[row] for row in rows.tolist()]
     row = source.quantities.get(goal.text)
     unit = (row.unit if row is not None else "") or "1"
     low, high = np.quantile(won.means[kept], [0.025, 0.975], axis=1)
+    width = np.where(alone, np.inf, (high - low) / 2)
     lists: dict[str, tuple[Any, str, str]] = {
         "chance": (chance[kept], "1", "chance to be the best on average; ties share it"),
         "chance_error": (np.hypot(half_width(won.chances[kept]), few), "1", "of drawing again"),
         "regret": (won.regrets[kept].mean(axis=1), unit, f"expected loss of {goal.text}"),
         "regret_error": (half_width(won.regrets[kept]), unit, "of drawing again"),
         "mean": (np.array([goal.sign * one.values.mean() for one in of]), unit, "of its runs"),
-        "mean_error": ((high - low) / 2, unit, "half the 95 % interval of the mean"),
+        "mean_error": (width, unit, "half the 95 % interval of the mean"),
         "runs": (np.array([one.values.size for one in of]), "1", "runs that count"),
         "block_runs": (np.array([one.block for one in of]), "1", "runs drawn together"),
         "lag1": (np.array([one.lag for one in of]), "1", "correlation of neighbouring runs"),

@@ -17,7 +17,8 @@ from stochastic import sizes
 from sweeps.grid.at import POINT, points_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.nest.errors import Sample, error_of, share_error
+from sweeps.nest.confidence import share_error
+from sweeps.nest.errors import Sample, error_of
 from sweeps.nest.reach import range_at
 from sweeps.nest.summarize import summary
 from symbolic.errors import DseError, InfeasibleError

@@ -19,9 +19,9 @@ from sweeps.ask.draws import Draws
 from sweeps.ask.labels import of_parts
 from sweeps.ask.places import check_listed
 from sweeps.grid.goals import Goal, check_top, per_axes
-from sweeps.nest.errors import half_width
+from sweeps.nest.confidence import share_width
 from sweeps.scan.choosing import Chosen
-from sweeps.scan.judging import at_least, judged
+from sweeps.scan.judging import at_least, judged, regret_width
 from sweeps.scan.leaders import RIVALS, all_over, can_win
 from symbolic.errors import InfeasibleError
 
@@ -153,11 +153,10 @@ def _won(source: Draws, goal: Goal, top: int | None) -> _Won:
         alone["left_error"] = 0.0
     elif found.chances.shape[1] > 1:
         draws = int(np.count_nonzero(fresh.weights))
-        chance, regret = half_width(found.chances[of]), half_width(found.regrets[of])
-        lists["chance_error"] = at_least(chance, found.seen[of], 1.0, draws)
-        lists["regret_error"] = at_least(regret, found.losses[of], found.apart[of], draws)
-        rest = half_width(found.chances[of].sum(axis=0))
-        alone["left_error"] = float(at_least(rest, left * draws, 1.0, draws))
+        lists["chance_error"] = share_width(found.chances[of], found.chance[of], draws)
+        lists["regret_error"] = regret_width(found, of, draws)
+        listed = found.chances[of].sum(axis=0), found.chance[of].sum()
+        alone["left_error"] = float(share_width(*listed, draws))
     else:
         lists |= {f"{name}_error": np.full(of.size, np.nan) for name in ("chance", "regret")}
         alone["left_error"] = np.nan

@@ -19,9 +19,9 @@ from sweeps.ask.draws import GridDraws
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import Goal, in_words
 from sweeps.grid.grid import Grid
-from sweeps.nest.errors import half_width
+from sweeps.nest.confidence import half_width
 from sweeps.scan.contest import Contest, GridContest
-from sweeps.scan.judging import Judged, at_least, judged
+from sweeps.scan.judging import Judged, at_least, judged, regret_width
 from sweeps.scan.leaders import RIVALS, all_over, can_win, leaders
 from symbolic.errors import InfeasibleError
 from symbolic.statistic import DRAW
@@ -90,7 +90,7 @@ def information(
     perfect = judged(fresh, able)
     evpi = _Worth(
         worth=float(perfect.regret[place]),
-        error=0.0 if source.exact else _error(perfect, place, fresh.weights.size),
+        error=0.0 if source.exact else float(regret_width(perfect, place, fresh.weights.size)),
         chosen=perfect.chance,
     )
     found = {}
@@ -103,11 +103,6 @@ def information(
             found[name] = _nested(goal, rivals, now, *nested(name))
     found = _consistent(found, sets, evpi.worth)
     return _told(source, goal, sets, found, (rivals, now), evpi)
-
-
-def _error(perfect: Judged, place: int, draws: int) -> float:
-    width = half_width(perfect.regrets[place])
-    return float(at_least(width, perfect.losses[place], perfect.apart[place], draws))
 
 
 def _cells(columns: Sequence[Floats], exact: bool) -> Indices:
@@ -196,7 +191,7 @@ def _nested(goal: Goal, rivals: Indices, now: int, grid: Grid, outer: int, inner
     if len(means) > 1:
         gain = means[now] - np.delete(means, now, axis=0).min(axis=0)
         apart = float(np.sqrt(np.mean(gain**2)))
-        width = at_least(width, np.count_nonzero(gain > 0), apart, gain.size)
+        width = at_least(width, np.count_nonzero(gain > 0), each.mean(), apart, gain.size)
     return _Worth(
         worth=float(each.mean()),
         error=float(width + abs(over.mean()) / 3),

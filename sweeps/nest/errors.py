@@ -22,16 +22,25 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stochastic.kept import compiled
+from sweeps.nest.confidence import (
+    FEW,
+    ROUNDED,
+    SIDE,
+    UNSEEN,
+    count_width,
+    half_width,
+    ranks,
+    share_error,
+    student,
+)
 from symbolic.statistic import Statistic
 
-__all__ = ["Sample", "error_of", "half_width", "share_error", "share_width"]
+__all__ = ["Sample", "error_of"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -41,14 +50,12 @@ Reach = Callable[[Indices], tuple[Floats, Floats]]
 #: Turn that range, at some rows, into the range of what is averaged.
 Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
 
-#: The chance that an interval misses on one side; that it misses a value that seems certain.
-_SIDE, _CERTAIN = 0.025, 5e-5
-#: Draws that may hold what none has shown: the rule of three.
-_UNSEEN = 3.0
-#: A sum of fewer draws than these is not taken for a normal variable.
-_FEW = 32.0
-#: Values that differ by a smaller share than this are one value; a share of rounding.
-_ALIKE, _ROUNDED = 1e-13, 1e-12
+#: The chance that an interval misses, on one side, a value that seems certain.
+_CERTAIN = 5e-5
+#: How much heavier a tail may be than its replicates show, and how heavy at most.
+_HEAVIER, _HEAVIEST = 1.25, 0.9
+#: Values that differ by a smaller share than this are one value.
+_ALIKE = 1e-13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,15 +135,16 @@ class _Rows:
     def mean(self, values: Floats, change: Change) -> Floats:
         """Return the error of the mean of some values, one for each of those of the rows."""
         rows = self.sample.per_draw(values)
-        about = np.empty((self.points, 6))
-        _spreads(rows, self.sample.replicates, np.empty((3, self.draws)), about)
-        wide, gap, total, squares, low, high = about.T
-        found = np.hypot(_student(self.sample.replicates) * wide, _UNSEEN / self.draws * gap)
-        few = np.flatnonzero(total * total < _FEW * squares)
+        about, parts = np.empty((self.points, 7)), self.sample.replicates
+        _spreads(rows, parts, np.empty((3, self.draws)), np.empty((2, parts)), about)
+        wide, gap, total, squares, low, high, tail = about.T
+        unseen = UNSEEN / self.draws * np.maximum(gap, tail)
+        found = np.hypot(student(parts) * wide, unseen)
+        few = np.flatnonzero(total * total < FEW * squares)
         if few.size:
             count = total[few] ** 2 / squares[few]
             width = high[few] - low[few]
-            excess = (_most(count) / count - 1) * total[few] * width / self.draws
+            excess = count_width(count) / count * total[few] * width / self.draws
             found[few] = np.maximum(found[few], excess)
         alike = high - low <= _ALIKE * np.maximum(np.abs(low), np.abs(high))
         places = np.flatnonzero(alike)
@@ -144,7 +152,7 @@ class _Rows:
             least, most = change(*self.sample.ends(places, self.count), places)
             here = rows[places, 0]
             beyond = _farther(_weighed(least, self.shares), here, _weighed(most, self.shares))
-            found[places] = min(_UNSEEN / self.draws, 1.0) * beyond
+            found[places] = min(UNSEEN / self.draws, 1.0) * beyond
         return np.where(np.isnan(wide), np.nan, found)
 
     def std(self) -> Floats:
@@ -200,30 +208,32 @@ class _Rows:
         here, p = order.at(level), float(level)
         below = self.sample.per_draw((self.values <= here[:, None]).astype(np.float64))
         wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))
-        if min(p, 1 - p) * self.draws < _FEW:
-            low, high = (rank / self.draws for rank in _ranks(self.draws, p, _SIDE))
+        if min(p, 1 - p) * self.draws < FEW:
+            low, high = (rank / self.draws for rank in ranks(self.draws, p, SIDE))
             levels = np.minimum(low, p - wide), np.maximum(high, p + wide)
         else:
-            off = np.hypot(wide, _UNSEEN / self.draws)
+            off = np.hypot(wide, UNSEEN / self.draws)
             levels = p - off, p + off
         found = self._between(order, here, *levels)
         sure = np.flatnonzero(found == 0)
         if sure.size:
-            low, high = (np.full(self.points, r / self.draws) for r in _ranks(self.draws, p, _CERTAIN))
+            low, high = (
+                np.full(self.points, r / self.draws) for r in ranks(self.draws, p, _CERTAIN)
+            )
             found[sure] = self._between(order, here, low, high)[sure]
         return np.where(np.isnan(here), np.nan, found)
 
     def _between(self, order: _Ordered, here: Floats, low: Floats, high: Floats) -> Floats:
         """Return how far quantiles of two levels are; beyond the draws, the range is."""
         first, last = order.at(low), order.at(high)
-        open_ended = np.flatnonzero((low * self.draws < 1 - _ROUNDED) | (high > 1 + _ROUNDED))
+        open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDED) | (high > 1 + ROUNDED))
         if open_ended.size:
             least, most = self.sample.ends(open_ended, self.count)
             least = np.where(self.shares > 0, least, np.inf).min(axis=1)
             most = np.where(self.shares > 0, most, -np.inf).max(axis=1)
-            under = low[open_ended] * self.draws < 1 - _ROUNDED
+            under = low[open_ended] * self.draws < 1 - ROUNDED
             first[open_ended] = np.where(under, least, first[open_ended])
-            over = high[open_ended] > 1 + _ROUNDED
+            over = high[open_ended] > 1 + ROUNDED
             last[open_ended] = np.where(over, most, last[open_ended])
         return _farther(first, here, last)
 
@@ -244,7 +254,7 @@ class _Rows:
             return np.zeros_like(most), most / (1 - p)
 
         found = self.mean(over, change)
-        low, high = _ranks(self.draws, p, _SIDE)
+        low, high = ranks(self.draws, p, SIDE)
         if high > self.draws:
             here = quantile[:, 0] + self.sample.per_draw(over).mean(axis=1)
             least, most = self.sample.ends(np.arange(self.points), self.count)
@@ -272,79 +282,14 @@ class _Ordered:
         count = self.values.shape[1]
         if self.upto is not None:
             least = np.broadcast_to(np.asarray(level, dtype=np.float64), len(self.values))
-            rank = np.count_nonzero(self.upto < least[:, None] - _ROUNDED, axis=1)
+            rank = np.count_nonzero(self.upto < least[:, None] - ROUNDED, axis=1)
         elif isinstance(level, Fraction):
             rank = np.full(len(self.values), math.ceil(level * count) - 1)
         else:
-            rank = np.ceil(level * count - count * _ROUNDED).astype(np.int64) - 1
+            rank = np.ceil(level * count - count * ROUNDED).astype(np.int64) - 1
         rank = np.clip(rank, 0, count - 1)[:, None]
         found: Floats = np.take_along_axis(self.values, rank, axis=1)[:, 0]
         return np.where(self.undefined, np.nan, found)
-
-
-def share_error(rows: Floats, replicates: int) -> Floats:
-    """Return half the 95 % intervals of chances, from the share of each draw in which it holds.
-
-    Replicates tell it, and where less than 32 draws do, or all but so few, Clopper and Pearson.
-    """
-    points, draws = rows.shape
-    return share_width(rows.reshape(points, replicates, -1).mean(axis=-1), draws)
-
-
-def share_width(each: Floats, draws: Any) -> Floats:
-    """Return half the 95 % intervals of chances, from those of each replicate (last axis)."""
-    from scipy.special import betaincinv
-
-    wide = half_width(each)
-    total = each.mean(axis=-1) * draws
-    few = np.minimum(total, draws - total)
-    few = np.where(few < _ROUNDED * draws, 0.0, few)
-    upper = np.where(few == 0, 2 * _SIDE, _SIDE)
-    most = betaincinv(few + 1, np.maximum(draws - few, _ROUNDED), 1 - upper)
-    found = np.where(few < _FEW, np.maximum(wide, most - few / draws), np.hypot(wide, _UNSEEN / draws))
-    return np.asarray(np.minimum(found, 1.0))
-
-
-def half_width(each: Floats) -> Floats:
-    """Return half the width of Student's 95 % interval of a mean, from independent values.
-
-    These lie along the last axis.
-    """
-    return np.asarray(_student(each.shape[-1]) * each.std(axis=-1, ddof=1))
-
-
-@lru_cache(maxsize=64)
-def _student(count: int) -> float:
-    """Return by what a standard deviation of so many values is multiplied to get a half width."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(count - 1, 1 - _SIDE)) / math.sqrt(count)
-
-
-@lru_cache(maxsize=256)
-def _ranks(draws: int, level: float, side: float) -> tuple[int, int]:
-    """Return the ranks of draws between which the quantile of a level lies.
-
-    Each is missed with at most the chance ``side``; 0, and one rank more than there are draws,
-    where none is low, or high, enough.
-    """
-    from scipy.special import bdtr, bdtrik
-
-    low = max(int(np.nan_to_num(bdtrik(side, draws, level))) - 1, 0)
-    while low < draws and bdtr(low, draws, level) <= side:
-        low += 1
-    high = min(int(np.nan_to_num(bdtrik(1 - side, draws, level), nan=draws)) - 1, draws)
-    high = max(high, 1)
-    while high <= draws and 1 - bdtr(high - 1, draws, level) > side:
-        high += 1
-    return low, high
-
-
-def _most(count: Floats) -> Floats:
-    """Return the largest expected count where so many were counted (Garwood 1936)."""
-    from scipy.special import gammaincinv
-
-    return np.asarray(gammaincinv(count + 1, 1 - _SIDE))
 
 
 def _weighed(values: Floats, shares: Floats) -> Floats:
@@ -356,14 +301,18 @@ def _weighed(values: Floats, shares: Floats) -> Floats:
 def _farther(low: Floats, here: Floats, high: Floats) -> Floats:
     """Return how far the farther end of a range is; infinite where it is unknown."""
     far = np.maximum(np.maximum(high - here, here - low), 0.0)
-    return np.where(far <= _ALIKE * np.abs(here), 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf))
+    return np.where(
+        far <= _ALIKE * np.abs(here), 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf)
+    )
 
 
 @compiled(_nrt=False)
-def _spreads(rows, replicates, work, out) -> None:
-    """Store for each row: the standard deviation of the means of its replicates, the widest gap
-    between two of its values, the sum and the sum of squares of how far values are from the
-    median, in units of the range; the least and the largest value.
+def _spreads(rows, replicates, work, ends, out) -> None:
+    """Store for each row what tells the error of its mean.
+
+    These are the standard deviation of the means of its replicates; the widest gap between two of
+    its values; the sum and the sum of squares of how far values are from the median, in units of
+    the range; the least and the largest value; and how far the tail goes on beyond these.
     """
     draws = rows.shape[1]
     size = draws // replicates
@@ -372,41 +321,54 @@ def _spreads(rows, replicates, work, out) -> None:
         low, high = np.inf, -np.inf
         middle, squares, bad = 0.0, 0.0, False
         for k in range(replicates):
-            total = 0.0
+            total, least, most = 0.0, np.inf, -np.inf
             for j in range(k * size, (k + 1) * size):
                 value = row[j]
                 bad = bad or not np.isfinite(value)
-                low, high = min(low, value), max(high, value)
+                least, most = min(least, value), max(most, value)
                 total += value
+            ends[0, k], ends[1, k] = least, most
+            low, high = min(low, least), max(high, most)
             off = total / size - middle
             middle += off / (k + 1)
             squares += off * (total / size - middle)
         width = high - low
+        for j in range(7):
+            out[i, j] = np.nan if bad or not np.isfinite(width) else 0.0
         if bad or not np.isfinite(width):
-            for j in range(6):
-                out[i, j] = np.nan
             continue
-        gap, far, square = 0.0, 0.0, 0.0
-        if width > 0:
-            for j in range(draws):
-                work[0, j], work[1, j], work[2, j] = 0.0, np.inf, -np.inf
-            for j in range(draws):
-                place = min(int((row[j] - low) / width * draws), draws - 1)
-                work[0, place] += 1.0
-                work[1, place] = min(work[1, place], row[j])
-                work[2, place] = max(work[2, place], row[j])
-            last, upto, centre = low, 0.0, low
-            for place in range(draws):
-                if work[0, place] > 0:
-                    gap = max(gap, work[1, place] - last)
-                    last = work[2, place]
-                    if upto < draws / 2:
-                        centre = work[1, place]
-                    upto += work[0, place]
-            for j in range(draws):
-                d = abs(row[j] - centre) / width
-                far += d
-                square += d * d
+        out[i, 4], out[i, 5] = low, high
+        if width == 0:
+            continue
+        for j in range(draws):
+            work[0, j], work[1, j], work[2, j] = 0.0, np.inf, -np.inf
+        for j in range(draws):  # of as many buckets as values one is empty, or all gaps are alike
+            place = min(int((row[j] - low) / width * draws), draws - 1)
+            work[0, place] += 1.0
+            work[1, place] = min(work[1, place], row[j])
+            work[2, place] = max(work[2, place], row[j])
+        gap, last, upto, centre = 0.0, low, 0.0, low
+        for place in range(draws):
+            if work[0, place] > 0:
+                gap = max(gap, work[1, place] - last)
+                last = work[2, place]
+                if upto < draws / 2:
+                    centre = work[1, place]
+                upto += work[0, place]
+        far, square = 0.0, 0.0
+        for j in range(draws):
+            d = abs(row[j] - centre) / width
+            far += d
+            square += d * d
+        for side in range(2):
+            mean, spread = 0.0, 0.0
+            reach = abs((low if side == 0 else high) - centre)
+            for k in range(replicates):
+                d = math.log(max(abs(ends[side, k] - centre) / width, 1 / draws))
+                off = d - mean
+                mean += off / (k + 1)
+                spread += off * (d - mean)
+            index = min(_HEAVIER * math.sqrt(spread / (replicates - 1)), _HEAVIEST)
+            out[i, 6] = max(out[i, 6], reach * index / (1 - index))
         out[i, 0] = math.sqrt(squares / (replicates - 1))
         out[i, 1], out[i, 2], out[i, 3] = gap, far, square
-        out[i, 4], out[i, 5] = low, high

@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.nest.confidence import FEW, UNSEEN, count_width, half_width
 from sweeps.nest.contests import shared, tallied
 from sweeps.scan.contest import Contest
 
-__all__ = ["Judged", "at_least", "judged"]
+__all__ = ["Judged", "at_least", "judged", "regret_width"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-#: What is seen in fewer draws is rare.
-_FEW = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +25,7 @@ class Judged:
 
     ``chances`` and ``regrets``, of shape (configurations, replicates), are the same of each
     replicate. ``none`` is the weight of draws in which nothing counts; regrets are of the others.
-    In ``losses`` draws another is better; in ``seen`` that happens or does not, whichever is rarer.
+    In ``losses`` draws another is better.
     ``apart`` is how far each is from the best of the others (root mean square).
     """
 
@@ -36,18 +34,26 @@ class Judged:
     chances: Floats
     regrets: Floats
     none: float
-    seen: Floats
     losses: Floats
     apart: Floats
 
 
-def at_least(width: Floats, seen: Any, most: Any, draws: int) -> Floats:
-    """Half the width of an interval, widened where what it is of was seen in few draws or none.
+def at_least(width: Floats, count: Any, mean: Any, size: Any, draws: int) -> Floats:
+    """Return half the width of a mean's interval, widened where few draws tell it.
 
-    What happens in none of n draws has at most the chance 3 / n, in 95 of 100 cases; ``most`` is
-    what it would count.
+    ``count`` draws make up the mean; ``size`` is what another one may count.
     """
-    return np.where(np.asarray(seen) < _FEW, np.hypot(width, 3.0 * most / draws), width)
+    count = np.asarray(count, dtype=np.float64)
+    some = np.maximum(count, 1.0)
+    few = np.maximum(count_width(some) / some * np.abs(mean), width)
+    found = np.where(count < FEW, few, width)
+    return np.where(count < 1, np.maximum(found, UNSEEN * size / draws), found)
+
+
+def regret_width(found: Judged, of: Any, draws: int) -> Floats:
+    """Return half the widths of the intervals of some regrets."""
+    width = half_width(found.regrets[of])
+    return at_least(width, found.losses[of], found.regret[of], found.apart[of], draws)
 
 
 def judged(contest: Contest, flat: Indices) -> Judged:
@@ -81,7 +87,6 @@ def judged(contest: Contest, flat: Indices) -> Judged:
             chances=won / each,
             regrets=lost / some,
             none=float(1 - some.sum()),
-            seen=np.minimum(about[:, 0], about[:, 1]),
             losses=about[:, 1],
             apart=about[:, 2],
         )
