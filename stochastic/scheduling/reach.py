@@ -86,6 +86,7 @@ def within(setting: Setting, low: int, high: int, moments: Sequence[Moments]) ->
         logs = of(np.concatenate([far, -far, [near, -near]]))
         bound += kind.slots * logs[:-2]
         scatter.append((2.0 * _TURN / near, logs[-2:].sum(axis=0) / 2.0))
+    bound[np.isnan(bound)] = math.inf  # no bound
     up, down = bound[: len(far)], bound[len(far) :]
     up += setting.log_weight(far)[:, None]
     down += (setting.log_weight(-far) - far)[:, None]  # at most one less has begun
@@ -119,16 +120,21 @@ def _moments(
     """
     places = np.arange(len(kind.law), dtype=np.float64)
     slopes = np.array([_slope(kind.law, places, tilt) for tilt in tilts])
-    weighed = np.exp(tilts[:, None] - slopes[:, None] * places) * kind.law
+    weighed = _product(tilts[:, None] - slopes[:, None] * places, kind.law)
     starts = renewals(np.ones(len(tilts)), weighed, low - len(kind.law) + 1, high).real
     tails = 1.0 - kind.chances[:-1]
-    found = summed(starts, np.exp(-slopes[:, None] * places[:-1]) * tails)
+    found = summed(starts, _product(-slopes[:, None] * places[:-1], tails))
     s = np.arange(low - 1, high + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = tilts[:, None] + slopes[:, None] * s + np.log(found)
     if low == 0:
         logs[:, 0] = 0.0
     return np.asarray(logs)
+
+
+def _product(logs: npt.NDArray[np.float64], law: npt.NDArray[np.float64]) -> Any:
+    """Return exp(logs)·law, 0 where the law is 0 although the other may overflow there."""
+    return np.exp(np.where(law > 0, logs, 0.0)) * law
 
 
 def _slope(law: npt.NDArray[np.float64], places: npt.NDArray[np.float64], tilt: float) -> float:
