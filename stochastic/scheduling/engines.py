@@ -134,6 +134,17 @@ class Numerically:
         return float(np.angle(turned[-1])) / angle
 
     @property
+    def mean_totals(self) -> list[float]:
+        """Return E[T] of the blocks on each kind of slots."""
+        angle, _ = self._turned
+        first, below = self.below
+        end, found = np.array([first + len(below) - 1]), []
+        for number in range(len(self.setting.kinds)):
+            engine = Inversion(setting=self.setting, phase=angle, turning=number)
+            found.append(max(float(np.angle(engine.transform(end)[0])) / angle, 0.0))
+        return found
+
+    @property
     def total_var(self) -> float:
         """Var(T): blocks are independent where slots are alike, else by how |E[e**iaT]| bends."""
         setting = self.setting

@@ -1,4 +1,4 @@
-"""The law of a launch in fractions, as it is asked."""
+"""The law of a launch that is known exactly: in fractions, or because nothing is random."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stochastic.scheduling.rational import RationalLaunch
     from stochastic.scheduling.setting import Setting
 
-__all__ = ["Exactly"]
+__all__ = ["Certain", "Exactly"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,3 +75,45 @@ class Exactly:
         times = np.arange(first, first + len(chances))
         mean = (chances.sum(axis=1) @ times, chances.sum(axis=0) @ totals)
         return Fraction(times @ chances @ totals - mean[0] * mean[1])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Certain:
+    """All blocks take one time on slots of a kind, so that the launch takes one time as well."""
+
+    setting: Setting
+    method = "exact"
+    error = 0.0
+    total_var = covariance = 0.0
+
+    @cached_property
+    def _found(self) -> tuple[int, int, tuple[int, ...]]:
+        """Return the end, the start of the last block, and the work on each kind of slots."""
+        return self.setting.scheduled([kind.longest for kind in self.setting.kinds])
+
+    @property
+    def below(self) -> tuple[int, npt.NDArray[np.float64]]:
+        """Return the time, and its chance."""
+        return self._found[0], np.ones(1)
+
+    def cdf(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return P(C <= t)."""
+        return np.where(times < self._found[0], 0.0, 1.0)
+
+    def started(self) -> Times:
+        """Return the start of the last block."""
+        return Times(first=self._found[1], below=np.ones(1), span=self.setting.span)
+
+    def joint(self) -> tuple[int, npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """Return the time, its chance, and the steps of work."""
+        return self._found[0], np.ones((1, 1)), np.array([int(self.mean_total)])
+
+    @property
+    def mean_totals(self) -> list[float]:
+        """Return the work on each kind of slots."""
+        return [float(one) for one in self._found[2]]
+
+    @property
+    def mean_total(self) -> float:
+        """Return the work of all blocks."""
+        return float(sum(self._found[2]))

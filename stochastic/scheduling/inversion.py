@@ -51,6 +51,7 @@ class Inversion:
 
     setting: Setting
     phase: float = 0.0
+    turning: int | None = None  # the kind of slots whose work has the phase; all where none is
 
     @cached_property
     def reach(self) -> Reach:
@@ -73,8 +74,14 @@ class Inversion:
         """F of each kind, or the sum of phases up to each duration."""
         if self.phase == 0.0:
             return np.array([kind.chances for kind in self.setting.kinds])
-        turns = np.exp(1j * self.phase * np.arange(self.setting.longest + 1))
+        turns = np.exp(1j * np.outer(self._phases, np.arange(self.setting.longest + 1)))
         return np.asarray(np.cumsum(self._laws * turns, axis=1))
+
+    @property
+    def _phases(self) -> npt.NDArray[np.float64]:
+        """Return the phase of each kind."""
+        kinds = np.arange(len(self.setting.kinds))
+        return np.where((kinds == self.turning) | (self.turning is None), self.phase, 0.0)
 
     def _looked(self, nodes: npt.NDArray[np.int64]) -> tuple[Any, Any]:
         """H from first - K on and A_s without an end from first - 1 on, of each kind and node."""
@@ -82,7 +89,8 @@ class Inversion:
         z, end = self._roots(nodes), self._chances[:, -1]
         starts = np.array([renewals(z, law[None], first - longest, last) for law in self._laws])
         if self.phase:
-            starts *= np.exp(1j * self.phase * np.arange(first - longest, last + 1))
+            places = np.arange(first - longest, last + 1)
+            starts *= np.exp(1j * np.outer(self._phases, places))[:, None]
         begun = np.empty((len(self._laws), len(nodes), last - first + 2), dtype=np.complex128)
         for g, chances in enumerate(self._chances):
             tail = (end[g] - chances[:-1])[::-1]

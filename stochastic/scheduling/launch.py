@@ -11,7 +11,7 @@ from stochastic.checks import choice, fraction, whole
 from stochastic.errors import LawError
 from stochastic.scheduling.blocks import from_zero, longest_of, setting_of, whole_weights
 from stochastic.scheduling.engines import Numerically
-from stochastic.scheduling.exactly import Exactly
+from stochastic.scheduling.exactly import Certain, Exactly
 from stochastic.scheduling.launched import Launch
 from stochastic.scheduling.rational import RationalLaunch
 from stochastic.scheduling.sharing import SharedLaunch, Sharing, simulated
@@ -119,7 +119,7 @@ def launch(
     missing = 2.0 * blocks * max(left for _, left in longest)
     served = [min(one, blocks) for one in each]  # slots beyond the blocks stay empty
     setting = setting_of([from_zero(block) for block, _ in longest], served, blocks)
-    engine: Numerically | Exactly | None = None
+    engine: Numerically | Exactly | Certain | None = None
     if setting is not None:
         engine = Numerically(setting=setting)
         exactly = _in_fractions(
@@ -127,7 +127,9 @@ def launch(
         )
         if exactly is not None:
             engine = Exactly(launch=exactly, setting=setting)
-    warp, _ = longest_of(works[0], lanes, beyond, alike)
+        elif setting.is_certain:
+            engine = Certain(setting=setting)
+    warps_of = [longest_of(one, lanes, beyond, alike)[0] for one in works]
     return Launch(
         works=tuple(works),
         lanes=lanes,
@@ -135,7 +137,7 @@ def launch(
         blocks=blocks,
         slots=tuple(each),
         missing=missing,
-        means=(works[0].mean(), warp.mean()),
+        means=tuple((one.mean(), warp.mean()) for one, warp in zip(works, warps_of, strict=True)),
         _engine=engine,
     )
 

@@ -13,7 +13,7 @@ from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.labels import totals_array
 from stochastic.scheduling.engines import Numerically
-from stochastic.scheduling.exactly import Exactly
+from stochastic.scheduling.exactly import Certain, Exactly
 from stochastic.scheduling.spent import Energy, Idle
 from stochastic.scheduling.times import Times, asked_times
 from stochastic.work.pmf import Pmf
@@ -50,8 +50,8 @@ class Launch:
     blocks: int
     slots: tuple[int, ...]
     missing: float
-    means: tuple[float, ...]
-    _engine: Numerically | Exactly | None
+    means: tuple[tuple[float, float], ...]
+    _engine: Numerically | Exactly | Certain | None
     _kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -78,7 +78,12 @@ class Launch:
         """All of the law of the time, computed once."""
         if "times" not in self._kept:
             first, below = self._engine.below if self._engine else (0, np.ones(1))
-            self._kept["times"] = Times(first=first, below=below, span=self.span)
+            least, most = (self._engine.setting.ends() if self._engine else None) or (None, None)
+            if most is not None and self.missing:
+                most = math.inf if not self.works[0].is_finite else None
+            self._kept["times"] = Times(
+                first=first, below=below, span=self.span, least=least, most=most
+            )
         found: Times = self._kept["times"]
         return found
 
@@ -180,18 +185,27 @@ class Launch:
         >>> round(law.idle().slot_share, 3)
         0.211
         """
-        if len(self.slots) > 1:
-            item, warp = math.nan, math.nan
-        else:
-            item, warp = self.means
         return Idle.of(
             slots=sum(self.slots),
             time=float(self.mean()),
             total=float(self.total()),
-            blocks=self.blocks,
-            item=item,
-            warp=warp,
+            parts=self._parts(),
         )
+
+    def _parts(self) -> list[tuple[float, float, float]]:
+        """Return the number of blocks on each kind, the mean work of an item and of a warp."""
+        if len(self.slots) == 1 or self._engine is None:
+            return [(self.blocks, *self.means[0])]
+        setting, engine = self._engine.setting, self._engine
+        if isinstance(engine, Exactly):
+            engine = (
+                Certain(setting=setting) if setting.is_certain else Numerically(setting=setting)
+            )
+        busy = [
+            total / kind.mean / (1.0 - setting.idle)
+            for total, kind in zip(engine.mean_totals, setting.kinds, strict=True)
+        ]
+        return [(count, *means) for count, means in zip(busy, self.means, strict=True)]
 
     def energy(self, working: float, on: float, idling: float) -> Energy:
         """The energy of a launch: working·T + on·C + idling·(M·C - T), T the total work.

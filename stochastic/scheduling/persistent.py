@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -109,14 +110,13 @@ def _looped(
     first, last = np.searchsorted(below, [_BEYOND, 1.0 - _BEYOND])
     kept = np.maximum.accumulate(below[first : last + 1])
     kept[-1] = 1.0
-    times = Times(first=int(values[first]), below=kept)
+    most = int(many.high) if work.is_finite else math.inf
+    times = Times(first=int(values[first]), below=kept, least=few.low, most=most)
     idle = Idle.of(
         slots=slots * warps,
         time=float(times.mean()),
         total=blocks * warps * float(warp.mean()),
-        blocks=blocks * warps,
-        item=float(work.mean()),
-        warp=float(warp.mean()),
+        parts=[(blocks * warps, float(work.mean()), float(warp.mean()))],
     )
     return times, idle
 

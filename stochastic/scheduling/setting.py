@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Kind", "Setting"]
 
 _AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations that are drawn together
+_ROUNDS = 1e6  # times at which slots of a kind are free, of launches that are scheduled
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +49,16 @@ class Kind:
         """P(D > k), k = 0..K, as precise relative to itself."""
         found = np.cumsum(self.law[:0:-1], dtype=np.longdouble)[::-1]
         return np.append(found, 0.0).astype(np.float64)
+
+    @property
+    def shortest(self) -> int:
+        """Return the fewest steps that a block takes."""
+        return int(np.flatnonzero(self.law)[0])
+
+    @property
+    def longest(self) -> int:
+        """Return the most steps that a block takes."""
+        return int(np.flatnonzero(self.law)[-1])
 
     @cached_property
     def mean(self) -> float:
@@ -88,6 +101,47 @@ class Setting:
     def longest(self) -> int:
         """The most steps that a block takes."""
         return len(self.kinds[0].law) - 1
+
+    @property
+    def is_certain(self) -> bool:
+        """True if nothing is random, and it does not take long to schedule all blocks.
+
+        All blocks have work then, of one length on each kind of slots.
+        """
+        rounds = self.blocks / max(kind.slots for kind in self.kinds)
+        quick = len(self.kinds) == 1 or rounds < _ROUNDS
+        return quick and self.idle == 0 and all(k.shortest == k.longest for k in self.kinds)
+
+    def ends(self) -> tuple[int, int] | None:
+        """Return the least and most steps of a launch; None if slots are unlike.
+
+        Where they are alike a launch never ends earlier because a block takes longer.
+        """
+        if len(self.kinds) > 1:
+            return None
+        kind = self.kinds[0]
+        rounds = -(-self.blocks // kind.slots)
+        return (0 if self.idle else rounds * kind.shortest), rounds * kind.longest
+
+    def scheduled(self, lengths: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
+        """Return the end, the start of the last block, and the work on each kind of slots.
+
+        Blocks take one of ``lengths``, by the kind. All slots of a kind are free at the same times.
+        """
+        queue = [(0, number) for number in range(len(self.kinds))]
+        counts, left, end, start = [0] * len(self.kinds), self.blocks, 0, 0
+        while left > 0:
+            start, number = queue[0]
+            kind, length = self.kinds[number], lengths[number]
+            rounds = 1 if len(self.kinds) > 1 else -(-left // kind.slots)
+            begun = min(rounds * kind.slots, left)
+            start += (rounds - 1) * length
+            counts[number] += begun
+            left -= begun
+            end = max(end, start + length)
+            heapq.heapreplace(queue, (start + length, number))
+        work = tuple(count * length for count, length in zip(counts, lengths, strict=True))
+        return end, start, work
 
     @property
     def busy(self) -> float:

@@ -110,7 +110,7 @@ class SharedLaunch:
 
         What is not asked of the rate is the tail: slots that are empty, and too few warps in them.
         """
-        used = self.work_bound / self.mean()
+        used = min(self.work_bound / self.mean(), 1.0)  # above 1 by chance alone
         return Idle(
             slot_time=math.nan,
             slot_share=1.0 - used,
@@ -178,5 +178,5 @@ def simulated(
     rate = places * min(float(sharing.full), float(resident * warps))
     bound = blocks * warps * warp.mean() / rate
     return SharedLaunch(
-        times=np.sort(times), work_bound=bound, lane_share=1.0 - work.mean() / warp.mean()
+        times=np.sort(times), work_bound=bound, lane_share=max(1.0 - work.mean() / warp.mean(), 0.0)
     )

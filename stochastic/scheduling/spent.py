@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 __all__ = ["Energy", "Idle"]
@@ -22,7 +23,7 @@ class Idle:
     warp_share : float
         Share that warps wait for the longest of their block.
     working_share : float
-        Share of useful work. Not told (NaN), as the two before, where slots are unlike.
+        Share of useful work.
     """
 
     slot_time: float
@@ -33,20 +34,26 @@ class Idle:
 
     @classmethod
     def of(
-        cls, *, slots: int, time: float, total: float, blocks: int, item: float, warp: float
+        cls, *, slots: int, time: float, total: float, parts: Sequence[tuple[float, float, float]]
     ) -> Idle:
-        """Of mean times of the launch, of all its blocks, of an item and of a warp."""
+        """Return the shares, from mean times of the launch and of all its blocks.
+
+        ``parts`` are numbers of blocks, with the mean work of an item and of a warp.
+        """
         whole = slots * time
         if whole == 0:
             return cls(
                 slot_time=0.0, slot_share=0.0, lane_share=0.0, warp_share=0.0, working_share=1.0
             )
+        used = min(total / whole, 1.0)  # what follows is above 1, or below 0, by rounding alone
+        working = min(sum(count * item for count, item, _ in parts) / whole, used)
+        lanes = min(max(sum(c * (warp - item) for c, item, warp in parts) / whole, 0.0), 1.0)
         return cls(
-            slot_time=whole - total,
-            slot_share=1.0 - total / whole,
-            lane_share=blocks * (warp - item) / whole,
-            warp_share=(total - blocks * warp) / whole,
-            working_share=blocks * item / whole,
+            slot_time=max(whole - total, 0.0),
+            slot_share=1.0 - used,
+            lane_share=lanes,
+            warp_share=max(used - working - lanes, 0.0),
+            working_share=working,
         )
 
 

@@ -32,11 +32,15 @@ class Times:
         P(time <= (first + i)·span): doubles or fractions; the last is 1.
     span : int or float
         How much time a step is.
+    least, most : int or float, optional
+        The least and the most steps that have any chance, however small, where they are known.
     """
 
     first: int
     below: npt.NDArray[Any]
     span: Any = 1
+    least: int | None = None
+    most: float | None = None
 
     def __repr__(self) -> str:
         last = self.first + len(self.below) - 1
@@ -87,6 +91,11 @@ class Times:
 
     def _quantile(self, q: Any) -> Any:
         probability("q", q)
+        if q == 0:
+            first = self.first + int(np.argmax(self.below > 0))
+            return (first if self.least is None else self.least) * self.span
+        if q == 1 and self.most is not None:
+            return self.most * self.span
         at = int(np.argmax(self.below >= q)) if self.below[-1] >= q else len(self.below) - 1
         return (self.first + at) * self.span
 
@@ -99,7 +108,7 @@ class Times:
         """
         probability("q", q)
         if q == 1:
-            return self.values[-1].item()
+            return self._quantile(1)
         share = np.minimum(1 - self.below, 1 - q)  # P(later than this) of the share
         if self.below.dtype == object and isinstance(q, int | Fraction):
             return self.span * (self.first + sum(share) / (1 - q))

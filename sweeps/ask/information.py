@@ -21,7 +21,7 @@ from sweeps.grid.goals import Goal, in_words
 from sweeps.grid.grid import Grid
 from sweeps.nest.confidence import half_width
 from sweeps.scan.contest import Contest, GridContest
-from sweeps.scan.judging import Judged, at_least, judged, regret_width
+from sweeps.scan.judging import at_least, judged, regret_width
 from sweeps.scan.leaders import RIVALS, all_over, can_win, leaders
 from symbolic.errors import InfeasibleError
 from symbolic.statistic import DRAW
