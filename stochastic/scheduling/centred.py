@@ -40,8 +40,8 @@ _BLOCK = sizes.CENTRED_BLOCK  # phases that are looked at together
 
 def affordable(setting: Setting) -> bool:
     """Whether counting is quicker than going through transforms."""
-    high = _guess(setting, 11.0)[1]
-    return sum(price(kind, high) for kind in setting.kinds) < _DEAR and (
+    low, high = _guess(setting, 11.0)
+    return sum(price(kind, low, high) for kind in setting.kinds) < _DEAR and (
         setting.spread * 9.0 * _window(setting, 11.0) * 2.0 < _LOOKED
     )
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Counts", "counted", "price"]
 
+_TAILS = 8  # products with tails that take as long as one with the law
 _SHARE = 0.3  # of what may be left out, that is left out at places where it is less
 
 
@@ -76,10 +77,14 @@ class Counts:
             return np.asarray(np.log(found) + (tilts * self.centre)[:, None])
 
 
-def price(kind: Kind, high: int) -> float:
-    """About how many products it takes to count up to a place."""
+def price(kind: Kind, low: int, high: int) -> float:
+    """Return about how many products it takes to count between two places.
+
+    Each count is a product with the law, where that has any chance, and one with its tails.
+    """
     most = high / kind.mean + 9.0 * np.sqrt(high * kind.var / kind.mean**3 + 1.0) + 9.0
-    return float(most * high * np.count_nonzero(kind.law))
+    tails = float(high - low + 1) * kind.longest / _TAILS
+    return float(most * (high * np.count_nonzero(kind.law) + tails))
 
 
 def counted(kind: Kind, low: int, high: int, beyond: float) -> Counts:
