@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["launch", "launch_data", "launch_text"]
 
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
+#: How much coarser the steps are by which remedies are compared, where steps are counted together.
+_COARSER = 5
 
 
 @command(
@@ -63,7 +65,8 @@ def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> A
     if plot is not None:
         from dse.plots import launch_figure
 
-        write_figure(launch_figure(found, step=data["step"] or 1.0), plot)
+        unit = data["rounding"]["steps"] if "rounding" in data else 1
+        write_figure(launch_figure(found, step=unit * (data["step"] or 1.0)), plot)
         data["plot"] = plot
     return data, lambda: launch_text(data)
 
@@ -73,53 +76,100 @@ def launch_data(
 ) -> tuple[Launch, dict[str, Any]]:
     """The law, and what the command tells: of time, of where it goes, of what would help."""
     from stochastic import launch as law_of
+    from stochastic.scheduling.continuous import coarse_unit, rounded
 
     shape = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
-    step, deadline = _seconds("step", options["step"]), options["deadline"]
-    alike = options["alike"]
-    found = law_of(work, blocks=blocks, slots=slots, lanes=lanes, warps=warps, alike=alike)
-    unit = step or 1.0
-    powers = {name: options[name] for name in ("working", "on", "idling")}
-    spent = found.energy(**powers)
-    idle = found.idle()
+    alike, step = options["alike"], _seconds("step", options["step"])
+    deadline = None if options["deadline"] is None else _by(options["deadline"], step)
+    unit = coarse_unit(work, **shape, alike=alike)
+    given = {"deadline": deadline, "step": step or 1.0, "alike": alike, **shape}
+    given["powers"] = {name: options[name] for name in ("working", "on", "idling")}
+    if unit == 1:
+        found, data = _law_data(work, 1, **given)
+    else:
+        text = f"{unit:,} steps are counted as one: durations are rounded down, then up"
+        click.echo(text, err=True)
+        (_, early), (found, late) = (_law_data(one, unit, **given) for one in rounded(work, unit))
+        data = _between(early, late)
+        data["rounding"] = {"steps": unit, **_half(early, late)}
+    data = {"law": repr(work), **shape, "alike": alike, "step": step, **data}
+    if (lengths := options["lengths"]) is not None:
+        from stochastic import stickiness
+        from stochastic.remedies.launching import in_orders
+
+        orders = in_orders(lengths, slots=slots, items=lanes * warps)
+        data["trace"] = {name: time * (step or 1.0) for name, time in orders.items()}
+        data["stickiness"] = stickiness(lengths).rho if len(set(lengths)) > 1 else 1.0
+    if options["advice"]:
+        more = {name: options[name] for name in ("cut_overhead", "share_overhead", "alike")}
+        mean = data["mean"]
+        if unit > 1:  # compared with a launch that is as coarse
+            unit *= _COARSER
+            work, more["cut_overhead"] = rounded(work, unit)[1], -(-more["cut_overhead"] // unit)
+            mean = float(law_of(work, alike=alike, **shape).mean()) * unit * (step or 1.0)
+        data["advice"] = _advice(work, mean, unit * (step or 1.0), **shape, **more)
+    return found, data
+
+
+def _law_data(
+    work: Pmf,
+    unit: int,
+    *,
+    deadline: float | None,
+    step: float,
+    powers: Mapping[str, float],
+    alike: float,
+    **shape: int,
+) -> tuple[Launch, dict[str, Any]]:
+    """Return the law of a launch, and its figures; ``unit`` steps are counted as one."""
+    from stochastic import launch as law_of
+
+    found = law_of(work, alike=alike, **shape)
+    blocks, slots, time = shape["blocks"], shape["slots"], unit * step
+    spent, idle = found.energy(**powers), found.idle()
     data: dict[str, Any] = {
-        "law": repr(work),
-        **shape,
-        "alike": alike,
-        "step": step,
-        "mean": float(found.mean()) * unit,
-        "std": found.std() * unit,
-        "quantiles": {str(q): float(found.quantile(q)) * unit for q in QUANTILES},
-        "cvar": {"0.95": float(found.cvar(0.95)) * unit},
-        "work_bound": float(found.total()) / slots * unit,
-        "waves": -(-blocks // slots) * float(found.total()) / blocks * unit,
+        "mean": float(found.mean()) * time,
+        "std": found.std() * time,
+        "quantiles": {str(q): float(found.quantile(q)) * time for q in QUANTILES},
+        "cvar": {"0.95": float(found.cvar(0.95)) * time},
+        "work_bound": float(found.total()) / slots * time,
+        "waves": -(-blocks // slots) * float(found.total()) / blocks * time,
         "shares": {
             "working": idle.working_share,
             "lanes": idle.lane_share,
             "warps": idle.warp_share,
             "tail": idle.slot_share,
         },
-        "idle_slot_time": idle.slot_time * unit,
+        "idle_slot_time": idle.slot_time * time,
         "error": found.error,
         "method": found.method,
     }
     if deadline is not None:
-        by = _by(deadline, step)
-        data["deadline"] = {"time": by * unit, "chance": float(found.chance(by))}
+        chance = float(found.chance(deadline / unit))
+        data["deadline"] = {"time": deadline * step, "chance": chance}
     if any(powers.values()):
-        parts = {name: getattr(spent, name) * unit for name in powers}
-        data["energy"] = {"mean": spent.mean * unit, "std": spent.std * unit, **parts}
-    if (lengths := options["lengths"]) is not None:
-        from stochastic import stickiness
-        from stochastic.remedies.launching import in_orders
-
-        orders = in_orders(lengths, slots=slots, items=lanes * warps)
-        data["trace"] = {name: time * unit for name, time in orders.items()}
-        data["stickiness"] = stickiness(lengths).rho if len(set(lengths)) > 1 else 1.0
-    if options["advice"]:
-        more = {name: options[name] for name in ("cut_overhead", "share_overhead", "alike")}
-        data["advice"] = _advice(work, data["mean"], unit, **shape, **more)
+        parts = {name: getattr(spent, name) * time for name in powers}
+        data["energy"] = {"mean": spent.mean * time, "std": spent.std * time, **parts}
     return found, data
+
+
+def _between(early: Any, late: Any) -> Any:
+    """Return the middle of all figures of two launches."""
+    if isinstance(late, dict):
+        return {name: _between(early[name], one) for name, one in late.items()}
+    return late if isinstance(late, str) else (early + late) / 2
+
+
+def _half(early: Mapping[str, Any], late: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how far the middle may be off, of the figures that lie between two launches."""
+    names = ("mean", "quantiles", "cvar", *(["deadline"] if "deadline" in late else []))
+
+    def off(one: Any, other: Any) -> Any:
+        if isinstance(other, dict):
+            return {name: off(one[name], value) for name, value in other.items()}
+        return abs(other - one) / 2
+
+    return {name: off(early[name], late[name]) for name in names}
 
 
 def _advice(work: Pmf, mean: float, unit: float, **given: Any) -> list[dict[str, Any]]:
@@ -197,6 +247,13 @@ def launch_text(data: Mapping[str, Any]) -> str:
         each = ", ".join(f"{name} {spent[name]:.4g}" for name in ("working", "on", "idling"))
         rows.append(["energy", f"{spent['mean']:.6g} {unit}", f"± {spent['std']:.2g}; {each}"])
     rows.append(["error", f"{data['error']:.1e}", "at most, of a probability"])
+    if "rounding" in data:
+        off = data["rounding"]
+        most = max(off["mean"], off["cvar"]["0.95"], *off["quantiles"].values())
+        what = f"at most, of mean, quantiles and CVaR: {off['steps']:,} steps are counted as one"
+        rows.append(["rounding", f"± {told(most)}", what])
+        if "deadline" in off:
+            rows.append(["", f"± {off['deadline']['chance']:.2g}", "at most, of the chance"])
     shape = f"{data['blocks']:,} blocks of {data['warps']} · {data['lanes']} items"
     parts = [
         f"{data['law']}: {shape} on {data['slots']:,} slots",

@@ -182,14 +182,16 @@ class Law:
         LawError
             Where the atoms would not fit; moments, CDF and quantiles need none.
         """
-        return joint_array(self._told(), *self._engine.joint())
+        atoms = self._engine.joint()
+        return joint_array(self._told(), *atoms)
 
     def pmf(self) -> xr.DataArray:
         """P(X = x) with equal fractions merged exactly, ascending (Swatman 2022, Eq. 11).
 
         Along ``loss``; its coordinates ``numerator`` and ``denominator`` are in lowest terms.
         """
-        return pmf_array(self._told(), *self._engine.atoms())
+        atoms = self._engine.atoms()
+        return pmf_array(self._told(), *atoms)
 
     def sample(self, size: int, seed: int = 0) -> npt.NDArray[np.float64]:
         """Losses of ``size`` independent groups, drawn from the law of the work."""
@@ -201,6 +203,8 @@ class Law:
     def _told(self) -> dict[str, Any]:
         """What the atoms are of."""
         told = {"work": repr(self.source), "lanes": self.lanes, "zero_work": self.zero_work}
+        if isinstance(self._engine, NumericLaw):
+            told["atom_error"] = self._engine.atom_error
         error = self.error
         return {**told, "method": self.method["atoms"], "cut": error.cut, "missing": error.missing}
 

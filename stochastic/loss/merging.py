@@ -96,6 +96,8 @@ class Rows:
 
     def _by_sorting(self) -> Fractions:
         at = self.start[0] + np.flatnonzero(self.atoms[self.start[0] :])
+        if not at.size:  # all are smaller than what rounding leaves
+            return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
         row = np.searchsorted(self.start, at, side="right") - 1
         below = self.first[row] + self.step * (at - self.start[row])
         above = self.lanes * self.values[row]

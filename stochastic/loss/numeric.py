@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic.errors import LawError
 from stochastic.loss.items import any_of
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from stochastic.loss.rare import Rare
 
 __all__ = ["NumericLaw"]
+
+_TOLD = 0.01  # the largest error of an atom that is an answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -160,7 +163,8 @@ class NumericLaw:
     def quantile(self, q: float) -> float:
         """The smallest loss x with P(X <= x) >= q."""
         idle = self.idle
-        if self.zero_work == "zero" and idle > 0 and q <= idle:
+        rounded = q == 1 and self.busy > 0  # idle may be 1 by rounding
+        if self.zero_work == "zero" and idle > 0 and q <= idle and not rounded:
             return 0.0
         if self.is_level:
             return 1.0
@@ -173,6 +177,22 @@ class NumericLaw:
         return numerator / denominator
 
     # --- atoms
+    @property
+    def atom_error(self) -> float:
+        """Return the error of each atom: absolute by ``fft``, relative by ``sweep``."""
+        found = self._kept.get("merged") or self._kept.get("joint")
+        error: float = found.error if found else 0.0
+        return self._scaled(error) if found and found.method == "fft" else error
+
+    def _check_atoms(self, found: Joint | Merged) -> None:
+        """Raise where groups with work are so rare that the transform tells nothing of them."""
+        if found.method == "fft" and self._scaled(found.error) > _TOLD:
+            raise LawError(
+                f"a group has work with probability {self.busy:.3g}, and zero_work='drop' asks for "
+                f"these groups alone; by method='fft' an atom is good to {found.error:.2g} of all "
+                "groups only: take method='auto' or 'sweep', or count the others (zero_work='one')"
+            )
+
     def joint(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]:
         """The maxima, the sums, and P(max = a, sum = b)."""
         from stochastic.loss.atoms import joint
@@ -180,6 +200,7 @@ class NumericLaw:
         found: Joint = self._once(
             "joint", lambda: joint(self.low, self.weights, self.lanes, how=self.way)
         )
+        self._check_atoms(found)
         return found.maxima, found.sums, found.probabilities
 
     def atoms(
@@ -191,6 +212,7 @@ class NumericLaw:
         found: Merged = self._once(
             "merged", lambda: merged(self.low, self.weights, self.lanes, how=self.way)
         )
+        self._check_atoms(found)
         above, below, chance = found.numerator, found.denominator, found.probability
         at, idle = self.idle_loss, self.idle
         if idle == 0.0:

@@ -12,16 +12,19 @@ import numpy as np
 from stochastic import sizes
 from stochastic.checks import whole
 from stochastic.errors import LawError
+from stochastic.scheduling.blocks import longest_of
 from stochastic.scheduling.launch import launch
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
     from stochastic.scheduling.launched import Launch
 
-__all__ = ["Between", "launch_between"]
+__all__ = ["Between", "coarse_unit", "launch_between", "rounded"]
 
 _STEPS = sizes.CONTINUOUS_STEPS  # of the longest block, where no step is given
 _MOST = sizes.CONTINUOUS_MOST
+_WIDTH, _SIGMAS = 10_000, 24.0  # steps at which the last block may begin; how far from the mean
+_LEFT = 1e-15  # probability that a cut leaves out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,3 +163,42 @@ def _reach(above: Callable[[float], float], allowed: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if above(middle) > allowed else (low, middle)
     return high
+
+
+def coarse_unit(
+    work: Pmf, *, blocks: int, slots: int, lanes: int = 1, warps: int = 1, alike: float = 0.0
+) -> int:
+    """Return how many steps to count as one, for the law of a launch within seconds.
+
+    1 where the steps are few enough: the time grows with the square of how many the last block may
+    begin at.
+
+    >>> coarse_unit(Pmf.uniform(1, 1000), blocks=4096, slots=864)
+    1
+    >>> coarse_unit(Pmf.uniform(10**6, 2 * 10**6), blocks=4096, slots=864) > 50
+    True
+    """
+    block, _ = longest_of(work, lanes * warps, _LEFT / blocks, alike)
+    mean, var, served = block.mean(), block.var(), min(slots, blocks)
+    if not mean > 0 or block.low == block.high:
+        return 1
+    spread = math.sqrt(served * (blocks / served * var / mean**2 + 0.1))
+    width = _SIGMAS * spread * mean / served + int(block.high)
+    values = block.low + np.flatnonzero(block.weights)
+    return max(math.ceil(width / int(np.gcd.reduce(values)) / _WIDTH), 1)
+
+
+def rounded(work: Pmf, unit: int) -> tuple[Pmf, Pmf]:
+    """Return the laws of durations rounded down, and up, to so many steps, counted in these.
+
+    >>> [law.low for law in rounded(Pmf.uniform(15, 16), 10)]
+    [1, 2]
+    """
+    law = work.cut(_LEFT)
+    values = law.low + np.arange(len(law.weights))
+    found = []
+    for steps in (values // unit, -(-values // unit)):
+        low = int(steps[0])
+        weights = np.bincount(steps - low, law.weights)
+        found.append(Pmf.from_weights(weights, low=low, normalise=True))
+    return found[0], found[1]
