@@ -103,8 +103,8 @@ def _labelled(
     top: int | None,
 ) -> xr.Dataset:
     from sweeps.ask.answers import winners
-    from sweeps.nest.confidence import half_width
     from sweeps.scan.choosing import Chosen
+    from symbolic.confidence import half_width
 
     chance = won.chances.mean(axis=1)
     kept = np.flatnonzero(chance > 0)[:top]

@@ -17,10 +17,10 @@ from stochastic import sizes
 from sweeps.grid.at import POINT, points_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.nest.confidence import share_error
 from sweeps.nest.errors import Sample, error_of
 from sweeps.nest.reach import range_at
 from sweeps.nest.summarize import summary
+from symbolic.confidence import share_error
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.intervals import Interval
 from symbolic.monotone import EVERY, Trend, trend_number, trends

@@ -59,16 +59,21 @@ class SharedLaunch:
         Mean work of all warps over the rate of all multiprocessors: no launch is faster on average.
     lane_share : float
         Share of a warp's work that its lanes wait for the longest of them, on average.
+    certain : bool
+        True if all warps take one time, so that all launches do.
     """
 
     times: npt.NDArray[np.float64]
     work_bound: float
     lane_share: float
+    certain: bool = False
     method = "simulated, shared rate"
 
     @property
     def error(self) -> float:
         """By how much no probability is off, at all times at once, with a chance of 99 %."""
+        if self.certain:
+            return 0.0
         return math.sqrt(math.log(2.0 / (1.0 - _LEVEL)) / (2.0 * len(self.times)))
 
     @property
@@ -178,5 +183,8 @@ def simulated(
     rate = places * min(float(sharing.full), float(resident * warps))
     bound = blocks * warps * warp.mean() / rate
     return SharedLaunch(
-        times=np.sort(times), work_bound=bound, lane_share=max(1.0 - work.mean() / warp.mean(), 0.0)
+        times=np.sort(times),
+        certain=warp.low == warp.high,
+        work_bound=bound,
+        lane_share=max(1.0 - work.mean() / warp.mean(), 0.0),
     )

@@ -15,19 +15,32 @@ if TYPE_CHECKING:
 __all__ = ["CONFIDENCE", "histogram", "moments", "order_statistics", "ratio"]
 
 CONFIDENCE = 0.95
+#: The expected number of groups that may be like none that was drawn, in standard errors; and the
+#: share of a number that is mere rounding.
+_UNSEEN, _ALIKE = -math.log(0.025) / 1.96, 1e-12
 
 
-def moments(total: npt.NDArray[np.float64], centre: float) -> dict[str, tuple[Any, ...]]:
-    """Mean and standard deviation with their errors; sums of powers 0 to 4 about the centre."""
+def moments(
+    total: npt.NDArray[np.float64], centre: float, reach: float
+) -> dict[str, tuple[Any, ...]]:
+    """Mean and standard deviation with their errors; sums of powers 0 to 4 about the centre.
+
+    Where all groups lose the same, others have a chance of at most 3.7 / groups, and lose up to
+    ``reach`` more or less.
+    """
     count = total[0]
     a, b, c, d = total[1:] / count
     var = max(b - a * a, 0.0)
     fourth = d - 4 * a * c + 6 * a * a * b - 3 * a**4
     std = math.sqrt(var * count / (count - 1)) if count > 1 else math.nan
-    std_error = math.sqrt(max(fourth - var * var, 0.0) / count) / (2 * std) if std > 0 else 0.0
+    error, std_error = std / math.sqrt(count), math.sqrt(_UNSEEN / count) * reach
+    if std > _ALIKE * max(abs(centre), 1.0):
+        std_error = math.sqrt(max(fourth - var * var, 0.0) / count) / (2 * std)
+    elif count > 1:
+        std, error = 0.0, min(_UNSEEN / count, 1.0) * reach
     return {
         "loss": named((), centre + a, "mean loss of a group"),
-        "loss_error": named((), std / math.sqrt(count), "standard error of the mean loss"),
+        "loss_error": named((), error, "standard error of the mean loss"),
         "loss_std": named((), std, "standard deviation of the loss"),
         "loss_std_error": named(
             (), std_error if count > 1 else math.nan, "standard error of loss_std"
@@ -36,7 +49,11 @@ def moments(total: npt.NDArray[np.float64], centre: float) -> dict[str, tuple[An
 
 
 def ratio(
-    total: npt.NDArray[np.float64], centres: npt.NDArray[np.float64], groups: int, lanes: int
+    total: npt.NDArray[np.float64],
+    centres: npt.NDArray[np.float64],
+    groups: int,
+    lanes: int,
+    reach: float,
 ) -> dict[str, tuple[Any, ...]]:
     """n·Σmax / Σsum and its standard error by the delta method, from sums about the centres."""
     m, s, mm, ms, ss = total / groups
@@ -44,6 +61,8 @@ def ratio(
     value = lanes * (centres[0] + m) / work if work > 0 else 1.0
     scatter = lanes**2 * (mm - m * m) - 2 * lanes * value * (ms - m * s) + value**2 * (ss - s * s)
     error = math.sqrt(max(scatter, 0.0) / (groups - 1)) / work if groups > 1 and work > 0 else 0.0
+    if error <= _ALIKE * value:
+        error = min(_UNSEEN / groups, 1.0) * reach
     return {
         "slowdown": named((), value, "slowdown of the whole workload, n·Σmax / Σsum"),
         "slowdown_error": named(

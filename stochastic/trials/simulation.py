@@ -168,10 +168,12 @@ def simulate(
             f"none of {groups} groups of {source.lanes} has any work, and zero_work='drop' drops "
             "them: draw more groups, or count them with zero_work='one'"
         )
-    bars = histogram(seen, bins)
+    bars, work = histogram(seen, bins), source.work
+    level = source.lanes == 1 or work.low == work.high
+    reach = 0.0 if level and (work.low > 0 or zero_work != "zero") else float(source.lanes)
     variables = {
-        **moments(total[:5], centre),
-        **ratio(total[5:], centres[1:], groups, source.lanes),
+        **moments(total[:5], centre, reach),
+        **ratio(total[5:], centres[1:], groups, source.lanes, 0.0 if level else reach),
         **order_statistics(seen, asked, 0.0 if source.idle == 0.0 else 1.0, float(source.lanes)),
         "frequency": bars["frequency"],
         "density": bars["density"],

@@ -84,7 +84,7 @@ class LaunchLaw(str):
     def simulated(self) -> int:
         """Of how many simulated launches this is the law; 0 where it is exact."""
         found = self._answers[0]
-        return len(getattr(found, "times", ()))
+        return 0 if getattr(found, "certain", False) else len(getattr(found, "times", ()))
 
     @property
     def mean(self) -> float:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic.kept import compiled
-from sweeps.nest.confidence import (
+from symbolic.confidence import (
     FEW,
     ROUNDED,
     SIDE,

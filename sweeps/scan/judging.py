@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.nest.confidence import FEW, UNSEEN, count_width, half_width
 from sweeps.nest.contests import shared, tallied
 from sweeps.scan.contest import Contest
+from symbolic.confidence import FEW, UNSEEN, count_width, half_width
 
 __all__ = ["Judged", "at_least", "judged", "regret_width"]
 

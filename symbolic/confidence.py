@@ -14,6 +14,7 @@ __all__ = [
     "ROUNDED",
     "SIDE",
     "UNSEEN",
+    "binomial_width",
     "count_width",
     "half_width",
     "ranks",
@@ -59,6 +60,16 @@ def count_width(count: Floats) -> Floats:
     return np.asarray(gammaincinv(count + 1, 1 - SIDE) - count)
 
 
+def binomial_width(share: Any, draws: Any) -> Floats:
+    """Return half the intervals of chances from independent draws (Clopper and Pearson 1934)."""
+    from scipy.special import betaincinv
+
+    few = np.minimum(share, 1 - np.asarray(share)) * draws
+    few = np.where(few < ROUNDED * draws, 0.0, few)
+    most = betaincinv(few + 1, np.maximum(draws - few, ROUNDED), 1 - SIDE)
+    return np.asarray(np.minimum(most - few / draws, 1.0))
+
+
 def share_error(rows: Floats, replicates: int) -> Floats:
     """Return half the intervals of chances, from the share of each draw in which it holds."""
     points, draws = rows.shape
@@ -69,15 +80,12 @@ def share_error(rows: Floats, replicates: int) -> Floats:
 def share_width(each: Floats, share: Any, draws: int) -> Floats:
     """Return half the intervals of chances, from those of each replicate (last axis).
 
-    Where a chance or its complement occurred in few draws, its interval is that of Clopper and
-    Pearson (1934).
+    Where a chance or its complement occurred in few draws, it is that of independent draws.
     """
-    from scipy.special import betaincinv
-
-    wide, few = half_width(each), np.minimum(share, 1 - np.asarray(share)) * draws
-    few = np.where(few < ROUNDED * draws, 0.0, few)
-    exact = betaincinv(few + 1, np.maximum(draws - few, ROUNDED), 1 - SIDE) - few / draws
-    found = np.where(few < FEW, np.maximum(wide, exact), np.hypot(wide, UNSEEN / draws))
+    wide = half_width(each)
+    few = np.minimum(share, 1 - np.asarray(share)) * draws < FEW
+    found = np.hypot(wide, UNSEEN / draws)
+    found = np.where(few, np.maximum(wide, binomial_width(share, draws)), found)
     return np.asarray(np.minimum(found, 1.0))
 
 
