@@ -9,7 +9,7 @@ FACE = {
     "cluster": "opened order shares",
     "files": "derived export whole written",
     "grid": "at build dataset failing flat_index goals grid laws leaf plain space",
-    "nest": "run summarize",
+    "nest": "errors reach run summarize",
     "prove": "borders rivals targets tolerances",
     "runtime": "loop progress stopping watching",
     "scan": "arrays choosing decompose",

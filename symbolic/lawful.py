@@ -155,7 +155,7 @@ def refuse_laws(graph: Graph) -> None:
 
 #: Samples drawn anew from a simulated law, by which the error of a statistic is told; the width of
 #: an interval in their standard deviations.
-_ANEW, _WIDE = 200, 2.2
+_ANEW, _WIDE = 200, 2.4
 
 
 def _answering(about: Statistic, formula: Node, needs: Sequence[str]) -> Callable[..., float]:
@@ -179,7 +179,7 @@ def _off(about: Statistic, formula: Node, needs: Sequence[str]) -> Callable[...,
     """Return half the width of the interval in which a statistic lies in 95 of 100 cases.
 
     0 of an exact law. Of a simulated one, a chance has the interval of Clopper and Pearson, a
-    quantile lies between order statistics, and all else is off by 2.2 standard deviations over
+    quantile lies between order statistics, and all else is off by 2.4 standard deviations over
     samples drawn anew (bootstrap, Efron 1979), which 3.7 draws beyond the largest gap widen. It is
     infinite for a tail in which there are too few launches to bound its quantile.
     """

@@ -33,6 +33,7 @@ from symbolic.statistic import DRAW
 __all__ = ["DRAWS", "REPLICATES", "SEED", "Uncertain", "read_random"]
 
 Floats = NDArray[np.float64]
+Span = tuple[float, float]
 
 #: Words of the table that are no quantities; how many draws there are where it is not said, in
 #: how many replicates.
@@ -128,15 +129,28 @@ class Uncertain:
             first += one.dimensions
         return found
 
-    def _spans(self, columns: Mapping[str, Floats]) -> dict[str, tuple[float, float]]:
-        """Return the range in which each random quantity is drawn."""
-        ends: dict[str, Floats] = {}
-        for name, law in self.laws.items():
-            ends[name] = np.array(law.values) if law.values else law.quantile(_ENDS)
-        for one in self.joint.values():
-            ends |= one.ends(_ENDS)
-        both = {name: np.concatenate([ends[name], column]) for name, column in columns.items()}
-        return {name: (float(some.min()), float(some.max())) for name, some in both.items()}
+    def _spans(self, columns: Mapping[str, Floats]) -> dict[str, tuple[Span, Span]]:
+        """Return the range in which each random quantity is drawn, and that of its law."""
+        found: list[dict[str, Floats]] = []
+        for levels in (_ENDS, np.array([0.0, 1.0])):
+            ends = {
+                name: np.array(law.values) if law.values else law.quantile(levels)
+                for name, law in self.laws.items()
+            }
+            for one in self.joint.values():
+                ends |= one.ends(levels)
+            found.append(ends)
+        drawn, whole = found
+
+        def span(name: str, some: Floats) -> Span:
+            some = np.concatenate([some, columns[name]])
+            return float(some.min()), float(some.max())
+
+        def cut(name: str) -> Floats:  # where it has an end, up to that
+            ends = np.array([whole[name].min(), whole[name].max()])
+            return np.where(np.isfinite(ends), ends, [drawn[name].min(), drawn[name].max()])
+
+        return {name: (span(name, cut(name)), span(name, whole[name])) for name in columns}
 
     @property
     def inputs(self) -> dict[str, tuple[str, ...]]:
@@ -171,7 +185,7 @@ def _axis(
     columns: Mapping[str, Floats],
     weights: Floats | None,
     replicates: int,
-    spans: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+    spans: Mapping[str, tuple[Span, Span]] = MappingProxyType({}),
 ) -> Axis:
     index = np.arange(len(next(iter(columns.values()))), dtype=np.int64)
     return Axis(

@@ -67,7 +67,7 @@ class OutputLaw:
     replicates: int
     way: str
     undefined: float = 0.0
-    _range: tuple[Floats, Floats] | None = None
+    _ranges: tuple[tuple[Floats, Floats], ...] = ()
     _along: tuple[Function, Law, bool] | None = None
 
     def __repr__(self) -> str:
@@ -159,16 +159,15 @@ class OutputLaw:
         rows = np.ascontiguousarray(self.values[None])
         weights = None if np.all(self.weights == self.weights[0]) else self.weights
         if error:
-            reach = None if self._range is None else self._reach
+            reach = self._reach if self._ranges else None
             sample = Sample(draws=self.values.size, replicates=self.replicates, reach=reach)
             return float(error_of(about, rows, sample)[0])
         out = np.empty(1)
         summary(about, rows, weights, out)
         return float(out[0])
 
-    def _reach(self, _: Any) -> tuple[Floats, Floats]:
-        assert self._range is not None
-        low, high = self._range
+    def _reach(self, _: Any, whole: bool) -> tuple[Floats, Floats]:
+        low, high = self._ranges[whole]
         return low.reshape(1, 1), high.reshape(1, 1)
 
 
@@ -212,6 +211,7 @@ def law_of(grid: Grid, goal: Goal, about: Uncertain, at: Mapping[str, Any], unit
     random = [name for name, leaf in leaves.items() if DRAW in leaf.axes]
     told: dict[str, Any] = {"text": goal.text, "unit": unit, "replicates": axis.replicates}
     told["at"] = {a: grid.axes[a].coordinate[i].item() for a, i in place.items()}
+    told["_ranges"] = tuple(range_at(part, node, (), whole) for whole in (False, True))
     if len(random) == 1 and random[0] in about.laws:
         law = about.laws[random[0]]
         known = {n: np.asarray(leaf.array).reshape(-1) for n, leaf in leaves.items()}
@@ -226,8 +226,7 @@ def law_of(grid: Grid, goal: Goal, about: Uncertain, at: Mapping[str, Any], unit
         rises = _direction(node, known, random[0], law)
         if rises is not None and np.isfinite(values).all():
             along = (function, law, rises)
-            told |= {"_range": range_at(part, node, ()), "_along": along}
-            return OutputLaw(values=values, weights=weights, way="monotone", **told)
+            return OutputLaw(values=values, weights=weights, way="monotone", _along=along, **told)
     if about.exact or not random:
         return _enumerated(values, weights, told)
     undefined = float(weights[~np.isfinite(values)].sum())
@@ -236,7 +235,6 @@ def law_of(grid: Grid, goal: Goal, about: Uncertain, at: Mapping[str, Any], unit
             f"{goal.text} has no value in {undefined:.2%} of the draws at {_words(told['at'])}: "
             "ask for a configuration that is feasible in all of them, or for its chance to be that"
         )
-    told["_range"] = range_at(part, node, ())
     return OutputLaw(values=values, weights=weights, way="draws", **told)
 
 

@@ -111,7 +111,7 @@ def _looped(
     kept = np.maximum.accumulate(below[first : last + 1])
     kept[-1] = 1.0
     most = int(many.high) if work.is_finite else math.inf
-    times = Times(first=int(values[first]), below=kept, least=few.low, most=most)
+    times = Times(first=int(values[first]), below=kept, least=many.low, most=most)
     idle = Idle.of(
         slots=slots * warps,
         time=float(times.mean()),

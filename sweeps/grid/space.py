@@ -32,8 +32,8 @@ class Axis:
     the categories; ``columns`` the quantities of a zip. ``coordinate`` is what the dataset shows.
     Of a ``real`` axis both hold its two ends. Statistics weigh its values by ``weights``, which sum
     to one; all count alike where there are none. Of ``replicates`` of draws, one after another and
-    of one length, each is a sample by itself; ``spans`` are the least and largest value that each
-    random quantity may take.
+    of one length, each is a sample by itself; ``spans`` are the least and largest value that is
+    drawn of each random quantity, and those of its law.
     """
 
     name: str
@@ -45,7 +45,9 @@ class Axis:
     real: bool = False
     weights: NDArray[np.float64] | None = None
     replicates: int = 1
-    spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    spans: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = field(
+        default_factory=dict
+    )
 
     @property
     def size(self) -> int:

@@ -5,15 +5,17 @@ a tail the mean of what exceeds a quantile, a quantile the place where a chance 
 So one rule bounds them all. The replicates tell how far a mean is off (Student's interval). What
 few draws or none have seen they cannot tell; there the rules of few counts hold instead:
 
-- a chance of which few draws tell has the interval of Clopper and Pearson (1934), which is 3 / n
-  where something never occurred in n draws;
-- a mean may be off by 3 draws across its widest gap between two values, and where few draws make
-  up most of it, by as much as so few counts may be;
-- where all draws give one value, others have a chance of at most 3 / n, and lie in the range of
+- a chance of which few draws tell has the interval of Clopper and Pearson (1934), 3.7 / n where
+  something never occurred in n draws;
+- a mean may be off by 3.7 draws across its widest gap between two values, or as far beyond its
+  largest and least ones as a tail reaches that is as heavy as the ends of the replicates show; and
+  where few draws make up most of it, by as much as so few counts may be;
+- where all draws give one value, others have a chance of at most 3.7 / n, and lie in the range of
   the formula over the laws of its inputs, which an enclosure proves (``reach``);
 - a quantile lies between order statistics; beyond the last of them that range bounds it.
 
-An error is infinite where nothing bounds a statistic, and 0 only where a value is certain.
+An error is infinite where nothing bounds a statistic. It is 0 where a value is proven, and where a
+quantile is one value up to a chance of 1e-4.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from stochastic.kept import compiled
+from sweeps.nest.ordered import Ordered
+from sweeps.nest.spreads import spreads
 from symbolic.confidence import (
     FEW,
     ROUNDED,
@@ -45,15 +48,13 @@ __all__ = ["Sample", "error_of"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 #: Return the least and largest value of the formula over the laws of its inputs, of shape (rows,
-#: values within a draw), of some rows.
-Reach = Callable[[Indices], tuple[Floats, Floats]]
+#: values within a draw), of some rows; of the laws as they are drawn, or of the whole of them.
+Reach = Callable[[Indices, bool], tuple[Floats, Floats]]
 #: Turn that range, at some rows, into the range of what is averaged.
 Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
 
 #: The chance that an interval misses, on one side, a value that seems certain.
 _CERTAIN = 5e-5
-#: How much heavier a tail may be than its replicates show, and how heavy at most.
-_HEAVIER, _HEAVIEST = 1.25, 0.9
 #: Values that differ by a smaller share than this are one value.
 _ALIKE = 1e-13
 
@@ -93,12 +94,12 @@ class Sample:
             return np.ascontiguousarray(values)
         return _weighed(values.reshape(points, self.draws, -1), self.shares(count))
 
-    def ends(self, rows: Indices, count: int) -> tuple[Floats, Floats]:
+    def ends(self, rows: Indices, count: int, whole: bool = False) -> tuple[Floats, Floats]:
         """Return the least and largest value of the formula at some rows; infinite if unknown."""
         if self.reach is None:
             shape = rows.size, count // self.draws
             return np.full(shape, -np.inf), np.full(shape, np.inf)
-        low, high = self.reach(rows)
+        low, high = self.reach(rows, whole)
         return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
 
@@ -136,7 +137,7 @@ class _Rows:
         """Return the error of the mean of some values, one for each of those of the rows."""
         rows = self.sample.per_draw(values)
         about, parts = np.empty((self.points, 7)), self.sample.replicates
-        _spreads(rows, parts, np.empty((3, self.draws)), np.empty((2, parts)), about)
+        spreads(rows, parts, np.empty((3, self.draws)), np.empty((2, parts)), about)
         wide, gap, total, squares, low, high, tail = about.T
         unseen = UNSEEN / self.draws * np.maximum(gap, tail)
         found = np.hypot(student(parts) * wide, unseen)
@@ -193,7 +194,7 @@ class _Rows:
     def extreme(self, high: bool, skip: bool) -> Floats:
         """Return how far the range of the formula reaches beyond the largest, or least, value."""
         sign = 1.0 if high else -1.0
-        least, most = self.sample.ends(np.arange(self.points), self.count)
+        least, most = self.sample.ends(np.arange(self.points), self.count, whole=True)
         end = np.where(self.shares > 0, most if high else -least, -np.inf).max(axis=1)
         here = (np.fmax if skip else np.maximum).reduce(sign * self.values, axis=1)
         return np.where(np.isnan(here), np.nan, _farther(here, here, end))
@@ -204,7 +205,7 @@ class _Rows:
         The share of the draws that do not exceed a quantile is a mean (Woodruff 1952); where few
         draws lie on one side of it, order statistics bound it.
         """
-        order = _Ordered(self.values, self.sample.weights)
+        order = Ordered(self.values, self.sample.weights)
         here, p = order.at(level), float(level)
         below = self.sample.per_draw((self.values <= here[:, None]).astype(np.float64))
         wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))
@@ -223,7 +224,7 @@ class _Rows:
             found[sure] = self._between(order, here, low, high)[sure]
         return np.where(np.isnan(here), np.nan, found)
 
-    def _between(self, order: _Ordered, here: Floats, low: Floats, high: Floats) -> Floats:
+    def _between(self, order: Ordered, here: Floats, low: Floats, high: Floats) -> Floats:
         """Return how far quantiles of two levels are; beyond the draws, the range is."""
         first, last = order.at(low), order.at(high)
         open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDED) | (high > 1 + ROUNDED))
@@ -244,10 +245,13 @@ class _Rows:
         so few draws are in the tail that its quantile has no bound, the range of the formula is
         the bound.
         """
-        p = float(level)
-        order = _Ordered(sign * self.values, self.sample.weights)
-        quantile = order.at(level)[:, None]
-        over = np.maximum(sign * self.values - quantile, 0.0) / (1 - p)
+        p, signed = float(level), sign * self.values
+        if self.sample.weights is None:
+            rank = max(math.ceil(level * self.count) - 1, 0)
+            quantile = np.partition(signed, rank, axis=1)[:, rank : rank + 1]
+        else:
+            quantile = Ordered(signed, self.sample.weights).at(level)[:, None]
+        over = np.maximum(signed - quantile, 0.0) / (1 - p)
 
         def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
             most = np.maximum(sign * (high if sign > 0 else low) - quantile[places], 0.0)
@@ -259,37 +263,10 @@ class _Rows:
             here = quantile[:, 0] + self.sample.per_draw(over).mean(axis=1)
             least, most = self.sample.ends(np.arange(self.points), self.count)
             end = np.where(self.shares > 0, most if sign > 0 else -least, -np.inf).max(axis=1)
-            start = order.at(np.full(self.points, low / self.draws))
-            start = start if low else np.full(self.points, -np.inf)
+            order = Ordered(signed, self.sample.weights)
+            start = order.at(np.full(self.points, low / self.draws)) if low else -end
             found = np.where(np.isnan(here), np.nan, np.maximum(found, _farther(start, here, end)))
         return found
-
-
-class _Ordered:
-    """Rows in ascending order, to find their quantiles."""
-
-    def __init__(self, values: Floats, weights: Floats | None) -> None:
-        if weights is None:
-            self.values, self.upto = np.sort(values, axis=1), None
-        else:
-            order = np.argsort(values, axis=1)
-            self.values = np.take_along_axis(values, order, axis=1)
-            self.upto = np.cumsum(weights[order], axis=1)
-        self.undefined = np.isnan(self.values[:, -1])
-
-    def at(self, level: Fraction | Floats) -> Floats:
-        """Return the least value that is not exceeded with at least a chance, for each row."""
-        count = self.values.shape[1]
-        if self.upto is not None:
-            least = np.broadcast_to(np.asarray(level, dtype=np.float64), len(self.values))
-            rank = np.count_nonzero(self.upto < least[:, None] - ROUNDED, axis=1)
-        elif isinstance(level, Fraction):
-            rank = np.full(len(self.values), math.ceil(level * count) - 1)
-        else:
-            rank = np.ceil(level * count - count * ROUNDED).astype(np.int64) - 1
-        rank = np.clip(rank, 0, count - 1)[:, None]
-        found: Floats = np.take_along_axis(self.values, rank, axis=1)[:, 0]
-        return np.where(self.undefined, np.nan, found)
 
 
 def _weighed(values: Floats, shares: Floats) -> Floats:
@@ -304,71 +281,3 @@ def _farther(low: Floats, here: Floats, high: Floats) -> Floats:
     return np.where(
         far <= _ALIKE * np.abs(here), 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf)
     )
-
-
-@compiled(_nrt=False)
-def _spreads(rows, replicates, work, ends, out) -> None:
-    """Store for each row what tells the error of its mean.
-
-    These are the standard deviation of the means of its replicates; the widest gap between two of
-    its values; the sum and the sum of squares of how far values are from the median, in units of
-    the range; the least and the largest value; and how far the tail goes on beyond these.
-    """
-    draws = rows.shape[1]
-    size = draws // replicates
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        low, high = np.inf, -np.inf
-        middle, squares, bad = 0.0, 0.0, False
-        for k in range(replicates):
-            total, least, most = 0.0, np.inf, -np.inf
-            for j in range(k * size, (k + 1) * size):
-                value = row[j]
-                bad = bad or not np.isfinite(value)
-                least, most = min(least, value), max(most, value)
-                total += value
-            ends[0, k], ends[1, k] = least, most
-            low, high = min(low, least), max(high, most)
-            off = total / size - middle
-            middle += off / (k + 1)
-            squares += off * (total / size - middle)
-        width = high - low
-        for j in range(7):
-            out[i, j] = np.nan if bad or not np.isfinite(width) else 0.0
-        if bad or not np.isfinite(width):
-            continue
-        out[i, 4], out[i, 5] = low, high
-        if width == 0:
-            continue
-        for j in range(draws):
-            work[0, j], work[1, j], work[2, j] = 0.0, np.inf, -np.inf
-        for j in range(draws):  # of as many buckets as values one is empty, or all gaps are alike
-            place = min(int((row[j] - low) / width * draws), draws - 1)
-            work[0, place] += 1.0
-            work[1, place] = min(work[1, place], row[j])
-            work[2, place] = max(work[2, place], row[j])
-        gap, last, upto, centre = 0.0, low, 0.0, low
-        for place in range(draws):
-            if work[0, place] > 0:
-                gap = max(gap, work[1, place] - last)
-                last = work[2, place]
-                if upto < draws / 2:
-                    centre = work[1, place]
-                upto += work[0, place]
-        far, square = 0.0, 0.0
-        for j in range(draws):
-            d = abs(row[j] - centre) / width
-            far += d
-            square += d * d
-        for side in range(2):
-            mean, spread = 0.0, 0.0
-            reach = abs((low if side == 0 else high) - centre)
-            for k in range(replicates):
-                d = math.log(max(abs(ends[side, k] - centre) / width, 1 / draws))
-                off = d - mean
-                mean += off / (k + 1)
-                spread += off * (d - mean)
-            index = min(_HEAVIER * math.sqrt(spread / (replicates - 1)), _HEAVIEST)
-            out[i, 6] = max(out[i, 6], reach * index / (1 - index))
-        out[i, 0] = math.sqrt(squares / (replicates - 1))
-        out[i, 1], out[i, 2], out[i, 3] = gap, far, square

@@ -51,7 +51,7 @@ def summarized(foldings: Sequence[Folding]) -> Mapping[str, Floats]:
             draws=first.draws,
             replicates=first.replicates,
             weights=weights,
-            reach=lambda rows: reaches[root](start + rows),
+            reach=lambda rows, whole: reaches[root](start + rows, whole),
         )
 
     def tell(values: list[Floats], start: int) -> None:
