@@ -78,7 +78,7 @@ def launch_data(
     from stochastic import launch as law_of
     from stochastic.scheduling.continuous import coarse_unit, rounded
 
-    shape = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
+    shape: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
     alike, step = options["alike"], _seconds("step", options["step"])
     deadline = None if options["deadline"] is None else _by(options["deadline"], step)
     unit = coarse_unit(work, **shape, alike=alike)
@@ -119,7 +119,7 @@ def _law_data(
     step: float,
     powers: Mapping[str, float],
     alike: float,
-    **shape: int,
+    **shape: Any,
 ) -> tuple[Launch, dict[str, Any]]:
     """Return the law of a launch, and its figures; ``unit`` steps are counted as one."""
     from stochastic import launch as law_of

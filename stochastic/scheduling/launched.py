@@ -78,11 +78,14 @@ class Launch:
         """All of the law of the time, computed once."""
         if "times" not in self._kept:
             first, below = self._engine.below if self._engine else (0, np.ones(1))
-            least, most = (self._engine.setting.ends() if self._engine else None) or (None, None)
-            if most is not None and self.missing:
-                most = math.inf if not self.works[0].is_finite else None
+            ends = self._engine.setting.ends() if self._engine else None
+            least, most = ends or (None, None)
             self._kept["times"] = Times(
-                first=first, below=below, span=self.span, least=least, most=most
+                first=first,
+                below=below,
+                span=self.span,
+                least=least,
+                most=most if ends is None or self.works[0].is_finite else math.inf,
             )
         found: Times = self._kept["times"]
         return found

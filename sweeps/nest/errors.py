@@ -168,7 +168,8 @@ class _Rows:
         variance = self.sample.per_draw(squares).mean(axis=1)
         off, here = self.mean(squares, change), np.sqrt(variance)
         below = here - np.sqrt(np.maximum(variance - off, 0.0))
-        return np.maximum(below, np.sqrt(variance + off) - here)
+        found: Floats = np.maximum(below, np.sqrt(variance + off) - here)
+        return found
 
     def geomean(self) -> Floats:
         """Return the error of the geometric mean, from that of the mean of logarithms."""
@@ -218,10 +219,8 @@ class _Rows:
         found = self._between(order, here, *levels)
         sure = np.flatnonzero(found == 0)
         if sure.size:
-            low, high = (
-                np.full(self.points, r / self.draws) for r in ranks(self.draws, p, _CERTAIN)
-            )
-            found[sure] = self._between(order, here, low, high)[sure]
+            ends = [np.full(self.points, r / self.draws) for r in ranks(self.draws, p, _CERTAIN)]
+            found[sure] = self._between(order, here, ends[0], ends[1])[sure]
         return np.where(np.isnan(here), np.nan, found)
 
     def _between(self, order: Ordered, here: Floats, low: Floats, high: Floats) -> Floats:

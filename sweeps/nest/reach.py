@@ -60,7 +60,7 @@ def range_at(
         elif leaf.axes == (DRAW,) and name in spans:
             boxes[name] = Interval(*(np.float64(end) for end in spans[name][whole]))
     if len(boxes) < len(references(root)) or any(node.op not in known for node in walk((root,))):
-        return np.float64(-math.inf)[...], np.float64(math.inf)[...]
+        return np.array(-math.inf), np.array(math.inf)
     (found,) = enclose([root], boxes)
     assert isinstance(found, Interval)
     return np.asarray(found.lo), np.asarray(found.hi)
