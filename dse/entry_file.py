@@ -36,11 +36,15 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """A value as written (a number, or text such as ``"1.3 GHz"``) and where it comes from."""
+    """A value as written (a number, or text such as ``"1.3 GHz"``) and where it comes from.
+
+    ``holds_for`` are the numbers of other quantities for which alone it was counted.
+    """
 
     value: float | str
     source: str = ""
     assumed: str = ""
+    holds_for: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         if bool(self.source.strip()) == bool(self.assumed.strip()):
@@ -111,7 +115,13 @@ def _content(source: SourceText) -> dict[str, Any]:
         ) from None
 
 
-def _value(source: SourceText, name: str, item: Any, quantities: Mapping[str, Quantity]) -> Value:
+def _value(
+    source: SourceText,
+    name: str,
+    item: Any,
+    quantities: Mapping[str, Quantity],
+    values: Mapping[str, Any],
+) -> Value:
     keys = ("values", name)
     row = quantities.get(name)
     if row is None:
@@ -122,10 +132,11 @@ def _value(source: SourceText, name: str, item: Any, quantities: Mapping[str, Qu
             keys, f"{name} = {_toml(item)} bears no source: write {name} = {_EXAMPLE}"
         )
     for key in item:
-        if key not in ("value", "source", "assumed"):
-            hint = nearest(key, ("value", "source", "assumed"))
+        if key not in ("value", "source", "assumed", "holds_for"):
+            hint = nearest(key, ("value", "source", "assumed", "holds_for"))
             raise source.error(
-                (*keys, key), f"{name} has {key!r}, expected value, source or assumed{hint}"
+                (*keys, key),
+                f"{name} has {key!r}, expected value, source, assumed or holds_for{hint}",
             )
     value, origins = item.get("value"), [key for key in ("source", "assumed") if key in item]
     if len(origins) != 1:
@@ -138,7 +149,29 @@ def _value(source: SourceText, name: str, item: Any, quantities: Mapping[str, Qu
     except DseError as error:
         raise source.error(keys, error) from error
     assert isinstance(value, (int, float, str))
-    return Value(value=value, **{origins[0]: item[origins[0]]})
+    holds_for = _holds_for(source, name, item.get("holds_for", []), values)
+    return Value(value=value, holds_for=holds_for, **{origins[0]: item[origins[0]]})
+
+
+def _holds_for(
+    source: SourceText, name: str, names: Any, values: Mapping[str, Any]
+) -> tuple[tuple[str, float], ...]:
+    """Return the numbers of this file's quantities for which alone a value holds."""
+    keys = ("values", name, "holds_for")
+    if not isinstance(names, list):
+        raise source.error(keys, f"{name}: holds_for = {_toml(names)}, expected a list of names")
+    found = []
+    for each in names:
+        item = values.get(each) if isinstance(each, str) else None
+        number = item.get("value") if isinstance(item, dict) else None
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise source.error(
+                keys,
+                f"{name} holds for a value of {_toml(each)}, to which this file gives no number: "
+                "expected names of quantities with numbers under [values]",
+            )
+        found.append((each, float(number)))
+    return tuple(found)
 
 
 def _toml(value: Any) -> str:
@@ -237,7 +270,9 @@ def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ())
         title=tree["title"].strip(),
         base=tree.get("base", "").strip(),
         compute_capability=tree.get("compute_capability", "").strip(),
-        values={name: _value(source, name, item, quantities) for name, item in values.items()},
+        values={
+            name: _value(source, name, item, quantities, values) for name, item in values.items()
+        },
         declared=own,
         unknown=_unknown(source, tree.get("unknown", {}), values, quantities),
     )

@@ -105,6 +105,7 @@ def evaluate(
         labels=parts.labels,
         switches=parts.switches,
         outputs=outputs,
+        refused=parts.refused,
     )
     text = json.dumps({"model": joined.name, "machine": machine, "workload": workload})
     if failed := failures_of(grid, grid.outputs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +34,8 @@ class Parts:
 
     ``origins`` says it once for a quantity, or for each label of the axis that supplies it.
     ``laws`` says what stands behind the labels of laws that their text does not determine;
-    ``entries`` names the machine and the workload, where they are no axes.
+    ``entries`` names the machine and the workload, where they are no axes. ``refused`` are values
+    of files that do not hold at what the study gives, and why.
     """
 
     model: Model
@@ -47,6 +48,7 @@ class Parts:
     assumptions: tuple[str, ...]
     laws: Mapping[str, str]
     entries: Mapping[str, str]
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def named(self) -> dict[str, str]:
@@ -110,6 +112,7 @@ def read_parts(
     origins: dict[str, str | Mapping[str, str]] = dict.fromkeys(entries, "set by the study")
     origins |= dict.fromkeys(varied, "axis of the study")
     assumptions: list[str] = []
+    counted: dict[str, list[Entry]] = {}
     by_name = {axis.name: axis for axis in axes}
     fits = {} if fitted is None else fitted.values
     fits = {name: value for name, value in fits.items() if name not in {*given, *varied, *replaced}}
@@ -132,6 +135,9 @@ def read_parts(
                 _entry_label(row, loaded, kind, by_name, labels, switches, folder)
                 origins[name] = _origin(loaded[0], name)
                 continue
+            counted[name] = [
+                each for each in loaded if name in each.values and each.values[name].holds_for
+            ]
             column = [_entry_value(entry, row, model) for entry in loaded]
             if kind not in by_name:
                 value_here = column[0]
@@ -167,6 +173,14 @@ def read_parts(
         else:
             values[name] = _set_value(row, value, model, by_name)
         origins[name] = fitted.sources[name] if fitted and name in fits else "set by the study"
+    own = {**values, **{axis.name: axis for axis in axes}, **dict.fromkeys(replaced)}
+    own |= {name: axis.columns[name] for axis in axes for name in axis.columns}
+    changed = {name: own[name] for name in own if name in {*given, *fits, *varied, *replaced}}
+    refused = {
+        name: why
+        for name, entries_of in counted.items()
+        if (why := _not_held(name, entries_of, changed))
+    }
     laws = contents([*labels.values(), *(label for axis in axes for label in axis.labels)])
     for axis in axes:
         if any(label in laws for label in axis.labels):
@@ -185,7 +199,35 @@ def read_parts(
         assumptions=tuple(dict.fromkeys(assumptions)),
         laws=laws,
         entries={kind: name for kind, name in entries.items() if name and kind not in by_name},
+        refused=refused,
     )
+
+
+def _not_held(name: str, entries: Sequence[Entry], changed: Mapping[str, Any]) -> str:
+    """Return why a value of a file does not hold at what the study gives; empty where it does."""
+    for entry in entries:
+        for other, number in entry.values[name].holds_for:
+            own = entry.values.get(other)
+            now = changed[other] if other in changed else own.value if own else None
+            if not _is_always(now, number):
+                return (
+                    f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "
+                    f"alone, and the study gives {other} other values: count the kernel again with "
+                    "these values (dse kernel) into a file for each, leave "
+                    f"{other} at {number:.15g}, or give {name} yourself"
+                )
+    return ""
+
+
+def _is_always(given: Any, number: float) -> bool:
+    """True if what a study gives to a quantity is one number throughout."""
+    if isinstance(given, Leaf):
+        given = given.array
+    if isinstance(given, Axis):
+        given = given.values
+    if isinstance(given, (Node, str)) or given is None:
+        return False
+    return bool(np.all(np.asarray(given) == number))
 
 
 def _origin(entry: Entry, name: str) -> str:

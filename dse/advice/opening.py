@@ -60,6 +60,7 @@ def open_site(
             switches=parts.switches,
             outputs=outputs,
             constraints=where,
+            refused=parts.refused,
         )
 
     outputs = list(dict.fromkeys([guide.goal, guide.state, guide.limits, *guide.show]))

@@ -64,6 +64,7 @@ class Case:
             tables=tables,
             outputs=self.to,
             constraints=where,
+            refused=self.parts.refused,
         )
 
 

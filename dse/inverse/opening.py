@@ -66,6 +66,7 @@ def opened(
         outputs=[name for name in dict.fromkeys([*grid.outputs, *outputs]) if name not in names],
         constraints=tuple(dict.fromkeys([*study.where, *where])),
         fold=summarized,
+        refused=parts.refused,
     )
     return _movable(without(found, {DRAW}), names)
 

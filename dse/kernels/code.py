@@ -9,11 +9,11 @@ from pathlib import Path
 from dse.kernels.compiling import capability
 from dse.kernels.cubin import Function, functions
 from dse.kernels.hosted import built
+from dse.kernels.naming import quantity_names
 from dse.kernels.sass import Listed, is_sass, listed
 from dse.kernels.signature import plain
 from dse.kernels.source import Signature, signatures
 from symbolic.errors import DseError, check_known
-from symbolic.quantities import TABLE
 
 __all__ = ["Code", "code_of"]
 
@@ -33,6 +33,17 @@ class Code:
     left_out: Sequence[str] = ()
     listing: Listed | None = None
     beside: Sequence[Function] = ()
+
+    @property
+    def quantities(self) -> dict[int, str]:
+        """The names of quantities that stand for arguments, by their offsets."""
+        return dict(zip(self.arguments, quantity_names([*self.arguments.values()]), strict=True))
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """The offsets of arguments by their names in the source, and by those of quantities."""
+        named = {name: offset for offset, name in self.quantities.items()}
+        return named | {name: offset for offset, name in self.arguments.items()}
 
 
 def code_of(
@@ -150,9 +161,8 @@ def _chosen(found: Mapping[str, Function], entry: str, file: str) -> Function:
 
 
 def _named(function: Function, names: Sequence[str]) -> dict[int, str]:
-    """The arguments' names by their offsets; those of quantities are marked."""
-    found = {}
-    for number, (offset, _) in enumerate(function.arguments):
-        name = names[number] if number < len(names) else f"arg{number}"
-        found[offset] = f"kernel_{name}" if name in TABLE else name
-    return found
+    """The arguments' names by their offsets."""
+    return {
+        offset: names[number] if number < len(names) else f"arg{number}"
+        for number, (offset, _) in enumerate(function.arguments)
+    }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dse.kernels.accesses import in_flight
 from dse.kernels.assembly import WORD
 from dse.kernels.evaluate import Launch
-from dse.kernels.linear import Atom
+from dse.kernels.linear import Atom, Whole
 from dse.kernels.memory import Memory
 from dse.kernels.signature import plain
 from dse.kernels.tally import GLOBAL, MEMORY, SHARED, Reading, Tally
@@ -34,6 +34,9 @@ UNITS: Mapping[str, tuple[str, ...]] = {
     "misc_insts": ("control", "wait", "other"),
 }
 
+
+#: Numbers by the block and how often it, or one of its instructions, runs.
+_Sums = dict[tuple[int, Whole], float]
 
 #: Operations on numbers of 32 or 64 bits of one thread's instruction.
 FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
@@ -60,6 +63,11 @@ class Counted(Visible, Mapping[str, float]):
         Quantities of which something is not known, and what was taken.
     left_out : sequence of str
         What of the source was not compiled, as it is not for the device, and why.
+    holds_for : mapping
+        Quantities that were enumerated for this launch, with the names of the arguments and sizes
+        for whose values alone they hold; a study that gives these another value is refused.
+    rests : mapping
+        The same as atoms, before they have names.
     """
 
     quantities: Mapping[str, float]
@@ -69,6 +77,8 @@ class Counted(Visible, Mapping[str, float]):
     origin: str
     assumed: Mapping[str, str] = field(default_factory=dict)
     left_out: Sequence[str] = ()
+    holds_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    rests: Mapping[str, frozenset[Atom]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> float:
         return self.quantities[name]
@@ -90,6 +100,10 @@ class Counted(Visible, Mapping[str, float]):
             folds=[
                 Fold(title="quantities", header=("quantity", "value", "formula"), rows=rows),
                 Fold(title="assumed", rows=[*self.assumed.items()]),
+                Fold(
+                    title="holds for the values given alone",
+                    rows=[[name, ", ".join(of)] for name, of in self.holds_for.items()],
+                ),
                 Fold(title="left out", rows=[[each] for each in self.left_out]),
             ],
         )
@@ -97,6 +111,8 @@ class Counted(Visible, Mapping[str, float]):
     def toml(self) -> str:
         """A workload file, in which every number bears its source."""
         lines = [f"# left out, as not for the device: {printable(each)}" for each in self.left_out]
+        if self.holds_for:
+            lines.append("# holds_for: counted for these values alone; count again for others")
         lines += [f"title = {toml_value(self.origin)}", ""]
         if self.declared:
             lines.append("[quantities]")
@@ -110,7 +126,10 @@ class Counted(Visible, Mapping[str, float]):
         for name, value in self.quantities.items():
             why = self.assumed.get(name)
             said = ("assumed", why) if why else ("source", self.origin)
-            lines.append(value_line(name, _value(self.formulas.get(name, value)), *said))
+            line = value_line(name, _value(self.formulas.get(name, value)), *said)
+            if of := self.holds_for.get(name):
+                line = f"{line[:-2]}, holds_for = {toml_value(list(of))} }}"
+            lines.append(line)
         return "\n".join(lines) + "\n"
 
 
@@ -128,13 +147,13 @@ def told(
 ) -> Counted:
     """The quantities of a kernel at a launch, of so many blocks where that is known."""
     tally, function = Tally(reading, launch, names, lines or {}), reading.function
-    classes: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    classes: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
     memory = Memory(reading, tally)
     flops = floating = 0.0
     for number in reading.often.blocks:
         body, often = reading.flow.blocks[number].body, tally.number(number)
         for (kind, name), many in Counter((one.kind, one.name) for one in body).items():
-            classes[kind][number] += many
+            classes[kind][number, tally.of(number)] += many
             if kind in UNITS["fp_insts"] or name == "MUFU":
                 floating += often * many
         for place, one in enumerate(body):
@@ -146,18 +165,21 @@ def told(
     counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()}
     every, asking = _summed(classes, tuple(classes)), _summed(classes, MEMORY)
     counts["comp_insts"] = {
-        block: many - asking.get(block, 0.0) - counts["sync_insts"].get(block, 0.0)
-        for block, many in every.items()
+        runs: many - asking.get(runs, 0.0) - counts["sync_insts"].get(runs, 0.0)
+        for runs, many in every.items()
     }
     counts["coalesced_insts"], counts["uncoalesced_insts"] = memory.coalesced, memory.uncoalesced
     counts["global_insts"] = _summed(classes, GLOBAL)
     counts["warp_bytes"], counts["load_requests"] = memory.asked, memory.waited
     counts["l1_wavefronts"], counts["shared_wavefronts"] = memory.through, memory.through_shared
     values, formulas = {}, {}
-    for name, by_block in counts.items():
-        values[name], formula = tally.total(by_block)
-        if formula:
-            formulas[name] = formula
+    rests = memory.rests
+    for name, by_runs in counts.items():
+        total = tally.total(by_runs)
+        values[name] = total.number
+        rests[name] |= total.rests
+        if total.formula:
+            formulas[name] = total.formula
     values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared)
     bytes_of, by_size = memory.touched(blocks, names.values())
@@ -165,10 +187,13 @@ def told(
     formulas |= by_size
     if memory.requests:
         values["bytes_per_thread"] = round(memory.width / memory.requests, 6)
-    if (strength := _strength(reading, tally)) > 1:
+        if len(memory.widths - {0}) == 1:  # the same however often each is made
+            del rests["bytes_per_thread"]
+    strength, rests["mem_strength"] = _strength(reading, tally)
+    if strength > 1:
         values["mem_strength"] = round(strength, 6)
     numbers = {
-        kind: sum(many * tally.number(block) for block, many in by.items())
+        kind: sum(many * tally.runs_of(runs) for (_, runs), many in by.items())
         for kind, by in classes.items()
     }
     numbers["all"] = sum(numbers.values())
@@ -205,7 +230,8 @@ def told(
         not_counted.append(f"what functions do that it calls{of} is not counted: inline them")
     if not_counted:
         assumed["comp_insts"] = "; ".join(not_counted)
-    runs = {name: ("how often a part of the kernel runs", f) for f, name in tally.runs.items()}
+    runs = {name: ("part of a formula", f) for f, name in tally.formulas.parts.items()}
+    runs |= {name: ("how often a part of the kernel runs", f) for f, name in tally.runs.items()}
     return Counted(
         quantities=values,
         formulas=formulas,
@@ -213,22 +239,29 @@ def told(
         numbers=numbers,
         origin=origin,
         assumed=assumed,
+        rests={name: rests[name] for name in values if rests.get(name)},
     )
 
 
-def _summed(classes: Mapping[str, Mapping[int, float]], kinds: Sequence[str]) -> dict[int, float]:
-    total = defaultdict[int, float](float)
+def _summed(classes: Mapping[str, _Sums], kinds: Sequence[str]) -> _Sums:
+    total: _Sums = defaultdict(float)
     for kind in kinds:
-        for block, many in classes.get(kind, {}).items():
-            total[block] += many
+        for runs, many in classes.get(kind, {}).items():
+            total[runs] += many
     return total
 
 
-def _strength(reading: Reading, tally: Tally) -> float:
-    """Global loads under way at a first use, on average over such groups."""
+def _strength(reading: Reading, tally: Tally) -> tuple[float, frozenset[Atom]]:
+    """Global loads under way at a first use, on average over such groups; what it rests on."""
     many = groups = 0.0
+    rests: frozenset[Atom] = frozenset()
+    sizes = set[int]()
     for number in reading.often.blocks:
         for size in in_flight(reading.flow.blocks[number].body):
             many += size * tally.number(number)
             groups += tally.number(number)
-    return many / groups if groups else 1.0
+            sizes.add(size)
+            rests |= tally.rests_on(tally.of(number))
+    if len(sizes) < 2:  # the same however often each runs
+        rests = frozenset()
+    return (many / groups if groups else 1.0), rests

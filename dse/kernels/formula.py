@@ -1,75 +1,166 @@
-"""Expressions of machine code as formulas in quantities."""
+"""Expressions of machine code as formulas in quantities.
+
+A formula that would be long refers to named parts, so that what is written never meets the limits
+of the reader of formulas (operators, nesting, characters).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dse.kernels.conditions import Condition
 from dse.kernels.linear import Atom, Whole
 
-__all__ = ["UnwrittenError", "condition_text", "text"]
+__all__ = ["Formulas", "UnwrittenError"]
+
+#: Operators of a formula, and of an operand within one: beyond these, pieces get names.
+_MOST, _INSIDE = 80, 12
+
+#: A piece of a formula and how many operators and functions are in it.
+Piece = tuple[str, int]
 
 
 class UnwrittenError(Exception):
     """An expression that is no formula: it differs between threads, or follows a loop."""
 
 
-def text(value: Whole, names: Mapping[Atom, str]) -> str:
-    """An expression as a formula.
+class Formulas:
+    """Writes expressions as formulas; long pieces become ``parts``.
 
-    Raises
-    ------
-    UnwrittenError
-        An atom that ``names`` does not hold and that is no operation on such.
+    Attributes
+    ----------
+    names : mapping
+        The quantities of atoms.
+    parts : dict
+        Names of parts by their formulas, in an order in which each rests on those before it.
     """
-    parts = []
-    for product, times in value.terms.items():
-        factors = sorted(_atom(one, names) for one in product)
-        number = abs(times)
-        if number != 1 or not factors:
-            factors.insert(0, str(number))
-        parts.append(("-" if times < 0 else "+", " * ".join(factors), not product))
-    if not parts:
-        return "0"
-    parts.sort(key=lambda part: (part[2], part[0], part[1]))
-    joined = " ".join(f"{sign} {told}" for sign, told, _ in parts)
-    return joined[2:] if joined.startswith("+ ") else f"-{joined[2:]}"
 
+    def __init__(self, names: Mapping[Atom, str]) -> None:
+        self.names = names
+        self.parts: dict[str, str] = {}
+        self._known: dict[Atom, Piece] = {}
 
-def _atom(one: Atom, names: Mapping[Atom, str]) -> str:
-    if one in names:
-        return names[one]
-    match one:
-        case Atom("asked", (name,)):
-            return str(name)
-        case Atom("over", (above, below)):
-            return f"floor(({text(above, names)}) / ({text(below, names)}))"
-        case Atom("least", (first, second)):
-            return f"minimum({text(first, names)}, {text(second, names)})"
-        case Atom("most", (first, second)):
-            return f"maximum({text(first, names)}, {text(second, names)})"
-        case Atom("if", (when,)):
-            return f"where({condition_text(when, names)}, 1, 0)"
-    raise UnwrittenError
+    def text(self, value: Whole) -> str:
+        """Return an expression as a formula.
 
+        Raises
+        ------
+        UnwrittenError
+            An atom that ``names`` does not hold and that is no operation on such.
+        """
+        kept, known = dict(self.parts), dict(self._known)
+        try:
+            return self._whole(value)[0]
+        except UnwrittenError:
+            self.parts, self._known = kept, known
+            raise
 
-def condition_text(when: Condition, names: Mapping[Atom, str]) -> str:
-    """A condition as a formula."""
-    match when:
-        case ("true",):
-            return "1 >= 0"
-        case ("false",):
-            return "1 < 0"
-        case (">=", value):
-            return f"{text(value, names)} >= 0"
-        case ("==", value):
-            return f"{text(value, names)} == 0"
-        case ("not", (">=", value)):
-            return f"{text(value, names)} < 0"
-        case ("not", ("==", value)):
-            return f"{text(value, names)} != 0"
-        case ("not", inside):
-            return f"not ({condition_text(inside, names)})"
-        case ("and" | "or" as word, one, two):
-            return f"({condition_text(one, names)}) {word} ({condition_text(two, names)})"
-    raise UnwrittenError
+    def total(self, terms: Sequence[str]) -> str:
+        """Return the sum of products that are texts already."""
+        return self._joined([(term, 2) for term in terms], " + ")[0]
+
+    def _named(self, text: str) -> str:
+        return self.parts.setdefault(text, f"part_{len(self.parts) + 1}")
+
+    def _operand(self, piece: Piece) -> Piece:
+        """Return a piece that is short enough to stand within another."""
+        return piece if piece[1] <= _INSIDE else (self._named(piece[0]), 0)
+
+    def _joined(self, pieces: Sequence[Piece], sign: str) -> Piece:
+        """Return pieces with a sign between them; groups get names where they are too many."""
+        if sum(many + 1 for _, many in pieces) > _MOST:
+            pieces = [self._operand(piece) for piece in pieces]
+        while sum(many + 1 for _, many in pieces) > _MOST:
+            groups: list[list[Piece]] = [[]]
+            for piece in pieces:
+                if sum(many + 1 for _, many in groups[-1]) + piece[1] + 1 > _MOST:
+                    groups.append([])
+                groups[-1].append(piece)
+            pieces = [
+                (self._named(sign.join(text for text, _ in group)), 0)
+                if len(group) > 1
+                else group[0]
+                for group in groups
+            ]
+        return sign.join(text for text, _ in pieces), sum(many + 1 for _, many in pieces)
+
+    def _whole(self, value: Whole) -> Piece:
+        added: list[tuple[bool, Piece]] = []
+        taken: list[Piece] = []
+        for product, times in value.terms.items():
+            factors = sorted(self._operand(self._atom(one)) for one in product)
+            number = abs(times)
+            if number != 1 or not factors:
+                factors.insert(0, (str(number), 0))
+            piece = self._joined(factors, " * ")
+            if times < 0:
+                taken.append(piece)
+            else:
+                added.append((not product, piece))
+        plus = [piece for _, piece in sorted(added)]
+        if not plus and not taken:
+            return "0", 0
+        if sum(many + 1 for _, many in (*plus, *taken)) > _MOST:
+            plus = [self._joined(plus, " + ")] if plus else []
+            taken = [self._operand(self._joined(taken, " + "))] if taken else []
+            taken = [(f"({text})" if " + " in text else text, many) for text, many in taken]
+            plus = [self._operand(piece) for piece in plus]
+        text = " + ".join(one for one, _ in plus)
+        for one, _ in sorted(taken):
+            text = f"{text} - {one}" if text else f"-{one}"
+        return text, sum(many + 1 for _, many in (*plus, *taken))
+
+    def _atom(self, one: Atom) -> Piece:
+        if one in self.names:
+            return self.names[one], 0
+        if one not in self._known:
+            self._known[one] = self._operation(one)
+        return self._known[one]
+
+    def _operation(self, one: Atom) -> Piece:
+        match one:
+            case Atom("asked", (name,)):
+                return str(name), 0
+            case Atom("over", (above, below)):
+                return self._applied("floor(({}) / ({}))", above, below)
+            case Atom("least", (first, second)):
+                return self._applied("minimum({}, {})", first, second)
+            case Atom("most", (first, second)):
+                return self._applied("maximum({}, {})", first, second)
+            case Atom("if", (when,)):
+                text, many = self._condition(when)
+                return f"where({text}, 1, 0)", many + 1
+        raise UnwrittenError
+
+    def _applied(self, form: str, *values: Whole) -> Piece:
+        pieces = [self._operand(self._whole(value)) for value in values]
+        return form.format(*(text for text, _ in pieces)), 2 + sum(many for _, many in pieces)
+
+    def _condition(self, when: Condition) -> Piece:
+        match when:
+            case ("true",):
+                return "1 >= 0", 1
+            case ("false",):
+                return "1 < 0", 1
+            case (">=", value):
+                return self._applied("{} >= 0", value)
+            case ("==", value):
+                return self._applied("{} == 0", value)
+            case ("not", (">=", value)):
+                return self._applied("{} < 0", value)
+            case ("not", ("==", value)):
+                return self._applied("{} != 0", value)
+            case ("not", inside):
+                text, many = self._short(inside)
+                return f"not ({text})", many + 1
+            case ("and" | "or" as word, one, two):
+                (left, many), (right, more) = self._short(one), self._short(two)
+                return f"({left}) {word} ({right})", many + more + 1
+        raise UnwrittenError
+
+    def _short(self, when: Condition) -> Piece:
+        """Return a condition that is short; a long one is that of a part, which is 1 or 0."""
+        text, many = self._condition(when)
+        if many <= _INSIDE:
+            return text, many
+        return f"{self._named(f'where({text}, 1, 0)')} != 0", 1

@@ -85,20 +85,20 @@ def counts_of(
     ``kept``, where it is given, holds what kernels that are counted in turn have in common.
     """
     sizes = [_sizes(each, name) for each, name in ((block, "block"), (grid or (1,), "grid"))]
+    offsets, quantity = code.offsets, code.quantities
     for name in given:
-        check_known(name, code.arguments.values(), f"the kernel has no argument {name!r}")
+        check_known(name, offsets, f"the kernel has no argument {name!r}")
     for name in asked:
         said = f"nothing is asked by the name {name!r}"
         check_known(name, reading.often.asked, said, "asked for")
     _complete(code, reading, given, asked)
-    offsets = {name: offset for offset, name in code.arguments.items()}
-    values = {offsets[name]: int(value) for name, value in given.items()}
+    values = {offsets[name]: _whole(name, value) for name, value in given.items()}
     pointers = code.function.pointers
     alike = (*sizes, pointers, *(frozenset(each.items()) for each in (values, asked)))
     common = {} if kept is None else kept.setdefault(alike, {})
     passes = reading.often.passes
     launch = Launch(sizes[1], sizes[0], values, asked, passes, pointers=pointers, kept=common)
-    names = {Atom("argument", (offset,)): name for offset, name in code.arguments.items()}
+    names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
     one = sum(size > 1 for size in sizes[0]) <= 1 and sum(size > 1 for size in sizes[1]) <= 1
     if one and sizes[0][0] > 1:
         names[Atom("special", ("ntid.x",))] = "threads_per_block"
@@ -114,10 +114,22 @@ def counts_of(
         quantities["elements"] = quantities["blocks"] * threads
         if one:  # of another block as many as it takes
             formulas["blocks"] = "ceil(elements / threads_per_block)"
-    about = {name: ("argument of the kernel", value) for name, value in given.items()}
+    about = {
+        quantity[offset]: (f"argument {code.arguments[offset]} of the kernel", float(value))
+        for offset, value in values.items()
+    }
     about |= {name: ("of the data of the kernel", value) for name, value in asked.items()}
+    known = {atom: name for atom, name in names.items() if name in about}
+    known |= {Atom("asked", (name,)): name for name in asked}
+    known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
+    known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
+    holds_for = {
+        name: sorted({known[each] for each in rests if each in known})
+        for name, rests in found.rests.items()
+    }
     return replace(
         found,
+        holds_for={name: of for name, of in holds_for.items() if of},
         quantities=quantities,
         formulas=formulas,
         declared={**about, **found.declared},
@@ -131,6 +143,12 @@ def _sizes(given: Sequence[int], name: str) -> tuple[int, int, int]:
         raise DseError(f"{name} = {tuple(given)}: expected one to three whole numbers from 1 on")
     x, y, z = (*map(int, given), 1, 1)[:3]
     return x, y, z
+
+
+def _whole(name: str, value: float) -> int:
+    if not math.isfinite(value) or abs(value) >= 2**63:
+        raise DseError(f"the argument {name} = {value}: expected a number of 64 bits")
+    return int(value)
 
 
 def _complete(
@@ -148,8 +166,10 @@ def _complete(
         where = f"line {line}: {text}" if text else f"line {line}, {place}" if line else place
         word = name.partition("_")[0]
         lacking.append(f"  {name}: the {_ASKED[word]} at {where}")
-    wanted = [code.arguments.get(offset, f"bytes {offset}") for offset in reading.needed()]
-    lacking += [f"  {name}: an argument of the kernel" for name in wanted if name not in given]
+    have = {code.offsets[name] for name in given}
+    wanted = [offset for offset in reading.needed() if offset not in have]
+    names = [code.arguments.get(offset, f"bytes {offset}") for offset in wanted]
+    lacking += [f"  {name}: an argument of the kernel" for name in names]
     if lacking:
         raise DseError(
             f"the counts of {code.function.name} rest on what is not in its code:\n"

@@ -9,30 +9,38 @@ from dataclasses import dataclass
 from dse.kernels.accesses import Access, Accesses, Address
 from dse.kernels.conditions import FALSE, TRUE, Condition, known
 from dse.kernels.footprint import Bytes, Footprints
-from dse.kernels.linear import ZERO, Whole, atom
+from dse.kernels.linear import ZERO, Atom, Whole, atom
 from dse.kernels.tally import GLOBAL, SHARED, Reading, Tally
 from dse.kernels.wavefronts import SECTOR
 
 __all__ = ["Memory"]
 
 _STORES = ("global_store", "atomic", "local_store")
-_Sums = defaultdict[int, float]
+_Sums = defaultdict[tuple[int, Whole], float]
 
 
 @dataclass(frozen=True, slots=True)
 class _Often:
-    """How often a warp and a thread run an instruction, and which lanes do (1 where all)."""
+    """How often a warp and a thread run an instruction, and which lanes do (1 where all).
 
+    ``runs`` is that as an expression.
+    """
+
+    runs: Whole
     warp: float
     thread: float
     asks: Whole
 
 
+def _is_of_thread(one: Atom) -> bool:
+    return one.kind == "special" and one.of[0].startswith(("tid", "lane"))
+
+
 class Memory:
     """The accesses of a launch, added one by one.
 
-    A warp's requests ask for sectors. A block asks the second cache for what it loads, once, if
-    the first cache keeps it; stores go through. DRAM moves what all blocks touch, once, if the
+    A warp's requests ask for sectors. A block asks the second cache for what it loads, and gives it
+    what it stores, each byte once. DRAM moves what all blocks touch, once, if the
     second cache keeps it; local memory is taken to stay in the caches.
 
     Attributes
@@ -51,6 +59,10 @@ class Memory:
     asked, waited, through, through_shared : dict
         Of each time that a block of the code runs: bytes of the sectors that are asked for,
         requests whose answer is waited for, wavefronts in the first cache and in shared memory.
+    rests : dict
+        What the counts of addresses rest on, by quantity: they hold for this launch alone.
+    widths : set
+        Bytes of a thread's accesses to global memory.
     in_shared, shared_followed : float
         Requests of a warp to shared memory; those whose addresses are known.
     """
@@ -62,28 +74,43 @@ class Memory:
         self.by_kind = defaultdict[str, float](float)
         self.asked, self.waited = _Sums(float), _Sums(float)
         self.through, self.through_shared = _Sums(float), _Sums(float)
+        self.rests: dict[str, frozenset[Atom]] = defaultdict(frozenset)
+        self.widths: set[int] = set()
         self.in_shared = self.shared_followed = 0.0
         self.requests = self.followed = self.within = self.sectors = self.width = 0.0
         self._footprints = Footprints(tally.launch)
         self._often: dict[tuple[int, Condition], _Often] = {}
-        self._alone = self._stored = self.loads = self.of_loads = 0.0
+        self._alone = self._local = self.loads = self.of_loads = 0.0
 
     def add(self, number: int, place: int) -> None:
         """One instruction, by the block it stands in and its place there."""
         one = self.reading.flow.blocks[number].body[place]
         often = self._how_often(number, place)
-        many = often.warp
+        many, runs = often.warp, (number, often.runs)
         self.by_kind[one.kind] += many
         where = self.accesses.address(one, number, place)
         told = self.accesses.of(one, where, often.asks)
-        share = many / self.tally.number(number) if many else 0.0
+        lanes = self.tally.rests_on(often.asks)
+        every = lanes
+        if where is not None:
+            lanes |= self.tally.rests_on(self._of_lanes(where[0]), places=False)
+            every |= self.tally.rests_on(where[0], places=False)
         if one.kind in SHARED:
-            self.through_shared[number] += share * told.wavefronts
+            self.rests["shared_wavefronts"] |= every
+            self.through_shared[runs] += told.wavefronts
             self.in_shared += many
             self.shared_followed += many if told.sectors is not None else 0.0
             return
-        self.through[number] += share * told.wavefronts
-        self.waited[number] += share if one.results else 0.0
+        for name in ("l1_wavefronts", "warp_bytes"):
+            self.rests[name] |= every
+        for name in ("coalesced_insts", "uncoalesced_insts"):
+            self.rests[name] |= lanes
+        for name in ("block_bytes", "launch_bytes"):
+            self.rests[name] |= every | self.tally.rests_on(runs[1])
+        self.rests["bytes_per_thread"] |= self.tally.rests_on(runs[1])
+        self.widths.add(told.bytes if one.kind in GLOBAL else 0)
+        self.through[runs] += told.wavefronts
+        self.waited[runs] += 1.0 if one.results else 0.0
         into = self.coalesced
         if one.kind in GLOBAL:
             into = self.uncoalesced if told.coalesced is False else self.coalesced
@@ -95,26 +122,41 @@ class Memory:
                 if one.kind == "global_load":
                     self.loads += many
                     self.of_loads += many * told.sectors
-        into[number] += 1.0
+        into[number, self.tally.of(number)] += 1.0
         if many:
-            self._touch(one.kind, told, number, many, where, often.thread)
+            self._touch(one.kind, told, runs, many, where, often.thread)
 
     def _touch(
-        self, kind: str, told: Access, number: int, many: float, where: Address | None, each: float
+        self,
+        kind: str,
+        told: Access,
+        runs: tuple[int, Whole],
+        many: float,
+        where: Address | None,
+        each: float,
     ) -> None:
         """The bytes of an instruction that a warp runs so often, and each of its threads."""
         bytes_asked = SECTOR * (told.least if told.sectors is None else told.sectors)
-        self.asked[number] += bytes_asked * many / self.tally.number(number)
-        of_block = bytes_asked * many * len(self.launch.active)
-        stores = kind in _STORES
+        self.asked[runs] += bytes_asked
         if kind in GLOBAL:
-            way, threads = "store" if stores else "load", self.launch.threads
+            way = "store" if kind in _STORES else "load"
+            threads = self.launch.threads
             if where is None or not self._footprints.add(where, told.bytes, each * threads, way):
-                self._alone += of_block
+                self._alone += bytes_asked * many * len(self.launch.active)
                 return
             self.within += many
-        if stores:
-            self._stored += of_block
+        elif kind in _STORES:  # a place of the stack, however often it is written
+            self._local += bytes_asked * min(many, 1.0) * len(self.launch.active)
+
+    def _of_lanes(self, where: Whole) -> Whole:
+        """Return the part of an address in which the lanes of a warp differ."""
+        return Whole(
+            {
+                product: times
+                for product, times in where.terms.items()
+                if any(_is_of_thread(one) for one in Whole({product: 1}).atoms())
+            }
+        )
 
     def warps(self, number: int, place: int) -> float:
         """How often a warp runs an instruction, as far as its guard is known."""
@@ -129,9 +171,10 @@ class Memory:
                 runs = ZERO
             elif when != TRUE and known(when):
                 runs = runs * atom("if", when)
-            runs = self.launch.sized(runs)
-            of = (self.launch.per_warp(runs), self.launch.per_thread(runs))
-            self._often[number, when] = _Often(*of, self.accesses.asks(runs))
+            many = self.tally.runs_of(runs)
+            sized = self.launch.sized(runs)
+            each = self.launch.per_thread(sized)
+            self._often[number, when] = _Often(runs, many, each, self.accesses.asks(sized))
         return self._often[number, when]
 
     def touched(
@@ -142,7 +185,8 @@ class Memory:
         Where a launch has one axis, of which ``names`` tells, they are formulas in its sizes.
         """
         threads, alone = self.launch.threads, Bytes(0.0, self._alone)
-        own = self._footprints.block("load") + Bytes(0.0, self._stored) + alone
+        own = self._footprints.block("load") + self._footprints.block("store") + alone
+        own += Bytes(0.0, self._local)
         found = {"block_bytes": (own, threads, "threads_per_block")}
         if grid is not None:
             every = self._footprints.launched("load") + self._footprints.launched("store")

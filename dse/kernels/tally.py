@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dse.kernels.assembly import Instruction
 from dse.kernels.conditions import known
@@ -12,9 +13,10 @@ from dse.kernels.counts import Frequencies, free_name, frequencies
 from dse.kernels.cubin import Function
 from dse.kernels.evaluate import Launch
 from dse.kernels.flow import Flow, flow_of
-from dse.kernels.formula import UnwrittenError, text
+from dse.kernels.formula import Formulas, UnwrittenError
 from dse.kernels.linear import ONE, Atom, Whole, atom, common
 from dse.kernels.operands import Constants
+from dse.kernels.passes import resting
 from dse.kernels.values import Values
 from symbolic.quantities import TABLE
 
@@ -25,6 +27,8 @@ GLOBAL = ("global_load", "global_store", "global_copy", "atomic")
 MEMORY = (*GLOBAL, "local_load", "local_store")
 #: Those that ask shared memory.
 SHARED = ("shared_load", "shared_store", "shared_atomic")
+#: Registers that tell a thread its place.
+_PLACES = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
 
 
 def layout(arch: int) -> dict[int, str]:
@@ -78,16 +82,20 @@ def read(
 
 def _uniform(one: Atom) -> bool:
     """Whether an atom is the same for every thread of a launch."""
-    threads = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
     return not any(
-        (each.kind == "special" and each.of[0] in threads)
+        (each.kind == "special" and each.of[0] in _PLACES)
         or each.kind in ("pass", "first", "power", "power of", "scaled")
         for each in Whole({(one,): 1}).atoms()
     )
 
 
 class Tally:
-    """Counts of one launch, as numbers and as formulas."""
+    """Counts of one launch, as numbers and as formulas.
+
+    A count is a sum over expressions of how often something runs. What differs between threads or
+    passes is enumerated: such a count holds for this launch alone, and :meth:`rests_on` returns
+    the arguments and sizes for which it does.
+    """
 
     def __init__(
         self,
@@ -96,55 +104,148 @@ class Tally:
         names: Mapping[Atom, str],
         lines: Mapping[int, int],
     ) -> None:
-        self.reading, self.launch, self.names, self.lines = reading, launch, names, lines
+        self.reading, self.launch, self.lines = reading, launch, lines
+        self.formulas = Formulas(names)
         self.runs: dict[str, str] = {}  # formulas of how often blocks run, and their names
-        self._numbers: dict[int, float] = {}
-        self._texts: dict[int, tuple[float, str]] = {}
+        self._numbers: dict[Whole, float] = {}
+        self._texts: dict[Whole, tuple[float, str, frozenset[Atom]]] = {}
+        self._rests: dict[tuple[Whole, bool], frozenset[Atom]] = {}
+
+    def of(self, block: int) -> Whole:
+        """Return how often a block runs, as an expression."""
+        return self.reading.often.blocks[block]
 
     def number(self, block: int) -> float:
         """How often a warp runs a block, on average."""
-        if block not in self._numbers:
-            self._numbers[block] = self.launch.per_warp(self.reading.often.blocks[block])
-        return self._numbers[block]
+        return self.runs_of(self.of(block))
 
-    def _written(self, block: int) -> tuple[float, str]:
-        """A factor, and the name of a formula in quantities, or nothing."""
-        often = self.reading.often.blocks[block]
-        alike = [one for one in common(often) if not _uniform(one)]
+    def runs_of(self, runs: Whole) -> float:
+        """Return the mean over warps of how often a warp runs what threads run so often."""
+        if runs not in self._numbers:
+            self._numbers[runs] = self.launch.per_warp(runs)
+        return self._numbers[runs]
+
+    def rests_on(self, value: Whole, *, places: bool = True) -> frozenset[Atom]:
+        """Return the arguments, answers and sizes that an enumerated expression rests on.
+
+        Those of the passes of loops in it are among them. Sizes of the launch are left out
+        without ``places``.
+        """
+        key = value, places
+        if key not in self._rests:
+            passes = resting(value, self.reading.often.passes)
+            found: set[Atom] = set()
+            for each in (value, *passes.values()):
+                found.update(one for one in each.atoms() if one.kind in ("argument", "asked"))
+                if places:
+                    found.update(Atom("special", (name,)) for name in _sizes(each))
+            self._rests[key] = frozenset(found)
+        return self._rests[key]
+
+    def _written(self, runs: Whole, block: int) -> tuple[float, str, frozenset[Atom]]:
+        """A factor, the name of a formula in quantities or nothing, what the factor rests on."""
+        alike = [one for one in common(runs) if not _uniform(one)]
         rest = Whole(
-            {tuple(one for one in p if one not in alike): t for p, t in often.terms.items()}
+            {tuple(one for one in p if one not in alike): t for p, t in runs.terms.items()}
         )
         try:
             if not all(map(_uniform, rest.atoms())):
                 raise UnwrittenError
-            told = text(rest, self.names)
+            told = self.formulas.text(rest)
         except UnwrittenError:
-            return self.number(block), ""
+            return self.runs_of(runs), "", self.rests_on(runs)
         product = ONE
         for one in alike:
             product = product * Whole({(one,): 1})
+        fixed = self.rests_on(product)
         share = self.launch.per_warp(product)
         if rest.number is not None:
-            return share * rest.number, ""
-        return share, self.runs.setdefault(told, self._name(block))
+            return share * rest.number, "", fixed
+        return share, self.runs.setdefault(told, self._name(block)), fixed
 
     def _name(self, block: int) -> str:
         at = self.reading.flow.blocks[block].body[0].at
         runs = self.runs.values()
         return free_name("runs", self.lines, at, lambda name: name in runs or name in TABLE)
 
-    def total(self, counts: Mapping[int, float]) -> tuple[float, str]:
-        """A count by blocks over the launch: its number, and its formula where it has one."""
+    def total(self, counts: Mapping[tuple[int, Whole], float]) -> Total:
+        """Return a count over the launch, a sum over how often blocks and instructions run."""
         number = 0.0
         by_name = defaultdict[str, float](float)
-        for block, many in counts.items():
-            if block not in self._texts:
-                self._texts[block] = self._written(block)
-            share, name = self._texts[block]
+        fixed: set[Atom] = set()
+        for (block, runs), many in counts.items():
+            if not many:
+                continue
+            if runs not in self._texts:
+                self._texts[runs] = self._written(runs, block)
+            share, name, rests = self._texts[runs]
             by_name[name] += share * many
-            number += self.number(block) * many
-        fixed = by_name.pop("", 0.0)
+            number += self.runs_of(runs) * many
+            fixed |= rests
+        plain = by_name.pop("", 0.0)
         parts = [f"{many:.10g} * {name}" for name, many in by_name.items() if many]
         if not parts:
-            return number, ""
-        return number, " + ".join([*([f"{fixed:.10g}"] if fixed else []), *parts])
+            return Total(number, "", frozenset(fixed))
+        text = self.formulas.total([*([f"{plain:.10g}"] if plain else []), *parts])
+        return Total(number, text, frozenset(fixed))
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A count: its number, its formula where it has one, and what it holds for."""
+
+    number: float
+    formula: str
+    rests: frozenset[Atom]
+
+
+def _sizes(value: Whole) -> set[str]:
+    """Return the sizes of the launch that a value rests on, as registers that hold them.
+
+    A value that knows no more of a thread than its number in the launch is the same for blocks of
+    other sizes: it rests on the number of threads alone (``nctaid.x``).
+    """
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        index, rest = _index_removed(one)
+        if index:
+            found.add("nctaid.x")
+        for product in rest.terms:
+            for each in product:
+                if each.kind != "special":
+                    waiting += _values_in(each.of)
+                elif each.of[0].startswith(("ctaid", "nctaid")):
+                    found.add("nctaid.x")
+                    found.update({"ntid.x"} if len(product) > 1 else ())
+                elif each.of[0] != "lane":
+                    found.add("ntid.x")
+    return found
+
+
+def _index_removed(value: Whole) -> tuple[bool, Whole]:
+    """Return whether a value has a thread's number in the launch, and what else there is."""
+    block, size, thread = (Atom("special", (n,)) for n in ("ctaid.x", "ntid.x", "tid.x"))
+    base = tuple(sorted((block, size), key=id))
+    terms = dict(value.terms)
+    found = False
+    for product in (base, tuple(sorted((Atom("special", ("nctaid.x",)), size), key=id))):
+        times = terms.get(product)
+        if times is None:
+            continue
+        if product == base and terms.get((thread,)) != times:
+            continue
+        del terms[product]
+        if product == base:
+            del terms[thread,]
+        found = True
+    return found, Whole(terms)
+
+
+def _values_in(part: Any) -> Iterator[Whole]:
+    if isinstance(part, Whole):
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from _values_in(each)

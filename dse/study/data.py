@@ -212,6 +212,7 @@ class StudyData:
             outputs=tuple(dict.fromkeys([*asked, *told])),
             constraints=tuple(dict.fromkeys([*self.where, *where])),
             fold=summarized,
+            refused=parts.refused,
         )
         return replace(grid, outputs=tuple(n for n in grid.outputs if n in asked))
 

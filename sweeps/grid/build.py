@@ -53,6 +53,7 @@ def build_grid(
     outputs: Iterable[str] | None = None,
     constraints: Iterable[str] = (),
     fold: Fold | None = None,
+    refused: Mapping[str, str] | None = None,
 ) -> Grid:
     """Join a model with axes and values.
 
@@ -77,6 +78,8 @@ def build_grid(
     fold : callable, optional
         What computes statistics, where formulas have some:
         :func:`sweeps.nest.summarize.summarized`.
+    refused : mapping of str to str
+        Values that do not hold here, and why: an error if a formula needs one of them.
 
     Raises
     ------
@@ -121,6 +124,9 @@ def build_grid(
             outputs=wanted,
             where=constraints,
         )
+        for name in graph.definitions:
+            if name in (refused or {}):
+                raise DseError((refused or {})[name])
         refuse_laws(graph)
         graphs[key] = graph
         at = {a: axis_of[a].labels.index(k) for a, k in zip(switch_axes, key, strict=True)}

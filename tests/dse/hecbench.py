@@ -136,7 +136,7 @@ def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
     threads = math.prod(block) * math.prod(grid)
     given, asked = told.get("set", {}), told.get("times", {})
     _complete(code, reading, given, asked)
-    offsets = {name: at for at, name in code.arguments.items()}
+    offsets = code.offsets
     values = {offsets[name]: value for name, value in given.items() if name in offsets}
     launch = Launch(grid, block, values, asked, reading.often.passes)
     found = dict.fromkeys(WHAT, 0.0)
