@@ -1,13 +1,13 @@
 """Functions that a kernel calls, put where it calls them, so that all that is counted is one flow.
 
-A copy of a function's code stands behind the kernel's for each place that calls it; what calls
+Compilers leave loops by calls, too: a call into the middle of the same function is a branch. A copy of a function's code stands behind the kernel's for each place that calls it; what calls
 leads there, what returns leads back. What calls itself, and the compiler's own slow ways of a
 division or a root, stay calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dse.kernels.assembly import WORD, Instruction
 from stochastic import sizes
@@ -23,12 +23,13 @@ def inlined(body: Sequence[Instruction], called: Sequence[tuple[int, str]]) -> l
 
     ``called`` are the functions in its code by their offsets in bytes.
     """
-    if not called:
-        return list(body)
     names = {offset // WORD: name for offset, name in called}
+    found = [_jump(one, one.target or 0) if _is_branch(one, body, names) else one for one in body]
+    if not called:
+        return found
     begins = sorted(names)
     ends = dict(zip(begins, [*begins[1:], len(body)], strict=True))
-    found = list(body)
+    body = list(found)
     waiting: list[tuple[int, tuple[int, ...]]] = [
         (one.at, (0,)) for one in body[: begins[0]] if one.name == "CALL"
     ]
@@ -52,6 +53,18 @@ def inlined(body: Sequence[Instruction], called: Sequence[tuple[int, str]]) -> l
             if one.name == "CALL":
                 waiting.append((place, (*within, begin)))
     return found
+
+
+def _is_branch(one: Instruction, body: Sequence[Instruction], names: Mapping[int, str]) -> bool:
+    """True if a call never returns: it leads into code that is no function of its own.
+
+    Where no function is named, code that has a return may be one.
+    """
+    if one.name != "CALL" or one.target is None or not 0 <= one.target < len(body):
+        return False
+    if names:
+        return one.target not in names
+    return not any(each.name == "RET" for each in body)
 
 
 def _jump(one: Instruction, to: int, place: int | None = None) -> Instruction:

@@ -162,11 +162,14 @@ class Replacing:
         return self._change(one)
 
 
+_UNKNOWN = ("unknown", "entry", "reciprocal", "table")
+
+
 def known(when: Condition) -> bool:
     """Whether a condition rests on nothing that cannot be followed."""
     match when:
         case (">=" | "==", value):
-            return not any(one.kind in ("unknown", "entry", "reciprocal") for one in value.atoms())
+            return not any(one.kind in ("unknown", "entry", "reciprocal", "table") for one in value.atoms())
         case ("and" | "or", one, two):
             return known(one) and known(two)
         case ("not", one):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ __all__ = ["Function", "Section", "functions", "sections_of"]
 _CUDA, _FUNCTION = 190, 2  # the machine of an ELF file; a kind of symbol
 #: The head of a section, as ELF orders its numbers, and what is in it.
 Section = tuple[tuple[int, ...], bytes]
-_REGISTERS, _ARGUMENT, _BANK = 0x2F, 0x17, 0x0A
+_REGISTERS, _ARGUMENT, _BANK, _JUMPS = 0x2F, 0x17, 0x0A, 0x34
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,9 @@ class Function:
     """A kernel in machine code.
 
     ``arguments`` are offsets and sizes in bytes, from the ``bank`` of the constants on; ``shared``
-    bytes a block; ``called`` are the functions that lie in its code, by their offsets.
+    bytes a block; ``called`` are the functions that lie in its code, by their offsets. ``jumps``
+    are the places that each jump to a computed address may lead to, by its own, and ``table`` is
+    the table of such places.
     """
 
     name: str
@@ -33,6 +35,8 @@ class Function:
     bank: int
     arguments: tuple[tuple[int, int], ...]
     called: tuple[tuple[int, str], ...] = ()
+    jumps: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    table: tuple[int, ...] = ()
 
     @property
     def pointers(self) -> frozenset[int]:
@@ -118,13 +122,15 @@ def _functions(data: bytes) -> dict[str, Function]:
         told = sections.get(f".nv.info.{name}")
         if name == section or told is None:
             continue
-        bank, arguments = 0, []
+        bank, arguments, jumps = 0, [], list[tuple[int, tuple[int, ...]]]()
         for kind, body in _attributes(told[1]):
             if kind == _BANK and len(body) == 8:
                 bank = struct.unpack("<IHH", body)[1]
             elif kind == _ARGUMENT and len(body) == 12:
                 _, number, offset, packed = struct.unpack("<IHHI", body)
                 arguments.append((number, offset, packed >> 18))
+            elif kind == _JUMPS:
+                jumps += _jumps(body)
         constants = sections.get(f".nv.constant0.{name}")
         if not bank and constants is None:
             continue  # a function that kernels call
@@ -138,8 +144,23 @@ def _functions(data: bytes) -> dict[str, Function]:
             bank=bank,
             arguments=tuple((offset, size) for _, offset, size in sorted(arguments)),
             called=_called(sections, name),
+            jumps=tuple(jumps),
+            table=_words(sections.get(f".nv.constant2.{name}", ((), b""))[1]),
         )
     return found
+
+
+def _jumps(body: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield each jump to a computed address with the places that it may lead to."""
+    words, at = _words(body), 0
+    while at + 3 <= len(words):
+        place, _, many = words[at : at + 3]
+        yield place, words[at + 3 : at + 3 + many]
+        at += 3 + many
+
+
+def _words(data: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(data) // 4}I", data[: len(data) // 4 * 4])
 
 
 def _called(sections: Mapping[str, Section], name: str) -> Any:

@@ -14,6 +14,7 @@ from dse.kernels.assembly import WORD, Instruction, instructions
 from dse.kernels.calls import inlined
 from dse.kernels.compiling import installed
 from dse.kernels.cubin import Function
+from dse.kernels.jumps import without_tables
 from stochastic import sizes
 from symbolic.errors import DseError
 
@@ -63,7 +64,8 @@ def disassembled(
         for at, order in zip(places, orders, strict=True):
             every = [told[each] for each in order]
             body = instructions([each for each, _ in every], [place for _, place in every])
-            found[at] = inlined(body, functions[at].called)
+            body = inlined(body, functions[at].called)
+            found[at] = without_tables(body, dict(functions[at].jumps))
     return found
 
 

@@ -24,12 +24,13 @@ class Constants:
     """What the bank of constants holds at a launch.
 
     ``layout`` are sizes of the launch by their offsets, ``bank`` is where arguments begin, and
-    ``upper`` are the high halves of arguments of 8 bytes.
+    ``upper`` are the high halves of arguments of 8 bytes, and ``table`` is that of jumps.
     """
 
     layout: Mapping[int, str]
     bank: int
     upper: frozenset[int]
+    table: tuple[int, ...] = ()
     _known: dict[str, Whole | tuple[bool, str] | None] = field(default_factory=dict)
 
     def plain(self, text: str) -> Whole | tuple[bool, str] | None:
@@ -55,6 +56,13 @@ class Constants:
         if (held := _CONSTANT.match(text)) is not None:
             return self._held(held)
         return (False, text) if _REGISTER.fullmatch(text) else None
+
+    def place(self, text: str) -> tuple[str, int] | None:
+        """Return the register and the offset by which an operand reads the table of jumps."""
+        held = _CONSTANT.match(text)
+        if held is None or held[1] != "0x2" or not held[2] or held[3] == "Z":
+            return None
+        return f"{held[2]}{held[3]}", int(held[4] or "0x0", 16)
 
     def behind(self, text: str) -> Whole | None:
         """The high half of a pair: what lies behind a constant."""

@@ -11,6 +11,7 @@ from dse.kernels.arithmetic import high, masked, power_of_two, quotient, shifted
 from dse.kernels.assembly import Instruction
 from dse.kernels.conditions import FALSE, TRUE, Condition, bits, both, negated, truth
 from dse.kernels.linear import ONE, ZERO, Whole, atom, constant
+from dse.kernels.operands import Constants
 from dse.kernels.quotients import floordiv
 
 __all__ = ["PREDICATES", "READ", "Registers", "logic"]
@@ -21,6 +22,8 @@ _SIGNED_SHIFT = 31
 
 class Registers(Protocol):
     """What readers ask: what operands and predicates hold before an instruction."""
+
+    constants: Constants
 
     def operand(self, text: str, block: int, place: int) -> Whole:
         """The value of an operand."""
@@ -128,6 +131,29 @@ def _move(v: Registers, one: Instruction, _: int, block: int, place: int) -> Who
     return v.inputs(one, block, place)[0]
 
 
+def _constant(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
+    """LDC: a constant of the launch, or a place of the table of jumps."""
+    if (read := v.constants.place(one.operands[-1])) is None:
+        return _move(v, one, _, block, place)
+    register, offset = read
+    return atom("table", v.constants.table, v.operand(register, block, place) + constant(offset))
+
+
+def _is_place(value: Whole, place: int) -> Condition | None:
+    """Return when a place of the table of jumps is a given one; None for any other value."""
+    if len(value.terms) != 1:
+        return None
+    ((product, times),) = value.terms.items()
+    if times != 1 or len(product) != 1 or product[0].kind != "table":
+        return None
+    table, at = product[0].of
+    found = FALSE
+    for number, each in enumerate(table):
+        if each == place:
+            found = both(found, truth("==", at - constant(4 * number)), word="or")
+    return found
+
+
 def _halves(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
     """HFMA2 of zeros: two numbers of 16 bits, as compilers load a constant."""
     operands = one.operands[1:]
@@ -193,7 +219,8 @@ def _compare(v: Registers, one: Instruction, result: int, block: int, place: int
         case "LT":
             found = truth(">=", -difference - ONE)
         case "EQ":
-            found = truth("==", difference)
+            jump = None if second.number is None else _is_place(first, second.number)
+            found = truth("==", difference) if jump is None else jump
         case "NE":
             found = negated(truth("==", difference))
         case _:
@@ -252,7 +279,7 @@ PREDICATES = frozenset({"ISETP", "PLOP3", "LOP3", "R2P", "R2UP"})
 READ: dict[str, Reader] = {
     "IADD3": _add, "IADD": _add, "VIADD": _add, "IMAD": _mad, "IMUL": _mad, "XMAD": _mad,
     "SHF": _shift, "SHL": _shift, "SHR": _shift, "LEA": _lea, "LOP3": _tested, "MOV": _move,
-    "S2R": _move, "S2UR": _move, "CS2R": _move, "R2UR": _move, "LDC": _move, "LDCU": _move,
+    "S2R": _move, "S2UR": _move, "CS2R": _move, "R2UR": _move, "LDC": _constant, "LDCU": _constant,
     "SEL": _select, "IMNMX": _least, "VIMNMX": _least, "VIADDMNMX": _least,
     "IABS": _sign, "SGXT": _sign,
     "ISETP": _compare, "PLOP3": _predicates, "I2F": _converted, "F2I": _converted,

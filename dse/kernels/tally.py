@@ -76,7 +76,7 @@ def read(
     """
     flow = flow_of(body)
     upper = frozenset(offset + 4 for offset, size in function.arguments if size == 8)
-    values = Values(flow, Constants(layout(function.arch), function.bank, upper))
+    values = Values(flow, Constants(layout(function.arch), function.bank, upper, function.table))
     return Reading(function, flow, values, frequencies(flow, values, lines or {}))
 
 
