@@ -203,7 +203,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "PASSES_LOOKED": (32, None, "passes looked at; beyond them an estimate"),
     "PASSES_FOLLOWED": (1_000_000, None, "passes followed one by one"),
     "PASSES_EVERY": (2048, None, "passes up to which every one is looked at"),
-    "PASSES_NUMBERS": (1 << 20, None, "numbers held at once"),
+    "PASSES_NUMBERS": (1 << 23, None, "numbers held at once"),
     "KERNEL_INSTRUCTIONS": (1 << 16, None, "instructions of a kernel with all copies of functions"),
     "EXPRESSION_ATOMS": (1500, None, "atoms of the largest expression followed"),
     "PASSES_TRIED": (1024, None, "passes tried one by one"),

@@ -84,7 +84,10 @@ class Launch:
 
     # --- what is wanted
     def per_warp(self, value: Whole) -> float:
-        """The mean over warps of what their busiest thread does."""
+        """The mean over warps of how often one runs what threads run so often.
+
+        A warp runs it in each pass of the loops around in which any of its threads does.
+        """
 
         def busiest(every: Any) -> Any:
             if every.shape[-1] == 1:  # the same for all threads of a warp
@@ -130,18 +133,21 @@ class Launch:
     def _mean(self, value: Whole, fold: Any, of_lanes: Any) -> float:
         if value.number is not None:
             return float(value.number)
+
+        def folded(every: Any) -> Any:
+            every = np.maximum(np.asarray(every, dtype=float), 0.0)
+            return fold(every) if every.ndim else every
+
         try:
-            if (folded := self._where(value, of_lanes)) is not None:
-                return self._weighted(folded)
-            every = np.asarray(self._over_passes(value), dtype=float)
+            if (found := self._where(value, of_lanes)) is not None:
+                return self._weighted(found)
+            found = np.asarray(self._over_passes(value, folded), dtype=float)
         except OverflowError:
             raise DseError(
                 "a count at these arguments takes more than 64 bits: expected arguments of which "
                 "neither a product nor a power of two is that large"
             ) from None
-        if every.ndim == 0:
-            return max(float(every), 0.0)
-        return self._weighted(fold(np.maximum(every, 0)))
+        return float(found) if found.ndim == 0 else self._weighted(found)
 
     def _weighted(self, folded: Any) -> float:
         """The mean over warps."""
@@ -156,37 +162,41 @@ class Launch:
         """The largest number that a count takes in the first pass of the loops around it."""
         return max(math.ceil(float(np.max(self.value(value)))), 0)
 
-    # --- passes of loops that a value depends on are averaged
-    def _over_passes(self, value: Whole) -> Any:
+    # --- passes of loops that a value depends on are gone through
+    def _over_passes(self, value: Whole, fold: Any, share: Any = 1.0) -> Any:
+        """Return a value, averaged over the passes that it rests on.
+
+        What it is in one pass is multiplied by the ``share`` that each thread's pass has of all,
+        and folded over the lanes of a warp; passes are added up behind that.
+        """
         bound = {one.of[0] for one in value.atoms() if one.kind == "first"} | self._now.keys()
         heads = resting(value, self.passes)
         heads = {head: many for head, many in heads.items() if head not in bound}
         if not heads:
-            return self.value(value)
+            return fold(self.value(value) * share)
         inside = {
             head: sum(one.kind == "pass" and one.of[0] in heads for one in many.atoms())
             for head, many in heads.items()
         }
         head = min(heads, key=inside.__getitem__)  # the outermost
-        many = np.asarray(self._over_passes(self.passes[head]), dtype=float)
+        many = np.asarray(self.value(self.passes[head]), dtype=float)
         top = int(np.max(many)) if many.size else 0
         if top <= 0:
             return 0.0
         most = _PASSES
-        if len(heads) == 1 and not self._now:  # every pass, where that is little
-            self._now[head], self._known = 0, {}
-            most = max(most, min(_EVERY, _NUMBERS // np.size(self._over_passes(value))))
+        if not self._now:  # every pass, where that is little
+            lanes = max(np.size(self.value(value)), 1)
+            every = min(_EVERY, int((_NUMBERS // lanes) ** (1 / len(heads))))
+            most = max(most, every)
         looked = np.unique(np.linspace(0, top - 1, min(top, most)).round())
+        counted = np.maximum(np.searchsorted(looked, many, side="left"), 1)
         total: Any = 0.0
-        counted: Any = 0.0
         for one in looked:
-            self._now[head], self._known = one, {}
-            within = one < many
-            total = total + np.where(within, self._over_passes(value), 0.0)
-            counted = counted + within
+            self._now[head], self._known = int(one), {}
+            total = total + self._over_passes(value, fold, share * (one < many) / counted)
         del self._now[head]
         self._known = {}
-        return total / np.maximum(counted, 1)
+        return total
 
     # --- values
     def value(self, value: Whole) -> Any:
