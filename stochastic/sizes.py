@@ -203,6 +203,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "PASSES_LOOKED": (32, None, "passes looked at; beyond them an estimate"),
     "PASSES_FOLLOWED": (1_000_000, None, "passes followed one by one"),
     "PASSES_EVERY": (2048, None, "passes up to which every one is looked at"),
+    "PASSES_FEW": (4, None, "passes of each of many loops that are looked at"),
     "PASSES_NUMBERS": (1 << 23, None, "numbers held at once"),
     "KERNEL_INSTRUCTIONS": (1 << 16, None, "instructions of a kernel with all copies of functions"),
     "EXPRESSION_ATOMS": (1500, None, "atoms of the largest expression followed"),

@@ -20,7 +20,7 @@ __all__ = ["Access", "Accesses", "Address", "in_flight", "is_device_array", "wid
 
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
-_UNKNOWN = ("unknown", "loaded", "entry", "reciprocal", "first")
+_UNKNOWN = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
 _ONLY = re.compile(r"U?R\d+")
 #: What moves an address, and the constant bytes from there.
 Address = tuple[Whole, int]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 
 from dse.kernels.assembly import WORD
-from dse.kernels.conditions import FALSE, TRUE, known, negated
-from dse.kernels.flow import Flow, Loop
+from dse.kernels.conditions import FALSE, TRUE, Condition, alone, both, known, negated
+from dse.kernels.flow import Flow, Loop, always_leads
 from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom
-from dse.kernels.passes import until, varies
+from dse.kernels.passes import is_moving, until, varies
 from dse.kernels.rebuilding import rebuilt
 from dse.kernels.values import Values
 
@@ -38,53 +38,215 @@ class Frequencies:
 
 def frequencies(flow: Flow, values: Values, lines: Mapping[int, int]) -> Frequencies:
     """How often each block runs."""
-    found = Frequencies()
-    ends: dict[int, list[int]] = {}
-
-    def passes_of(head: int) -> Whole | None:
-        if head not in found.passes:
-            if head in ends:  # asked while it is sought
-                return None
-            ends[head] = []
-            found.passes[head], ends[head] = _passes(flow, values, flow.loops[head], lines, found)
-        return found.passes[head]
-
-    values.passes = passes_of
-    edges: dict[tuple[int, int], Whole] = {}
-    entering: dict[int, Whole] = {}
-    decisive: dict[int, int] = {}
+    counting = _Counting(flow, values, lines)
+    values.passes = counting.passes
     for number in flow.order:
-        block, loop = flow.blocks[number], flow.loops.get(number)
-        outside = [each for each in block.of if loop is None or each not in loop.blocks]
-        often = ONE if number == 0 else ZERO
-        for each in dict.fromkeys(outside):
-            often = often + edges[each, number]
-        often = _joined(often)
-        if loop is not None:
-            entering[number] = often
-            passes = passes_of(number)
-            assert passes is not None
-            decisive |= dict.fromkeys(ends[number], number)
-            often = often * passes
-        found.blocks[number] = often
-        if not block.to:
-            continue
-        if len(set(block.to)) == 1:
-            edges[number, block.to[0]] = often
-            continue
-        taken, other = block.to
-        if number in decisive:
-            head = decisive[number]
-            leaves = next(each for each in block.to if each not in flow.loops[head].blocks)
-            stays = other if leaves == taken else taken
-            edges[number, leaves] = entering[head]
-            edges[number, stays] = often - entering[head]
-            continue
-        share, rest = _shares(flow, values, number, lines, found)
-        edges[number, taken], edges[number, other] = often * share, often * rest
+        counting.own(number)
+    found = counting.found
+    for number in flow.order:
+        found.blocks[number] = counting.full(number)
     _name_loaded(flow, found, lines)
     values.settled = True
     return found
+
+
+class _Counting:
+    """How often blocks run: each in one pass of the loop around it, and that of the loop.
+
+    A loop that is left at one place alone has passes by the guard there. Of one that is left at
+    several places, which of them ends it is decided pass by pass.
+    """
+
+    def __init__(self, flow: Flow, values: Values, lines: Mapping[int, int]) -> None:
+        self.flow, self.values, self.lines = flow, values, lines
+        self.found = Frequencies()
+        self._own: dict[int, Whole] = {}
+        self._entering: dict[int, Whole] = {}
+        #: The places where a loop is left, and when it goes on there, if that is all that decides.
+        self._ends: dict[int, list[int]] = {}
+        self._stays: dict[int, Condition] = {}
+        self._shared: dict[int, tuple[Whole, Whole]] = {}
+        self._full: dict[int, Whole] = {}
+
+    def passes(self, head: int) -> Whole | None:
+        """Return the passes of a loop each time it is entered; None while they are sought."""
+        if head not in self.found.passes:
+            if head in self._ends:
+                return None
+            self._ends[head] = []
+            self.found.passes[head] = self._passes(self.flow.loops[head])
+        return self.found.passes[head]
+
+    # --- how often a block runs
+    def own(self, number: int) -> Whole:
+        """Return how often a block runs in a pass of the loop around it, or of a thread."""
+        if number not in self._own:
+            loop = self.flow.loops.get(number)
+            if loop is not None:
+                self._own[number] = ONE
+                self._entering[number] = self._reached(number, loop)
+            else:
+                self._own[number] = self._reached(number, None)
+        return self._own[number]
+
+    def full(self, number: int) -> Whole:
+        """Return how often a block runs for each thread that starts."""
+        if number in self._full:
+            return self._full[number]
+        found, head = self.own(number), self.flow.inner.get(number)
+        if head is not None:
+            around = self.flow.loops[head].outer
+            passes = self.passes(head)
+            assert passes is not None
+            total = ZERO
+            for product, times in found.terms.items():
+                total = total + self._of_passes(product, head, passes).times(times)
+            found = total * self._entering[head]
+            if around is not None:
+                found = found * self.full(around)
+        self._full[number] = found
+        return found
+
+    def _of_passes(self, product: tuple[Atom, ...], head: int, passes: Whole) -> Whole:
+        """Return a product in all passes of a loop; what goes on has one pass less."""
+        staying = Atom("staying", (head,))
+        rest = Whole({tuple(one for one in product if one != staying): 1})
+        if staying not in product:
+            return rest * passes
+        moves = any(one.kind in ("pass", "power") and head in one.of for one in rest.atoms())
+        if moves and head in self._stays:
+            return rest * passes * atom("if", self._stays[head])
+        return rest * (passes - ONE)
+
+    def _reached(self, number: int, loop: Loop | None) -> Whole:
+        """Return how often a block is entered but by what leads back to it."""
+        flow, around = self.flow, self._around(number)
+        if number == 0:
+            return ONE
+        above = flow.above[number]
+        while (head := self._around(above)) != around and not self._inside(number, head):
+            above = flow.above[head] if head is not None else above
+        if self._around(above) == around and always_leads(flow, above, number):
+            return self.own(above)
+        often = ZERO
+        for each in dict.fromkeys(flow.blocks[number].of):
+            if loop is None or each not in loop.blocks:
+                often = often + self._edge(each, number, around)
+        return _joined(often)
+
+    def _around(self, number: int) -> int | None:
+        """Return the loop that a block is entered in: of the head of one the loop around."""
+        if number in self.flow.loops:
+            return self.flow.loops[number].outer
+        return self.flow.inner.get(number)
+
+    def _inside(self, number: int, head: int | None) -> bool:
+        return head is None or number in self.flow.loops[head].blocks
+
+    def _edge(self, number: int, to: int, around: int | None) -> Whole:
+        """Return how often one block leads to another, in a pass of a loop around both."""
+        found, head = self.own(number) * self._share(number, to), self.flow.inner.get(number)
+        while head is not None and head != around:
+            found = self._left(found, head)
+            head = self.flow.loops[head].outer
+        return found
+
+    def _left(self, often: Whole, head: int) -> Whole:
+        """Return how often a loop is left where that happens so often in each pass."""
+        self.passes(head)
+        self.own(head)
+        if not often.terms:
+            return ZERO
+        if len(self._ends[head]) <= 1:
+            return self._entering[head]
+        return self._entering[head] * atom("total", head, often)
+
+    def _share(self, number: int, to: int) -> Whole:
+        """Return the share of a block's runs that lead to another."""
+        block = self.flow.blocks[number]
+        if len(set(block.to)) == 1:
+            return ONE
+        if number not in self._shared:
+            self._shared[number] = self._shares(number)
+        return self._shared[number][block.to.index(to)]
+
+    def _shares(self, number: int) -> tuple[Whole, Whole]:
+        head = self.flow.inner.get(number)
+        block = self.flow.blocks[number]
+        while head is not None:
+            leaving = [each not in self.flow.loops[head].blocks for each in block.to]
+            self.passes(head)
+            if any(leaving) and self._ends[head] == [number]:
+                stays = atom("staying", head)
+                return (ONE, stays) if leaving[0] else (stays, ONE)
+            head = self.flow.loops[head].outer
+        return _shares(self.flow, self.values, number, self.lines, self.found)
+
+    # --- how often a loop runs
+    def _passes(self, loop: Loop) -> Whole:
+        """Return how often the head of a loop runs each time it is entered; note what ends it."""
+        known_passes: list[Whole] = []
+        ends: list[int] = []
+        unknown: list[int] = []
+        stays: Condition = TRUE
+        plain = True
+        for number in (each for each in self.flow.order if each in loop.blocks):
+            block = self.flow.blocks[number]
+            leaving = [each not in loop.blocks for each in block.to]
+            if len(set(block.to)) != 2 or not any(leaving):
+                continue
+            when = self.values.holds(number, len(block.body) - 1)
+            when = negated(when) if leaving[0] else when
+            if when == TRUE:  # never left here
+                continue
+            decided = TRUE
+            for each in alone(when):
+                if known(each) and not varies(each, loop):
+                    decided = both(decided, each)
+            if decided == TRUE:
+                unknown.append(number)
+                continue
+            if decided != when:
+                _noted("leaves", self.lines, block.last.at, self.found.assumed)
+            when = decided
+            ends.append(number)
+            inner = self.flow.inner[number] == loop.head
+            reached = self.own(number) if inner else self._deep(number, loop, when)
+            if reached == ONE and inner:
+                passes = until(when, loop)
+                stays = both(stays, when)
+            else:
+                passes = None
+                gone = reached * atom("if", negated(when)) if inner else reached
+                stays = both(stays, ("==", gone))
+            plain = plain and passes is not None
+            known_passes += [] if passes is None else [passes]
+        if ends and (plain or (known(stays) and is_moving(stays, loop.head))):
+            self._ends[loop.head] = ends
+            if len(ends) == 1:
+                self._stays[loop.head] = stays
+            if not plain:
+                return atom("first", loop.head, stays)
+            first = known_passes[0]
+            for each in known_passes[1:]:
+                first = first if each == first else atom("least", first, each)
+            return first
+        candidates = [*unknown, *ends]
+        at = self.flow.blocks[candidates[0] if candidates else loop.back[0]].last.at
+        line = self.lines.get(self.flow.blocks[loop.head].body[0].at) or self.lines.get(at)
+        name = _noted("trips", {at: line} if line else {}, at, self.found.asked)
+        self._ends[loop.head] = candidates[:1]
+        return atom("asked", name)
+
+    def _deep(self, number: int, loop: Loop, when: Condition) -> Whole:
+        """Return how often a loop is left within a pass by a block of a loop inside it."""
+        found, head = self.own(number) * atom("if", negated(when)), self.flow.inner[number]
+        while head != loop.head:
+            found = self._left(found, head)
+            outer = self.flow.loops[head].outer
+            assert outer is not None
+            head = outer
+        return found
 
 
 def _name_loaded(flow: Flow, found: Frequencies, lines: Mapping[int, int]) -> None:
@@ -173,34 +335,3 @@ def free_name(word: str, lines: Mapping[int, int], at: int, taken: Callable[[str
     base = f"{word}_line_{line}" if line else f"{word}_at_{at * WORD:x}"
     names = chain([base], (f"{base}_{number}" for number in count(2)))
     return next(name for name in names if not taken(name))
-
-
-def _passes(
-    flow: Flow, values: Values, loop: Loop, lines: Mapping[int, int], found: Frequencies
-) -> tuple[Whole, list[int]]:
-    """How often the head of a loop runs each time it is entered, and the guards that end it."""
-    known, ends, unknown = [], [], []
-    for number in sorted(loop.blocks):
-        block = flow.blocks[number]
-        if len(set(block.to)) != 2:
-            continue
-        leaving = [each not in loop.blocks for each in block.to]
-        if not any(leaving) or flow.inner[number] != loop.head:
-            continue
-        when = values.holds(number, len(block.body) - 1)
-        stays = negated(when) if leaving[0] else when
-        passes = until(stays, loop)
-        if passes is None:
-            unknown.append(number)
-        else:
-            known.append(passes)
-            ends.append(number)
-    if known:
-        first = known[0]
-        for each in known[1:]:
-            first = first if each == first else atom("least", first, each)
-        return first, ends[:1]
-    at = flow.blocks[unknown[0] if unknown else loop.back[0]].last.at
-    line = lines.get(flow.blocks[loop.head].body[0].at) or lines.get(at)
-    name = _noted("trips", {at: line} if line else {}, at, found.asked)
-    return atom("asked", name), unknown[:1]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from dse.kernels.conditions import Condition, alone
 from dse.kernels.linear import Atom, Whole
-from dse.kernels.passes import resting
+from dse.kernels.passes import free_passes, resting
 from dse.kernels.places import places
 from dse.kernels.sizing import Sized
 from stochastic import sizes
@@ -19,14 +20,20 @@ from symbolic.errors import DseError
 
 __all__ = ["Launch"]
 
-#: Passes that are looked at; followed one by one, or all looked at if so few.
-_PASSES, _MOST, _EVERY, _NUMBERS = (
+#: Passes of one loop that are looked at, at least; those of all loops around, at most; of each of
+#: many loops, at least; those that are followed one by one; numbers that are worked out.
+_PASSES, _EVERY, _FEW, _MOST, _NUMBERS = (
     sizes.PASSES_LOOKED,
-    sizes.PASSES_FOLLOWED,
     sizes.PASSES_EVERY,
+    sizes.PASSES_FEW,
+    sizes.PASSES_FOLLOWED,
     sizes.PASSES_NUMBERS,
 )
-_MOVING = ("pass", "first", "power", "power of")
+_INTRICATE = (
+    "the flow of the kernel is too intricate to be followed: counts by a profile (dse import) need "
+    "no flow"
+)
+_MOVING = ("pass", "first", "total", "power", "power of")
 
 
 class Launch:
@@ -56,17 +63,21 @@ class Launch:
         self._full = bool(self.active.all())
         self._known: dict[Atom, Any] = {}
         self._now: dict[int, Any] = {}
+        self._through: dict[Any, Any] = {}
+        self._heads_of: dict[Atom, frozenset[int]] = {}
         self._kept: dict[Any, Any] = {} if kept is None else kept
         sized = Sized(grid, block, arguments, asked, pointers)
         self._sized: Sized = self._kept.setdefault("sized", sized)
         self.passes = {head: self.sized(many) for head, many in passes.items()}
         self._turned: dict[Whole, tuple[Any, ...]] = {}
+        #: True once some passes of loops stood for all.
+        self.sampled = False
 
     def at(self, passes: Mapping[int, int], blocks: Mapping[str, int]) -> Launch:
         """The launch at passes of its loops, and at a place of its grid along some axes."""
         found = copy.copy(self)
         found._special = {**self._special, **blocks}
-        found._known, found._now, found._kept = {}, dict(passes), {}
+        found._known, found._now, found._kept, found._through = {}, dict(passes), {}, {}
         return found
 
     def sized(self, value: Whole) -> Whole:
@@ -163,40 +174,52 @@ class Launch:
         return max(math.ceil(float(np.max(self.value(value)))), 0)
 
     # --- passes of loops that a value depends on are gone through
-    def _over_passes(self, value: Whole, fold: Any, share: Any = 1.0) -> Any:
+    def _over_passes(
+        self, value: Whole, fold: Any, share: Any = 1.0, budget: float = _EVERY
+    ) -> Any:
         """Return a value, averaged over the passes that it rests on.
 
         What it is in one pass is multiplied by the ``share`` that each thread's pass has of all,
-        and folded over the lanes of a warp; passes are added up behind that.
+        and folded over the lanes of a warp; passes are added up behind that. ``budget`` is how
+        many are looked at, all loops together; where there are more, some stand for all.
         """
-        bound = {one.of[0] for one in value.atoms() if one.kind == "first"} | self._now.keys()
-        heads = resting(value, self.passes)
-        heads = {head: many for head, many in heads.items() if head not in bound}
+        heads = self._heads(value)
         if not heads:
             return fold(self.value(value) * share)
-        inside = {
-            head: sum(one.kind == "pass" and one.of[0] in heads for one in many.atoms())
-            for head, many in heads.items()
-        }
-        head = min(heads, key=inside.__getitem__)  # the outermost
+        inside = {head: len(self._free(self.passes[head]) & heads) for head in heads}
+        head = min(sorted(heads), key=inside.__getitem__)  # the outermost
         many = np.asarray(self.value(self.passes[head]), dtype=float)
         top = int(np.max(many)) if many.size else 0
         if top <= 0:
             return 0.0
-        most = _PASSES
-        if not self._now:  # every pass, where that is little
+        if not self._now:
             lanes = max(np.size(self.value(value)), 1)
-            every = min(_EVERY, int((_NUMBERS // lanes) ** (1 / len(heads))))
-            most = max(most, every)
+            budget = min(budget, max(_NUMBERS / lanes, _PASSES))
+        most = max(int(budget ** (1 / len(heads))), _FEW)
+        self.sampled |= top > most
         looked = np.unique(np.linspace(0, top - 1, min(top, most)).round())
         counted = np.maximum(np.searchsorted(looked, many, side="left"), 1)
         total: Any = 0.0
         for one in looked:
             self._now[head], self._known = int(one), {}
-            total = total + self._over_passes(value, fold, share * (one < many) / counted)
+            total = total + self._over_passes(
+                value, fold, share * (one < many) / counted, budget / len(looked)
+            )
         del self._now[head]
         self._known = {}
         return total
+
+    def _free(self, value: Any) -> frozenset[int]:
+        return free_passes(value, self._heads_of)
+
+    def _heads(self, value: Whole) -> frozenset[int]:
+        """Return the loops whose passes a value rests on and that are not at one pass now."""
+        found, waiting = set[int](), [value]
+        while waiting:
+            for head in self._free(waiting.pop()) - found - self._now.keys():
+                found.add(head)
+                waiting.append(self.passes[head])
+        return frozenset(found)
 
     # --- values
     def value(self, value: Whole) -> Any:
@@ -211,7 +234,13 @@ class Launch:
 
     def _atom(self, one: Atom) -> Any:
         if one not in self._known:
-            self._known[one] = self._found(one)
+            if one.kind in ("first", "total"):  # whose passes are gone through each time
+                key = (one, *((head, self._now.get(head, 0)) for head in sorted(self._free(one))))
+                if key not in self._through:
+                    self._through[key] = self._found(one)
+                self._known[one] = self._through[key]
+            else:
+                self._known[one] = self._found(one)
         return self._known[one]
 
     def _found(self, one: Atom) -> Any:
@@ -247,26 +276,45 @@ class Launch:
                 return self.holds(when).astype(int)
             case Atom("first", (head, stays)):
                 return self._first(head, stays)
-        raise DseError(
-            "the flow of the kernel is too intricate to be followed: counts by a profile "
-            "(dse import) need no flow"
-        )
+            case Atom("total", (head, often)):
+                return self._total(head, often)
+        raise DseError(_INTRICATE)
 
     def _first(self, head: int, stays: Condition) -> Any:
         """How many passes a condition holds for, and the one in which it does not."""
-        kept, self._known = self._known, {}
         passes: Any = 1
         going: Any = True
-        for number in range(_MOST):
-            self._now[head] = number
-            self._known = {}
-            going = going & self.holds(stays)
-            if not np.any(going):
-                break
-            passes = passes + np.asarray(going).astype(int)
-        self._now.pop(head, None)
-        self._known = kept
+        with self._moving(head):
+            for number in range(_MOST):
+                self._now[head], self._known = number, {}
+                going = going & self.holds(stays)
+                if not np.any(going):
+                    break
+                passes = passes + np.asarray(going).astype(int)
         return passes
+
+    def _total(self, head: int, often: Whole) -> Any:
+        """Return the sum of a value over all passes of a loop."""
+        many = np.asarray(self.value(self.passes[head]))
+        total: Any = 0
+        with self._moving(head):
+            for number in range(min(int(many.max()), _MOST)):
+                self._now[head], self._known = number, {}
+                total = total + np.where(number < many, self.value(often), 0)
+        return total
+
+    @contextmanager
+    def _moving(self, head: int) -> Iterator[None]:
+        """Go through passes of a loop, whichever one was looked at before."""
+        known, now = self._known, self._now.get(head)
+        try:
+            yield
+        finally:
+            self._known = known
+            if now is None:
+                self._now.pop(head, None)
+            else:
+                self._now[head] = now
 
     def holds(self, when: Condition) -> Any:
         """Where a condition holds."""
@@ -285,4 +333,4 @@ class Launch:
                 return self.holds(one) | self.holds(two)
             case ("not", one):
                 return ~self.holds(one)
-        raise KeyError(when)
+        raise DseError(_INTRICATE)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dse.kernels.assembly import Instruction
 from symbolic.errors import DseError
 
-__all__ = ["Block", "Flow", "Loop", "flow_of"]
+__all__ = ["Block", "Flow", "Loop", "always_leads", "flow_of"]
 
 _REGISTER = re.compile(r"U?R\d+\b")
 
@@ -45,11 +45,16 @@ class Loop:
 
 @dataclass(slots=True, eq=False)
 class Flow:
-    """Blocks in an order in which all but what leads back leads on; loops by their head."""
+    """Blocks in an order in which all but what leads back leads on; loops by their head.
+
+    ``above`` is the nearest block through which every way to one leads, ``below`` the nearest
+    through which every way from one to the end leads (-1 where there is none).
+    """
 
     blocks: Sequence[Block]
     order: Sequence[int]
     above: Sequence[int]
+    below: Sequence[int]
     loops: dict[int, Loop]
     inner: dict[int, int]
 
@@ -74,18 +79,30 @@ def flow_of(body: Sequence[Instruction]) -> Flow:
     for block in blocks[:-1]:
         last = block.last
         block.to = [number_at[t] for t in leads.get(last.at, [last.at + 1])]
-    order = _order(blocks)
+    order = _order([block.to for block in blocks], 0)
     for number in order:
         for each in blocks[number].to:
             blocks[each].of.append(number)
-    above = _dominators(blocks, order)
+    above = _dominators([block.to for block in blocks], [block.of for block in blocks], order)
+    backwards = _order([block.of for block in blocks], len(blocks) - 1)
+    ends = frozenset(backwards)
+    ways = [[each for each in block.to if each in ends] for block in blocks]
+    below = _dominators([block.of for block in blocks], ways, backwards)
     loops = _loops(blocks, order, above)
     inner: dict[int, int] = {}
     for loop in sorted(loops.values(), key=lambda each: -len(each.blocks)):
         loop.outer = inner.get(loop.head)
         for number in loop.blocks:
             inner[number] = loop.head
-    return Flow(blocks, order, above, loops, inner)
+    return Flow(blocks, order, above, below, loops, inner)
+
+
+def always_leads(flow: Flow, one: int, to: int) -> bool:
+    """True if every way from a block to the end leads through another."""
+    end = len(flow.blocks) - 1
+    while one not in (to, end, -1):
+        one = flow.below[one]
+    return one == to
 
 
 def _targets(body: Sequence[Instruction]) -> dict[int, list[int]]:
@@ -118,15 +135,15 @@ def _targets(body: Sequence[Instruction]) -> dict[int, list[int]]:
     return leads
 
 
-def _order(blocks: Sequence[Block]) -> list[int]:
-    """Reverse postorder from the entry."""
-    seen, done, stack = {0}, [], [(0, iter(blocks[0].to))]
+def _order(to: Sequence[Sequence[int]], first: int) -> list[int]:
+    """Reverse postorder from the first block."""
+    seen, done, stack = {first}, [], [(first, iter(to[first]))]
     while stack:
         number, rest = stack[-1]
         for each in rest:
             if each not in seen:
                 seen.add(each)
-                stack.append((each, iter(blocks[each].to)))
+                stack.append((each, iter(to[each])))
                 break
         else:
             done.append(number)
@@ -134,16 +151,18 @@ def _order(blocks: Sequence[Block]) -> list[int]:
     return done[::-1]
 
 
-def _dominators(blocks: Sequence[Block], order: Sequence[int]) -> list[int]:
+def _dominators(
+    to: Sequence[Sequence[int]], of: Sequence[Sequence[int]], order: Sequence[int]
+) -> list[int]:
     """The nearest block above each through which every way to it leads (Cooper et al. 2001)."""
     place = {number: at for at, number in enumerate(order)}
-    above = [-1] * len(blocks)
-    above[0] = 0
+    above = [-1] * len(to)
+    above[order[0]] = order[0]
     changed = True
     while changed:
         changed = False
         for number in order[1:]:
-            known = [each for each in blocks[number].of if above[each] >= 0]
+            known = [each for each in of[number] if above[each] >= 0]
             found = known[0]
             for each in known[1:]:
                 one = each

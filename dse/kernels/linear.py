@@ -166,6 +166,8 @@ def _within(part: Any) -> Iterator[Atom]:
     if isinstance(part, Whole):
         yield from part.atoms()
     elif isinstance(part, tuple):
+        if part[:1] == ("unknown",):  # a condition that cannot be followed
+            yield Atom("unknown", part[1:])
         for each in part:
             yield from _within(each)
 

@@ -118,7 +118,9 @@ def logic(v: Registers, one: Instruction, _: int, block: int, place: int) -> Who
         return first + second
     if table == 0x3C:
         return atom("exclusive or", first, second)
-    if table == 0x30:  # a and not b
+    if table in (0x0C, 0x30) and first == second:  # not a and b, or a and not b, of the same
+        return ZERO
+    if table == 0x30:
         return first - masked(first, second, (block, place))
     if table == 0x33:
         return -second - ONE
@@ -178,6 +180,13 @@ def _least(v: Registers, one: Instruction, _: int, block: int, place: int) -> Wh
     if when in (TRUE, FALSE):
         return atom("least" if when == TRUE else "most", parts[0], parts[1])
     return atom("unknown", ("least or most", block, place))
+
+
+def _vote(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
+    """VOTE: of nothing but the lanes that are active, in whatever register."""
+    if one.operands[-1].lstrip("U") == "PT" and "ANY" in one.modifiers:
+        return unknown("lanes", 0, 0)
+    return unknown(one.opcode, block, place)
 
 
 def _sign(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
@@ -284,5 +293,5 @@ READ: dict[str, Reader] = {
     "IABS": _sign, "SGXT": _sign,
     "ISETP": _compare, "PLOP3": _predicates, "I2F": _converted, "F2I": _converted,
     "MUFU": _reciprocal, "P2R": _packed, "P2UR": _packed, "R2P": _unpacked, "R2UP": _unpacked,
-    "HFMA2": _halves,
+    "HFMA2": _halves, "VOTE": _vote,
 }  # fmt: skip

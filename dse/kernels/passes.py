@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing, atoms_of, known
 from dse.kernels.flow import Loop
@@ -10,7 +11,7 @@ from dse.kernels.linear import ONE, Atom, Whole, atom, constant
 from dse.kernels.quotients import floordiv
 from stochastic import sizes
 
-__all__ = ["resting", "until", "varies"]
+__all__ = ["free_passes", "is_moving", "resting", "until", "varies"]
 
 #: Passes that are tried one by one.
 _TRIED = sizes.PASSES_TRIED
@@ -20,8 +21,9 @@ def until(stays: Condition, loop: Loop) -> Whole | None:
     """How many passes there are if a loop goes on while a condition holds, tested once a pass."""
     match stays:
         case ("and", one, two):
-            both = [each for each in (until(one, loop), until(two, loop)) if each is not None]
-            return both[0] if len(both) == 1 else atom("least", *both) if both else None
+            passes = [until(one, loop), until(two, loop)]
+            if None not in passes:
+                return atom("least", *passes)
         case (">=", value):
             parts = _linear(value, loop)
             if parts is not None and (each := parts[1].number) is not None and each < 0:
@@ -36,7 +38,7 @@ def until(stays: Condition, loop: Loop) -> Whole | None:
                     start, step = -start, -step
                 return floordiv(start, -step) + ONE
     head = loop.head
-    if known(stays) and _moves(stays, head) and not varies(stays, loop):
+    if known(stays) and is_moving(stays, head) and not varies(stays, loop):
         passes = _tried(stays, head)
         return atom("first", head, stays) if passes is None else constant(passes)
     return None
@@ -51,6 +53,29 @@ def resting(value: Whole, passes: Mapping[int, Whole]) -> dict[int, Whole]:
                 found[one.of[0]] = passes[one.of[0]]
                 waiting.append(found[one.of[0]])
     return found
+
+
+def free_passes(part: Any, known: dict[Atom, frozenset[int]]) -> frozenset[int]:
+    """Return the loops by whose pass an expression changes.
+
+    What goes through all passes of a loop itself does not change with its pass. ``known`` keeps
+    what was found of atoms.
+    """
+    if isinstance(part, Whole):
+        return frozenset().union(*(free_passes(one, known) for p in part.terms for one in p))
+    if isinstance(part, tuple):
+        return frozenset().union(*(free_passes(each, known) for each in part))
+    if not isinstance(part, Atom):
+        return frozenset()
+    if part not in known:
+        match part:
+            case Atom("pass", (head,)) | Atom("power", (_, head)):
+                known[part] = frozenset({head})
+            case Atom("first" | "total", (head, inside)):
+                known[part] = free_passes(inside, known) - {head}
+            case _:
+                known[part] = free_passes(part.of, known)
+    return known[part]
 
 
 def varies(when: Condition, loop: Loop) -> bool:
@@ -85,8 +110,8 @@ def _falls(step: Whole) -> bool:
     return bool(step.terms) and step.number is None and all(t > 0 for t in step.terms.values())
 
 
-def _moves(when: Condition, head: int) -> bool:
-    """Whether a condition rests on how many passes of a loop there were."""
+def is_moving(when: Condition, head: int) -> bool:
+    """True if a condition rests on how many passes of a loop there were."""
     return any(one.kind in ("pass", "power") and head in one.of for one in atoms_of(when))
 
 

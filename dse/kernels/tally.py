@@ -84,7 +84,7 @@ def _uniform(one: Atom) -> bool:
     """Whether an atom is the same for every thread of a launch."""
     return not any(
         (each.kind == "special" and each.of[0] in _PLACES)
-        or each.kind in ("pass", "first", "power", "power of", "scaled")
+        or each.kind in ("pass", "first", "total", "power", "power of", "scaled")
         for each in Whole({(one,): 1}).atoms()
     )
 

@@ -127,7 +127,7 @@ class Values(Followed):
     def _still(self, step: Whole, loop: Loop, but: int | None = None) -> bool:
         """Whether an expression is the same in every pass of a loop, ``but`` for that of one."""
         for one in step.atoms():
-            if one.kind in ("power", "first") and but is not None:
+            if one.kind in ("power", "first", "total") and but is not None:
                 return False
             if one.kind == "entry" and one.of[0] in loop.blocks:
                 return False
