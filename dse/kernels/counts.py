@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 
 from dse.kernels.assembly import WORD
-from dse.kernels.conditions import FALSE, TRUE, Condition, alone, both, known, negated
+from dse.kernels.conditions import FALSE, TRUE, Condition, alone, both, known, negated, truth
 from dse.kernels.flow import Flow, Loop, always_leads
 from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom
 from dse.kernels.passes import is_moving, until, varies
@@ -217,8 +217,8 @@ class _Counting:
                 stays = both(stays, when)
             else:
                 passes = None
-                gone = reached * atom("if", negated(when)) if inner else reached
-                stays = both(stays, ("==", gone))
+                gone = reached * _if(negated(when)) if inner else reached
+                stays = both(stays, truth("==", gone))
             plain = plain and passes is not None
             known_passes += [] if passes is None else [passes]
         if ends and (plain or (known(stays) and is_moving(stays, loop.head))):
@@ -240,13 +240,18 @@ class _Counting:
 
     def _deep(self, number: int, loop: Loop, when: Condition) -> Whole:
         """Return how often a loop is left within a pass by a block of a loop inside it."""
-        found, head = self.own(number) * atom("if", negated(when)), self.flow.inner[number]
+        found, head = self.own(number) * _if(negated(when)), self.flow.inner[number]
         while head != loop.head:
             found = self._left(found, head)
             outer = self.flow.loops[head].outer
             assert outer is not None
             head = outer
         return found
+
+
+def _if(when: Condition) -> Whole:
+    """Return 1 where a condition holds."""
+    return ONE if when == TRUE else ZERO if when == FALSE else atom("if", when)
 
 
 def _name_loaded(flow: Flow, found: Frequencies, lines: Mapping[int, int]) -> None:

@@ -293,5 +293,5 @@ READ: dict[str, Reader] = {
     "IABS": _sign, "SGXT": _sign,
     "ISETP": _compare, "PLOP3": _predicates, "I2F": _converted, "F2I": _converted,
     "MUFU": _reciprocal, "P2R": _packed, "P2UR": _packed, "R2P": _unpacked, "R2UP": _unpacked,
-    "HFMA2": _halves, "VOTE": _vote,
+    "HFMA2": _halves, "VOTE": _vote, "VOTEU": _vote,
 }  # fmt: skip

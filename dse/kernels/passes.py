@@ -20,6 +20,8 @@ _TRIED = sizes.PASSES_TRIED
 def until(stays: Condition, loop: Loop) -> Whole | None:
     """How many passes there are if a loop goes on while a condition holds, tested once a pass."""
     match stays:
+        case ("false",):
+            return ONE
         case ("and", one, two):
             passes = [until(one, loop), until(two, loop)]
             if None not in passes:

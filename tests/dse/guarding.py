@@ -58,7 +58,7 @@ class Drawing:
         self.counters: list[str] = []
         self.names = 0
         self.lines: list[str] = []
-        self.loads = 0
+        self.other = False
 
     # --- expressions
     def place(self) -> Term:
@@ -144,7 +144,9 @@ class Drawing:
             other: list[Any] = []
             if self.random.random() < 0.4:
                 self.lines.append(f"{inside}}} else {{")
+                self.other = not self.other  # compilers join accesses of one kind of both branches
                 other = self.block(depth + 1, inside + "    ")
+                self.other = not self.other
             self.lines.append(f"{inside}}}")
             yield "if", when, then, other
         elif kind < 0.95 or depth:
@@ -165,9 +167,9 @@ class Drawing:
                 f"{other.text} + {name} * 256", lambda env: other.value(env) + env[name] * 256
             )
         if self.random.random() < 0.7:
-            self.lines.append(f"{inside}a += x[{where.text}];")
+            self.lines.append(f"{inside}a += {'u' if self.other else 'x'}[{where.text}];")
             return "load", where
-        self.lines.append(f"{inside}y[{where.text}] = a;")
+        self.lines.append(f"{inside}{'v' if self.other else 'y'}[{where.text}] = a;")
         return "store", where
 
     def loop(self, depth: int, inside: str) -> Any:
@@ -208,7 +210,8 @@ def draw(seed: int) -> Kernel:
     body.append(("store", Term("gid", lambda env: env["gid"])))
     text = "\n".join(drawing.lines)
     source = (
-        "__global__ void drawn(volatile const int *x, volatile int *y, int n, int m, int s)\n{\n"
+        "__global__ void drawn(volatile const int *x, volatile int *y, volatile const short *u, "
+        "volatile short *v, int n, int m, int s)\n{\n"
         "    int tid = threadIdx.x, bid = blockIdx.x, gid = bid * blockDim.x + tid;\n"
         "    int warp = tid / 32, a = 0;\n" + text + "\n}\n"
     )
