@@ -62,6 +62,8 @@ def _is_branch(one: Instruction, body: Sequence[Instruction], names: Mapping[int
     """
     if one.name != "CALL" or one.target is None or not 0 <= one.target < len(body):
         return False
+    if len(one.operands) != 1 or not one.operands[0].startswith("0x"):  # by a pointer
+        return False
     if names:
         return one.target not in names
     return not any(each.name == "RET" for each in body)

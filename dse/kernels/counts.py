@@ -123,16 +123,31 @@ class _Counting:
         flow, around = self.flow, self._around(number)
         if number == 0:
             return ONE
-        above = flow.above[number]
-        while (head := self._around(above)) != around and not self._inside(number, head):
-            above = flow.above[head] if head is not None else above
-        if self._around(above) == around and always_leads(flow, above, number):
-            return self.own(above)
+        above = self._same_level(number, around)
+        if above is not None and always_leads(flow, above, number):
+            if above == around:
+                return ONE
+            often = self.own(above)
+            return self._entering.get(above, often)
         often = ZERO
         for each in dict.fromkeys(flow.blocks[number].of):
             if loop is None or each not in loop.blocks:
                 often = often + self._edge(each, number, around)
         return _joined(often)
+
+    def _same_level(self, number: int, around: int | None) -> int | None:
+        """Return the nearest block through which every way to one leads, of no loop that the one
+        is not in; None where that is further out.
+        """
+        above = self.flow.above[number]
+        while above != around and self._around(above) != around:
+            head = self.flow.inner.get(above)
+            if head == above:
+                head = self.flow.loops[above].outer
+            if head is None or number in self.flow.loops[head].blocks:
+                return None
+            above = head
+        return above
 
     def _around(self, number: int) -> int | None:
         """Return the loop that a block is entered in: of the head of one the loop around."""
