@@ -66,7 +66,6 @@ class _Counting:
         self._ends: dict[int, list[int]] = {}
         self._stays: dict[int, Condition] = {}
         self._shared: dict[int, tuple[Whole, Whole]] = {}
-        self._full: dict[int, Whole] = {}
 
     def passes(self, head: int) -> Whole | None:
         """Return the passes of a loop each time it is entered; None while they are sought."""
@@ -91,20 +90,16 @@ class _Counting:
 
     def full(self, number: int) -> Whole:
         """Return how often a block runs for each thread that starts."""
-        if number in self._full:
-            return self._full[number]
         found, head = self.own(number), self.flow.inner.get(number)
-        if head is not None:
-            around = self.flow.loops[head].outer
+        while head is not None:
             passes = self.passes(head)
             assert passes is not None
             total = ZERO
             for product, times in found.terms.items():
                 total = total + self._of_passes(product, head, passes).times(times)
+            self.own(head)
             found = total * self._entering[head]
-            if around is not None:
-                found = found * self.full(around)
-        self._full[number] = found
+            head = self.flow.loops[head].outer
         return found
 
     def _of_passes(self, product: tuple[Atom, ...], head: int, passes: Whole) -> Whole:
