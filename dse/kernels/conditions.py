@@ -77,6 +77,8 @@ def truth(word: str, value: Whole) -> Condition:
     if word == ">=":
         if _not_negative(value):
             return TRUE
+        if _not_negative(-value - ONE):
+            return FALSE
         if (certain := _of_remainder(value)) is not None:
             return certain
     return (word, value)

@@ -34,6 +34,9 @@ class Registers(Protocol):
     def predicate(self, text: str, block: int, place: int) -> Condition:
         """When a predicate holds."""
 
+    def is_low_half(self, one: Instruction, block: int, place: int) -> bool:
+        """True if a comparison is of the low halves of pairs."""
+
     def chosen(self, when: Condition, one: Any, two: Any) -> Any:
         """One value or the other."""
 
@@ -234,11 +237,25 @@ def _compare(v: Registers, one: Instruction, result: int, block: int, place: int
             found = negated(truth("==", difference))
         case _:
             return ("unknown", (word, block, place))
+    if "U32" in one.modifiers and not v.is_low_half(one, block, place):
+        found = _unsigned(word, first, found)
     found = found if result == 0 else negated(found)
     if len(operands) > 4:
         other = v.predicate(operands[4], block, place)
         word = "or" if "OR" in one.modifiers else "and"
         found = both(found, other, word=word)
+    return found
+
+
+def _unsigned(word: str, value: Whole, found: Condition) -> Condition:
+    """Return a comparison in which a negative value is larger than all others.
+
+    Compilers write ``7 <= x and x < 14`` as one comparison of ``x - 7``.
+    """
+    if word in ("LT", "LE"):
+        return both(truth(">=", value), found)
+    if word in ("GT", "GE"):
+        return both(truth(">=", -value - ONE), found, word="or")
     return found
 
 

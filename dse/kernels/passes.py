@@ -26,6 +26,8 @@ def until(stays: Condition, loop: Loop) -> Whole | None:
             passes = [until(one, loop), until(two, loop)]
             if None not in passes:
                 return atom("least", *passes)
+        case ("or", (">=", one), (">=", two)) if loop.head not in free_passes(one + two, {}):
+            return until((">=", two), loop)  # below 0, which an unsigned counter never is
         case (">=", value):
             parts = _linear(value, loop)
             if parts is not None and (each := parts[1].number) is not None and each < 0:

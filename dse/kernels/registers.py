@@ -195,6 +195,16 @@ class Followed:
     def _inside(self, block: int, head: int) -> bool:
         return block in self.flow.loops[head].blocks
 
+    def is_low_half(self, one: Instruction, block: int, place: int) -> bool:
+        """True if a comparison is of the low halves of pairs: another one, of the high, reads it."""
+        result = one.operands[0]
+        for each in self.flow.blocks[block].body[place + 1 :]:
+            if each.name == "ISETP" and "EX" in each.modifiers and each.operands[-1] == result:
+                return True
+            if result in each.results:
+                return False
+        return False
+
     # --- operands
     def predicate(self, text: str, block: int, place: int) -> Condition:
         """When a predicate holds before an instruction."""
