@@ -46,6 +46,14 @@ def _numbers(_ctx: click.Context, option: click.Parameter, texts: Sequence[str])
 @click.option(
     "--option", "options", multiple=True, metavar="-O", help="Of the compiler; repeatable."
 )
+@click.option(
+    "--include",
+    "include",
+    multiple=True,
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False),
+    help="A folder of headers; repeatable.",
+)
 @names("--block", metavar="X,Y,Z", help="Threads of a block. [256]")
 @names("--grid", metavar="X,Y,Z", help="Blocks of the grid. [one stands for all]")
 @values("--set", callback=_numbers, metavar="N=V,...", help="Arguments; repeatable.")
@@ -69,6 +77,7 @@ def kernel(
     times: dict[str, float],
     define: dict[str, str],
     out: str | None,
+    include: Sequence[str],
     **options: Any,
 ) -> Any:
     """Count the instructions of a kernel, as a workload file; no GPU is needed.
@@ -81,6 +90,7 @@ def kernel(
     from dse.kernels import kernel as counted
 
     macros = {k: listed([v]) if "," in v else v for k, v in define.items()}
+    options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
     with reading():
         found = counted(path, times, entry, define=macros, **given(options))
     if options["beside"] is not None:
@@ -93,7 +103,7 @@ def kernel(
         with reading():
             write_entry_file(Path(out), text, "workload")
     data = {"kernel": path, "values": dict(found)}
-    for name in ("formulas", "numbers", "assumed", "origin", "left_out"):
+    for name in ("formulas", "numbers", "assumed", "origin", "left_out", "holds_for"):
         data |= {name: getattr(found, name)} if hasattr(found, name) else {}
     return data, text if out is None else f"{out}: {len(found)} quantities"
 

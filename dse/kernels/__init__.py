@@ -11,7 +11,7 @@ instructions, ``lines`` their lines,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,8 +31,8 @@ def kernel(
     arch: str = "sm_80",
     define: Mapping[str, object] | None = None,
     options: Sequence[str] = (),
-    block: Sequence[int | str] = (),
-    grid: Sequence[int | str] = (),
+    block: int | str | Sequence[int | str] = (),
+    grid: int | str | Sequence[int | str] = (),
     set: Mapping[str, float] | None = None,  # noqa: A002
     signature: Any = None,
     beside: str | PathLike[str] | None = None,
@@ -59,8 +59,8 @@ def kernel(
     define, options
         Macros and options of the compiler, such as ``-use_fast_math``. Where a macro has several
         values (a list), all are compiled and counted, in parallel, and what was counted is kept.
-    block, grid : sequence of int
-        Sizes in x, y and z; over several values formulas in the macros, too
+    block, grid : int or sequence of int
+        Sizes in x, y and z, or that in x; over several values formulas in the macros, too
         (``["BX", "256 / BX"]``). By default 256 threads; without a grid one block stands for all.
     set : mapping, optional
         The arguments that decide loops and branches, by their names in the source (``arg0``, ...
@@ -93,6 +93,7 @@ def kernel(
     >>> counted["coalesced_insts"]
     201.0
     """
+    block, grid = _sizes(block, "block"), _sizes(grid, "grid")
     given: dict[str, Any] = {"arch": arch, "define": define, "options": options, "set": set}
     given |= {"block": block, "grid": grid}
     if not isinstance(path, (str, PathLike)):
@@ -184,8 +185,17 @@ def _name(given: object) -> str:
     return told if isinstance(told, str) and told.isidentifier() else "kernel"
 
 
+def _sizes(given: Any, name: str) -> tuple[int | str, ...]:
+    """Return the sizes of a block or grid; one alone is that in x."""
+    if isinstance(given, (int, str)) or hasattr(given, "__index__"):
+        given = (given,)
+    if not isinstance(given, Iterable) or isinstance(given, (bytes, Mapping)):
+        raise DseError(f"{name} = {given!r}: expected one to three whole numbers")
+    return tuple(given)
+
+
 def _numbers(sizes: Sequence[int | str], name: str) -> tuple[int, ...]:
     try:
         return tuple(int(each) for each in sizes)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         raise DseError(f"{name} = {tuple(sizes)}: expected one to three whole numbers") from None

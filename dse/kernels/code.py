@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dse.kernels.compiling import capability
 from dse.kernels.cubin import Function, functions
-from dse.kernels.hosted import built
+from dse.kernels.hosted import built, included
 from dse.kernels.naming import quantity_names
 from dse.kernels.sass import Listed, is_sass, listed
 from dse.kernels.signature import plain
@@ -85,10 +85,15 @@ def code_of(
         _no_source(file, define, options)
         return _of_listing(listed(text, str(file)), entry, arch, file)
     number = capability(arch)
-    known = signatures(text)
-    if not known:
-        raise DseError(f"{file} has no kernel: a function marked __global__ was expected")
-    wanted = _wanted(entry, known, str(file))
+    known, own = _kernels(text, file, options)
+    name = entry.partition("<")[0].rpartition("::")[2]
+    beside = own if own and (not entry or name in own) else known
+    if not beside:
+        raise DseError(
+            f"{file} has no kernel, nor has what it includes of files that were found: a function "
+            "marked __global__ was expected (--include FOLDER names where headers lie)"
+        )
+    wanted = _wanted(entry, beside, str(file))
     plain = wanted.partition("<")[0]
     qualified = "::".join(filter(None, (known[plain].space, wanted)))
     code = built(text, number, file, define=define, options=options, wanted=qualified, lines=lines)
@@ -100,9 +105,20 @@ def code_of(
         cubin=code.cubin,
         arguments=_named(function, known[plain].arguments),
         origin=f"{file.name} ({wanted}), compiled for sm_{function.arch}",
-        source=text.splitlines(),
+        source=beside[plain].text.splitlines(),
         left_out=code.left_out,
     )
+
+
+def _kernels(
+    text: str, file: Path, options: Sequence[str]
+) -> tuple[dict[str, Signature], dict[str, Signature]]:
+    """Return the kernels of a source and of what it includes, and those of the source itself."""
+    own = dict(signatures(text))
+    every: dict[str, Signature] = {}
+    for each in included(text, file, options).values():
+        every |= signatures(each)
+    return every | own, own
 
 
 def _no_source(file: Path, define: Mapping[str, object], options: Sequence[str]) -> None:

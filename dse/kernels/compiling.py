@@ -12,7 +12,7 @@ from pathlib import Path
 
 from symbolic.errors import DseError
 
-__all__ = ["HINT", "architectures", "capability", "compiled", "includes", "installed"]
+__all__ = ["HINT", "CompileError", "architectures", "capability", "compiled", "includes", "installed"]
 
 HINT = "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm (in a clone: '.[kernels]')"
 #: Headers of hosts and of the runtime, which hold nothing that NVRTC lacks: given as empty.
@@ -34,6 +34,41 @@ _MATH = re.compile(
 #: less time and to the same code.
 _MORE = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
+#: Numbers that those headers name.
+_NUMBERS = {
+    "M_E": "2.7182818284590452354",
+    "M_PI": "3.14159265358979323846",
+    "M_PI_2": "1.57079632679489661923",
+    "M_PI_4": "0.78539816339744830962",
+    "M_1_PI": "0.31830988618379067154",
+    "M_2_PI": "0.63661977236758134308",
+    "M_2_SQRTPI": "1.12837916709551257390",
+    "M_LN2": "0.69314718055994530942",
+    "M_LN10": "2.30258509299404568402",
+    "M_LOG2E": "1.4426950408889634074",
+    "M_LOG10E": "0.43429448190325182765",
+    "M_SQRT2": "1.41421356237309504880",
+    "M_SQRT1_2": "0.70710678118654752440",
+    "FLT_MAX": "3.402823466e+38F",
+    "FLT_MIN": "1.175494351e-38F",
+    "FLT_EPSILON": "1.192092896e-07F",
+    "DBL_MAX": "1.7976931348623158e+308",
+    "DBL_MIN": "2.2250738585072014e-308",
+    "DBL_EPSILON": "2.2204460492503131e-16",
+    "INFINITY": "__int_as_float(0x7f800000)",
+    "NAN": "__int_as_float(0x7fffffff)",
+    "INT_MAX": "2147483647",
+    "INT_MIN": "(-INT_MAX - 1)",
+    "UINT_MAX": "4294967295U",
+    "CHAR_BIT": "8",
+    "SCHAR_MAX": "127",
+    "UCHAR_MAX": "255",
+    "SHRT_MAX": "32767",
+    "USHRT_MAX": "65535",
+    "LLONG_MAX": "9223372036854775807LL",
+    "LLONG_MIN": "(-LLONG_MAX - 1)",
+    "ULLONG_MAX": "18446744073709551615ULL",
+}
 #: What those headers declare for the device, which nvcc takes in unasked; given where it lacks.
 _NAMES = "names-of-hosts.h"
 _DECLARED = """
@@ -48,38 +83,6 @@ typedef int64_t intptr_t; typedef uint64_t uintptr_t;
 typedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long ulong;
 namespace std { using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::uint8_t;
 using ::uint16_t; using ::uint32_t; using ::uint64_t; }
-#define M_E 2.7182818284590452354
-#define M_PI 3.14159265358979323846
-#define M_PI_2 1.57079632679489661923
-#define M_PI_4 0.78539816339744830962
-#define M_1_PI 0.31830988618379067154
-#define M_2_PI 0.63661977236758134308
-#define M_2_SQRTPI 1.12837916709551257390
-#define M_LN2 0.69314718055994530942
-#define M_LN10 2.30258509299404568402
-#define M_LOG2E 1.4426950408889634074
-#define M_LOG10E 0.43429448190325182765
-#define M_SQRT2 1.41421356237309504880
-#define M_SQRT1_2 0.70710678118654752440
-#define FLT_MAX 3.402823466e+38F
-#define FLT_MIN 1.175494351e-38F
-#define FLT_EPSILON 1.192092896e-07F
-#define DBL_MAX 1.7976931348623158e+308
-#define DBL_MIN 2.2250738585072014e-308
-#define DBL_EPSILON 2.2204460492503131e-16
-#define INFINITY __int_as_float(0x7f800000)
-#define NAN __int_as_float(0x7fffffff)
-#define INT_MAX 2147483647
-#define INT_MIN (-INT_MAX - 1)
-#define UINT_MAX 4294967295U
-#define CHAR_BIT 8
-#define SCHAR_MAX 127
-#define UCHAR_MAX 255
-#define SHRT_MAX 32767
-#define USHRT_MAX 65535
-#define LLONG_MAX 9223372036854775807LL
-#define LLONG_MIN (-LLONG_MAX - 1)
-#define ULLONG_MAX 18446744073709551615ULL
 #ifndef INT8_MAX
 #define INT8_MAX 127
 #define INT16_MAX 32767
@@ -100,6 +103,15 @@ using ::uint16_t; using ::uint32_t; using ::uint64_t; }
 #define UINT64_C(c) c##ULL
 #endif
 """
+_DECLARED += "".join(f"#ifndef {n}\n#define {n} {v}\n#endif\n" for n, v in _NUMBERS.items())
+
+
+class CompileError(DseError):
+    """A source that does not compile; ``lacking`` are headers that were not found."""
+
+    def __init__(self, log: str, lacking: Sequence[str] = ()) -> None:
+        super().__init__(log)
+        self.lacking = tuple(lacking)
 
 
 def installed(package: str, pattern: str) -> Path:
@@ -216,7 +228,7 @@ def compiled(
     if arch not in architectures():
         known = ", ".join(f"sm_{each}" for each in architectures())
         raise DseError(f"the compiler has no sm_{arch}: it compiles for {known}")
-    flags = [f"-arch=sm_{arch}", *(["-lineinfo"] if lines else []), *options]
+    flags = [f"-arch=sm_{arch}", "-w", *(["-lineinfo"] if lines else []), *options]
     flags += [f"-D{key}={value}" for key, value in (define or {}).items()]
     flags += [f"-I{each}" for each in includes()]
     flags += ["-minimal"] if _minimal() and not _MORE.search(source) else []
@@ -244,7 +256,9 @@ def compiled(
             else:
                 own = any("error" in line and _NAMES in line for line in str(error).splitlines())
                 told = said if own else error  # a text may have names of its own
-                raise DseError(f"{name} does not compile for sm_{arch}:\n{told}") from None
+                raise CompileError(
+                    f"{name} does not compile for sm_{arch}:\n{told}", lacking
+                ) from None
 
 
 def _compiled(

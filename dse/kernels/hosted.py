@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dse.kernels.compiling import compiled
+from dse.kernels.compiling import CompileError, compiled
+from dse.kernels.complaints import explained
 from dse.kernels.source import FRAME, device_part, marks_of, pieces, without_comments
 from symbolic.errors import DseError
 
-__all__ = ["Built", "built", "redefined"]
+__all__ = ["Built", "built", "included", "redefined"]
 
 _ROUNDS = 40  # of compiling and leaving out
 _ERROR = re.compile(r"^(.*?)\((\d+)\): (?:catastrophic )?error[^:]*: (.*)$", re.M)
@@ -79,29 +80,30 @@ def built(
     try:
         cubin, lowered, missing = attempt(source, {})
         return Built(cubin=cubin, lowered=lowered, left_out=_not_found(missing))
-    except DseError as error:
+    except CompileError as error:
         first = error
-    texts = {str(file): source, **_headers(source, [file.parent, *_folders(options)])}
+    texts = {str(file): source, **included(source, file, options)}
     texts = {name: redefined(text, define) for name, text in texts.items()}
     marks = frozenset().union(*map(marks_of, texts.values()))
     texts = {name: device_part(text, marks) for name, text in texts.items()}
     if texts == {str(file): source}:
-        raise first
+        raise DseError(explained(str(first), first.lacking))
     kernel = wanted.partition("<")[0].rpartition("::")[2]
     left: list[str] = []
     for _ in range(_ROUNDS):
         try:
             headers = {name: text for name, text in texts.items() if name != str(file)}
             cubin, lowered, missing = attempt(texts[str(file)], headers)
-        except DseError as error:
+        except CompileError as error:
             more = _without_errors(texts, str(error), kernel)
             if not more:
                 said = "\nleft out before, as not for the device:\n" + "\n".join(left[:5])
-                raise DseError(f"{error}{said if left else ''}") from None
+                told = explained(str(error), (*first.lacking, *error.lacking))
+                raise DseError(f"{told}{said if left else ''}") from None
             left += more
         else:
             return Built(cubin=cubin, lowered=lowered, left_out=(*_not_found(missing), *left))
-    raise first
+    raise DseError(explained(str(first), first.lacking))
 
 
 def _not_found(headers: Sequence[str]) -> list[str]:
@@ -112,8 +114,9 @@ def _folders(options: Sequence[str]) -> list[Path]:
     return [Path(each[2:]) for each in options if each.startswith("-I")]
 
 
-def _headers(source: str, folders: Sequence[Path]) -> dict[str, str]:
-    """The headers beside a source that it includes, and those that they include, by their names."""
+def included(source: str, file: Path, options: Sequence[str]) -> dict[str, str]:
+    """Return what a source includes of files beside it, and what these do, by their names."""
+    folders = [file.parent, *_folders(options)]
     found: dict[str, str] = {}
     waiting = [(source, list(folders))]
     while waiting:

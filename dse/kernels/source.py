@@ -35,13 +35,14 @@ FRAME = re.compile(r"\s*(#|\}|;|$|(inline\s+)?namespace\b[\w\s:]*\{$|extern\s*\"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The names of a kernel's arguments, the head of its template where it is one, and the
-    namespace that it is in.
+    """The names of a kernel's arguments, the head of its template where it is one, the namespace
+    that it is in, and the text that it stands in.
     """
 
     arguments: Sequence[str]
     template: str = ""
     space: str = ""
+    text: str = ""
 
 
 def without_comments(source: str) -> str:
@@ -70,7 +71,7 @@ def signatures(source: str) -> Mapping[str, Signature]:
         inside = bare[begin + 1 : end - 1]
         arguments = [_name(each) for each in _split(inside) if each.strip() not in ("", "void")]
         space = _space(bare[: told.start()])
-        found[name] = Signature(arguments, " ".join((told[1] or "").split()), space)
+        found[name] = Signature(arguments, " ".join((told[1] or "").split()), space, source)
     return found
 
 

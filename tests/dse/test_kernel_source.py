@@ -503,7 +503,7 @@ def test_functions_that_call_themselves_are_named_and_those_that_are_not_known_r
     assert 'assumed = "what functions do' in found.toml()
     with pytest.raises(DseError, match=r"calls a function by a pointer \(.*CALL\.REL"):
         dse.kernel(path, entry="pointer", set={"n": 3})
-    with pytest.raises(DseError, match=r"jumps to a computed address \(.*BRX"):
+    with pytest.raises(DseError, match=r"chance_line_12: the share of threads"):  # of cosf
         dse.kernel(path, entry="cases", set={"n": 3})
 
 
