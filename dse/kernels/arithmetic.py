@@ -69,6 +69,8 @@ def masked(one: Whole, mask: Whole, where: tuple[int, int]) -> Whole:
             return (inside - floordiv(inside, constant(ones)).times(ones)).times(least)
         if number == 0:
             return ZERO
+    elif one.number is None:
+        return atom("bitwise and", one, mask)
     return atom("unknown", ("mask", *where))
 
 

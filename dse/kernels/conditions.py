@@ -104,7 +104,7 @@ def _not_negative(value: Whole) -> bool:
     return True
 
 
-_SIZES = ("argument", "special", "pass", "over", "exclusive or", "least", "most", "power", "scaled")
+_SIZES = ("argument", "special", "pass", "over", "exclusive or", "bitwise and", "bitwise or", "least", "most", "power", "scaled")
 
 
 def _of_remainder(value: Whole) -> Condition | None:

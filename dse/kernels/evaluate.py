@@ -266,6 +266,10 @@ class Launch:
                 return np.maximum(self.value(first), self.value(second))
             case Atom("exclusive or", (first, second)):
                 return np.bitwise_xor(self.value(first), self.value(second))
+            case Atom("bitwise and", (first, second)):
+                return np.bitwise_and(_integers(self.value(first)), _integers(self.value(second)))
+            case Atom("bitwise or", (first, second)):
+                return np.bitwise_or(_integers(self.value(first)), _integers(self.value(second)))
             case Atom("power", (factor, head)):
                 return float(factor) ** self._now.get(head, 0)
             case Atom("power of", (factor, power)):
@@ -334,3 +338,7 @@ class Launch:
             case ("not", one):
                 return ~self.holds(one)
         raise DseError(_INTRICATE)
+
+
+def _integers(values: Any) -> Any:
+    return np.asarray(values).astype(np.int64)

@@ -123,6 +123,8 @@ def logic(v: Registers, one: Instruction, _: int, block: int, place: int) -> Who
         return atom("exclusive or", first, second)
     if table in (0x0C, 0x30) and first == second:  # not a and b, or a and not b, of the same
         return ZERO
+    if table == 0xFC:
+        return atom("bitwise or", first, second)
     if table == 0x30:
         return first - masked(first, second, (block, place))
     if table == 0x33:
@@ -238,7 +240,7 @@ def _compare(v: Registers, one: Instruction, result: int, block: int, place: int
         case _:
             return ("unknown", (word, block, place))
     if "U32" in one.modifiers and not v.is_low_half(one, block, place):
-        found = _unsigned(word, first, found)
+        found = _unsigned(word, first, second, found)
     found = found if result == 0 else negated(found)
     if len(operands) > 4:
         other = v.predicate(operands[4], block, place)
@@ -247,15 +249,20 @@ def _compare(v: Registers, one: Instruction, result: int, block: int, place: int
     return found
 
 
-def _unsigned(word: str, value: Whole, found: Condition) -> Condition:
+def _unsigned(word: str, one: Whole, two: Whole, found: Condition) -> Condition:
     """Return a comparison in which a negative value is larger than all others.
 
     Compilers write ``7 <= x and x < 14`` as one comparison of ``x - 7``.
     """
+    negative, not_negative = truth(">=", -one - ONE), truth(">=", one)
+    if truth(">=", two) == FALSE:
+        if word in ("GT", "GE"):
+            return both(negative, found)
+        return both(not_negative, found, word="or") if word in ("LT", "LE") else found
     if word in ("LT", "LE"):
-        return both(truth(">=", value), found)
+        return both(not_negative, found)
     if word in ("GT", "GE"):
-        return both(truth(">=", -value - ONE), found, word="or")
+        return both(negative, found, word="or")
     return found
 
 
