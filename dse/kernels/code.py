@@ -62,6 +62,7 @@ def code_of(
     Without ``lines`` it does not tell those of its source, which takes less time.
     """
     data = file.read_bytes()
+    called = file.name.encode("utf-8", "replace").decode()
     if data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin":
         _no_source(file, define, options)
         found = functions(data)
@@ -71,7 +72,7 @@ def code_of(
             beside=list(found.values()),
             cubin=data,
             arguments=_named(function, names),
-            origin=f"{file.name}, sm_{function.arch}",
+            origin=f"{called}, sm_{function.arch}",
             source=source,
         )
     try:
@@ -104,7 +105,7 @@ def code_of(
         beside=list(found.values()),
         cubin=code.cubin,
         arguments=_named(function, known[plain].arguments),
-        origin=f"{file.name} ({wanted}), compiled for sm_{function.arch}",
+        origin=f"{called} ({wanted}), compiled for sm_{function.arch}",
         source=beside[plain].text.splitlines(),
         left_out=code.left_out,
     )

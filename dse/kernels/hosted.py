@@ -20,6 +20,8 @@ from symbolic.errors import DseError
 
 __all__ = ["Built", "built", "included", "redefined"]
 
+#: Letters of a file's name that an assembler does not read in quotes.
+_UNTOLD = re.compile(r'["\\\x00-\x1f\ud800-\udfff]')
 _ROUNDS = 40  # of compiling and leaving out
 _ERROR = re.compile(r"^(.*?)\((\d+)\): (?:catastrophic )?error[^:]*: (.*)$", re.M)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.M)
@@ -64,12 +66,13 @@ def built(
     """
     source = redefined(source, define)
     options = [*options, f"-I{file.parent}"]
+    name = _UNTOLD.sub("_", str(file))
 
     def attempt(text: str, headers: Mapping[str, str]) -> tuple[bytes, str, list[str]]:
         return compiled(
             text,
             arch,
-            name=str(file),
+            name=name,
             define=define,
             options=options,
             wanted=wanted,
@@ -82,18 +85,18 @@ def built(
         return Built(cubin=cubin, lowered=lowered, left_out=_not_found(missing))
     except CompileError as error:
         first = error
-    texts = {str(file): source, **included(source, file, options)}
-    texts = {name: redefined(text, define) for name, text in texts.items()}
+    texts = {name: source, **included(source, file, options)}
+    texts = {each: redefined(text, define) for each, text in texts.items()}
     marks = frozenset().union(*map(marks_of, texts.values()))
-    texts = {name: device_part(text, marks) for name, text in texts.items()}
-    if texts == {str(file): source}:
+    texts = {each: device_part(text, marks) for each, text in texts.items()}
+    if texts == {name: source}:
         raise DseError(explained(str(first), first.lacking))
     kernel = wanted.partition("<")[0].rpartition("::")[2]
     left: list[str] = []
     for _ in range(_ROUNDS):
         try:
-            headers = {name: text for name, text in texts.items() if name != str(file)}
-            cubin, lowered, missing = attempt(texts[str(file)], headers)
+            headers = {each: text for each, text in texts.items() if each != name}
+            cubin, lowered, missing = attempt(texts[name], headers)
         except CompileError as error:
             more = _without_errors(texts, str(error), kernel)
             if not more:

@@ -227,20 +227,22 @@ def _sizes(value: Whole) -> set[str]:
 def _index_removed(value: Whole) -> tuple[bool, Whole]:
     """Return whether a value has a thread's number in the launch, and what else there is."""
     block, size, thread = (Atom("special", (n,)) for n in ("ctaid.x", "ntid.x", "tid.x"))
-    base = tuple(sorted((block, size), key=id))
+    many = Atom("special", ("nctaid.x",))
     terms = dict(value.terms)
-    found = False
-    for product in (base, tuple(sorted((Atom("special", ("nctaid.x",)), size), key=id))):
-        times = terms.get(product)
-        if times is None:
+    for product, times in value.terms.items():
+        if product.count(size) != 1:
             continue
-        if product == base and terms.get((thread,)) != times:
-            continue
-        del terms[product]
-        if product == base:
-            del terms[thread,]
-        found = True
-    return found, Whole(terms)
+        rest = [one for one in product if one not in (size, block, many)]
+        if product.count(many) == 1 and block not in product:  # the number of threads
+            del terms[product]
+        elif product.count(block) == 1 and many not in product:
+            other = tuple(sorted([*rest, thread], key=id))
+            if terms.get(other) == times:
+                del terms[product], terms[other]
+    gone = Whole({p: t for p, t in value.terms.items() if p not in terms})
+    places = (block, size, thread, many)
+    factors = {tuple(one for one in p if one not in places): 1 for p in gone.terms}
+    return bool(gone.terms), Whole(terms) + Whole(factors)
 
 
 def _values_in(part: Any) -> Iterator[Whole]:
