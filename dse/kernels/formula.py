@@ -15,6 +15,8 @@ __all__ = ["Formulas", "UnwrittenError"]
 
 #: Operators of a formula, and of an operand within one: beyond these, pieces get names.
 _MOST, _INSIDE = 80, 12
+#: Terms of a count.
+_TERMS = 40
 
 #: A piece of a formula and how many operators and functions are in it.
 Piece = tuple[str, int]
@@ -56,8 +58,14 @@ class Formulas:
             raise
 
     def total(self, terms: Sequence[str]) -> str:
-        """Return the sum of products that are texts already."""
-        return self._joined([(term, 2) for term in terms], " + ")[0]
+        """Return the sum of products with numbers, which are texts already.
+
+        Of each a number is the first factor, so that it may be read in any unit.
+        """
+        while len(terms) > _TERMS:
+            groups = [terms[at : at + _TERMS] for at in range(0, len(terms), _TERMS)]
+            terms = [f"1 * {self._named(' + '.join(group))}" for group in groups]
+        return " + ".join(terms)
 
     def _named(self, text: str) -> str:
         return self.parts.setdefault(text, f"part_{len(self.parts) + 1}")
