@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from symbolic.intervals import Decision, Interval, algebra
+from symbolic.intervals import Decision, Interval, algebra, interval_of
 from symbolic.ops import Node, constant, reference, references, where
 from symbolic.parted import ARRAYS, Parted, Step, run
 from symbolic.primitives.words import every, some
@@ -60,7 +60,7 @@ class Lines:
         for first in range(0, line.size, BATCH):
             part = slice(first, first + BATCH)
             held = self._enclosed(line[part], low[part], high[part])[self.root]
-            found[part] = (held.lo != held.hi) | held.undefined
+            found[part] = (held.lo < held.hi) | (held.undefined & (held.lo == held.hi))
         return found
 
     def _enclosed(self, line: Indices, low: Floats, high: Floats) -> dict[Node, Any]:
@@ -121,9 +121,4 @@ def _decided(box: Interval | Decision) -> bool | None:
 
 def _known(array: Any) -> Interval | Decision:
     """The enclosure of what is known."""
-    if array.dtype == bool:
-        return Decision(array, array)
-    missing = np.isnan(array)
-    if not missing.any():
-        return Interval(array, array)
-    return Interval(np.where(missing, np.inf, array), np.where(missing, -np.inf, array), missing)
+    return Decision(array, array) if array.dtype == bool else interval_of(array)

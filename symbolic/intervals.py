@@ -29,7 +29,7 @@ from symbolic.primitives.enclosures import Decision, Interval, enclosed
 from symbolic.primitives.words import outward as outwards
 from symbolic.primitives.words import retold
 
-__all__ = ["Decision", "Interval", "algebra", "enclose", "number"]
+__all__ = ["Decision", "Interval", "algebra", "enclose", "interval_of", "number"]
 
 
 def number(value: Any) -> Interval | Decision:
@@ -38,6 +38,18 @@ def number(value: Any) -> Interval | Decision:
         return Decision(bool(value), bool(value))
     ends = np.float64(value)
     return Interval(math.inf, -math.inf, True) if math.isnan(ends) else Interval(ends, ends)
+
+
+def interval_of(low: Any, high: Any | None = None) -> Interval:
+    """Return the enclosures of known values, or of what lies between known ends.
+
+    They are empty where an end is NaN.
+    """
+    high = low if high is None else high
+    missing = np.isnan(low) | np.isnan(high)
+    if not np.any(missing):
+        return Interval(low, high)
+    return Interval(np.where(missing, math.inf, low), np.where(missing, -math.inf, high), missing)
 
 
 def enclose(

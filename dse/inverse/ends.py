@@ -29,6 +29,7 @@ def uncertain_input(grid: Grid, row: Quantity, spec: Any) -> Uncertain:
         value = np.asarray(leaf.array, dtype=float)
         low, high = _ends(row, spec, value)
         low, high = (np.clip(end, *_limits(row)) for end in (low, high))
+        low, high = (np.where(np.isnan(value), math.nan, end) for end in (low, high))
         if row.domain.whole:
             low, high = np.ceil(low), np.floor(high)
         if np.any((low > value) | (high < value)):
@@ -68,6 +69,6 @@ def _ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
         away = np.abs(value) * share
     else:
         away = np.full_like(value, number(text, row))
-    if not np.all((away >= 0) & np.isfinite(away)):
+    if not np.all((away >= 0) & np.isfinite(away) | np.isnan(value)):
         raise DseError(f"within: {row.name} = {spec!r}: expected how far it may be off, 0 or more")
     return value - away, value + away

@@ -22,7 +22,7 @@ from sweeps.nest.reach import range_at
 from sweeps.nest.summarize import summary
 from symbolic.confidence import share_error
 from symbolic.errors import DseError, InfeasibleError
-from symbolic.intervals import Interval
+from symbolic.intervals import Interval, interval_of
 from symbolic.monotone import EVERY, Trend, trend_number, trends
 from symbolic.ops import Node, interpret_all, interpret_arrays, references
 from symbolic.statistic import DRAW, Statistic
@@ -278,7 +278,7 @@ def _direction(node: Node, known: Mapping[str, Floats], name: str, law: Law) -> 
     ends = law.quantile(np.clip(np.linspace(0, 1, _PIECES + 1), _EDGE, 1 - _EDGE))
     if not np.isfinite(ends).all():
         return None
-    fixed = {n: Trend(Interval(v, v), EVERY, EVERY) for n, v in known.items() if n != name}
+    fixed = {n: Trend(interval_of(v), EVERY, EVERY) for n, v in known.items() if n != name}
     bit = np.uint64(1)
     moved = Trend(Interval(ends[:-1], ends[1:]), np.full(_PIECES, EVERY), EVERY & ~bit)
     with np.errstate(all="ignore"):

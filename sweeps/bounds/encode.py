@@ -47,6 +47,7 @@ def encoded(problem: Problem) -> Tape:
         ops=ops,
         args=args,
         steps=_whole(sorted(steps)),
+        idle=np.array([problem.idle[id(node)] for node in nodes], dtype=np.uint64),
         known=known,
         plain=_plain(nodes, number, ops),
         value=_whole([value, number[id(problem.root)]]),
@@ -211,9 +212,7 @@ class _Leaves:
         if leaf.dims == 1:
             self.along[leaf.places[0]].append(len(self.rows))
         self.rows.append(row)
-        numbers = leaf.array[~np.isnan(leaf.array)]
-        ends = [numbers.min(), numbers.max()] if numbers.size else [np.inf, -np.inf]
-        self.facts.append([*ends, float(leaf.missing)])
+        self.facts.append([leaf.least, leaf.most, float(leaf.missing)])
         self.trends.append([leaf.up, leaf.down, leaf.other])
 
     def arrays(self) -> dict[str, Any]:

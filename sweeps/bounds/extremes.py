@@ -29,6 +29,9 @@ class Extremes:
         array = np.asarray(leaf.array, dtype=np.float64)
         self.places, self.array, self.dims = tuple(places), array, array.ndim
         self.missing = bool(np.isnan(array).any())
+        numbers = array[~np.isnan(array)]
+        self.least = float(numbers.min(initial=math.inf))
+        self.most = float(numbers.max(initial=-math.inf))
         bits = [np.uint64(1) << np.uint64(place) for place in places]
         self.bits = bits
         self.other = EVERY
@@ -40,7 +43,9 @@ class Extremes:
                 self.up &= ~bit
             if not np.all(step <= 0):
                 self.down &= ~bit
-        self.sorted = self.dims == 1 and bool((self.up | self.down) & bits[0])
+        #: Whether the ends of a range are its extremes: of one value, too, but not of NaN.
+        rises_or_falls = self.dims == 1 and bool((self.up | self.down) & bits[0])
+        self.sorted = rises_or_falls and not self.missing
         self.rising = self.dims == 1 and bool(self.up & bits[0])
         self.levels = [int(n).bit_length() for n in array.shape]
         self.coarse = math.prod(n * m for n, m in zip(array.shape, self.levels, strict=True))
@@ -82,9 +87,10 @@ class Extremes:
         for low, high in zip(lows, highs, strict=True):
             single = single & (low == high)
         value = self.array[tuple(lows)]
-        least = np.where(single, value, np.nanmin(self.array))
-        most = np.where(single, value, np.nanmax(self.array))
-        undefined = np.where(single, np.isnan(value), self.missing)
+        nan = np.isnan(value)
+        least = np.where(single, np.where(nan, math.inf, value), self.least)
+        most = np.where(single, np.where(nan, -math.inf, value), self.most)
+        undefined = np.where(single, nan, self.missing)
         return Interval(least, most, undefined if np.any(undefined) else False)
 
     def _trend(self, found: Interval, lows: Sequence[Indices], highs: Sequence[Indices]) -> Trend:
@@ -95,10 +101,11 @@ class Extremes:
                 single = np.where(low == high, bit, np.uint64(0))
                 up, down = up | single, down | single
         same = found.lo == found.hi
-        up, down = np.where(same, EVERY, up), np.where(same, EVERY, down)
         if found.undefined is not False:
             up = np.where(found.undefined, self.other, up)
             down = np.where(found.undefined, self.other, down)
+            same = np.where(found.undefined, found.lo > found.hi, same)
+        up, down = np.where(same, EVERY, up), np.where(same, EVERY, down)
         return Trend(found, up, down)
 
 

@@ -16,7 +16,7 @@ from stochastic import sizes
 from sweeps.bounds.boxes import Boxes, Indices
 from sweeps.bounds.extremes import Extremes
 from sweeps.grid.leaf import Leaf
-from symbolic.monotone import Trend, trend_number, trends
+from symbolic.monotone import EVERY, Trend, trend_number, trends
 from symbolic.ops import Node, interpret_arrays, references, walk
 
 __all__ = ["Bounds", "Problem"]
@@ -47,7 +47,9 @@ class Problem:
         self.sizes = np.array(list(sizes.values()), dtype=np.int64)
         self.used = {name: leaves[name] for name in references(*self.roots)}
         self.algebra = trends()
+        #: The axes, as bits, on which each step depends, and those on which it does not.
         self.bits: dict[int, int] = {}
+        self.idle: dict[int, Any] = {}
         self.fixed: dict[int, Trend] = {}
         self.extremes: dict[str, Extremes] = {}
         self.steps: list[Node] = []
@@ -67,6 +69,7 @@ class Problem:
                     for arg in node.args:
                         bits |= self.bits[id(arg)]
                 self.bits[id(node)] = bits
+                self.idle[id(node)] = np.uint64(~bits & int(EVERY))
                 if bits:
                     self.steps.append(node)
                 else:
@@ -87,13 +90,18 @@ class Problem:
     def _run(
         self, steps: Sequence[Node], done: dict[int, Trend], lo: Any, hi: Any
     ) -> dict[int, Trend]:
-        algebra = self.algebra
         for node in steps:
             if node.op == "reference":
                 done[id(node)] = self.extremes[node.args[0]](lo, hi)
             else:
-                done[id(node)] = algebra[node.op](*[done[id(arg)] for arg in node.args])
+                done[id(node)] = self.followed(node, done)
         return done
+
+    def followed(self, node: Node, done: Mapping[int, Trend]) -> Trend:
+        """Return the trend of a step by those of its arguments."""
+        found = self.algebra[node.op](*[done[id(arg)] for arg in node.args])
+        idle = self.idle[id(node)]
+        return Trend(found.range, found.up | idle, found.down | idle)
 
     @property
     def points(self) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from symbolic.intervals import Interval
+from symbolic.intervals import interval_of
 from symbolic.monotone import EVERY, Trend, trend_number, trends
 from symbolic.ops import Node, interpret_all, interpret_arrays, references
 
@@ -59,14 +59,11 @@ class Spread:
         """Enclosed between ends, and how it goes along each of the inputs."""
         values: dict[str, Trend] = {}
         for name, value in self._known(chosen).items():
-            missing = np.isnan(value)
-            held = Interval(np.where(missing, np.inf, value), np.where(missing, -np.inf, value))
-            held = held._replace(undefined=missing) if missing.any() else held
-            values[name] = Trend(held, EVERY, EVERY)
+            values[name] = Trend(interval_of(value), EVERY, EVERY)
         for place, name in enumerate(self.moving):
             bit = np.uint64(1) << np.uint64(place)
             down = np.where(low[name] == high[name], EVERY, EVERY & ~bit)
-            values[name] = Trend(Interval(low[name], high[name]), EVERY, down)
+            values[name] = Trend(interval_of(low[name], high[name]), EVERY, down)
         with np.errstate(all="ignore"):
             found: Trend = interpret_all((self.root,), values, trends(), trend_number)[0]
         return found

@@ -26,9 +26,10 @@ from sweeps.prove.parts import best_within, parts_of
 from sweeps.prove.targets import Meeting
 from sweeps.prove.tolerances import Uncertain
 from sweeps.runtime.loop import Tally
-from symbolic.intervals import Interval
+from symbolic.intervals import Interval, interval_of
 from symbolic.monotone import EVERY, Trend
 from symbolic.ops import Node
+from symbolic.primitives.words import any_of, choose, is_empty
 
 __all__ = ["rivals"]
 
@@ -46,7 +47,10 @@ class _Band:
 
     def __call__(self, lo: Any, hi: Any) -> Trend:
         a, b = self.low(lo, hi), self.high(lo, hi)
-        return Trend(Interval(a.range.lo, b.range.hi), a.up & b.up, a.down & b.down)
+        undefined = any_of(a.range.undefined, b.range.undefined)
+        empty = is_empty(undefined, a.range.lo, b.range.hi)  # a NaN among the ends of each
+        least, most = choose(empty, np.inf, a.range.lo), choose(empty, -np.inf, b.range.hi)
+        return Trend(Interval(least, most, undefined), a.up & b.up, a.down & b.down)
 
 
 class _Within(Problem):
@@ -70,7 +74,7 @@ class _Within(Problem):
     def _fixed(self, node: Node) -> Trend:
         if node.op == "reference" and node.args[0] in self.ends:
             low, high = (float(end.array) for end in self.ends[node.args[0]])
-            return Trend(Interval(np.float64(low), np.float64(high)), EVERY, EVERY)
+            return Trend(interval_of(np.float64(low), np.float64(high)), EVERY, EVERY)
         return super()._fixed(node)
 
     def least_and_most(self, boxes: Boxes) -> NDArray[np.float64]:

@@ -88,5 +88,6 @@ ROWS = {
         trend=trends.divide_trend,
         slope=lambda own, a, b, z, da, db, dz: quotient(own, a, b, da, db),
         reads=Reading.exactly(3, "divide", units="quotient"),
+        strict=False,
     ),
 }

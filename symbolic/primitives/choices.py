@@ -12,10 +12,12 @@ from symbolic.primitives.slopes import chosen, pick
 from symbolic.primitives.trends import against, together
 from symbolic.primitives.words import (
     EVERY,
+    INF,
     NONE,
     any_of,
     choose,
     holds,
+    is_empty,
     least,
     most,
     opposite,
@@ -30,15 +32,18 @@ __all__ = ["ROWS"]
 
 # --- enclosures
 def _less(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    return told(unless(any_of(ua, ub), ah < bl)), told(al < bh), False
+    empty = any_of(is_empty(ua, al, ah), is_empty(ub, bl, bh))
+    return told(unless(any_of(ua, ub), ah < bl)), told(unless(empty, al < bh)), False
 
 
 def _less_equal(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    return told(unless(any_of(ua, ub), ah <= bl)), told(al <= bh), False
+    empty = any_of(is_empty(ua, al, ah), is_empty(ub, bl, bh))
+    return told(unless(any_of(ua, ub), ah <= bl)), told(unless(empty, al <= bh)), False
 
 
 def _equal(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    meet = (al <= bh) & (bl <= ah)
+    empty = any_of(is_empty(ua, al, ah), is_empty(ub, bl, bh))
+    meet = unless(empty, (al <= bh) & (bl <= ah))
     return told(unless(any_of(ua, ub), (al == bh) & (bl == ah))), told(meet), False
 
 
@@ -65,11 +70,14 @@ def _where(cl: Any, ch: Any, uc: Any, al: Any, ah: Any, ua: Any, bl: Any, bh: An
 
 
 def _minimum(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    return least(al, bl), choose(ua, bh, least(ah, bh)), ub  # NaN for a gives b, for b NaN
+    """NaN for a gives b; NaN for b gives NaN."""
+    lo = choose(is_empty(ub, bl, bh), INF, least(al, bl))
+    return lo, choose(ua, bh, least(ah, bh)), ub
 
 
 def _maximum(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    return choose(ua, bl, most(al, bl)), most(ah, bh), ub
+    hi = choose(is_empty(ub, bl, bh), -INF, most(ah, bh))
+    return choose(ua, bl, most(al, bl)), hi, ub
 
 
 # --- directions
@@ -87,9 +95,12 @@ def _negate_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
 
 
 def _one(first: Any, second: Any, aup: Any, adn: Any, bup: Any, bdn: Any) -> Any:
-    """As a where the first holds, as b where the second does, as both where neither."""
-    up = choose(first, aup, choose(second, bup, aup & bup))
-    return up, choose(first, adn, choose(second, bdn, adn & bdn))
+    """As b where the second holds, as a where the first does, as both where neither.
+
+    The second comes first: it holds where a is empty, which leaves b.
+    """
+    up = choose(second, bup, choose(first, aup, aup & bup))
+    return up, choose(second, bdn, choose(first, adn, adn & bdn))
 
 
 def _minimum_trend(
@@ -239,6 +250,7 @@ ROWS = {
         slope=chosen,
         reads=Reading.exactly(3, "where"),
         chooses=True,
+        strict=False,
     ),
     "minimum": Primitive(
         arity=2,
@@ -251,6 +263,7 @@ ROWS = {
         trend=_minimum_trend,
         slope=lambda own, a, b, da, db: pick(a.hi <= b.lo, b.hi <= a.lo, da, db),
         reads=Reading.any_number("minimum", "min"),
+        strict=False,
     ),
     "maximum": Primitive(
         arity=2,
@@ -263,5 +276,6 @@ ROWS = {
         trend=_maximum_trend,
         slope=lambda own, a, b, da, db: pick(b.hi <= a.lo, a.hi <= b.lo, da, db),
         reads=Reading.any_number("maximum", "max"),
+        strict=False,
     ),
 }

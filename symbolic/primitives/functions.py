@@ -14,9 +14,11 @@ from symbolic.primitives.slopes import above_zero, jumps, minus, over, pick, plu
 from symbolic.primitives.trends import along
 from symbolic.primitives.words import (
     INF,
+    NONE,
     any_of,
     array_power,
     choose,
+    is_empty,
     least,
     most,
     outward,
@@ -26,6 +28,7 @@ from symbolic.primitives.words import (
     some,
     sqrt_high,
     sqrt_low,
+    unless,
     widened,
 )
 
@@ -89,8 +92,17 @@ def _absolute_box(al: Any, ah: Any, ua: Any) -> Any:
 
 
 def _sqrt_box(al: Any, ah: Any, ua: Any) -> Any:
-    undefined = any_of(ua, perhaps(al < 0))
-    return sqrt_low(most(al, 0.0)), sqrt_high(most(ah, 0.0)), undefined
+    lo, hi = sqrt_low(most(al, 0.0)), sqrt_high(most(ah, 0.0))
+    return _from_zero(al, ah, ua, lo, hi)
+
+
+def _from_zero(al: Any, ah: Any, ua: Any, lo: Any, hi: Any) -> Any:
+    """The ends of a function that is NaN below zero."""
+    negative = al < 0
+    if not some(negative):
+        return lo, hi, ua
+    never = ah < 0
+    return choose(never, INF, lo), choose(never, -INF, hi), any_of(ua, negative)
 
 
 def _exp_box(al: Any, ah: Any, ua: Any) -> Any:
@@ -99,7 +111,10 @@ def _exp_box(al: Any, ah: Any, ua: Any) -> Any:
 
 
 def _pow_box(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """The corners, for bases above zero; for others anything."""
+    """The corners, for bases above zero; for others anything, or nothing.
+
+    NaN to the power 0, and 1 to the power NaN, are 1.
+    """
     x, y = most(al, 0.0), most(ah, 0.0)
     t, u, v, w = raised(x, bl), raised(x, bh), raised(y, bl), raised(y, bh)
     low, high = least(least(t, u), least(v, w)), most(most(t, u), most(v, w))
@@ -110,6 +125,14 @@ def _pow_box(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
         lo, hi = choose(open_ended, -INF, lo), choose(open_ended, INF, hi)
         part = (bl != bh) | (np.floor(bl) != bl)
         undefined = any_of(undefined, perhaps((al < 0) & part))
+        never = (al > -INF) & (ah < 0) & (bl == bh) & part
+        lo, hi = choose(never, INF, lo), choose(never, -INF, hi)
+    no_base, no_exponent = is_empty(ua, al, ah), is_empty(ub, bl, bh)
+    never = any_of(no_base, no_exponent)
+    if some(never):
+        one = choose(no_base, unless(no_exponent, (bl <= 0) & (bh >= 0)), (al <= 1) & (ah >= 1))
+        lo = choose(never, choose(one, 1.0, INF), lo)
+        hi = choose(never, choose(one, 1.0, -INF), hi)
     return lo, hi, undefined
 
 
@@ -125,8 +148,9 @@ def _absolute_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
 def _pow_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
     au, ad = along(aup, adn, bl, bh)
     bu, bd = along(bup, bdn, al - 1, ah - 1)
-    idle = aup & adn & bup & bdn
-    return choose(al >= 0, au & bu, idle), choose(al >= 0, ad & bd, idle)
+    # a base of zero may be -0, of which the power may be -inf; below zero powers go to and fro
+    clear = (al > 0) | ((al == 0) & (bl >= 0))
+    return choose(clear, au & bu, NONE), choose(clear, ad & bd, NONE)
 
 
 # --- slopes
@@ -157,7 +181,7 @@ def _logarithm(name: str, base: int | None, value: Function, array: Any) -> Prim
 
     def box(al: Any, ah: Any, ua: Any) -> Any:
         lo, hi = widened(array(most(al, 0.0)), array(most(ah, 0.0)), al == ah)
-        return lo, hi, any_of(ua, perhaps(al < 0))
+        return _from_zero(al, ah, ua, lo, hi)
 
     def slope(own: Any, a: Any, da: Any) -> Any:
         rate = over(da, a)
@@ -258,6 +282,7 @@ ROWS = {
         slope=_pow_slope,
         reads=Reading.exactly(2, "power", units="power"),
         call=True,
+        strict=False,
     ),
 }
 

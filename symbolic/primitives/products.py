@@ -15,6 +15,7 @@ from symbolic.primitives.words import (
     div_low,
     every,
     finite,
+    is_empty,
     least,
     most,
     mul_high,
@@ -28,13 +29,17 @@ __all__ = ["add", "div", "divide", "mul", "sub"]
 
 # --- enclosures
 def add(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """The sum."""
+    """The sum.
+
+    An end is NaN where one operand has nothing but an infinity and the other reaches the opposite
+    one: then that infinity is the only sum that is a number.
+    """
     lo, hi = add_low(al, bl), add_high(ah, bh)
     undefined = any_of(ua, ub)
     if not finite(lo, hi):
         opposed = ((ah == INF) & (bl == -INF)) | ((al == -INF) & (bh == INF))
         undefined = any_of(undefined, perhaps(opposed))
-        lo, hi = choose(lo != lo, -INF, lo), choose(hi != hi, INF, hi)
+        lo, hi = choose(lo != lo, INF, lo), choose(hi != hi, -INF, hi)
     return lo, hi, undefined
 
 
@@ -60,7 +65,17 @@ def _most(w: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def _infinite(low: Any, high: Any) -> Any:
+    """True where a value may be infinite."""
     return (abs(low) == INF) | (abs(high) == INF)
+
+
+def _endless(low: Any, high: Any) -> Any:
+    """True where a value is certain to be infinite, of one sign."""
+    return (low == INF) | (high == -INF)
+
+
+def _zero(low: Any, high: Any) -> Any:
+    return (low == 0) & (high == 0)
 
 
 def mul(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
@@ -77,7 +92,9 @@ def mul(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     if finite(w, x) and finite(y, z) and finite(p, q) and finite(r, s):
         return least(least(w, x), least(y, z)), most(most(p, q), most(r, s)), undefined
     clash = (al <= 0) & (ah >= 0) & _infinite(bl, bh) | (bl <= 0) & (bh >= 0) & _infinite(al, ah)
-    return _least(w, x, y, z), _most(p, q, r, s), any_of(undefined, perhaps(clash))
+    never = _zero(al, ah) & _endless(bl, bh) | _zero(bl, bh) & _endless(al, ah)
+    lo, hi = choose(never, INF, _least(w, x, y, z)), choose(never, -INF, _most(p, q, r, s))
+    return lo, hi, any_of(undefined, perhaps(clash))
 
 
 def _quotient(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
@@ -94,7 +111,9 @@ def _quotient(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     if finite(w, x) and finite(y, z) and finite(p, q) and finite(r, s):
         return least(least(w, x), least(y, z)), most(most(p, q), most(r, s)), undefined
     far = _infinite(al, ah) & _infinite(bl, bh)
-    return _least(w, x, y, z), _most(p, q, r, s), any_of(undefined, perhaps(far))
+    never = _endless(al, ah) & _endless(bl, bh)
+    lo, hi = choose(never, INF, _least(w, x, y, z)), choose(never, -INF, _most(p, q, r, s))
+    return lo, hi, any_of(undefined, perhaps(far))
 
 
 def div(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
@@ -104,7 +123,9 @@ def div(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     if not some(zero):
         return lo, hi, undefined
     undefined = any_of(undefined, perhaps(zero & (al <= 0) & (ah >= 0)))
-    return choose(zero, -INF, lo), choose(zero, INF, hi), undefined
+    never = _zero(al, ah) & _zero(bl, bh)
+    lo = choose(zero, choose(never, INF, -INF), lo)
+    return lo, choose(zero, choose(never, -INF, INF), hi), undefined
 
 
 def _beside(side: Any, al: Any, ah: Any, far: Any, lo: Any, hi: Any) -> Any:
@@ -120,15 +141,17 @@ def divide(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: An
     """The hull of a / b where b is not zero, and of what stands for it where b may be."""
     lo, hi, undefined = _quotient(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
+    never = any_of(is_empty(ua, al, ah), is_empty(ub, bl, bh))
     if not some(zero):
-        return lo, hi, undefined
+        return choose(never, INF, lo), choose(never, -INF, hi), undefined
     lo, hi = _beside(zero & (bl >= 0), al, ah, bh, lo, hi)
     lo, hi = _beside(zero & (bh <= 0), -ah, -al, -bl, lo, hi)
     through = (bl < 0) & (bh > 0)
-    nothing = (al == 0) & (ah == 0)
+    nothing = _zero(al, ah)
     lo = choose(through, choose(nothing, 0.0, -INF), lo)
     hi = choose(through, choose(nothing, 0.0, INF), hi)
-    only = (bl == 0) & (bh == 0)
+    lo, hi = choose(never, INF, lo), choose(never, -INF, hi)
+    only = _zero(bl, bh)
     lo = choose(zero, choose(only, zl, least(lo, zl)), lo)
     hi = choose(zero, choose(only, zh, most(hi, zh)), hi)
     return lo, hi, any_of(undefined, perhaps(zero & uz))

@@ -72,6 +72,11 @@ class Primitive:
         Whether it is true or false.
     chooses : bool
         Whether an argument that it leaves out may be NaN and do no harm.
+    strict : bool
+        Whether a number is NaN wherever an argument is. The rule for the enclosure of a strict
+        primitive need not know of operands that are NaN throughout: see
+        :mod:`symbolic.primitives.enclosures`. Conditions are never NaN, so that it says nothing
+        of them.
     """
 
     arity: int
@@ -87,3 +92,4 @@ class Primitive:
     call: bool = False
     condition: bool = False
     chooses: bool = False
+    strict: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from symbolic.primitives.words import INF, choose, every
+from symbolic.primitives.words import INF, NONE, choose, every
 
 __all__ = ["against", "along", "div_trend", "divide_trend", "mul_trend", "together"]
 
@@ -37,12 +37,11 @@ def mul_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, 
 
 
 def div_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Of a quotient."""
+    """Of a quotient: none where the divisor may be zero, whose sign may vary."""
     au, ad = along(aup, adn, bl, bh)
     bu, bd = along(bup, bdn, al, ah)
     clear = (bl > 0) | (bh < 0)
-    idle = aup & adn & bup & bdn
-    return choose(clear, au & bd, idle), choose(clear, ad & bu, idle)
+    return choose(clear, au & bd, NONE), choose(clear, ad & bu, NONE)
 
 
 def divide_trend(

@@ -32,6 +32,7 @@ __all__ = [
     "every",
     "finite",
     "holds",
+    "is_empty",
     "least",
     "most",
     "mul_high",
@@ -95,6 +96,11 @@ def any_of(first: Any, second: Any) -> Any:
     if first is False:
         return second
     return first if second is False else np.logical_or(first, second)
+
+
+def is_empty(undefined: Any, low: Any, high: Any) -> Any:
+    """True where an operand is NaN throughout, which the ends (inf, -inf) tell."""
+    return False if undefined is False else undefined & (low > high)
 
 
 def unless(flag: Any, test: Any) -> Any:

@@ -13,6 +13,7 @@ from stochastic.kept import compiled
 from sweeps.bounds.machine.jit import jitted
 from sweeps.bounds.machine.rules import chain, ends, goes
 from sweeps.bounds.machine.tape import CODES
+from symbolic.primitives import PRIMITIVES
 
 __all__ = [
     "ABSOLUTE",
@@ -43,6 +44,9 @@ REFERENCE, WHERE = CODES["reference"], CODES["where"]
 LESS, LESS_EQUAL = CODES["less"], CODES["less_equal"]
 ADD, SUB, MUL, DIVIDE = (CODES[n] for n in ("add", "sub", "mul", "divide"))
 MINIMUM, MAXIMUM, FLOOR, CEIL = (CODES[n] for n in ("minimum", "maximum", "floor", "ceil"))
+#: The strict primitives that yield a number, as bits of their codes.
+_STRICT = [name for name, row in PRIMITIVES.items() if row.strict and not row.condition]
+STRICT = np.uint64(sum(1 << CODES[name] for name in _STRICT))
 ABSOLUTE, EXP, LOG, LOG2 = (CODES[n] for n in ("absolute", "exp", "log", "log2"))
 LOG10, SQRT, POW = (CODES[n] for n in ("log10", "sqrt", "pow"))
 
@@ -102,6 +106,7 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
     a copy, ``ranks`` what is supposed so far: that a step is no more than another, or is less.
     """
     steps, ops, args, leaf_of = tape.steps, tape.ops, tape.args, tape.leaf_of
+    constant_along = tape.idle
     leaves, facts, trends, numbers = tape.leaves, tape.facts, tape.trends, tape.numbers
     ranked = 0
     for number in range(steps.size):
@@ -112,9 +117,9 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
             k = leaf_of[n]
             low, high, hole = _leaf(leaves, facts, numbers, k, first, last)
             lo[n], hi[n], und[n], loose[n] = low, high, hole, False
-            if hole:
+            if hole and low <= high:
                 up[n], dn[n] = trends[k, 2], trends[k, 2]
-            elif low == high:
+            elif hole or low == high:
                 up[n], dn[n] = EVERY, EVERY
             else:
                 rises, falls = trends[k, 0], trends[k, 1]
@@ -130,7 +135,8 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
         a = args[n, 0]
         al, ah, ua, aup, adn = lo[a], hi[a], und[a], up[a], dn[a]
         low, high, hole, rises, falls = al, ah, ua, aup, adn
-        known = ua
+        known = ua  # that something may be NaN: of an argument, too
+        empty = ua and al > ah
         idle = aup & adn
         free = loose[a]
         b = args[n, 1]
@@ -140,6 +146,7 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
             bl, bh, ub, bup, bdn = lo[b], hi[b], und[b], up[b], dn[b]
             hole = ua or ub
             known = hole
+            empty = empty or (ub and bl > bh)
             idle &= bup & bdn
             free = free or loose[b]
             if LESS <= op <= LESS_EQUAL:
@@ -186,9 +193,12 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
                     low, high, hole = _maximum(al, ah, ua, bl, bh, ub)
                     one, two = bh <= al, ah <= bl
                     rises, falls = _greater(al, ah, aup, adn, bl, bh, bup, bdn)
+                known = ub or (ua and (al <= ah or loose[a]))
                 if not known:
                     i, j = alias[a], alias[b]
-                    pick = 1 if one else 2 if two else 0
+                    if ua and forced[n] == 1:  # an argument that is NaN throughout is never it
+                        return False
+                    pick = 2 if two else 1 if one else 0
                     if pick == 0 and ranked > 0:
                         if i == j:
                             pick = 1
@@ -244,6 +254,7 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
                         known = known or ub or uc
                 else:
                     known = known or uc
+                    empty = empty or (uc and cl > ch)
                     free = free or loose[c]
                     low, high, hole, rises, falls = _three(
                         op,
@@ -252,10 +263,13 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
                     )
         if free and (MUL <= op <= DIVIDE or op == ABSOLUTE or op >= POW):
             rises, falls = idle, idle  # by ends that hold under what is supposed alone
-        if low == high and not free:
-            rises, falls = EVERY, EVERY
+        if empty and (STRICT >> np.uint64(op)) & ONE != NONE:
+            low, high, hole = INF, -INF, True
         if known or hole:
             rises, falls = idle, idle
-        lo[n], hi[n], und[n], up[n], dn[n] = low, high, hole, rises, falls
+        if not free and (low > high if hole else low == high):
+            rises, falls = EVERY, EVERY
+        lo[n], hi[n], und[n] = low, high, hole
+        up[n], dn[n] = rises | constant_along[n], falls | constant_along[n]
         loose[n] = free
     return True

@@ -105,7 +105,9 @@ def relax(tape, top, lo, hi, und, forced, wide, deep, loss, ref):
                 a, b = b, args[n, 2]
             elif MINIMUM <= op <= MAXIMUM:
                 pick = forced[n]
-                if not und[a] and not und[b]:
+                if und[a] and lo[a] > hi[a]:  # NaN throughout
+                    pick = 2
+                elif not und[a] and not und[b]:
                     if hi[a] <= lo[b]:
                         pick = 1 if op == MINIMUM else 2
                     elif hi[b] <= lo[a]:

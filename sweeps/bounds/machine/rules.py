@@ -64,6 +64,11 @@ def _unless(flag, test):
 
 
 @jitted
+def _is_empty(undefined, low, high):
+    return undefined and low > high
+
+
+@jitted
 def _told(test):
     return 1.0 if test else 0.0
 
@@ -88,6 +93,7 @@ _WORDS: dict[str, Any] = {
     "choose": _choose,
     "finite": _finite,
     "holds": _holds,
+    "is_empty": _is_empty,
     "least": min,
     "most": max,
     "opposite": _opposite,

@@ -18,11 +18,12 @@ CODES = {name: number for number, name in enumerate(("constant", "reference", *P
 class Tape(NamedTuple):
     """Steps in order, each after those it reads, and where the values of the leaves are."""
 
-    #: What each step does, which steps it reads, and which steps vary; the ends of those that do
-    #: not (lower, upper, whether it may be NaN).
+    #: What each step does, which steps it reads, and which steps vary; the axes on which each does
+    #: not depend; the ends of those that do not vary (lower, upper, whether it may be NaN).
     ops: Any
     args: Any
     steps: Any
+    idle: Any
     known: Any
     #: The leaf of a step, or -1; a row for each leaf: its form (1 rising, 2 falling, 3 tables of
     #: extremes, 4 extremes of the whole), how many axes it has, where in ``numbers`` its values,

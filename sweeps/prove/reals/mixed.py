@@ -55,7 +55,7 @@ def _hull(root: Node, leaves: Mapping[str, Leaf]) -> dict[int, Any]:
     for name in references(root):
         array = np.asarray(leaves[name].array, dtype=float)
         known = array[~np.isnan(array)]
-        least, most = (known.min(), known.max()) if known.size else (np.inf, -np.inf)
+        least, most = known.min(initial=np.inf), known.max(initial=-np.inf)
         boxes[name] = Interval(least, most, known.size < array.size)
     nodes = walk((root,))
     return {id(node): found for node, found in zip(nodes, enclose(nodes, boxes), strict=True)}
@@ -117,7 +117,7 @@ class Mixed(Problem):
             if node.op == "reference":
                 done[id(node)] = self.extremes[node.args[0]](low, high)
                 continue
-            found = self.algebra[node.op](*[done[id(arg)] for arg in node.args])
+            found = self.followed(node, done)
             row = self.supposed.get(id(node))
             if row is not None:
                 yes, no = lo[row] == 1, hi[row] == 0
