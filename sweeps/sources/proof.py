@@ -230,7 +230,7 @@ class GridProof(OfGrid):
             values = [winner.value for winner in winners]
             if len(goals) > 1 and len(winners) == 1 and not found.sizes:
                 # what was found later may be better by an objective proven to a share only
-                name = objective_name(goals, number, self.grid.model.quantities)
+                name = objective_name(goals, number, found.variables)
                 values = [min(values[0], goal.sign * float(found[name]))]
             off = [gap_of(v, winner.bound) for v, winner in zip(values, winners, strict=True)]
             worst = max(range(len(some)), key=lambda k: gap_of(some[k].value, some[k].bound))

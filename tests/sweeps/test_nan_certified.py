@@ -128,7 +128,9 @@ def loss(level, aa, ee): return dse.minimum(level + aa, 5000 - aa * ee)
 
 
 @pytest.mark.parametrize("signs", [[3.0, 1.0, -1.0, -2.0], [-1.0, 2.0], [1.0, -1.0, 5.0]])
-def test_zeros_of_both_signs_are_not_taken_for_one_value(signs: list[float], tmp_path: Path) -> None:
+def test_zeros_of_both_signs_are_not_taken_for_one_value(
+    signs: list[float], tmp_path: Path
+) -> None:
     """``1 / (0 * a)`` is inf or -inf by the sign of ``a``."""
     one = study(
         tmp_path,
@@ -191,3 +193,21 @@ def cost(limit, aa): return dse.minimum(limit, aa)
     assert found.cost.sel(end="lower").values.tolist() == [[1.0, 9.0], [1.0, 1.5]]
     assert found.cost.sel(end="upper").values.tolist() == [[1.0, 9.0], [1.0, 2.5]]
     assert found.can_be_best.values.tolist() == [[True, False], [True, False]]
+
+
+def test_statistics_are_certified_in_order_of_priority(tmp_path: Path) -> None:
+    one = study(
+        tmp_path,
+        """
+@
+def base(aa, ss): return dse.sqrt(aa) + ss
+""",
+        {"aa": [-1.0, 4.0, 4.0 + 1e-9, 9.0], "ss": [1, 2], "ee": [2.0, 1.0]},
+    )
+    question = ["floor(mean(base, ss))", "-ee", "best_high(base, ss)"]
+    scan, proof = (one.optimum(method=m, minimize=question) for m in _METHODS)
+    assert proof.drop_attrs().identical(scan.drop_attrs())
+    question = ["mean(base, ss)", "ee"]
+    scan, proof = (one.optimum(method=m, minimize=question) for m in _METHODS)
+    assert proof.drop_attrs().identical(scan.drop_attrs())
+    assert proof.attrs["gap"] == [0, 0]
