@@ -13,7 +13,7 @@ import xarray as xr
 
 import dse
 
-__all__ = ["Drawn", "drawn", "made"]
+__all__ = ["Drawn", "Holes", "drawn", "made"]
 
 HEAD = """import math
 import dse
@@ -79,11 +79,53 @@ def made(one: Drawn, path: Path) -> dse.Study:
     )
 
 
+class Holes:
+    """What is no number in some of the studies: at some points, at all of them, or at one.
+
+    It draws from numbers of its own, so that studies without NaN stay what they are.
+    """
+
+    def __init__(self, seed: int, share: float = 0.5) -> None:
+        self.rng = random.Random(f"holes {seed}")
+        self.often = self.rng.choice((0.1, 0.25)) if self.rng.random() < share else 0.0
+
+    def made(self, formula: str, name: str) -> str:
+        """A formula, or one in its place that is NaN at some values of a quantity."""
+        rng = self.rng
+        if rng.random() >= self.often:
+            return formula
+        c = rng.choice((0, 1, -3, 2.5, 40, -1000, 1e6))
+        away = rng.choice((f"({name} - {c!r})", f"({c!r} - {name})"))
+        hole = rng.choice(
+            (
+                f"0 * sqrt({away})",
+                f"0 * log({away})",
+                f"({away} / {away} - 1)",
+                f"(0 * {away}) / (0 * {away})",
+                f"(1 / (0 * {away}) + 1 / (0 * {away}))",
+                f"(1 / maximum({away}, 0) - 1 / maximum({away}, 0))",
+                f"(0 * (1 / maximum({away}, 0)))",
+                f"where({away} < 0, nan, 0)",
+                f"divide(0, {away}, at_zero=nan)",
+                f"floor(log(-1 - absolute({name})))",
+                f"power(-2 - 0 * {away}, 0.5)",
+                "nan",
+            )
+        )
+        if rng.random() < 0.3:
+            return f"{rng.choice(('minimum', 'maximum'))}({formula}, {hole})"
+        if rng.random() < 0.3:
+            return f"{rng.choice(('minimum', 'maximum'))}({hole}, {formula})"
+        if rng.random() < 0.3:
+            return f"where({hole} {rng.choice(('<', '<=', '>=', '>'))} {c!r}, {formula}, {name})"
+        return rng.choice((f"({formula} + {hole})", f"({hole} + {formula})"))
+
+
 class _Formulas:
     """Formulas in some names, of many shapes."""
 
-    def __init__(self, rng: random.Random, names: list[str]) -> None:
-        self.rng, self.names = rng, names
+    def __init__(self, rng: random.Random, names: list[str], holes: Holes) -> None:
+        self.rng, self.names, self.holes = rng, names, holes
 
     def leaf(self) -> str:
         if self.rng.random() < 0.22:
@@ -102,6 +144,8 @@ class _Formulas:
         if depth > 0 and kind < 0.33:
             return f"negate({self.condition(depth - 1)})"
         one, other = self.some(depth - 1), self.leaf()
+        if depth > 0:
+            one = self.holes.made(one, self.names[0])
         if kind < 0.45:
             return rng.choice([f"equal(floor({one}), {other})", f"equal({one}, {other})"])
         if kind < 0.5:
@@ -148,7 +192,7 @@ class _Formulas:
             (0.7, f"(log(absolute({n}) + 1) + log(absolute({y}) + 2))"),
         )
         weights = [weight for weight, _ in shapes]
-        return rng.choices([text for _, text in shapes], weights)[0]
+        return self.holes.made(rng.choices([text for _, text in shapes], weights)[0], n)
 
 
 def _values(rng: random.Random, count: int) -> list[float]:
@@ -213,6 +257,7 @@ def drawn(seed: int) -> Drawn:
         pair = {first: axes.pop(first)[:size], second: axes.pop(second)[:size]}
         axes["pair"] = {"zip": pair}
     equations: dict[str, tuple[tuple[str, ...], str]] = {}
+    holes = Holes(seed)
 
     def add(name: str, formula: str, known: list[str]) -> None:
         needs = tuple(n for n in known if n in _words(formula))
@@ -226,7 +271,7 @@ def drawn(seed: int) -> Drawn:
     depth = rng.choice([1, 2, 2, 3, 3, 4])
     if rng.random() < 0.2:
         for label in ("one", "two"):
-            add(f"s@{label}", _Formulas(rng, names).some(min(depth, 2)), names)
+            add(f"s@{label}", _Formulas(rng, names, holes).some(min(depth, 2)), names)
         names.append("s")
         if rng.random() < 0.7:
             axes["mode"] = rng.sample(["one", "two"], 2)
@@ -235,7 +280,7 @@ def drawn(seed: int) -> Drawn:
     made_of: list[str] = []
     for number in range(rng.randint(1, 4)):
         part = names + made_of + made_of
-        add(f"e{number}", _Formulas(rng, part).some(depth), names + made_of)
+        add(f"e{number}", _Formulas(rng, part, holes).some(depth), names + made_of)
         made_of.append(f"e{number}")
     order = list(axes)
     rng.shuffle(order)

@@ -30,6 +30,21 @@ def statistic(kind: str, formula: str, over: str, rng: random.Random, limit: flo
     return f"{kind}({formula}{level}{over})"
 
 
+def holed(formula: str, limit: float, rng: random.Random) -> str:
+    """A formula, in half of the studies NaN on one side of a limit, or everywhere."""
+    if rng.random() < 0.5:
+        return formula
+    nan = f"({formula}) * sqrt(-1 * 1)"
+    below = rng.choice((f"({formula}) <= {limit!r} * 1", f"({formula}) >= {limit!r} * 1"))
+    some = f"where({below}, {formula}, {nan})"
+    choice = rng.random()
+    if choice < 0.15:
+        return nan
+    if choice < 0.5:
+        return f"{rng.choice(('minimum', 'maximum'))}({some}, {limit!r} * 1)"
+    return some
+
+
 def study(seed: int, most: int) -> tuple[Study, dict[str, Any]]:
     """A study, and a question of a statistic."""
     made, question = certifying.study(seed, most)
@@ -63,6 +78,7 @@ def study(seed: int, most: int) -> tuple[Study, dict[str, Any]]:
     found = known.at({a: at[a] for a in known.axes}, plain._needed([text]))
     limit = float(next(iter(found.values())))
     limit = limit if abs(limit) < 1e300 else 1.0
+    text = holed(text, limit, random.Random(f"holes {seed}"))
     asked = statistic(rng.choice(KINDS), text, over, rng, limit)
     other = statistic(rng.choice(KINDS), text, over, rng, limit)
     asked = rng.choice([asked] * 3 + [f"{asked} + {other}", f"floor({asked} / {limit!r})"])
