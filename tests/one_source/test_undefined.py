@@ -149,6 +149,10 @@ def test_an_enclosure_that_takes_nan_for_a_number_is_noticed(
         return found._replace(range=found.range._replace(undefined=False))
 
     monkeypatch.setattr(Extremes, "__call__", wrong)
-    with pytest.raises(AssertionError, match="NumPy"):
+
+    def attack() -> None:
         for seed in range(200):
             undefined.check(undefined.drawn(seed), seed, most=10)
+
+    with pytest.raises(AssertionError, match="NumPy"):
+        attack()

@@ -9,9 +9,9 @@ ties, ranks, all that is near the best, the best for each value of an axis, obje
 fronts, and how many points meet conditions. A spike is planted in some terms; some are NaN at every
 point; some are statistics over an axis of their own.
 
-A third argument is the size: ``vast`` (the default), ``below`` for as many points as are not merged,
-or ``tiny`` for so few that a scan looks at each, too, with the constants of the search set small.
-What differs is printed with its seed; the status is 1 then.
+A third argument is the size: ``vast`` (the default), ``below`` for as many points as are not
+merged, or ``tiny`` for so few that a scan looks at each, too, with the constants of the search set
+small. What differs is printed with its seed; the status is 1 then.
 """
 
 from __future__ import annotations
