@@ -34,6 +34,12 @@ def holds(claim: Any, what: str) -> None:
         raise Wrong(what)
 
 
+def _numbers(values: Any) -> Any:
+    """Labels, or floats: whole numbers have no -0."""
+    found = np.array(values)
+    return found if found.dtype.kind == "U" else found.astype(float)
+
+
 class Truth:
     """Every quantity of a study at every point, in the order of the axes."""
 
@@ -48,7 +54,7 @@ class Truth:
         known: dict[str, Any] = {name: np.full(count, v) for name, v in one.set.items()}
         for row, (name, values) in zip(self.index, one.axes.items(), strict=True):
             parts = values["zip"] if isinstance(values, dict) else {name: values}
-            known |= {key: np.array(part)[row] for key, part in parts.items()}
+            known |= {key: _numbers(part)[row] for key, part in parts.items()}
         for name, (dims, array) in one.tables.items():
             at = [self.index[self.axes.index(dim)] for dim in dims]
             known[name] = np.array(array)[tuple(at)]
