@@ -17,8 +17,9 @@ import numpy as np
 
 from symbolic.node import Node
 from symbolic.primitives import PRIMITIVES
-from symbolic.primitives.enclosures import Decision, Interval, Trend
+from symbolic.primitives.enclosures import Decision, Interval, Trend, partly_nan
 from symbolic.primitives.slopes import Slope
+from symbolic.primitives.words import any_of
 
 __all__ = ["slopes"]
 
@@ -70,6 +71,7 @@ def slopes(
         lo = np.where(up, np.maximum(slope.lo, 0.0), slope.lo)
         hi = np.where(down, np.minimum(slope.hi, 0.0), slope.hi)
         lo, hi = np.where(down & up, 0.0, lo), np.where(down & up, 0.0, hi)
-        lost = trend.range.undefined
+        args = [known[id(arg)].range for arg in node.args]
+        lost = any_of(trend.range.undefined, partly_nan(PRIMITIVES[node.op], trend.range, args))
         found[id(node)] = Interval(np.where(lost, -math.inf, lo), np.where(lost, math.inf, hi))
     return found

@@ -20,7 +20,7 @@ So the rules for what tells them apart, quotients and powers, claim no direction
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ import numpy as np
 from symbolic.primitives.row import Primitive
 from symbolic.primitives.words import EVERY, INF, any_of, choose, is_empty, perhaps
 
-__all__ = ["Decision", "Interval", "Trend", "enclosed", "followed"]
+__all__ = ["Decision", "Interval", "Trend", "enclosed", "followed", "partly_nan"]
 
 
 class Interval(NamedTuple):
@@ -84,6 +84,15 @@ def enclosed(row: Primitive, rule: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
+def partly_nan(row: Primitive, found: Any, args: Iterable[Any]) -> Any:
+    """True where a value, or an argument that counts, may be NaN at some points but not at all."""
+    unknown: Any = False
+    for range_ in (found,) if row.chooses else (found, *args):
+        if isinstance(range_, Interval) and range_.undefined is not False:
+            unknown = any_of(unknown, range_.undefined & (range_.lo <= range_.hi))
+    return unknown
+
+
 def followed(row: Primitive, enclose: Callable[..., Any]) -> Callable[..., Trend]:
     """A primitive over trends: nothing varies where the enclosure is one value, or empty.
 
@@ -96,10 +105,7 @@ def followed(row: Primitive, enclose: Callable[..., Any]) -> Callable[..., Trend
         for arg in args:
             parts += (*_ends(arg.range), arg.up, arg.down)
         up, down = row.trend(*parts)
-        unknown: Any = False
-        for range_ in (found,) if row.chooses else (found, *(arg.range for arg in args)):
-            if isinstance(range_, Interval) and range_.undefined is not False:
-                unknown = any_of(unknown, range_.undefined & (range_.lo <= range_.hi))
+        unknown = partly_nan(row, found, [arg.range for arg in args])
         if unknown is not False:
             idle = EVERY
             for arg in args:
