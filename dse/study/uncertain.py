@@ -97,7 +97,8 @@ def case_without_mean(grid: Grid, name: str) -> DseError:
 def without(grid: Grid, axes: set[str]) -> Grid:
     """A grid over the other axes: what lies along these is left out.
 
-    Its statistics know the conditions that lie along these.
+    Its statistics know the conditions that lie along these. A condition may lie along them under
+    some labels of a switch only: under the other labels it stays a condition of the grid.
     """
     gone = axes & set(grid.axes)
     if not gone:
@@ -112,7 +113,11 @@ def without(grid: Grid, axes: set[str]) -> Grid:
     graphs = {
         key: replace(
             graph,
-            conditions=tuple(c for c in graph.conditions if not gone & set(grid.condition_dims(c))),
+            conditions=tuple(
+                c
+                for c in graph.conditions
+                if not gone & grid.node_dims(graph.flat_condition(c), key)
+            ),
         )
         for key, graph in grid.graphs.items()
     }

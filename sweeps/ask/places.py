@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -45,8 +46,16 @@ def as_good(goal: Goal, least: float, within: float) -> str:
 
 
 def limit_of(least: float, within: float) -> float:
-    """The largest signed objective that is off the least by at most a share of it."""
-    return least + within * abs(least) if within else least
+    """Return the largest signed objective within a share of the least; always a finite number.
+
+    A point that does not count has an infinite objective, so an infinite limit would admit it.
+    """
+    if not within:
+        return least
+    limit = least + within * abs(least)
+    if limit == math.inf:  # the product may overflow where the sum does not
+        limit = 2.0 * (0.5 * least + within * (0.5 * abs(least)))
+    return min(limit, sys.float_info.max)
 
 
 def check_listed(count: int, what: str, idle: Sequence[str] = ()) -> None:
