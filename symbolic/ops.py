@@ -165,7 +165,7 @@ def absolute(a: Any) -> Any:
 
 
 def exp(a: Any) -> Any:
-    """The exponential; worlds agree within 2 ulp.
+    """The exponential; the same bits in floats, arrays and loop nests.
 
     >>> exp(0)
     1.0
@@ -174,7 +174,7 @@ def exp(a: Any) -> Any:
 
 
 def log(a: Any) -> Any:
-    """The natural logarithm, -inf at 0 and nan below; worlds agree within 2 ulp.
+    """The natural logarithm, -inf at 0 and nan below; the same bits in floats, arrays and nests.
 
     >>> log(1), log(0)
     (0.0, -inf)
@@ -183,7 +183,7 @@ def log(a: Any) -> Any:
 
 
 def log2(a: Any) -> Any:
-    """The binary logarithm, -inf at 0 and nan below; worlds agree within 2 ulp.
+    """The binary logarithm, -inf at 0 and nan below; the same bits in floats, arrays and nests.
 
     >>> log2(8)
     3.0
@@ -192,7 +192,7 @@ def log2(a: Any) -> Any:
 
 
 def log10(a: Any) -> Any:
-    """The decimal logarithm, -inf at 0 and nan below; worlds agree within 2 ulp.
+    """The decimal logarithm, -inf at 0 and nan below; the same bits in floats, arrays and nests.
 
     >>> log10(100)
     2.0
@@ -212,8 +212,9 @@ def sqrt(a: Any) -> Any:
 def power(base: Any, exponent: Any) -> Any:
     """``base`` to the ``exponent``. A whole literal exponent becomes products, exact everywhere.
 
-    An exponent that is a quantity, or no whole number, uses the library's power function, on which
-    worlds agree within 2 ulp. A literal exponent beyond 64 is refused with ``ValueError``.
+    An exponent that is a quantity, or no whole number, uses the library's power function, which has
+    the same bits in floats, arrays and loop nests. A literal exponent beyond 64 is refused with
+    ``ValueError``.
 
     >>> power(3, 2), power(2.0, -1), power(2.0, 0.5) == 2.0**0.5
     (9, 0.5, True)

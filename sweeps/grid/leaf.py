@@ -25,11 +25,6 @@ class Leaf:
     switched: tuple[str, ...] = ()
     failed: Mapping[int, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """NumPy's exp and log go another way, an ulp off, along an array read backwards."""
-        if any(step < 0 for step in self.array.strides):
-            object.__setattr__(self, "array", np.ascontiguousarray(self.array))
-
     @property
     def pending(self) -> Any:
         """Return what computes values that are not known yet (a Folding); None if they are."""

@@ -20,7 +20,7 @@ _lock = threading.Lock()
 #: What a nest calls: of numbers, of memory.
 _STEPS = (
     *("above", "ceil", "exp", "floor", "log", "log10", "log2"),
-    *("maximum", "minimum", "sqrt", "where"),
+    *("maximum", "minimum", "pow", "sqrt", "where"),
 )
 _MEMORY: dict[str, Callable[..., Any]] = {
     "first": lambda array: array,

@@ -6,8 +6,11 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+from symbolic.primitives.elementary import FRACTION, LEAST, LN2_HIGH, LN2_LOW, ONE, RAISED, ROOT
 
 __all__ = [
     "above",
@@ -19,15 +22,10 @@ __all__ = [
     "log10",
     "maximum",
     "minimum",
+    "pow",
     "sqrt",
     "where",
 ]
-
-#: ln 2 in two parts; a whole number times the first is exact.
-_LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-#: The bits of 1.0 and of the root of 1/2, and those of a fraction.
-_ONE, _ROOT, _FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
-_LEAST, _RAISED = 2.0**-1022, 2.0**54
 
 
 def _reinterpreted(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -49,12 +47,13 @@ def log(x: Any) -> Any:
     """The natural logarithm without a branch or a call, so that a loop with it is vectorized.
 
     x = 2^k m with m between the roots of 1/2 and 2; ln m = 2 artanh s of s = (m - 1) / (m + 1), by
-    its series, written as f - s (f - r) with f = m - 1, because 2 s = f - s f. Below 1 ulp.
+    its series, written as f - s (f - r) with f = m - 1, because 2 s = f - s f. Below 1 ulp. Floats
+    and arrays take the same steps (:func:`symbolic.primitives.elementary.log`).
     """
-    small = x < _LEAST
-    shifted = _bits(x * (_RAISED if small else 1.0)) + (_ONE - _ROOT)
+    small = x < LEAST
+    shifted = _bits(x * (RAISED if small else 1.0)) + (ONE - ROOT)
     k = np.float64((shifted >> 52) - 1023) - (54.0 if small else 0.0)
-    f = _number((shifted & _FRACTION) + _ROOT) - 1.0
+    f = _number((shifted & FRACTION) + ROOT) - 1.0
     s = f / (2.0 + f)
     z = s * s
     w = z * z
@@ -62,7 +61,7 @@ def log(x: Any) -> Any:
     low = (2 / 3 + z * (2 / 5)) + w * (2 / 7 + z * (2 / 9))
     high = (2 / 11 + z * (2 / 13)) + w * (2 / 15 + z * (2 / 17))
     r = z * (low + u * (high + u * (2 / 19 + z * (2 / 21))))
-    found = k * _LN2_HIGH + (f - (s * (f - r) - k * _LN2_LOW))
+    found = k * LN2_HIGH + (f - (s * (f - r) - k * LN2_LOW))
     largest = found if x < np.inf else x
     return largest if x > 0.0 else (-np.inf if x == 0.0 else np.nan)
 
@@ -125,3 +124,23 @@ def _instruction(name: str) -> Any:
 
 floor, ceil, sqrt = _instruction("floor"), _instruction("ceil"), _instruction("sqrt")
 exp, log2, log10 = _instruction("exp"), _instruction("log2"), _instruction("log10")
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of a nest
+    """The power of the C library. LLVM must not know the operands: it rewrites x ** 2.0 and others.
+
+    What it makes of them is an ulp off what floats and arrays compute.
+    """
+
+    def hidden(builder: Any, value: Any) -> Any:
+        bits = ir.IntType(64)
+        kind = ir.FunctionType(bits, [bits])
+        same = builder.asm(kind, "", "=r,0", [builder.bitcast(value, bits)], side_effect=False)
+        return builder.bitcast(same, value.type)
+
+    def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        given = [hidden(builder, value) for value in args]
+        return builder.call(builder.module.declare_intrinsic("llvm.pow", [args[0].type]), given)
+
+    return _PAIR, generate

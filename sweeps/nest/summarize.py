@@ -17,6 +17,7 @@ from sweeps.nest.summing import MEAN, MOMENTS, extreme, moments, tails, weighted
 from sweeps.runtime.memory import check_memory
 from sweeps.runtime.threads import workers
 from symbolic.node import Node
+from symbolic.primitives import elementary
 from symbolic.statistic import Statistic
 
 __all__ = ["summarized", "summary"]
@@ -82,9 +83,8 @@ def summary(
     """Fill ``out`` with a statistic of each row of values; ``ordered`` are the rows sorted."""
     kind, own = about.kind, _NONE if weights is None else weights
     if kind == "geomean":
-        with np.errstate(all="ignore"):
-            moments(np.log(values), own, MEAN, out)
-            np.exp(out, out=out)
+        moments(elementary.log(values), own, MEAN, out)
+        out[...] = elementary.exp(out)
     elif kind in MOMENTS:
         moments(values, own, MOMENTS[kind], out)
     elif kind.startswith(("worst", "best")):

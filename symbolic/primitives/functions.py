@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symbolic.primitives import elementary
 from symbolic.primitives.enclosures import Interval
 from symbolic.primitives.row import Primitive, Reading
 from symbolic.primitives.slopes import above_zero, jumps, minus, over, pick, plus, times
@@ -16,10 +17,13 @@ from symbolic.primitives.words import (
     INF,
     NONE,
     any_of,
-    array_power,
     choose,
+    exp_of,
     is_empty,
     least,
+    log2_of,
+    log10_of,
+    log_of,
     most,
     outward,
     perhaps,
@@ -58,18 +62,6 @@ def _quiet(function: Function) -> Function:
     return array
 
 
-def _exp(a: Any) -> float:
-    try:
-        return math.exp(a)
-    except OverflowError:
-        return math.inf
-
-
-def _power(a: Any, b: Any) -> float:
-    with np.errstate(all="ignore"):
-        return float(np.power(float(a), float(b)))
-
-
 def _sympy_power(s: Any, base: Any, exponent: Any) -> Any:
     if base.is_zero and exponent.is_negative:
         return s.oo
@@ -106,8 +98,23 @@ def _from_zero(al: Any, ah: Any, ua: Any, lo: Any, hi: Any) -> Any:
 
 
 def _exp_box(al: Any, ah: Any, ua: Any) -> Any:
-    lo, hi = widened(np.exp(al), np.exp(ah), al == ah)
+    lo, hi = widened(exp_of(al), exp_of(ah), al == ah)
     return most(lo, 0.0), hi, ua
+
+
+def _log_box(al: Any, ah: Any, ua: Any) -> Any:
+    lo, hi = widened(log_of(most(al, 0.0)), log_of(most(ah, 0.0)), al == ah)
+    return _from_zero(al, ah, ua, lo, hi)
+
+
+def _log2_box(al: Any, ah: Any, ua: Any) -> Any:
+    lo, hi = widened(log2_of(most(al, 0.0)), log2_of(most(ah, 0.0)), al == ah)
+    return _from_zero(al, ah, ua, lo, hi)
+
+
+def _log10_box(al: Any, ah: Any, ua: Any) -> Any:
+    lo, hi = widened(log10_of(most(al, 0.0)), log10_of(most(ah, 0.0)), al == ah)
+    return _from_zero(al, ah, ua, lo, hi)
 
 
 def _pow_box(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
@@ -163,14 +170,11 @@ def _pow_slope(own: Any, a: Any, b: Any, da: Any, db: Any) -> Any:
     return above_zero(times(own, plus(rate, times(b, over(da, a)))), a)
 
 
-def _logarithm(name: str, base: int | None, value: Function, array: Any) -> Primitive:
+def _logarithm(
+    name: str, base: int | None, scalar: Function, array: Function, box: Function
+) -> Primitive:
     """The row of a logarithm: -inf at zero, NaN below."""
     ln = math.log(base or math.e)
-
-    def scalar(a: Any) -> float:
-        if a > 0:
-            return value(a)  # type: ignore[no-any-return]
-        return -math.inf if a == 0 else math.nan
 
     def closed(s: Any, a: Any) -> Any:
         if a.is_zero:
@@ -178,10 +182,6 @@ def _logarithm(name: str, base: int | None, value: Function, array: Any) -> Prim
         if a.is_negative:
             return s.nan
         return s.log(a) if base is None else s.log(a, base)
-
-    def box(al: Any, ah: Any, ua: Any) -> Any:
-        lo, hi = widened(array(most(al, 0.0)), array(most(ah, 0.0)), al == ah)
-        return _from_zero(al, ah, ua, lo, hi)
 
     def slope(own: Any, a: Any, da: Any) -> Any:
         rate = over(da, a)
@@ -193,7 +193,7 @@ def _logarithm(name: str, base: int | None, value: Function, array: Any) -> Prim
     return Primitive(
         arity=1,
         scalar=scalar,
-        array=_quiet(array),
+        array=array,
         sympy=closed,
         nest=f"{name}({{0}})",
         js=f"Math.{name}({{0}})",
@@ -242,13 +242,13 @@ ROWS = {
         slope=_absolute_slope,
         reads=Reading.exactly(1, "absolute"),
     ),
-    "log": _logarithm("log", None, math.log, np.log),
-    "log2": _logarithm("log2", 2, math.log2, np.log2),
-    "log10": _logarithm("log10", 10, math.log10, np.log10),
+    "log": _logarithm("log", None, elementary.scalar_log, elementary.log, _log_box),
+    "log2": _logarithm("log2", 2, elementary.scalar_log2, elementary.log2, _log2_box),
+    "log10": _logarithm("log10", 10, elementary.scalar_log10, elementary.log10, _log10_box),
     "exp": Primitive(
         arity=1,
-        scalar=_exp,
-        array=_quiet(np.exp),
+        scalar=elementary.scalar_exp,
+        array=elementary.exp,
         sympy=lambda s, a: s.exp(a),
         nest="exp({0})",
         js="Math.exp({0})",
@@ -272,10 +272,10 @@ ROWS = {
     ),
     "pow": Primitive(
         arity=2,
-        scalar=_power,
-        array=_quiet(array_power),
+        scalar=elementary.scalar_power,
+        array=elementary.power,
         sympy=_sympy_power,
-        nest="{0} ** {1}",
+        nest="pow({0}, {1})",
         js=_JS_POWER,
         interval=_pow_box,
         trend=_pow_trend,

@@ -54,8 +54,8 @@ class Primitive:
     js : str
         In JavaScript, an expression in the same way; each operand is a name or a literal.
     call : bool
-        Whether that calls a library, which works on one point at a time; worlds agree on what it
-        gives within 2 ulp.
+        Whether that calls a library, which works on one point at a time. Floats, arrays and loop
+        nests give the same bits, JavaScript a few ulp more or less.
     interval : callable
         The rule for its enclosure: of each argument the lower and upper end and whether it may be
         NaN, to these of the result. Of a condition the ends are whether it is certain and whether

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symbolic.primitives import elementary
 from symbolic.primitives.rounding import OUTWARD
 
 __all__ = [
@@ -25,15 +26,18 @@ __all__ = [
     "add_high",
     "add_low",
     "any_of",
-    "array_power",
     "choose",
     "div_high",
     "div_low",
     "every",
+    "exp_of",
     "finite",
     "holds",
     "is_empty",
     "least",
+    "log2_of",
+    "log10_of",
+    "log_of",
     "most",
     "mul_high",
     "mul_low",
@@ -131,20 +135,29 @@ def widened(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
     return np.where(point, low, lo), np.where(point, high, hi)
 
 
-def array_power(base: Any, exponent: Any) -> Any:
-    """A power of arrays that depends on each pair alone.
-
-    NumPy takes another way, an ulp off, where one exponent serves a whole row.
-    """
-    pair = np.broadcast_arrays(np.asarray(base, dtype=float), np.asarray(exponent, dtype=float))
-    shape = pair[0].shape
-    some, to = (np.array(part).reshape(-1) for part in pair)
-    if some.size == 1:  # a row, too
-        some, to = np.repeat(some, 2), np.repeat(to, 2)
-    return np.power(some, to)[: math.prod(shape)].reshape(shape)
+def exp_of(a: Any) -> Any:
+    """Return the exponential, with the bits that floats and loop nests compute."""
+    return elementary.exp(a)
 
 
-raised = array_power
+def log_of(a: Any) -> Any:
+    """Return the natural logarithm, with the bits that floats and loop nests compute."""
+    return elementary.log(a)
+
+
+def log2_of(a: Any) -> Any:
+    """Return the binary logarithm, with the bits that floats and loop nests compute."""
+    return elementary.log2(a)
+
+
+def log10_of(a: Any) -> Any:
+    """Return the decimal logarithm, with the bits that floats and loop nests compute."""
+    return elementary.log10(a)
+
+
+def raised(base: Any, exponent: Any) -> Any:
+    """Return a power, with the bits that floats and loop nests compute."""
+    return elementary.power(base, exponent)
 
 
 def retold(

@@ -12,6 +12,8 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from sweeps.bounds.machine.jit import jitted
 from sweeps.bounds.machine.tape import CODES
 from symbolic.primitives import PRIMITIVES
@@ -101,6 +103,10 @@ _WORDS: dict[str, Any] = {
     "unless": _unless,
     "widened": _widened,  # by a product, which is far quicker than four times the next float
     "raised": operator.pow,
+    "exp_of": np.exp,
+    "log_of": np.log,
+    "log2_of": np.log2,
+    "log10_of": np.log10,
     **dict.fromkeys(("every", "some", "perhaps"), _itself),
     **dict.fromkeys(("add_low", "add_high"), operator.add),
     **dict.fromkeys(("mul_low", "mul_high"), operator.mul),

@@ -1,0 +1,177 @@
+"""Exponentials, logarithms and powers that have the same bits in every backend that computes.
+
+NumPy has vectorized versions of these functions that differ by an ulp from the C library, which
+Python's floats and the loop nests call. A point then meets a condition in one backend and breaks it
+in another. Here arrays take the values of the C library too. The natural logarithm is a series of
+our own, because the loop nests vectorize it (:func:`sweeps.nest.instructions.log`): floats and
+arrays take the same steps in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "exp",
+    "log",
+    "log2",
+    "log10",
+    "power",
+    "scalar_exp",
+    "scalar_log",
+    "scalar_log2",
+    "scalar_log10",
+    "scalar_power",
+]
+
+Floats = NDArray[np.float64]
+Function = Callable[..., Any]
+
+#: ln 2 in two parts; a whole number times the first is exact.
+LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+#: The bits of 1.0 and of the root of 1/2, and those of a fraction.
+ONE, ROOT, FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
+LEAST, RAISED = 2.0**-1022, 2.0**54
+_ROOT_OF_HALF = float(np.int64(ROOT).view(np.float64))
+
+#: Values worked on together, so that the steps of a series stay in the cache.
+_BLOCK = 1 << 13
+#: Values on which the route to the C library is tried: NumPy's own functions differ at some 5 %.
+_TRIED = 512
+
+
+def _by_one(function: Function) -> Function:
+    """Return a function of arrays that calls a function of floats for each value."""
+
+    def array(*args: Floats) -> Floats:
+        rows = zip(*(arg.tolist() for arg in args), strict=True)
+        return np.fromiter((function(*row) for row in rows), np.float64, args[0].size)
+
+    return array
+
+
+def _backwards(function: Function) -> Function:
+    """Return a NumPy function that reads its arrays from the end, which the C library serves."""
+
+    def array(*args: Floats) -> Floats:
+        return np.asarray(function(*(arg[::-1] for arg in args))[::-1])
+
+    return array
+
+
+@cache
+def _library(name: str) -> Function:
+    """Return a function of flat arrays with the values of the C library.
+
+    NumPy calls the C library for an array that is read backwards, ten times as fast as one call for
+    each value. That is its own affair, so it is tried first.
+    """
+    scalar, fast = _SCALAR[name], _backwards(getattr(np, name))
+    slow = _by_one(scalar)
+    x = np.linspace(0.1, 97.3, _TRIED)
+    args = (x, np.linspace(-7.7, 8.9, _TRIED)) if name == "power" else (x,)
+    with np.errstate(all="ignore"):
+        return fast if np.array_equal(fast(*args), slow(*args)) else slow
+
+
+def _elementwise(name: str) -> Function:
+    def array(*args: Any) -> Any:
+        whole = [np.asarray(arg, dtype=np.float64) for arg in args]
+        whole = whole if len(whole) == 1 else list(np.broadcast_arrays(*whole))
+        flat = [np.ascontiguousarray(arg).reshape(-1) for arg in whole]
+        with np.errstate(all="ignore"):
+            found = np.ascontiguousarray(_library(name)(*flat)).reshape(whole[0].shape)
+        return found if found.ndim else found[()]
+
+    array.__name__ = name
+    return array
+
+
+def scalar_exp(a: Any) -> float:
+    """Return the exponential of a number; infinity where it is too large."""
+    try:
+        return math.exp(a)
+    except OverflowError:
+        return math.inf
+
+
+def _scalar_logarithm(function: Function) -> Function:
+    def scalar(a: Any) -> float:
+        if a > 0:
+            return float(function(a))
+        return -math.inf if a == 0 else math.nan
+
+    return scalar
+
+
+def scalar_power(a: Any, b: Any) -> float:
+    """Return a power of numbers as IEEE 754 has it, where Python raises an error too."""
+    try:
+        return math.pow(a, b)
+    except (ValueError, OverflowError):
+        with np.errstate(all="ignore"):
+            return float(np.power(float(a), float(b)))  # zero, infinite or NaN
+
+
+scalar_log2, scalar_log10 = _scalar_logarithm(math.log2), _scalar_logarithm(math.log10)
+
+_SCALAR: dict[str, Function] = {
+    "exp": scalar_exp,
+    "log2": scalar_log2,
+    "log10": scalar_log10,
+    "power": scalar_power,
+}
+exp, log2, log10 = _elementwise("exp"), _elementwise("log2"), _elementwise("log10")
+power = _elementwise("power")
+
+
+def _series(f: Any, k: Any) -> Any:
+    """Return ln(1 + f) + k ln 2; see :func:`sweeps.nest.instructions.log`."""
+    s = f / (2.0 + f)
+    z = s * s
+    w = z * z
+    u = w * w
+    low = (2 / 3 + z * (2 / 5)) + w * (2 / 7 + z * (2 / 9))
+    high = (2 / 11 + z * (2 / 13)) + w * (2 / 15 + z * (2 / 17))
+    r = z * (low + u * (high + u * (2 / 19 + z * (2 / 21))))
+    return k * LN2_HIGH + (f - (s * (f - r) - k * LN2_LOW))
+
+
+def scalar_log(a: Any) -> float:
+    """Return the natural logarithm of a number: -inf at 0, NaN below."""
+    if not a > 0:
+        return -math.inf if a == 0 else math.nan
+    try:
+        m, k = math.frexp(a)
+    except OverflowError:  # a whole number beyond all floats
+        return math.log(a)
+    if math.isinf(m):
+        return m
+    if m < _ROOT_OF_HALF:
+        m, k = 2.0 * m, k - 1
+    return float(_series(m - 1.0, float(k)))
+
+
+def log(a: Any) -> Any:
+    """Return the natural logarithm of an array: -inf at 0, NaN below."""
+    whole = np.asarray(a, dtype=np.float64)
+    flat = np.ascontiguousarray(whole).reshape(-1)
+    found = np.empty_like(flat)
+    with np.errstate(all="ignore"):
+        for first in range(0, flat.size, _BLOCK):
+            x = flat[first : first + _BLOCK]
+            small = x < LEAST
+            shifted = (x * np.where(small, RAISED, 1.0)).view(np.int64) + (ONE - ROOT)
+            k = ((shifted >> 52) - 1023).astype(np.float64) - np.where(small, 54.0, 0.0)
+            f = ((shifted & FRACTION) + ROOT).view(np.float64) - 1.0
+            value = np.where(x < np.inf, _series(f, k), x)
+            found[first : first + _BLOCK] = np.where(
+                x > 0.0, value, np.where(x == 0.0, -np.inf, np.nan)
+            )
+    return found.reshape(whole.shape) if whole.ndim else found[0]
