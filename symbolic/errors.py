@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Any
 
 from symbolic.plain_text import one_line, without_controls
@@ -14,6 +15,7 @@ __all__ = [
     "ExpressionError",
     "GraphError",
     "InfeasibleError",
+    "InternalError",
     "OtherProcessError",
     "OutOfTimeError",
     "TooLargeError",
@@ -80,6 +82,34 @@ class GraphError(DseError):
 
 class InfeasibleError(DseError):
     """No point satisfies the rules and constraints."""
+
+
+class InternalError(RuntimeError):
+    """A fault of this program: an answer that breaks an invariant is not given.
+
+    ``asked`` and ``got`` tell of the question and of what is wrong, ``study`` of the study.
+    """
+
+    def __init__(self, what: str, *, asked: str, got: str, study: str = "") -> None:
+        self.what, self.asked, self.got, self.study = what, asked, got, study
+        lines = [
+            f"internal error, no answer is given: {what}",
+            f"asked: {asked}",
+            f"got: {got}",
+            *([f"study: {study}"] if study else []),
+            "This is a fault of simt-dse and not of the input. Please report these lines, with the "
+            "study file and the output of `dse doctor`. Another method (scan or certified) may "
+            "answer meanwhile.",
+        ]
+        super().__init__("\n".join(lines))
+
+    def of(self, study: str) -> InternalError:
+        """Return the error with the text of the study."""
+        return InternalError(self.what, asked=self.asked, got=self.got, study=study)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = {"asked": self.asked, "got": self.got, "study": self.study}
+        return partial(InternalError, self.what, **given), ()
 
 
 class OutOfTimeError(InfeasibleError):

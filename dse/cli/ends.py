@@ -21,6 +21,7 @@ from symbolic.errors import (
     DamagedError,
     DseError,
     InfeasibleError,
+    InternalError,
     OtherProcessError,
     OutOfTimeError,
     TooLargeError,
@@ -82,6 +83,12 @@ class _Unproven(_Failed):
     exit_code = UNPROVEN
 
 
+class _Wrong(_Failed):
+    """A fault of this program; the status is that of sysexits.h for one."""
+
+    exit_code = 70
+
+
 class Misused(_Failed):
     """A wrong option, name or input."""
 
@@ -120,6 +127,8 @@ class Commands(click.Group):
             failed = isinstance(error, _FAILURES)
             failed = failed or isinstance(error.__cause__, OSError)
             raise (_Failed if failed else Misused)(_told(error)) from error
+        except InternalError as error:
+            raise _Wrong(str(error)) from error
         except ValueError as error:
             if "checksum do not match" not in str(error):  # by zarr, of a chunk it reads
                 raise

@@ -9,7 +9,7 @@ from dse.study.data import StudyData
 from dse.verbs.reading import identified
 from dse.verbs.sources import Table, check_asked
 from sweeps.runtime.stopping import handing_back
-from symbolic.errors import DseError, UnknownNameError
+from symbolic.errors import DseError, InternalError, UnknownNameError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,7 +62,11 @@ def asked(
     """
     check_asked(verb, of, {"where": bool(where), "per": bool(per), **(given or {})})
     if isinstance(of, StudyData):
-        return ask(_scan(of, texts, where, per))
+        source = _scan(of, texts, where, per)
+        try:
+            return ask(source)
+        except InternalError as error:
+            raise error.of(of.text()) from error
     try:
         return ask(_recorded(of, where, per))
     except UnknownNameError as error:

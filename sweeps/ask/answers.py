@@ -11,12 +11,17 @@ from numpy.typing import NDArray
 from sweeps.grid.goals import Goal, in_words, objective_name
 from sweeps.grid.plain import answered
 from sweeps.scan.choosing import Chosen
-from symbolic.ops import interpret_arrays, references
+from symbolic.ops import Node, interpret_arrays, references
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Answering", "winners"]
+__all__ = ["Answering", "shape_of", "winners"]
+
+
+def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
+    """Return the shape of some places; without an axis there is one point."""
+    return next((index.shape for index in places.values()), (1,))
 
 
 class Answering:
@@ -37,6 +42,25 @@ class Answering:
             self, places: Mapping[str, NDArray[np.int64]], shape: tuple[int, ...]
         ) -> tuple[dict[str, Any], dict[str, Any]]:
             """Its coordinates by axis, and what it holds at some places, of the given shape."""
+
+        @property
+        def conditions(self) -> Sequence[Node]:
+            """What must hold, over what it holds."""
+
+        def values_at(self, name: str, places: Mapping[str, NDArray[np.int64]]) -> NDArray[Any]:
+            """Return what it holds at some points."""
+
+    def evaluated(
+        self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]
+    ) -> tuple[list[NDArray[np.float64]], NDArray[np.bool_]]:
+        """See :class:`sweeps.ask.invariants.Checked`."""
+        nodes, shape = [goal.node(self.quantities) for goal in goals], shape_of(places)
+        roots = [*nodes, *self.conditions]
+        known = {n: self.values_at(n, places).astype(np.float64) for n in references(*roots)}
+        found = [np.broadcast_to(one, shape) for one in interpret_arrays(roots, known)]
+        holds = np.logical_and.reduce(found[len(nodes) :], axis=0, initial=True)
+        values = [np.asarray(one, dtype=np.float64) for one in found[: len(nodes)]]
+        return values, np.broadcast_to(holds, shape).astype(bool)
 
     def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
         """The Dataset of some configurations, with every objective."""
@@ -74,7 +98,7 @@ class Answering:
 
     def points(self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]) -> xr.Dataset:
         """The Dataset of some points, along the dimension ``point``."""
-        shape = next((index.shape for index in places.values()), (1,))
+        shape = shape_of(places)
         coordinates, found = self.pick(places, shape)
         coords = {
             n: ("point", a[places[axis]], attrs) for n, (axis, a, attrs) in coordinates.items()

@@ -39,6 +39,11 @@ class Ask:
         return self.ties or self.within is not None
 
     @property
+    def ranked(self) -> bool:
+        """True if several configurations may be wanted, which then lie along ``rank``."""
+        return self.listed or self.top > 1
+
+    @property
     def limited(self) -> bool:
         """Whether a search is bounded, so that only a proof tells what its answer is worth."""
         return self.time_limit is not None or self.gap is not None

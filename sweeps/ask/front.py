@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.ask.invariants import Checked, check_front
 from sweeps.ask.labels import Parted, merged, of_parts, some_of
 from sweeps.grid.goals import Goal
 
@@ -31,8 +32,13 @@ class Front:
     told: Mapping[str, Any]
     proven: NDArray[np.bool_] | None = None
 
+    def is_proven(self) -> NDArray[np.bool_]:
+        """Return for each point whether nothing can beat it."""
+        count = len(next(iter(self.places.values()), ()))
+        return np.ones(count, dtype=bool) if self.proven is None else self.proven
 
-class FrontSource(Parted, Protocol):
+
+class FrontSource(Parted, Checked, Protocol):
     """A space of configurations of which the front can be told."""
 
     def front(self, goals: Sequence[Goal]) -> Front:
@@ -54,6 +60,7 @@ def pareto(source: FrontSource, goals: Sequence[Goal], per: Sequence[str] = ()) 
     They lie along ``point``, in axis order, those of each value of ``per`` together.
     """
     fronts = some_of(of_parts(source, per, lambda part: part.front(goals)))
+    check_front(source, goals, per, fronts)
     places = {
         axis: np.concatenate([np.asarray(one.places[axis]) for one in fronts])
         for axis in source.sizes
@@ -61,11 +68,6 @@ def pareto(source: FrontSource, goals: Sequence[Goal], per: Sequence[str] = ()) 
     found = source.points(places, goals)
     if any(one.proven is not None for one in fronts):
         about = {"long_name": "whether no configuration beats this one"}
-        proven = [_proven(one) for one in fronts]
+        proven = [one.is_proven() for one in fronts]
         found = found.assign(proven=("point", np.concatenate(proven), about))
     return found.assign_attrs(merged([one.told for one in fronts]))
-
-
-def _proven(one: Front) -> NDArray[np.bool_]:
-    count = len(next(iter(one.places.values()), ()))
-    return np.ones(count, dtype=bool) if one.proven is None else one.proven

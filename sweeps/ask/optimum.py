@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeps.ask.ask import Ask
+from sweeps.ask.invariants import check_nothing, check_optimum
 from sweeps.ask.labels import of_parts
 from sweeps.ask.source import Choice, Held, Source, Stage
 from sweeps.runtime.stopping import stopped
@@ -38,8 +39,30 @@ def optimum(source: Source, ask: Ask) -> xr.Dataset:
     ------
     InfeasibleError
         No configuration satisfies the constraints, or none with finite objectives.
+    InternalError
+        The answer breaks an invariant (:mod:`sweeps.ask.invariants`).
     """
-    goals, ranked = ask.goals, ask.listed or ask.top > 1
+    goals = ask.goals
+    try:
+        choice = _choice(source, ask)
+    except InfeasibleError as error:
+        if type(error) is InfeasibleError:
+            check_nothing(source, ask)
+        raise
+    found = source.answer(Chosen(per=ask.per, places=choice.places), goals, ask.ranked)
+    told = source.told(goals, found)
+    check_optimum(source, ask, choice, told)
+    if ask.within is not None:
+        count = int(np.count_nonzero(choice.scores < math.inf))
+        told |= {"within": ask.within, "configurations": count}
+    if ask.ties and ask.within is None and ask.top == 1:
+        found = found.drop_vars("rank").rename_dims(rank="tie")
+    return found.assign_attrs(told)
+
+
+def _choice(source: Source, ask: Ask) -> Choice:
+    """Return the configurations that are wanted."""
+    goals = ask.goals
     if len(goals) == 1 and not ask.listed:
         choice = source.best(Stage(goals=goals), ask.per, ask.top)
     else:
@@ -51,14 +74,7 @@ def optimum(source: Source, ask: Ask) -> xr.Dataset:
         choice = _side_by_side(parts, shape, tuple(source.sizes))
     if not choice.scores.size or not np.any(choice.scores < math.inf):
         raise source.nothing(Stage(goals=goals))
-    found = source.answer(Chosen(per=ask.per, places=choice.places), goals, ranked)
-    told = source.told(goals, found)
-    if ask.within is not None:
-        count = int(np.count_nonzero(choice.scores < math.inf))
-        told |= {"within": ask.within, "configurations": count}
-    if ask.ties and ask.within is None and ask.top == 1:
-        found = found.drop_vars("rank").rename_dims(rank="tie")
-    return found.assign_attrs(told)
+    return choice
 
 
 def _in_order(source: Source, ask: Ask, stage: Stage) -> Choice:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.ask.invariants import Checked
 from sweeps.ask.labels import Parted
 from sweeps.grid.goals import Goal
 from sweeps.scan.choosing import Chosen
@@ -81,7 +82,7 @@ class Stage:
         return self.goals[self.number]
 
 
-class Source(Parted, Protocol):
+class Source(Parted, Checked, Protocol):
     """A space of configurations of which the best by one objective can be told."""
 
     def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:

@@ -102,16 +102,23 @@ class Table:
         """Coordinates by axis, and variables at the given places, of the given shape."""
         coordinates, found = self.coordinates, {}
         for name, variable in self.ds.data_vars.items():
-            index = tuple(np.maximum(places[str(d)], 0) for d in variable.dims)
-            data = variable.variable.values if not _lazy(variable) else None
-            if data is None:
-                flat = [i.reshape(-1) for i in index]
-                data_at = variable.variable.data.vindex[tuple(flat)].compute()
-                picked = np.asarray(data_at).reshape(index[0].shape)
-            else:
-                picked = np.asarray(data[index])
-            found[str(name)] = (np.broadcast_to(picked, shape), dict(variable.attrs))
+            picked = np.broadcast_to(self.at(str(name), places), shape)
+            found[str(name)] = (picked, dict(variable.attrs))
         return coordinates, found
+
+    def at(self, name: str, places: Mapping[str, NDArray[np.int64]]) -> NDArray[Any]:
+        """Return a variable at some points, given by indices along each axis."""
+        variable = self.ds[name]
+        index = tuple(np.maximum(places[str(d)], 0) for d in variable.dims)
+        if not _lazy(variable):
+            return np.asarray(variable.variable.values[index])
+        flat = tuple(i.reshape(-1) for i in index)
+        return np.asarray(variable.variable.data.vindex[flat].compute()).reshape(index[0].shape)
+
+    @property
+    def is_lazy(self) -> bool:
+        """True if a variable is not in memory."""
+        return any(_lazy(variable) for variable in self.ds.data_vars.values())
 
 
 def within(ds: xr.Dataset, at: At) -> xr.Dataset:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.answers import Answering
+from sweeps.ask.answers import Answering, shape_of
 from sweeps.ask.front import Front
 from sweeps.ask.places import (
     as_good,
@@ -35,7 +35,7 @@ from sweeps.scan.fused import scanned, to_rest
 from sweeps.scan.pareto import scanned_front
 from sweeps.scan.values import GridValues
 from symbolic.errors import InfeasibleError
-from symbolic.ops import Node, both, constant, where
+from symbolic.ops import Node, both, constant, interpret_arrays, references, where
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -96,6 +96,28 @@ class OfGrid(Answering):
         """See :class:`sweeps.ask.answers.Answering`."""
         found = self.grid.at_points(_flat(places), list(names))
         return {name: array.reshape(shape) for name, array in found.items()}
+
+    @property
+    def asked_where(self) -> list[str]:
+        """See :class:`sweeps.ask.invariants.Checked`."""
+        return [condition.text for condition in self.grid.conditions]
+
+    @property
+    def is_cheap(self) -> bool:
+        """See :class:`sweeps.ask.invariants.Checked`; not where a statistic is yet to compute."""
+        every = (leaf for leaves in self.grid.leaves.values() for leaf in leaves.values())
+        return all(leaf.known for leaf in every)
+
+    def evaluated(
+        self, places: Mapping[str, Indices], goals: Sequence[Goal]
+    ) -> tuple[list[Floats], NDArray[np.bool_]]:
+        """See :class:`sweeps.ask.invariants.Checked`; each point by itself, in NumPy."""
+        nodes, shape = [goal.node(self.quantities) for goal in goals], shape_of(places)
+        known = self.grid.at_points(places, [*references(*nodes), FEASIBLE])
+        feasible = known.pop(FEASIBLE)
+        arrays = {name: array.astype(np.float64) for name, array in known.items()}
+        found = interpret_arrays(nodes, arrays)
+        return [np.broadcast_to(np.asarray(one, dtype=float), shape) for one in found], feasible
 
     def nothing(self, stage: Stage) -> InfeasibleError:
         """See :class:`sweeps.ask.source.Source`."""

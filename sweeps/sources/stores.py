@@ -16,6 +16,7 @@ from sweeps.ask.places import MOST_LISTED, as_good, limit_of, listed, placed
 from sweeps.ask.source import Choice, Stage
 from sweeps.grid.at import At, labels
 from sweeps.grid.goals import Goal
+from sweeps.grid.grid import FEASIBLE
 from sweeps.scan.choosing import spread
 from sweeps.sources.table import nothing_left
 from sweeps.store.reader import Stored
@@ -24,7 +25,8 @@ from sweeps.stored.question import Question
 from sweeps.stored.streamed import StoredValues, stored_count
 from sweeps.stored.winners import best, upto
 from symbolic.errors import InfeasibleError
-from symbolic.ops import Node, constant
+from symbolic.expression import parse_condition
+from symbolic.ops import Node, constant, reference
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -135,6 +137,27 @@ class StoreSearch(Answering):
             for name in self.outputs
         }
         return dict(held.coordinates), found
+
+    is_cheap = False  #: A point lies in a chunk that may have to be fetched.
+
+    @property
+    def asked_where(self) -> tuple[str, ...]:
+        """See :class:`sweeps.ask.invariants.Checked`."""
+        return self.where
+
+    @property
+    def conditions(self) -> list[Node]:
+        """See :class:`sweeps.ask.answers.Answering`."""
+        feasible = [reference(FEASIBLE) > 0] if FEASIBLE in self.stored.zones else []
+        texts = [parse_condition(text, self.stored.quantities) for text in self.where]
+        return [*texts, *feasible, *labels(self.at)]
+
+    def values_at(self, name: str, places: Mapping[str, NDArray[np.int64]]) -> NDArray[Any]:
+        """See :class:`sweeps.ask.answers.Answering`."""
+        if name in self.stored.zones:
+            return self.stored.at(name, places)
+        axis, values = self.stored.column(name)
+        return values[places[axis]]
 
     def nothing(self, stage: Stage) -> InfeasibleError:
         """See :class:`sweeps.ask.source.Source`."""

@@ -15,12 +15,14 @@ from sweeps.ask.places import as_good, limit_of, listed, placed, placed_in, rest
 from sweeps.ask.source import Choice, Stage
 from sweeps.grid.at import At
 from sweeps.grid.goals import Goal
+from sweeps.grid.grid import FEASIBLE
 from sweeps.nest.reduce import front
 from sweeps.scan.arrays import Table, within
 from sweeps.scan.choosing import choose, spread
 from sweeps.scan.counting import dataset_count
 from sweeps.scan.table_values import TableValues
 from symbolic.errors import InfeasibleError
+from symbolic.ops import Node, reference
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -115,6 +117,26 @@ class TableScan(Answering):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """See :class:`sweeps.ask.answers.Answering`."""
         return self.table.pick(places, shape)
+
+    @property
+    def asked_where(self) -> tuple[str, ...]:
+        """See :class:`sweeps.ask.invariants.Checked`."""
+        return self.table.where
+
+    @property
+    def is_cheap(self) -> bool:
+        """See :class:`sweeps.ask.invariants.Checked`."""
+        return not self.table.is_lazy
+
+    @property
+    def conditions(self) -> list[Node]:
+        """See :class:`sweeps.ask.answers.Answering`."""
+        feasible = [reference(FEASIBLE) > 0] if FEASIBLE in self.table.ds else []
+        return [*self.table.conditions, *feasible]
+
+    def values_at(self, name: str, places: Mapping[str, NDArray[np.int64]]) -> NDArray[Any]:
+        """See :class:`sweeps.ask.answers.Answering`."""
+        return self.table.at(name, places)
 
     def nothing(self, stage: Stage) -> InfeasibleError:
         """See :class:`sweeps.ask.source.Source`."""
