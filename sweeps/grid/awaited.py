@@ -23,7 +23,7 @@ from sweeps.grid.leaf import Leaf
 from sweeps.grid.named_axes import named_axes, not_of_labels, not_twice
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError
-from symbolic.graph import Graph
+from symbolic.graph import Condition, Graph
 from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistic import DRAW, Statistic, StatisticName, statistics_of
 
@@ -217,7 +217,7 @@ def add_statistics(
     for name in sorted(graph.statistics, key=lambda name: name not in held):
         plain = name in held
         conditions = [
-            graph.flat_condition(c)
+            c
             for c in graph.conditions
             if not (plain and statistics_of([graph.flat_condition(c)]))
         ]
@@ -233,7 +233,7 @@ def _leaf(
     leaves: Mapping[str, Leaf],
     axes: Mapping[str, Axis],
     switches: set[str],
-    conditions: Sequence[Node],
+    conditions: Sequence[Condition],
     foldings: dict[Any, Folding],
     groups: dict[Any, Group],
     fold: Fold,
@@ -258,7 +258,8 @@ def _leaf(
     named = named_axes(name, axes, switches)
     depends = over(node)
     not_twice(name, node, named, depends)
-    inside = [c for c in conditions if over(c) & named]
+    seen = [c for c in conditions if over(graph.flat_condition(c)) & named]
+    inside = [graph.flat_condition(c) for c in seen]
     reach = depends.union(*(over(c) for c in inside))
     along = sorted(named & reach, key=lambda axis: (axis != DRAW, list(axes).index(axis)))
     rest = tuple(axis for axis in axes if axis in reach and axis not in along)
@@ -290,6 +291,9 @@ def _leaf(
     folding = foldings[key]
     folding.statistics[name] = about
     switched = {axis for n in references(node) for axis in leaves[n].switched}
+    # a switch may change nothing but the conditions that it sees
+    chosen = references(about.argument, *(c.node for c in seen))
+    switched |= graph.switches_of(chosen) & switches
     return Awaited(folding, name, rest, tuple(axis for axis in axes if axis in switched))
 
 

@@ -126,7 +126,9 @@ def _without(grid: Grid, fixed: Mapping[str, int]) -> Grid:
 
 def _dropped(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
     left = tuple(axis for axis in leaf.axes if axis not in fixed)
-    return leaf if left == leaf.axes else replace(leaf, axes=left, array=leaf.over(left))
+    if left == leaf.axes:
+        return leaf  # a statistic has values of its own class, which are read here
+    return Leaf(axes=left, array=leaf.over(left), switched=leaf.switched, failed=leaf.failed)
 
 
 def to_rest(

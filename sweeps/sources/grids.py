@@ -106,7 +106,7 @@ class OfGrid(Answering):
     def is_cheap(self) -> bool:
         """See :class:`sweeps.ask.invariants.Checked`; not where a statistic is yet to compute."""
         every = (leaf for leaves in self.grid.leaves.values() for leaf in leaves.values())
-        return all(leaf.known for leaf in every)
+        return all(leaf.pending is None for leaf in every)
 
     def evaluated(
         self, places: Mapping[str, Indices], goals: Sequence[Goal]
