@@ -217,14 +217,37 @@ def add_statistics(
     for name in sorted(graph.statistics, key=lambda name: name not in held):
         plain = name in held
         conditions = [
-            c
-            for c in graph.conditions
-            if not (plain and statistics_of([graph.flat_condition(c)]))
+            c for c in graph.conditions if not (plain and statistics_of([graph.flat_condition(c)]))
         ]
         assert isinstance(name, StatisticName)
         leaves[name] = _leaf(
             name, graph, leaves, axes, switches, conditions, foldings, groups, fold
         )
+    _refuse_unseen(graph, leaves, axes, switches, held)
+
+
+def _refuse_unseen(
+    graph: Graph,
+    leaves: Mapping[str, Leaf],
+    axes: Mapping[str, Axis],
+    switches: set[str],
+    held: set[str],
+) -> None:
+    """Refuse a statistic that is asked for, and as part of a condition does not see another one."""
+    asked = held & graph.ancestors(graph.outputs)
+    for name in graph.statistics:
+        if name not in asked or not isinstance(name, StatisticName):
+            continue
+        named = named_axes(name, axes, switches)
+        for condition in graph.conditions:
+            node = graph.flat_condition(condition)
+            lies = {axis for n in references(node) for axis in leaves[n].axes} & named
+            if lies and statistics_of([node]):
+                raise DseError(
+                    f"{name} is asked for and stands in a condition, where it does not see "
+                    f"{condition.text!r}, which differs along {', '.join(sorted(lies))}: leave one "
+                    "of the conditions out, or ask for another statistic"
+                )
 
 
 def _leaf(

@@ -388,9 +388,15 @@ class Truth:
                 shares = np.multiply.outer(shares, own).reshape(-1)
         level = float(part.level) if part.level else None
         with np.errstate(all="ignore"):
-            done = np.asarray(summary(part.kind, flat, level, shares))  # type: ignore[no-untyped-call]
+            if shares is None and part.kind in ("mean", "chance"):
+                done = flat.sum(axis=-1) / flat.shape[-1]
+            else:
+                done = self.summarized(part, flat, level, shares)
         back = done.reshape(*shape, *[1] * len(along))
         return back.transpose(np.argsort([*rest, *along]))
+
+    def summarized(self, part: Statistic, flat: Any, level: Any, shares: Any) -> Any:
+        return np.asarray(summary(part.kind, flat, level, shares))  # type: ignore[no-untyped-call]
 
     def feasible(self, gone: set[str]) -> Any:
         """Where all conditions hold that do not lie along axes that are gone."""
