@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.invariants import Checked, check_front
-from sweeps.ask.labels import Parted, merged, of_parts, some_of
+from sweeps.ask.invariants import check_front
+from sweeps.ask.labels import Checked, merged, of_parts, some_of
 from sweeps.grid.goals import Goal
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Front:
         return np.ones(count, dtype=bool) if self.proven is None else self.proven
 
 
-class FrontSource(Parted, Checked, Protocol):
+class FrontSource(Checked, Protocol):
     """A space of configurations of which the front can be told."""
 
     def front(self, goals: Sequence[Goal]) -> Front:
@@ -60,14 +60,15 @@ def pareto(source: FrontSource, goals: Sequence[Goal], per: Sequence[str] = ()) 
     They lie along ``point``, in axis order, those of each value of ``per`` together.
     """
     fronts = some_of(of_parts(source, per, lambda part: part.front(goals)))
-    check_front(source, goals, per, fronts)
     places = {
         axis: np.concatenate([np.asarray(one.places[axis]) for one in fronts])
         for axis in source.sizes
     }
+    proven = np.concatenate([one.is_proven() for one in fronts])
+    whole = not any(one.told.get("points_left") for one in fronts)
+    check_front(source, goals, per, places, proven, whole=whole)
     found = source.points(places, goals)
     if any(one.proven is not None for one in fronts):
         about = {"long_name": "whether no configuration beats this one"}
-        proven = [one.is_proven() for one in fronts]
-        found = found.assign(proven=("point", np.concatenate(proven), about))
+        found = found.assign(proven=("point", proven, about))
     return found.assign_attrs(merged([one.told for one in fronts]))

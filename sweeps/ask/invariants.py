@@ -13,20 +13,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.ask.ask import Ask
+from sweeps.ask.labels import Checked
+from sweeps.ask.source import Choice
 from sweeps.grid.goals import Goal, in_words
 from symbolic.errors import InternalError
 
-if TYPE_CHECKING:
-    from sweeps.ask.front import Front
-    from sweeps.ask.source import Choice
-
-__all__ = ["NAMED", "SAMPLE", "Checked", "check_front", "check_nothing", "check_optimum"]
+__all__ = ["NAMED", "SAMPLE", "check_front", "check_nothing", "check_optimum"]
 
 #: Named points that are evaluated at most; points drawn to contradict an answer; points of a front
 #: that are compared with all of it.
@@ -36,29 +34,6 @@ Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Truth = NDArray[np.bool_]
 Places = Mapping[str, Indices]
-
-
-class Checked(Protocol):
-    """A source whose points can be evaluated one by one."""
-
-    @property
-    def sizes(self) -> Mapping[str, int]:
-        """The axes, in order, and how many values each has."""
-
-    @property
-    def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
-        """The coordinates: the axis along which each lies, its values, its attributes."""
-
-    @property
-    def is_cheap(self) -> bool:
-        """True if points that no answer names can be evaluated at little cost."""
-
-    @property
-    def asked_where(self) -> Sequence[str]:
-        """The conditions, as text."""
-
-    def evaluated(self, places: Places, goals: Sequence[Goal]) -> tuple[list[Floats], Truth]:
-        """Return the signed goals at some points, and where these are feasible."""
 
 
 def check_optimum(source: Checked, ask: Ask, choice: Choice, told: Mapping[str, Any]) -> None:
@@ -138,9 +113,18 @@ def check_nothing(source: Checked, ask: Ask) -> None:
 
 
 def check_front(
-    source: Checked, goals: Sequence[Goal], per: Sequence[str], fronts: Sequence[Front]
+    source: Checked,
+    goals: Sequence[Goal],
+    per: Sequence[str],
+    flat: Places,
+    proven: Truth,
+    *,
+    whole: bool = True,
 ) -> None:
     """Raise unless the points of a front are feasible, finite, and none beats another.
+
+    ``proven`` tells of which points it is certain that nothing beats them; ``whole``, that all
+    points were looked at.
 
     Raises
     ------
@@ -150,17 +134,8 @@ def check_front(
     if not source.sizes:
         return
     report = _Report(source, goals, None, per)
-    flat = {
-        axis: np.concatenate([np.asarray(one.places[axis]) for one in fronts])
-        for axis in source.sizes
-    }
-    proven = np.concatenate([one.is_proven() for one in fronts])
     places: dict[str, Indices] = {}
-    if (
-        source.is_cheap
-        and np.all(proven)
-        and not any(one.told.get("points_left") for one in fronts)
-    ):
+    if source.is_cheap and whole and np.all(proven):
         places = _sample(source.sizes, flat)
     both = {axis: np.concatenate([flat[axis], places[axis]]) for axis in places} or flat
     all_values, all_feasible = source.evaluated(both, goals)

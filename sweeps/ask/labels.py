@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeps.grid.dataset import assemble
-from sweeps.grid.goals import per_axes
+from sweeps.grid.goals import Goal, per_axes
 from sweeps.runtime.stopping import halt_between
 from symbolic.errors import InfeasibleError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Parted", "for_each", "merged", "of_parts", "some_of"]
+__all__ = ["Checked", "Parted", "for_each", "merged", "of_parts", "some_of"]
 
 #: What is told of all parts together: by default the sum.
 _LEAST, _MOST = ("complete", "settled"), ("gap", "blocks")
@@ -35,6 +36,23 @@ class Parted(Protocol):
 
     def only(self, at: Mapping[str, int]) -> Self:
         """The part at one index of some axes, of which places are told as of the whole."""
+
+
+class Checked(Parted, Protocol):
+    """A source whose points can be evaluated one by one, to check an answer."""
+
+    @property
+    def is_cheap(self) -> bool:
+        """True if points that no answer names can be evaluated at little cost."""
+
+    @property
+    def asked_where(self) -> Sequence[str]:
+        """The conditions, as text."""
+
+    def evaluated(
+        self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]
+    ) -> tuple[list[NDArray[np.float64]], NDArray[np.bool_]]:
+        """Return the signed goals at some points, and where these are feasible."""
 
 
 AnySource = TypeVar("AnySource", bound=Parted)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.invariants import Checked
-from sweeps.ask.labels import Parted
+from sweeps.ask.labels import Checked
 from sweeps.grid.goals import Goal
 from sweeps.scan.choosing import Chosen
 from symbolic.errors import InfeasibleError
@@ -82,7 +81,7 @@ class Stage:
         return self.goals[self.number]
 
 
-class Source(Parted, Checked, Protocol):
+class Source(Checked, Protocol):
     """A space of configurations of which the best by one objective can be told."""
 
     def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:

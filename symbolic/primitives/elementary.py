@@ -18,6 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "FRACTION",
+    "LEAST",
+    "LN2_HIGH",
+    "LN2_LOW",
+    "ONE",
+    "RAISED",
+    "ROOT",
     "exp",
     "log",
     "log2",
@@ -37,6 +44,7 @@ Function = Callable[..., Any]
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 #: The bits of 1.0 and of the root of 1/2, and those of a fraction.
 ONE, ROOT, FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
+#: The least normal float, and the factor that makes a normal one of any smaller.
 LEAST, RAISED = 2.0**-1022, 2.0**54
 _ROOT_OF_HALF = float(np.int64(ROOT).view(np.float64))
 
