@@ -21,6 +21,7 @@ import tempfile
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,9 @@ class Brute:
                 return []
             least = float(last.min())
             limit = least + within * abs(least) if within else least
+            if math.isinf(limit):  # the product alone may be beyond all floats
+                exact = Fraction(least) + Fraction(within) * abs(Fraction(least))
+                limit = float(min(exact, Fraction(sys.float_info.max)))
             order = np.lexsort((cell, last))
             order = order[last[order] <= limit]
             if within is None and not self.question["ties"]:

@@ -495,6 +495,8 @@ def conditioned(seed: int, folder: Path, sources: Sequence[str] = SOURCES) -> tu
         return "wrong", f"{told}\n{traceback.format_exc()}"
     try:
         axes = [axis for axis in world.axes if axis in found.coords]
+        if not axes:  # nothing is chosen
+            return f"{verb}: {source}, no axis is left", ""
         brute = Brute(Rest(truth, axes), verb, question)  # type: ignore[arg-type]
         if verb == "pareto" and not exact:
             return f"{verb}: {source}, not compared", ""
