@@ -40,7 +40,6 @@ TOP = {
 }
 
 #: Lines beyond which a module is a smell; a table of one line a row may have more.
-LIMIT, TABLES = 300, {"stochastic/sizes.py"}
 
 PAPERS = {
     "Transit: A Visual Analytical Model for Multithreaded Machines": "10.1145/2749246.2749265",
@@ -104,14 +103,6 @@ def test_no_path_of_one_machine() -> None:
             if pattern.search(line)
         ]
     assert not found, "\n".join(found)
-
-
-def test_modules_are_short() -> None:
-    sizes = {name_of(path): len(path.read_text().splitlines()) for path in sources()}
-    long = [
-        f"{name}: {size}" for name, size in sizes.items() if size > LIMIT and name not in TABLES
-    ]
-    assert not long, "split:\n" + "\n".join(long)
 
 
 # --- public names
