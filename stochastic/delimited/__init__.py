@@ -5,6 +5,7 @@ from stochastic.delimited.numerals import (
     TableError,
     decimal_mark,
     is_missing,
+    is_numeric,
     number,
     numbers_of,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "bytes_of",
     "decimal_mark",
     "is_missing",
+    "is_numeric",
     "lines_of_fields",
     "number",
     "numbers_of",

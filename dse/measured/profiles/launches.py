@@ -16,7 +16,8 @@ from dse.measured.content import printed_numbers
 from dse.measured.profiles.layouts import HINTS, Layout, layout_of
 from dse.measured.profiles.units import base_unit
 from dse.measured.records import Records
-from stochastic.delimited import Cell, is_missing, lines_of_fields
+from stochastic.delimited import Cell, is_missing, is_numeric, lines_of_fields
+from stochastic.delimited import number as parse_number
 from symbolic.errors import DseError
 
 __all__ = ["from_launches"]
@@ -39,6 +40,8 @@ _WAVE_SIZES, _WAVES = ("Wave_Size", "wave_size"), ("SQ_WAVES", "SQ_WAVES_sum")
 _NO_KERNEL = re.compile(r"\[(CUDA|Unified Memory) ")
 #: What nvprof says in the line of a header, where no line ends between.
 _GLUED = re.compile(r"^==\d+== [\w ]+ result:(?=\S)", re.MULTILINE)
+#: Labels that may be numbers, written with a point in every locale.
+_VERSIONS = {"CC", "Device"}
 _COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "warp", "sample"}
 
 
@@ -218,6 +221,8 @@ class _Launches:
                     f"{self.name}, line {last.line}: {name} is {last.text!r}, expected a number "
                     "as in other lines"
                 )
+            if name in _VERSIONS and all(map(is_numeric, filter(None, values))):
+                values, texts = [parse_number(value or "") for value in values], 0
             if any(value is not None for value in values):
                 columns[name] = ["" if v is None else v for v in values] if texts else values
         notes = [
