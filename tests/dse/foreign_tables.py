@@ -156,7 +156,8 @@ def written(columns: list[Column], dress: Dress, rng: random.Random) -> bytes:
 
 def _text(value: Any, dress: Dress, rng: random.Random) -> str:
     if value is None:
-        return rng.choice(MISSING)
+        word = rng.choice(MISSING)
+        return word if dress.separator != " " else word or "nan"  # spaces cannot hold nothing
     if isinstance(value, str):
         return value
     if isinstance(value, Fraction):
