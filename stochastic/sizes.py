@@ -271,6 +271,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "SEQUENCES_BYTES": (2**30, None, "bytes of sequences"),
     "EXACT_PRICE": (300_000, None, "integer steps up to which a law stays in fractions"),
     "EXACT_ASKED": (300_000_000, None, "integer steps up to which fractions may be asked for"),
+    "EXACT_DIGITS": (2000, None, "bits of all blocks together, up to which fractions are as quick"),
     "RENEWALS_WHOLE": (4, 2, "lengths of the law computed from the beginning"),
     "DURATIONS_AT_ONCE": (1 << 21, 37, "durations drawn together"),
     "WARPS_AT_ONCE": (1 << 20, 31, "warps simulated together"),

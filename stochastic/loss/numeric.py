@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["NumericLaw"]
 
 _TOLD = 0.01  # the largest error of an atom that is an answer
+_RARE = 1e-60  # probability of any work in a group, below which quadrature overflows at last
+_EPS = 2.0**-52
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,6 +73,11 @@ class NumericLaw:
         return 1.0 if self.low > 0 else any_of(float(self.weights[1:].sum()), self.lanes)
 
     @property
+    def _is_rare(self) -> bool:
+        """True if groups with work are so rare that one item alone has all of it: X = lanes."""
+        return self.busy < _RARE
+
+    @property
     def idle_loss(self) -> int | None:
         """The loss of such a group; None where it is not counted."""
         return {"one": 1, "zero": 0}.get(self.zero_work)
@@ -107,6 +114,9 @@ class NumericLaw:
             return 1.0, 0.0
         if self.is_level:
             part, error = self.busy, 0.0
+        elif self._is_rare:
+            part = self.busy * float(self.lanes**k)
+            error = part * (4.0 * _EPS + self.busy)
         else:
             from stochastic.loss.moments import raw_moments
 
@@ -123,6 +133,12 @@ class NumericLaw:
         centre, _ = self.moment(1)
         if self.is_level:
             return (self.busy * self.idle if self.zero_work == "zero" else 0.0), 0.0
+        if self._is_rare:
+            part = self.busy * (self.lanes - centre) ** 2
+            others = self.busy * self.lanes**2  # of groups with work
+            error = self._scaled(part * 4.0 * _EPS)
+            error += others if self.idle_loss is None else self.busy * others
+            return self._expect(part, lambda x: (x - centre) ** 2), error
         from stochastic.loss.moments import variance
 
         part, error = variance(self.low, self.weights, self.lanes, centre)

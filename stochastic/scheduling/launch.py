@@ -19,10 +19,10 @@ from stochastic.work.pmf import Pmf, law_of_work
 
 __all__ = ["launch"]
 
-_PRICE = (
-    sizes.EXACT_PRICE
-)  # steps of integer arithmetic up to which laws given in fractions stay so
+# steps of integer arithmetic up to which laws given in fractions stay so
+_PRICE = sizes.EXACT_PRICE
 _ASKED = sizes.EXACT_ASKED
+_DIGITS = sizes.EXACT_DIGITS  # bits of all blocks together, up to which fractions stay quick
 
 
 @overload
@@ -162,7 +162,10 @@ def _in_fractions(
     if method == "inversion" or (method == "auto" and not all(one.given_exactly for one in laws)):
         return None
     high = max(int(one.high) for one in laws) // span
+    exact = [weight for one in laws for weight in one.exact or ()]
+    digits = max((weight.denominator.bit_length() for weight in exact), default=53)
     price = float(blocks * high) ** 2 * sum(slots) ** 2 * blocks * high
+    price *= (1.0 + blocks * digits / _DIGITS) ** 1.5
     if price > (_PRICE if method == "auto" else _ASKED):
         if method == "auto":
             return None
@@ -170,9 +173,9 @@ def _in_fractions(
             f"fractions of {blocks:,} blocks of up to {high:,} steps would take too long: leave "
             "out method='exact'; the answers then carry a bound of their error"
         )
-    exact = [_from_zero(one) for one in laws]
-    idle = exact[0][0]
-    steps = [one[:1] + one[span::span] for one in exact]
+    fractions = [_from_zero(one) for one in laws]
+    idle = fractions[0][0]
+    steps = [one[:1] + one[span::span] for one in fractions]
     weights = whole_weights(steps)
     return RationalLaunch(weights=weights, slots=tuple(slots), blocks=blocks, idle=idle)
 

@@ -1,6 +1,6 @@
 """How often the stated 95 % intervals of statistics over draws hold the truth.
 
-    python -m tests.dse.covering_draws [samples] [seed]
+    python -m tests.dse.covering_draws 150 1
 
 Chances from 1e-6 to 0.5 and quantiles from 0.5 to 0.9999 of 64 to 16,384 draws, in 16 replicates of
 scrambled Sobol points: along one random input, which these fill evenly, and along a sum of five,

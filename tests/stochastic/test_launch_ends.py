@@ -132,6 +132,17 @@ def test_atoms_that_are_smaller_than_rounding_are_told_or_refused(weights, zero_
     assert 0 < atoms.attrs["atom_error"] < 1e-13
 
 
+@pytest.mark.parametrize("rare", [1e-59, 1e-61, 1e-200, 1e-300])
+def test_moments_of_work_that_hardly_ever_is_are_those_of_one_item(rare):
+    work = Pmf.from_weights({0: 1 - rare, 1: rare / 2, 5: rare / 2}, normalise=True)
+    law = imbalance(work, 3, zero_work="zero")
+    assert float(law.mean()) == pytest.approx(9 * rare)
+    assert float(law.var()) == pytest.approx(27 * rare)
+    busy = imbalance(work, 3, zero_work="drop")
+    assert float(busy.mean()) == pytest.approx(3)
+    assert 0 <= float(busy.var()) < 1e-28
+
+
 def test_groups_that_all_lose_the_same_tell_an_error_unless_that_is_certain():
     rare = simulate(Pmf.from_weights({5: 1 - 1e-9, 50: 1e-9}), 32, groups=1000)
     assert 0 == rare["loss_std"] < rare["loss_error"] < 0.1
