@@ -178,6 +178,10 @@ def coarse_unit(
     >>> coarse_unit(Pmf.uniform(10**6, 2 * 10**6), blocks=4096, slots=864) > 50
     True
     """
+    lanes = whole("lanes", lanes, least=1, example=32)
+    warps = whole("warps", warps, least=1, example=8)
+    blocks = whole("blocks", blocks, least=1, example=4096)
+    slots = whole("slots", slots, least=1, example=864)
     block, _ = longest_of(work, lanes * warps, _LEFT / blocks, alike)
     mean, var, served = block.mean(), block.var(), min(slots, blocks)
     if not mean > 0 or block.low == block.high:
