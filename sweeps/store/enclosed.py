@@ -29,15 +29,19 @@ def check_enclosed(path: Path) -> None:
         Which of its files it is; none was opened.
     """
     try:
-        status = os.stat(path)
-    except (OSError, ValueError):
+        if not stat.S_ISDIR(os.stat(path).st_mode):
+            return
+        with os.scandir(path) as entries:
+            folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        changed = tuple(os.stat(folder).st_mtime_ns for folder in (path, *sorted(folders)))
+    except (OSError, ValueError):  # removed meanwhile, or not ours to read
         return
-    if stat.S_ISDIR(status.st_mode):
-        _check(str(path), status.st_ino, status.st_mtime_ns)
+    _check(str(path), changed)
 
 
 @lru_cache(maxsize=64)
-def _check(path: str, _inode: int, _changed: int) -> None:
+def _check(path: str, _changed: tuple[int, ...]) -> None:
+    """Check a folder; once, as long as it and the folders in it have not changed."""
     root = os.path.realpath(path)
     waiting = [root]
     while waiting:

@@ -49,7 +49,7 @@ SYSTEM = (
     *(ROOT, sys.prefix, sys.base_prefix, os.environ.get("DSE_CACHE", ROOT), "/proc", "/sys"),
     *("/usr/share", "/usr/lib", "/usr/local", "/lib", "/dev/null", "/dev/urandom"),
     *("/etc/mime.types", "/etc/apache2/mime.types", "/etc/httpd", "/etc/localtime"),
-    *(Path.home() / ".cache", Path.home() / ".config"),
+    *(Path.home() / ".cache", Path.home() / ".config", sys.pycache_prefix or sys.prefix),
 )
 #: Events by which something is run or sent.
 DEEDS = (
@@ -199,7 +199,7 @@ def _late(*_: object) -> None:
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise where something takes so many seconds of a processor, or waits for ten times as long."""
+    """Raise where something takes so many seconds of a processor, or waits ten times as long."""
     before = [signal.signal(number, _late) for number in _ALARMS]
     try:
         signal.setitimer(signal.ITIMER_PROF, seconds)

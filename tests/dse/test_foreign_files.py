@@ -1,0 +1,299 @@
+"""What files of somebody else name is not opened; what they hold steers no terminal."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from click.testing import Result
+
+import dse
+from symbolic.errors import DseError
+from symbolic.reach import TABLE_LIMIT, TEXT_LIMIT
+
+Run = Callable[..., Result]
+
+SET: dict[str, Any] = {"intensity": 10, "lanes_width": 32, "ms_peak": 1}
+AXES = {"threads": [256, 512], "mem_latency": [300, 600]}
+MACHINE = 'title = "own"\n[values]\nmem_latency = { value = 300, source = "s" }\n'
+LAW = {"file": "SECRET", "column": "HUSH", "unit": "cycle"}
+
+
+@pytest.fixture
+def secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that no Dataset and no study may open, beside a folder of what was received."""
+    monkeypatch.delenv("DSE_PATH", raising=False)
+    (tmp_path / "received").mkdir()
+    monkeypatch.chdir(tmp_path / "received")
+    path = tmp_path / "secret.csv"
+    path.write_text("HUSH\n1\n")
+    return path
+
+
+def named(keys: dict[str, Any], place: object) -> xr.Dataset:
+    """The Dataset of a run which says that its study names a file."""
+    ds = dse.Study(model="transit", axes=AXES, set=SET).run()
+    tree = json.loads(ds.attrs["study"])
+    told = json.loads(json.dumps(keys).replace("SECRET", str(place)))
+    return ds.assign_attrs(study=json.dumps({**tree, **told}))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"random": {"mem_latency": LAW}},
+        {"random": {"x": {"fit": "SECRET"}}},
+        {"fit": "SECRET"},
+        {"fit": {"file": "SECRET"}},
+        {"machine": "SECRET.toml"},
+        {"workload": "SECRET.toml"},
+        {"set": {"distribution": "SECRET.csv", "lanes": 32}, "model": "imbalance"},
+        {"axes": {"machine": ["SECRET.toml"]}},
+    ],
+    ids=str,
+)
+def test_a_dataset_opens_no_file_that_it_names(keys: dict[str, Any], secret: Path) -> None:
+    for place in (secret, f"../{secret.name}", "/dev/zero"):
+        with pytest.raises(DseError) as caught:
+            dse.derive(named(keys, place), "threads_needed")
+        assert "a Dataset opens no other file" in str(caught.value)
+        assert str(place) in str(caught.value)
+        assert "HUSH" not in str(caught.value).replace("'HUSH'", "")
+
+
+def test_a_dataset_finds_files_in_folders_that_the_user_lists(
+    secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = secret.parent / "own"
+    own.mkdir()
+    (own / "mine.toml").write_text(MACHINE)
+    ds = dse.Study(model="transit", machine=str(own / "mine.toml"), axes=AXES, set=SET).run()
+    ds = ds.assign_attrs(study=ds.attrs["study"].replace(str(own / "mine.toml"), "mine.toml"))
+    with pytest.raises(DseError, match="list in DSE_PATH the folder"):
+        dse.derive(ds, "threads_in_ms")
+    monkeypatch.setenv("DSE_PATH", str(own))
+    with pytest.raises(DseError, match="other equations, values"):  # found, and another name
+        dse.derive(ds.drop_vars("threads_in_ms"), "threads_in_ms")
+
+
+STUDIES = {
+    "machine": 'machine = "../secret.toml"',
+    "workload": 'workload = "../secret.toml"',
+    "fit": 'fit = "../secret.fit.json"',
+    "random": 'random = { ms_peak = { file = "../secret.csv", column = "a", unit = "1" } }',
+    "joint": 'random = { x = { fit = "../secret.fit.json" } }',
+    "link": 'machine = "link.toml"',
+    "folder": 'machine = "far/secret.toml"',
+    "base": 'machine = "child.toml"',
+    "model": 'model = "../secret.py"',
+}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_file_opens_nothing_outside_its_folder(
+    name: str, secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for ending in ("toml", "fit.json", "py", "csv"):
+        secret.with_name(f"secret.{ending}").write_text("HUSH")
+    Path("link.toml").symlink_to(secret.with_name("secret.toml"))
+    Path("far").symlink_to(secret.parent)
+    Path("child.toml").write_text('title = "x"\nbase = "../secret.toml"\n')
+    model = "" if name == "model" else 'model = "transit"\n'
+    Path("study.toml").write_text(f"{model}{STUDIES[name]}\naxes.threads = [256, 512]\n")
+    for ask in (dse.Study.from_toml, lambda path: dse.optimum(path, minimize="ms_throughput")):
+        with pytest.raises(DseError, match=r"the study names the .*DSE_PATH=") as caught:
+            ask("study.toml")
+        assert "HUSH" not in str(caught.value)
+    monkeypatch.setenv("DSE_PATH", str(secret.parent))  # the user's word that they may be opened
+    with pytest.raises(DseError) as caught:
+        dse.Study.from_toml("study.toml")
+    assert "DSE_PATH=" not in str(caught.value)
+
+
+def test_files_below_the_folder_and_those_of_the_command_line_are_opened(
+    secret: Path, run: Run
+) -> None:
+    folder = secret.parent / "received"
+    (folder / "machines").mkdir()
+    (folder / "machines" / "m.toml").write_text(MACHINE)
+    secret.with_name("mine.toml").write_text(MACHINE)
+    text = 'model = "transit"\nmachine = "machines/m.toml"\naxes.threads = [256, 512]\n'
+    text += "set = { intensity = 10, lanes_width = 32, ms_peak = 1 }\n"
+    (folder / "study.toml").write_text(text)
+    study = str(folder / "study.toml")
+    assert "2 points" in run("plan", study).stdout
+    run("run", study, "--set", "machine=../mine.toml")
+    point = ("threads=256", "intensity=10", "lanes_width=32", "ms_peak=1")
+    run("evaluate", "transit", "--machine", str(secret.with_name("mine.toml")), *point)
+
+
+def test_devices_pipes_and_huge_files_are_refused_at_once(secret: Path, run: Run) -> None:
+    folder = secret.parent / "received"
+    os.mkfifo(folder / "pipe.csv")
+    os.mkfifo(folder / "pipe.toml")
+    os.mkfifo(folder / "pipe.zarr")
+    (folder / "zero.csv").symlink_to("/dev/zero")
+    for name, size in (("huge.toml", TEXT_LIMIT), ("huge.csv", TABLE_LIMIT)):
+        with (folder / name).open("wb") as file:
+            file.truncate(size + 1)
+    for name in ("pipe.csv", "zero.csv", "pipe.toml"):
+        said = run("optimum", str(folder / name), "--minimize", "x", status=2).stderr
+        assert "is a device, pipe or socket" in said
+    head = 'model = "transit"\naxes.threads = [1, 2]\n'
+    law = 'random = { ms_peak = { file = "huge.csv", column = "a", unit = "1" } }\n'
+    for line, what in ((law, "16,777,216"), ('machine = "huge.toml"\n', "1,048,576")):
+        (folder / "study.toml").write_text(head + line)
+        said = run("plan", str(folder / "study.toml"), status=2).stderr
+        assert f"more than {what} bytes" in said
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "../secret.csv"])
+def test_a_store_with_links_that_lead_out_is_refused(target: str, secret: Path) -> None:
+    dse.Study(model="transit", axes=AXES, set=SET).run(store="a.zarr")
+    Path("a.zarr/ms_throughput/c.0.0").unlink()
+    Path("a.zarr/ms_throughput/c.0.0").symlink_to(Path(target).absolute())
+    for ask in (dse.open, dse.verify, lambda path: dse.optimum(path, minimize="ms_throughput")):
+        with pytest.raises(DseError, match=r"'ms_throughput/c\.0\.0' is a link that leads out"):
+            ask("a.zarr")
+
+
+def test_a_copy_without_its_records_says_so_and_misses_no_chunk(secret: Path) -> None:
+    dse.Study(model="transit", axes=AXES, set=SET).run(store="a.zarr")
+    subprocess.run("mkdir b.zarr && cp -r a.zarr/* b.zarr/", shell=True, check=True)
+    with pytest.warns(UserWarning, match=r"has no records \(\.simt-dse\)"):
+        assert dse.optimum("b.zarr", maximize="ms_throughput").threads.item() == 512
+    Path("b.zarr/ms_throughput/c.0.0").unlink()
+    with pytest.raises(DseError, match=r"lacks 1 of its chunks, such as ms_throughput/c\.0\.0"):
+        dse.optimum("b.zarr", maximize="ms_throughput")
+    dse.export(dse.open("a.zarr"), "c.zarr")  # zarr itself leaves out chunks of fill values
+    assert dse.open("c.zarr").sizes == {"threads": 2, "mem_latency": 2}
+
+
+LABELS = [
+    "\x1b]0;OWNED\x07\x1b[2J\x1b[Hcertified: none is better",
+    "b\n   1  trusted     0.1",
+    "\u202egnp.exe",
+    "\x9b31m",
+    "<script>alert(1)</script>",
+]
+STEERING = ("\x1b", "\x07", "\x9b", "\u202e")
+
+
+def test_labels_of_a_file_steer_no_terminal(run: Run) -> None:
+    about = {"units": "s", "long_name": "\x1b[2J"}
+    time = (("machine",), np.arange(5.0), about)
+    ds = xr.Dataset({"time": time}, coords={"machine": LABELS}, attrs={"title": "\x1b[2J"})
+    dse.export(ds, "evil.zarr")
+    dse.export(ds, "evil.csv")
+    for source in ("evil.zarr", "evil.csv"):
+        for command in (
+            ["optimum", source, "--minimize", "time", "--top", "5"],
+            ["optimum", source, "--minimize", "time", "--top", "5", "--json"],
+            ["pareto", source, "--minimize", "time"],
+            ["sensitivity", source, "--output", "time"],
+            ["histogram", source, "--output", "time"],
+        ):
+            said = run(*command).output
+            assert not [sign for sign in STEERING if sign in said]
+            assert not any(line.startswith("   1  trusted") for line in said.splitlines())
+    found = json.loads(run("optimum", "evil.zarr", "--minimize", "time", "--json").stdout)
+    assert found["rows"][0]["machine"] == LABELS[0]  # nothing is lost
+    said = run("optimum", "evil.zarr", "--minimize", "tme", status=2).output
+    assert not [sign for sign in STEERING if sign in said]
+    run("explore", "evil.zarr", "--out", "page.html")
+    page = Path("page.html").read_text()
+    assert not [sign for sign in (*STEERING, "<script>alert") if sign in page]
+    shown = dse.table(dse.optimum("evil.zarr", minimize="time", top=5))._repr_html_()
+    assert not [sign for sign in (*STEERING, "<script>") if sign in shown]
+
+
+def test_titles_and_sources_of_a_machine_steer_no_terminal(run: Run) -> None:
+    Path("m.toml").write_text(
+        'title = "x\\u001b]0;OWNED\\u0007\\u001b[2J"\n'
+        '[values]\nn_sms = { value = 4, source = "\\u001b[31ms\\u202e" }\n'
+    )
+    said = run("machines", "m.toml").output
+    assert "\\u001b]0;OWNED\\u0007" in said
+    assert not [sign for sign in STEERING if sign in said]
+
+
+def test_an_error_forges_no_other_message(run: Run) -> None:
+    said = run("plan", "x\nError: y.toml", status=2).stderr
+    assert "\nError: y" not in said.partition("Error:")[2]
+
+
+def test_text_in_csv_is_no_formula_and_comes_back(tmp_path: Path) -> None:
+    texts = [
+        "=1+1",
+        "+a",
+        "-b",
+        "@x",
+        "'=q",
+        "''=z",
+        "'plain",
+        "\t=t",
+        "a,=1+1",
+        "\r=x",
+        "a\nb",
+        "",
+    ]
+    variables: dict[str, Any] = {
+        "time": (("machine",), -np.arange(12.0)),
+        "=HYPERLINK(1)": (("machine",), np.arange(12)),
+    }
+    about = {"title": "x,=1+1", "note": 'a",@b', "many": np.array(["=a", "b"])}
+    ds = xr.Dataset(variables, coords={"machine": texts}, attrs=about)
+    dse.export(ds, tmp_path / "a.csv")
+    first, _, rest = (tmp_path / "a.csv").read_bytes().decode().partition("\n")
+    assert not [cell for cell in first.split(",") if cell.lstrip()[:1] in ("=", "@")]
+    cells = [cell for row in csv.reader(rest.split("\n")[:-1]) for cell in row]
+    assert not [cell for cell in cells if cell[:1] in ("=", "@")]
+    xr.testing.assert_identical(dse.open(tmp_path / "a.csv"), ds)
+
+
+def test_a_header_of_csv_is_read_with_limits(tmp_path: Path) -> None:
+    dse.export(xr.Dataset({"time": ("k", [1.0, 2.0])}), tmp_path / "a.csv")
+    text = (tmp_path / "a.csv").read_text()
+    for old, new in (
+        ('"dtype": "<f8"', '"dtype": "<U1000000000"'),
+        ('"sizes": {', '"sizes": ' + "[" * 100_000),
+        ('"attrs": {', '"attrs": {"x": {"array": [1], "dtype": "S1999999999"}, '),
+        ('"attrs": {', '"attrs": {"x": "' + "y" * 10_000_000 + '", '),
+    ):
+        (tmp_path / "b.csv").write_text(text.replace(old, new, 1))
+        with pytest.raises(DseError, match="is no CSV file that can be read"):
+            dse.open(tmp_path / "b.csv")
+
+
+def test_an_error_far_down_a_long_file_is_told_soon(tmp_path: Path) -> None:
+    rows = "".join(f"# {k}\n" for k in range(50_000))
+    (tmp_path / "m.toml").write_text(f'title = "x"\n{rows}[values]\nn_sms = {{ value = 1 }}\n')
+    with pytest.raises(DseError, match="neither source nor assumed"):
+        dse.machine(str(tmp_path / "m.toml"))
+
+
+def test_some_foreign_inputs(tmp_path: Path) -> None:
+    """Drawn as by ``python -m tests.dse.foreign``, in a process that is audited."""
+    seeds = random.Random(3).sample(range(10**6, 10**6 + 400), 8)
+    code = (
+        "import sys, tempfile, pathlib\n"
+        "from tests.dse import foreign\n"
+        f"place = pathlib.Path({str(tmp_path)!r})\n"
+        "foreign.prepared(place)\n"
+        f"for seed in {seeds}:\n"
+        "    for line in foreign.one(seed, place, 30.0)[0]:\n"
+        "        print(ascii(line))\n"
+    )
+    root = Path(dse.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr[-2000:]
