@@ -84,11 +84,13 @@ def told(medium: Medium, study: StudyData | None = None) -> tuple[dict[str, Any]
         held = held_of(medium)
     with suppress(FileNotFoundError):
         data = medium.get(IDENTITY)
-        trees[IDENTITY] = read_sealed(data), data
+        tree = read_sealed(data)
+        whole_one = tree is not None and isinstance(tree.get("identity"), str)
+        trees[IDENTITY] = tree if whole_one else None, data
     with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
         data = medium.get(ROOT)
         has = read_json(data)["attributes"]
-        tree = {key: has[key] for key in ("identity", "study")}
+        tree = {key: str(has[key]) for key in ("identity", "study")}
         tree |= {key: has[key] for key in ("model_files",) if key in has}
         trees[ROOT] = tree, data
     whole = {key: pair for key, pair in trees.items() if pair[0] is not None}

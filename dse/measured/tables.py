@@ -16,6 +16,8 @@ __all__ = ["axes_of", "is_ours", "read_file"]
 
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"
+#: Columns of a table; one of more takes seconds to read.
+_COLUMNS = 4096
 #: What a column ``status`` says of a configuration that is as it should be.
 _FINE = {"", CORRECT, "ok", "valid", "success", "pass", "passed", "done", "nan"}
 _TRUTHS = {"true": True, "1": True, "1.0": True, "yes": True}
@@ -60,6 +62,11 @@ def read_file(path: Path) -> Records:
     else:
         told, values = _parquet(path)
         assumed = []
+    if len(told) > _COLUMNS:
+        raise DseError(
+            f"{str(path)!r} has {len(told):,} columns, more than {_COLUMNS:,}: expected a table with "
+            "a row for each configuration"
+        )
     split = [column_header(text) for text in told]
     places: dict[str, int] = {}
     for place, (name, _) in enumerate(split):

@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 __all__ = ["Picture"]
 
@@ -22,6 +23,16 @@ class Picture(Figure):
         if not {"projection", "polar"} & kwargs.keys():
             kwargs.setdefault("axes_class", _Shown)
         return super().add_subplot(*args, **kwargs)
+
+    def draw(self, renderer: Any) -> None:
+        """Draw the figure; a ``$`` in a label of a file begins no formula."""
+        for ax in self.axes:
+            for axis in (ax.xaxis, ax.yaxis):
+                axis.get_ticklabels()  # whose texts are made now
+        for text in self.findobj(Text):
+            if isinstance(text, Text) and "$" in text.get_text():
+                text.set_parse_math("\\mathdefault" in text.get_text())
+        super().draw(renderer)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         into = io.BytesIO()

@@ -33,7 +33,7 @@ def check_enclosed(path: Path) -> None:
             return
         with os.scandir(path) as entries:
             folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-        changed = tuple(os.stat(folder).st_mtime_ns for folder in (path, *sorted(folders)))
+        changed = tuple(os.stat(folder).st_mtime_ns for folder in (str(path), *sorted(folders)))
     except (OSError, ValueError):  # removed meanwhile, or not ours to read
         return
     _check(str(path), changed)
