@@ -308,7 +308,7 @@ def _spoil_store(place: Path, folder: Path, rng: random.Random) -> None:
     given = {k: v for k, v in _attributes(folder, rng).items() if not isinstance(v, np.ndarray)}
     for name in rng.sample(sorted(given), rng.choice([1, 2, 4])):
         tree["attributes"][name] = given[name]
-    tree["attributes"]["study"] = given["study"]
+    tree["attributes"]["study"] = given.get("study", 5)
     root.write_text(json.dumps(tree))
     hidden = place / ".simt-dse"
     way = rng.random()
