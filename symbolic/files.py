@@ -113,7 +113,7 @@ def _shipped() -> tuple[Path, ...]:
 def path_of(name: str, base: Path | None) -> Path:
     """The file of a model by its name, or by its path (``.py``); nothing is run."""
     if name.endswith(".py"):
-        path = (base / name if base else Path(name)).resolve()
+        path = Path(os.path.realpath(base / name if base else name))
         if not path.is_file():
             raise DseError(f"the model file {name!r} does not exist (looked at {path})")
         return path
