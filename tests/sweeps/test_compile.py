@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_steps_stand_in_the_loop_that_binds_their_inputs() -> None:
     leaves = {"a": ("x",), "b": ("y",), "c": ("z",)}
     nest = emit(outer=("x", "y"), row=("z",), leaves=leaves, outputs=[(node, "float")], names={})
     assert depth_of(nest.source, " exp(") == 2  # pieces of the row, x
-    assert depth_of(nest.source, "** 0.5") == 3  # and y
+    assert depth_of(nest.source, ", 0.5)") == 3  # and y
     x, y, z = np.array([0.0, 2.0]), np.array([4.0, 9.0, 2.0]), np.arange(5.0)
     (found,) = run(nest, [2, 3, 5], [], *({"a": x, "b": y, "c": z}[n] for n in nest.arrays))
     ratio = np.where(x[:, None, None] == 0, 0, z / np.where(x == 0, 1, x)[:, None, None])
@@ -401,7 +402,7 @@ def test_defaults_and_zeros_are_known() -> None:
         return str(sweeps.nest.run.prepare(grid, (), part.dims, nodes).nest.source)
 
     plain = source()
-    assert "** 3.0" in plain  # the exponent of clock_power_factor
+    assert re.search(r"pow\(\w+, 3\.0\)", plain)  # the exponent of clock_power_factor
     assert "q_sfu" not in plain
     assert "q_sfu_insts = scalars[" in source(sfu_insts=5) == source(sfu_insts=7)
     assert source(sfu_insts=0) == plain
