@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -233,8 +234,14 @@ def planted(seed: int, size: str = "vast") -> Planted:
         axes[IDLE] = _axis(rng, rng.choice((1, 3, 20)))
     terms, equations = [], {}
     statistic_of = rng.randrange(len(groups)) if rng.random() < 0.25 else -1
+    blank = rng.randrange(len(groups)) if rng.random() < 0.3 else -1
     for number, group in enumerate(groups):
         term = _term(rng, number, group, axes, statistic_of == number)
+        if number == blank:  # NaN at every point
+            hole = rng.choice(
+                (f"0 * sqrt(-1 - absolute({group[0]}))", "nan", f"log(-1 - 0 * {group[0]})")
+            )
+            term.formula = rng.choice((f"{term.formula} + {hole}", f"{hole} * ({term.formula})"))
         terms.append(term)
         needs = tuple(n for n in (*group, OVER) if n in _words(term.formula))
         equations[term.name] = needs, term.formula
@@ -245,7 +252,12 @@ def planted(seed: int, size: str = "vast") -> Planted:
         term.axes = tuple(n for n in order if n in term.axes)
         _tabulate(term, axes)
     question, verb = _question(rng, terms, axes)
-    return Planted(axes=axes, terms=terms, equations=equations, question=question, verb=verb)
+    one = Planted(axes=axes, terms=terms, equations=equations, question=question, verb=verb)
+    if verb != "meets" and "where" in question and rng.random() < 0.8:
+        truth = Truth(one)
+        if not truth.feasible(truth.goals(truth.allowed(truth.limits()))):
+            del question["where"]
+    return one
 
 
 def _term(
@@ -328,7 +340,12 @@ def _question(
     verb = rng.choice(verbs)
     question: dict[str, Any] = {}
     texts = [_outer(rng, names, rng.choice((1, 2, 2, 3))) for _ in range(3)]
-    if rng.random() < 0.5:  # of all terms together
+    blank = [term.text for term in terms if np.isnan(term.values).all()]
+    rest = " + ".join(name for name in names if name not in blank)
+    if blank and rest and rng.random() < 0.8:  # what is NaN everywhere is to decide nothing
+        pick = rng.choice(("minimum", "maximum"))
+        texts[0] = rng.choice((f"{pick}({blank[0]}, {rest})", f"0 - {pick}({blank[0]}, {rest})"))
+    elif rng.random() < 0.5:  # of all terms together
         texts[0] = " + ".join(names)
     sense = rng.choice(("minimize", "maximize"))
     if verb in ("order", "front"):
@@ -416,6 +433,23 @@ class Truth:
         values = [sign * self.at(text).astype(float) for text in texts]
         return [np.where(np.isfinite(value) & allowed, value, math.inf) for value in values]
 
+    def goals(self, allowed: Any) -> list[Floats]:
+        """Return the objectives of the question."""
+        question = self.one.question
+        sense = "minimize" if "minimize" in question else "maximize"
+        texts = question[sense] if isinstance(question[sense], list) else [question[sense]]
+        return self.objectives(texts, 1.0 if sense == "minimize" else -1.0, allowed)
+
+    def feasible(self, goals: list[Floats]) -> bool:
+        """True if there is an answer."""
+        if self.one.verb == "front":
+            return bool(np.all(np.isfinite(goals), axis=0).any())
+        left = np.isfinite(goals[0])
+        for values in goals:
+            left &= values == np.where(left, values, math.inf).min()
+            left &= np.isfinite(values)
+        return bool(left.any())
+
     def firsts(self, chosen: Any) -> list[tuple[int, ...]]:
         """Return the first configuration of each chosen combination, in the order of the axes."""
         found = []
@@ -463,6 +497,15 @@ def _places(study: dse.Study, truth: Truth, found: Any) -> list[tuple[int, ...]]
     return list(zip(*rows, strict=True))
 
 
+@contextlib.contextmanager
+def _merged(seed: int) -> Iterator[None]:
+    """The constants of the search small, and axes merged in most studies."""
+    rng = random.Random(f"merged {seed}")
+    with pressed(rng):  # restores what is set here, too
+        sweeps.bounds.merging._WORTH = rng.choice((0, 0, 0, 1 << 28))
+        yield
+
+
 def compared(one: Planted, seed: int, folder: Path, size: str) -> str:
     """Ask a study, and compare its answer; what kind of answer it was."""
     truth = Truth(one)
@@ -472,23 +515,14 @@ def compared(one: Planted, seed: int, folder: Path, size: str) -> str:
     limits = truth.limits()
     if "where" in question:
         question["where"] = limits
-    small = pressed(random.Random(seed)) if size == "tiny" else contextlib.nullcontext()
+    small = _merged(seed) if size == "tiny" else contextlib.nullcontext()
     allowed = truth.allowed(limits)
     if one.verb == "meets":
         with small:
             return _meets(study, question, truth, allowed)
-    sense = "minimize" if "minimize" in question else "maximize"
-    texts = question[sense] if isinstance(question[sense], list) else [question[sense]]
-    sign = 1.0 if sense == "minimize" else -1.0
-    goals = truth.objectives(texts, sign, allowed)
-    if one.verb == "front":
-        feasible = bool(np.all(np.isfinite(goals), axis=0).any())
-    else:
-        left = np.isfinite(goals[0])
-        for values in goals:
-            left &= values == np.where(left, values, math.inf).min()
-            left &= np.isfinite(values)
-        feasible = bool(left.any())
+    sign = 1.0 if "minimize" in question else -1.0
+    goals = truth.goals(allowed)
+    feasible = truth.feasible(goals)
     if one.verb in ("ties", "within") and feasible:
         least, share = float(goals[0].min()), question.get("within", 0)
         near = goals[0] <= least + share * abs(least)
