@@ -210,7 +210,8 @@ def _strong(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
     low = part.min(axis=1, keepdims=True)
     spread = part.max(axis=1, keepdims=True) - low
     scaled = (part - low) / np.where(spread > 0, spread, 1.0)
-    weights = np.random.default_rng(0).dirichlet(np.ones(len(part)), _ARCHIVE - len(part))
+    mixed = max(_ARCHIVE - len(part), 0)  # there may be more objectives than strong points
+    weights = np.random.default_rng(0).dirichlet(np.ones(len(part)), mixed)
     weights = np.concatenate([np.eye(len(part)), weights])
     return np.unique([int(np.argmin(weight @ scaled)) for weight in weights]) * step
 

@@ -45,7 +45,7 @@ def test_front_of_few(points: list[list[float]]) -> None:
     assert front(np.array(points).T.copy()).tolist() == pareto(points)
 
 
-@pytest.mark.parametrize("objectives", [1, 2, 3, 4])
+@pytest.mark.parametrize("objectives", [1, 2, 3, 4, 40])
 @pytest.mark.parametrize("levels", [3, 12, 0])
 def test_front_of_many(objectives: int, levels: int) -> None:
     """Above the size where strong points filter the others first; with duplicates and without."""
