@@ -8,6 +8,9 @@ cross every border:
     The tiny value of every row that has one.
 ``tiny:7``
     The same, each tiny prime replaced by a prime drawn with seed 7, up to four times as large.
+``numpy``
+    Shipped values, also after ``tiny``, of those sizes from which on loop nests are compiled: what
+    is smaller is evaluated in NumPy, without a second of compilation for each study.
 ``SCAN_BLOCK=7``
     This size alone. Several settings are separated by commas, also after ``tiny``.
 
@@ -21,7 +24,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-__all__ = ["SETTING", "TABLE", "chosen"]
+__all__ = ["NESTS", "SETTING", "TABLE", "chosen"]
 
 if TYPE_CHECKING:
 
@@ -148,13 +151,9 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "WRITE_LEAST": (1 << 20, 97, "bytes of compressed data written at a time"),
     "DIRECT_LEAST": (1 << 16, 4096, "bytes from which writes bypass the page cache; pages"),
     "MAPPED_FILES": (1 << 14, 3, "files mapped at a time"),
-    "PACK_BLOCK": (
-        1 << 19,
-        4096,
-        "bytes of a compressed block; Blosc splits it by bytes of values",
-    ),
-    "PACK_SHORT": (1 << 16, 1024, "least bytes of a block if there are several"),
-    "PACK_STREAM": (1 << 18, 2048, "bytes of one stream of LZ4"),
+    "PACK_BLOCK": (1 << 19, None, "bytes of a compressed block, as Blosc cuts it"),
+    "PACK_SHORT": (1 << 16, None, "least bytes of a block if there are several, as Blosc has it"),
+    "PACK_STREAM": (1 << 18, None, "bytes of one stream of LZ4, as Blosc has it"),
     "RECORD_EXTREMES": (16, 2, "smallest and largest values in a record"),
     "READER_KEPT": (64, 2, "derived tables kept for the next question"),
     "STORED_STAIRS": (1 << 12, 5, "slots of the first goal of a front"),
@@ -294,6 +293,10 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
 }
 
 
+#: Sizes from which on a loop nest is compiled for a study.
+NESTS = ("BEAT_COMPILED", "EFFECTS_COMPILED", "LOOKED_UP", "PASS_SMALL", "ROWS_SMALL", "RUN_SMALL")
+
+
 def chosen(setting: str) -> dict[str, int]:
     """Return the value of every size under a setting such as ``tiny:7,SCAN_BLOCK=7``.
 
@@ -306,6 +309,8 @@ def chosen(setting: str) -> dict[str, int]:
         word, colon, seed = item.partition(":")
         if equals and name in TABLE and number.isdecimal() and int(number) > 0:
             values[name] = int(number)
+        elif item == "numpy":
+            values |= {name: TABLE[name][0] for name in NESTS}
         elif word == "tiny" and (seed.isdecimal() or not colon):
             values |= {
                 name: _drawn(name, tiny, seed) if seed else tiny
@@ -314,8 +319,8 @@ def chosen(setting: str) -> dict[str, int]:
             }
         else:
             raise ValueError(
-                f"DSE_SIZES = {setting!r}: expected tiny, tiny:SEED, or NAME=NUMBER with a name of "
-                "the table in stochastic/sizes.py, separated by commas"
+                f"DSE_SIZES = {setting!r}: expected tiny, tiny:SEED, numpy, or NAME=NUMBER with a "
+                "name of the table in stochastic/sizes.py, separated by commas"
             )
     return values
 

@@ -23,6 +23,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
+from stochastic import sizes
 from tests.browser import Browser, browser
 from tests.long import MANY, QUICK
 
@@ -49,6 +50,14 @@ if os.environ.get("DSE_CACHE") == "":  # workers are given what is set here
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.dont_write_bytecode = False
     sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = shared_folder()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests of shipped sizes where ``DSE_SIZES`` selects others."""
+    if sizes.SETTING:
+        for item in items:
+            if item.get_closest_marker("shipped"):
+                item.add_marker(pytest.mark.skip(reason=f"DSE_SIZES = {sizes.SETTING}"))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -58,13 +58,17 @@ def limit_of(least: float, within: float) -> float:
     return min(limit, sys.float_info.max)
 
 
-def check_listed(count: int, what: str, idle: Sequence[str] = ()) -> None:
-    """Refuse to list more configurations than can be listed; ``idle`` are axes of no influence."""
+def check_listed(count: int, what: str, idle: Sequence[str] = (), *, counted: bool = True) -> None:
+    """Refuse to list more configurations than can be listed.
+
+    ``idle`` are axes of no influence; without ``counted`` there may be more than ``count``.
+    """
     if count > MOST_LISTED:
         along = f"; along {', '.join(idle)} nothing varies" if idle else ""
         raise DseError(
-            f"{count:,} configurations {what}, of which {MOST_LISTED:,} can be listed: fix some "
-            f"axes by constraints, ask for a smaller share, or for the first of them by top{along}"
+            f"{'' if counted else 'at least '}{count:,} configurations {what}, of which "
+            f"{MOST_LISTED:,} can be listed: fix some axes by constraints, ask for a smaller "
+            f"share, or for the first of them by top{along}"
         )
 
 
@@ -83,11 +87,18 @@ def placed(
 
 
 def listed(
-    flat: Indices, scores: Floats, dims: Sequence[str], sizes: Mapping[str, int], what: str
+    flat: Indices,
+    scores: Floats,
+    dims: Sequence[str],
+    sizes: Mapping[str, int],
+    what: str,
+    *,
+    counted: bool = True,
 ) -> Choice:
     """All configurations with flat indices over some axes, the best first."""
     idle = [axis for axis in sizes if axis not in dims]
-    check_listed(flat.size * math.prod(sizes[axis] for axis in idle), what, idle)
+    count = flat.size * math.prod(sizes[axis] for axis in idle)
+    check_listed(count, what, idle, counted=counted)
     split = unravel(flat, [sizes[axis] for axis in dims])
     return everywhere(dict(zip(dims, split, strict=True)), scores, sizes)
 

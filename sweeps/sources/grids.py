@@ -205,7 +205,7 @@ class GridScan(OfGrid):
         for at, key in grid.keys(dims):
             for flat, values in _below(grid, key, asked[key], plain, limit, self.skipped):
                 count += flat.size
-                check_listed(count, what)
+                check_listed(count, what, counted=False)
                 parts.append((to_rest(flat, plain, at, dims, grid), values))
         flat, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
         return restored(listed(flat, scores, dims, self.sizes, what), self.at)

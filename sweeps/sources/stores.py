@@ -115,7 +115,8 @@ class StoreSearch(Answering):
         question, what = self._question(stage), as_good(stage.goal, least, within)
         flat, scores = upto(question, limit_of(least, within), MOST_LISTED)
         self.done.add(question)
-        return listed(flat, scores, tuple(question.axes), self.sizes, what)
+        dims = tuple(question.axes)
+        return listed(flat, scores, dims, self.sizes, what, counted=False)
 
     def front(self, goals: Sequence[Goal]) -> Front:
         """See :class:`sweeps.ask.front.FrontSource`."""

@@ -6,6 +6,11 @@ asks 3,000 studies, the seeds from 1 on, for optima (several objectives in order
 shares, for each value of axes), fronts, counts, histograms and quantiles, of the grid by a scan (in
 NumPy or by nests) and with a proof, of a store, and of a Dataset in memory. A third number is that
 of the processes. What differs is printed with its seed, as what reproduces it; the status is 1.
+
+    python -m tests.sweeps.combining 2000 1 1 large
+
+does the same with studies of 100,000 to a million points, a quarter of them with the best for each
+of more than 10,000 cells.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ import tempfile
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -33,10 +39,11 @@ import sweeps.nest.passes
 import sweeps.nest.run
 from symbolic.errors import DseError, InfeasibleError
 from tests.sweeps.attack_checks import Truth
+from tests.sweeps.attack_large import drawn_large, question_large
 from tests.sweeps.attack_models import Drawn, drawn, made
 from tests.sweeps.attacking import pressed
 
-__all__ = ["combined", "main"]
+__all__ = ["answered", "combined", "main"]
 
 SOURCES = ("scan", "nests", "certified", "store", "Dataset")
 VERBS = ("optimum", "optimum", "optimum", "pareto", "count", "histogram", "quantiles")
@@ -87,7 +94,9 @@ class Brute:
         label = np.zeros(truth.index.shape[1], dtype=np.int64)
         for row in rows:
             label = label * truth.sizes[row] + truth.index[row]
-        self.cells = [np.flatnonzero(label == cell) for cell in range(math.prod(self.shape))]
+        order = np.argsort(label, kind="stable")
+        ends = np.searchsorted(label[order], np.arange(1, math.prod(self.shape)))
+        self.cells = np.split(order, ends)
 
     def goals(self) -> list[NDArray[np.float64]]:
         return self.truth.objective(self.question)
@@ -145,12 +154,14 @@ class Brute:
                 part[:, np.all(np.isfinite(part), axis=0)],
                 cell[np.all(np.isfinite(part), axis=0)],
             )
-            for k in range(part.shape[1]):
-                point = part[:, k : k + 1]
-                no_worse = np.all(part <= point, axis=0)
-                better = np.any(part < point, axis=0) | (np.arange(part.shape[1]) < k)
-                if not np.any(no_worse & better):
-                    found.append(int(where[k]))
+            order = np.lexsort((np.arange(part.shape[1]), *part[::-1]))
+            part, where = part[:, order], where[order]
+            member: list[int] = []
+            while where.size:  # the first is beaten by none; what it beats or equals goes
+                member.append(int(where[0]))
+                left = np.any(part < part[:, :1], axis=0)
+                part, where = part[:, left], where[left]
+            found += sorted(member)
         return found or None
 
     def count(self) -> NDArray[np.int64]:
@@ -259,15 +270,27 @@ def combined(
 ) -> tuple[str, str]:
     """How a study was answered, and what of it is wrong (nothing: empty)."""
     verb, question = asked(one, seed)
+    chosen = sources if seed % 4 == 0 else (random.Random(seed).choice(sources),)
+    return answered(one, seed, folder, chosen, verb, question)
+
+
+def answered(
+    one: Drawn,
+    seed: int,
+    folder: Path,
+    chosen: tuple[str, ...],
+    verb: str,
+    question: dict[str, Any],
+) -> tuple[str, str]:
+    """How a question was answered by some sources, and what of it is wrong (nothing: empty)."""
     try:
         study = made(one, folder / f"model_{seed}_{next(_NUMBERS)}.py")
     except (DseError, ValueError) as error:
         return f"refused: {str(error)[:50]}", ""
     truth = Truth(one)
-    if "where" in question:
+    if "where" in question and one.ask != "large":
         question["where"] = [truth._limit(*limit) for limit in question["where"]]
     brute, rng = Brute(truth, verb, question), random.Random(seed)
-    chosen = sources if seed % 4 == 0 else (rng.choice(sources),)
     kind = ""
     for source in chosen:
         try:
@@ -309,7 +332,7 @@ def _ask(
         sweeps.nest.passes.SMALL = 0 if source == "nests" else kept
         try:
             if source == "certified":
-                with pressed(rng):
+                with pressed(rng) if study.grid().points < 10_000 else nullcontext():
                     return getattr(study, verb)(*given, **question)
             return getattr(study, verb)(*given, **question)
         finally:
@@ -321,31 +344,45 @@ def _ask(
     return getattr(dse, verb)(study.run(), *given, **question)
 
 
-def _one(seed: int) -> tuple[int, str, str]:
-    one = drawn(seed)
+def _one(seed: int, large: bool = False) -> tuple[int, str, str]:
+    one = drawn_large(seed) if large else drawn(seed)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            return seed, *combined(one, seed, Path(folder))
+            if not large:
+                return seed, *combined(one, seed, Path(folder))
+            source, verb, question = question_large(one, seed)
+            cells = " for each of many cells" if one.question["cells"] else ""
+            how, wrong = answered(one, seed, Path(folder), (source,), verb, question)
+            return seed, how + cells, wrong and f"{wrong}\naxes {_ends(one)}"
         except Exception:
             return seed, "wrong", traceback.format_exc()
 
 
-def main(count: int, first: int = 1, processes: int = 1) -> int:
+def _ends(one: Drawn) -> dict[str, tuple[int, float, float]]:
+    """How many values each axis has, the first and the last."""
+    return {name: (len(v), v[0], v[-1]) for name, v in one.axes.items()}
+
+
+def main(count: int, first: int = 1, processes: int = 1, *, large: bool = False) -> int:
     """Ask so many studies; the exit status."""
     began, kinds = time.monotonic(), collections.Counter[str]()
     seeds = range(first, first + count)
     context = multiprocessing.get_context("spawn")
-    wrong = 0
+    wrong = done = 0
     with ProcessPoolExecutor(processes, mp_context=context, max_tasks_per_child=400) as pool:
-        for seed, kind, what in pool.map(_one, seeds, chunksize=10):
+        for seed, kind, what in pool.map(_one, seeds, itertools.repeat(large), chunksize=10):
             kinds[kind] += 1
+            done += 1
             if what:
                 wrong += 1
                 print(f"seed {seed}: {what}", flush=True)
+            if done % 100 == 0:
+                print(f"{done} studies, {wrong} wrong", file=sys.stderr, flush=True)
     told = {"studies": count, "wrong": wrong, "seconds": round(time.monotonic() - began, 1)}
     print(json.dumps({**told, **dict(kinds.most_common(60))}, indent=1))
     return int(wrong > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+    numbers = [int(given) for given in sys.argv[1:] if given != "large"]
+    sys.exit(main(*numbers, large="large" in sys.argv))

@@ -530,6 +530,7 @@ def test_what_cannot_be_asked_is_told(ask: Any, said: str) -> None:
 # --- what is stored
 
 
+@pytest.mark.shipped
 @pytest.mark.parametrize("expand", [False, True])
 def test_tiles_that_no_rule_leaves_anything_of_are_not_computed(
     monkeypatch: pytest.MonkeyPatch, expand: bool
