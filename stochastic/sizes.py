@@ -57,6 +57,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "SUM_SHORT": (64, None, "values of a row up to which a proof expands it term by term"),
     "PORTION": (1 << 21, 37, "values of a statistic held at once"),
     "TABLE_PIECES": (8, 3, "pieces of a table equation for each thread"),
+    "AXES_MOST": (60, None, "axes of a study; NumPy has 64 dimensions, answers need a few more"),
     "LAW_BIN_ENDS": (1000, None, "places at which a bin may end; fewer give another answer"),
     "FAILED_LISTED": (1000, None, "failed points of a tile that are listed"),
     "TOP_MOST": (1_000_000, None, "winners a question may ask for"),
@@ -212,8 +213,8 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "REQUESTS_LOOKED": (2048, None, "requests looked at"),
     "REGISTER_WAYS": (16, None, "paths that are followed apart"),
     # Equations
-    "LINES_BATCH": (1 << 15, 5, "boxes or points followed together"),
-    "BRACKETS_BATCH": (1 << 12, 3, "points at which brackets are cut together"),
+    "LINES_BATCH": (1 << 15, 37, "boxes or points followed together"),
+    "BRACKETS_BATCH": (1 << 12, 41, "points at which brackets are cut together"),
     "GAP_DEPTH": (20, None, "halvings of a gap; fewer give other borders"),
     "GAP_WIDE": (32, None, "open pieces followed; fewer give other borders"),
     "GAP_FINE": (16, None, "parts of few open pieces; fewer give other borders"),

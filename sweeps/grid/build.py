@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stochastic import sizes
 from sweeps.grid.grid import Grid
 from sweeps.grid.laws import read_label
 from sweeps.grid.leaf import Leaf
@@ -39,6 +40,8 @@ __all__ = ["build_grid"]
 Value = float | Node | Leaf
 
 #: What files give, whose labels are no values of a quantity.
+#: Axes of a study; answers need a few dimensions more.
+_MOST_AXES = sizes.AXES_MOST
 _FILES = ("machine", "workload")
 
 
@@ -84,8 +87,13 @@ def build_grid(
     Raises
     ------
     DseError
-        See :func:`symbolic.resolve.resolve`.
+        There are too many axes, or see :func:`symbolic.resolve.resolve`.
     """
+    if len(axes) > _MOST_AXES:
+        raise DseError(
+            f"the study has {len(axes)} axes, expected at most {_MOST_AXES}: an array of NumPy has "
+            "at most 64 dimensions; give a quantity of one value under set instead, or zip axes"
+        )
     axis_of = {axis.name: axis for axis in axes}
     given: dict[str, Node | None] = {}
     leaves: dict[str, Leaf] = {}

@@ -126,3 +126,24 @@ def test_a_store_with_few_cells_and_a_constraint_names_the_best_of_each(
     for name, source in sources(study, tmp_path / "s.zarr").items():
         best = dse.optimum(source, maximize="gain", where="aa > 2", per="cc")
         assert (best.gain.values == expected).all(), name
+
+
+@pytest.mark.parametrize("count", [31, 33, 60, 61, 65])
+def test_a_study_has_as_many_axes_as_arrays_can_have(tmp_path: Path, count: int) -> None:
+    names = [f"axis_{k}" for k in range(count)]
+    quantities = [f'{n} = dse.quantity("{n}", domain="(-inf, inf)")' for n in names]
+    equation = '@dse.equation(source="s")\ndef total({}):\n    return {}\n'
+    text = [*quantities, equation.format(", ".join(names), " + ".join(names))]
+    (tmp_path / "many_axes.py").write_text("\n".join(["import dse", *text]))
+    axes = {name: [1.0, 2.0] if k in (0, 9) else [float(k)] for k, name in enumerate(names)}
+    if count > 60:
+        with pytest.raises(dse.DseError, match=rf"the study has {count} axes, expected at most 60"):
+            dse.Study(model="many_axes.py", axes=axes, outputs=["total"], folder=tmp_path)
+        return
+    study = dse.Study(model="many_axes.py", axes=axes, outputs=["total"], folder=tmp_path)
+    best = float(sum(range(count)) - 9 + 4)
+    for method in ("scan", "certified"):
+        assert study.optimum(maximize="total", method=method).total == best
+    told = study.optimum(maximize="total", per=names, top=2).total
+    assert told.isel(rank=0).max() == best
+    assert dict(study.run().total.sizes) == {name: len(axes[name]) for name in names}
