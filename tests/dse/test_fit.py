@@ -18,6 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dse
+from dse.fitting import columns
 from symbolic.errors import (
     DomainError,
     DseError,
@@ -957,3 +958,11 @@ MISUSED = [
 def test_misuse_of_the_command(run: Run, options: str, said: str) -> None:
     pd.DataFrame(GOOD).to_csv("rows.csv", index=False)
     assert said in run("fit", "transit_supply", "rows.csv", *options.split(), status=2).stderr
+
+
+@pytest.mark.parametrize("rows", [100, 300_000])
+def test_a_column_of_labels_is_of_one_kind_however_long(tmp_path: Path, rows: int) -> None:
+    """pandas told the kind of a column by pieces: labels were numbers in some, text in others."""
+    (tmp_path / "long.csv").write_text("kernel,time\n" + "1,2\n" * rows + "last,3\n")
+    frame = columns._read(tmp_path / "long.csv")
+    assert frame.kernel.unique().tolist() == ["1", "last"]
