@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 #: Name: shipped value, tiny value or None, unit and purpose.
 TABLE: dict[str, tuple[int, int | None, str]] = {
     # Grids and loop nests
+    "ELEMENTARY_BLOCK": (1 << 13, 7, "values of a series that are worked on together"),
     "RUN_TILE": (1 << 23, 41, "points of a tile of a Dataset in memory"),
     "RUN_SMALL": (1 << 15, 5, "points below which a group is evaluated in NumPy"),
     "RUN_SINGLE": (1 << 17, 13, "points below which a group is one tile on one thread"),
@@ -76,6 +77,9 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "LISTED_MOST": (1 << 20, None, "ties or near-best configurations an answer lists"),
     "CHANCE_RIVALS": (1024, 2, "likely winners that others are compared with on fresh draws"),
     "CELLS_OF_DRAWS": (64, None, "cells of draws; fewer give wider bounds"),
+    "INVARIANT_NAMED": (1 << 12, 3, "named points of an answer that are evaluated again"),
+    "INVARIANT_SAMPLE": (32, 5, "other points that an answer is compared with"),
+    "INVARIANT_COMPARED": (64, 3, "points of a front that are compared with the rest"),
     "LIKELY_WINNERS": (64, None, "configurations best in some draw; fewer give wider bounds"),
     "SCANNED": (1 << 27, 53, "points up to which a scan is as fast as a proof"),
     "SCANNABLE": (1 << 37, None, "points up to which a scan replaces a proof not found in time"),
@@ -190,6 +194,10 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "RIVALRY_INPUTS": (3, None, "inputs that are cut into cells"),
     "WITHIN_MOST": (1 << 20, None, "configurations of an answer"),
     "WITHIN_CELLS": (64, None, "cells of the inputs; fewer give wider ranges"),
+    "DELIMITED_SAMPLE": (1 << 17, 197, "characters of a table that tell its layout"),
+    "DELIMITED_RECORDS": (1000, 11, "lines of a table that tell its separator"),
+    "DELIMITED_HEAD": (50, 7, "lines in which a header is looked for"),
+    "DELIMITED_NEAR": (50, 7, "lines near a doubtful one that are compared with it"),
     "MEASURED_CELLS": (1 << 27, None, "cells of a grid of measurements"),
     "PAGE_SEARCHED": (200_000, None, "configurations that a page searches itself"),
     "DRAWS_MOST": (1 << 26, None, "draws of an uncertain study"),
@@ -266,6 +274,11 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "CENTRED_DEAR": (400_000_000, None, "products that are affordable"),
     "CENTRED_LOOKED": (30_000_000, None, "places and nodes looked at"),
     "CONTINUOUS_STEPS": (1000, None, "steps of the longest block; fewer give wider bounds"),
+    "LAUNCH_STARTS": (
+        10_000,
+        None,
+        "starts of the last block beyond which steps are joined",
+    ),
     "CONTINUOUS_MOST": (1_000_000, None, "steps that may be asked for"),
     "JOINT_MOST": (500_000_000, None, "coefficients of a joint law, times nodes"),
     "SEQUENCES_BYTES": (2**30, None, "bytes of sequences"),
@@ -273,6 +286,11 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "EXACT_ASKED": (300_000_000, None, "integer steps up to which fractions may be asked for"),
     "EXACT_DIGITS": (2000, None, "bits of all blocks together, up to which fractions are as quick"),
     "RENEWALS_WHOLE": (4, 2, "lengths of the law computed from the beginning"),
+    "SCHEDULE_ROUNDS": (
+        1_000_000,
+        None,
+        "times at which slots are free in a scheduled launch",
+    ),
     "DURATIONS_AT_ONCE": (1 << 21, 37, "durations drawn together"),
     "WARPS_AT_ONCE": (1 << 20, 31, "warps simulated together"),
     "WARPS_MOST": (1 << 26, None, "warps of a simulation"),

@@ -64,8 +64,8 @@ def read_file(path: Path) -> Records:
         assumed = []
     if len(told) > _COLUMNS:
         raise DseError(
-            f"{str(path)!r} has {len(told):,} columns, more than {_COLUMNS:,}: expected a table with "
-            "a row for each configuration"
+            f"{str(path)!r} has {len(told):,} columns, more than {_COLUMNS:,}: expected a table "
+            "with a row for each configuration"
         )
     split = [column_header(text) for text in told]
     places: dict[str, int] = {}

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
+from stochastic import sizes
 from stochastic.delimited.numerals import TableError, is_missing, is_numeric
 from stochastic.delimited.text import Record, lines_of_fields
 
@@ -24,9 +25,9 @@ __all__ = [
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 #: Characters and records from the beginning by which the separator is found.
-_SAMPLE, _RECORDS = 1 << 17, 1000
+_SAMPLE, _RECORDS = sizes.DELIMITED_SAMPLE, sizes.DELIMITED_RECORDS
 #: Records in which the header is looked for.
-_HEAD = 50
+_HEAD = sizes.DELIMITED_HEAD
 
 
 def comment_lines(text: str) -> dict[int, str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from stochastic import sizes
 from stochastic.delimited.numerals import SIMPLE, TableError, is_missing, is_numeric
 from stochastic.delimited.text import Record
 
 __all__ = ["refuse_first_table", "refuse_other_header", "refuse_second_table"]
 
 #: Rows in which numbers are looked for.
-_HEAD = 50
+_HEAD = sizes.DELIMITED_NEAR
 
 
 def refuse_other_header(before: Record, head: Record, rows: list[Record], name: str) -> None:

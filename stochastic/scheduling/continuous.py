@@ -23,7 +23,8 @@ __all__ = ["Between", "coarse_unit", "launch_between", "rounded"]
 
 _STEPS = sizes.CONTINUOUS_STEPS  # of the longest block, where no step is given
 _MOST = sizes.CONTINUOUS_MOST
-_WIDTH, _SIGMAS = 10_000, 24.0  # steps at which the last block may begin; how far from the mean
+_WIDTH = sizes.LAUNCH_STARTS  # steps at which the last block may begin
+_SIGMAS = 24.0  # how far from the mean
 _LEFT = 1e-15  # probability that a cut leaves out
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.ask.ask import Ask
 from sweeps.ask.labels import Checked
 from sweeps.ask.source import Choice
@@ -28,7 +29,8 @@ __all__ = ["NAMED", "SAMPLE", "check_front", "check_nothing", "check_optimum"]
 
 #: Named points that are evaluated at most; points drawn to contradict an answer; points of a front
 #: that are compared with all of it.
-NAMED, SAMPLE, COMPARED = 1 << 12, 32, 64
+NAMED, SAMPLE = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
+COMPARED = sizes.INVARIANT_COMPARED
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
+
 __all__ = [
     "FRACTION",
     "LEAST",
@@ -49,7 +51,7 @@ LEAST, RAISED = 2.0**-1022, 2.0**54
 _ROOT_OF_HALF = float(np.int64(ROOT).view(np.float64))
 
 #: Values worked on together, so that the steps of a series stay in the cache.
-_BLOCK = 1 << 13
+_BLOCK = sizes.ELEMENTARY_BLOCK
 #: Values on which the route to the C library is tried: NumPy's own functions differ at some 5 %.
 _TRIED = 512
 

@@ -27,6 +27,7 @@ NO_SIZES = """
 what is shown to people, drawn or held by a page
     dse/cards.py
     dse/cli/*
+    dse/kernels/complaints.py
     dse/explaining.py
     dse/measured/records.py _REASONS
     dse/page/*
@@ -39,12 +40,12 @@ what is shown to people, drawn or held by a page
     symbolic/visible.py
 formats, flags and codes
     dse/inverse/cases.py BROKEN
-    dse/kernels/[aclop]*.py _WIDTHS WORD FLOPS _ARGUMENT _BANK _CUDA _FUNCTION _REGISTERS
+    dse/kernels/[aclop]*.py _WIDTHS WORD FLOPS _ARGUMENT _BANK _CUDA _FUNCTION _JUMPS _REGISTERS
     dse/kernels/lines.py
     dse/kernels/operations.py _SIGNED_SHIFT
     dse/kernels/ptx.py _WIDTHS
     dse/kernels/spills.py _BYTES
-    dse/measured/numerals.py _PREFIXES
+    dse/measured/profiles/units.py _PREFIXES
     sweeps/nest/summing.py MEAN STD
     sweeps/prove/borders.py NONE
     sweeps/store/packing.py ONE START _LEVEL _PLAIN
@@ -52,13 +53,13 @@ formats, flags and codes
     symbolic/grammar.py _NOT _SIGN
     symbolic/units.py _BINARY _SCALES
 numbers that doubles and integers have
+    dse/measured/*.py _EXACT _LARGEST
     dse/uncertain/points.py _DIGITS
     stochastic/kernels/recurrence.py _SPLIT
     stochastic/loss/*.py _WHOLE _TOLD_APART _BEYOND
     stochastic/work/distribution.py _FARTHEST
     sweeps/grid/forms.py _LARGEST
-    sweeps/nest/instructions.py _FRACTION _ONE _ROOT
-    symbolic/primitives/*.py _SPLIT ULPS
+    symbolic/primitives/*.py _SPLIT ULPS FRACTION ONE ROOT _TRIED
     symbolic/term.py _WHOLE
 hardware, the C library and the operating system
     dse/gpu/*
@@ -76,7 +77,6 @@ draws, samples and other statistics
     dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH
     dse/validation/run.py ENOUGH
     sweeps/ask/draws.py _PARTS
-    sweeps/scan/judging.py _FEW
     symbolic/lawful.py _ANEW
 steps of a search or a series, of which more are more precise
     dse/advice/follow.py
@@ -100,11 +100,21 @@ retries, threads, seconds, bytes that are always there, speeds
     stochastic/loss/rational.py _PRICE
     stochastic/remedies/sorting.py _MOST
     sweeps/cluster/*.py _PATIENCE _AHEAD _LEAST _READERS
+    stochastic/scheduling/counts.py _TAILS
     sweeps/runtime/memory.py _LITTLE
     sweeps/sources/best.py SCANNED_A_SECOND
     sweeps/store/*.py RETRIES _READERS _IN_A_ROW TRIES _TRIES
 limits of what a text may hold
+    dse/kernels/formula.py
+    dse/kernels/naming.py
+    dse/measured/tables.py _COLUMNS
     dse/toml_text.py _DEPTH
+    sweeps/files/names.py
+    sweeps/files/tabular.py _HEADER _VALUE
+    sweeps/store/*.py _LONGEST
+    symbolic/errors.py
+    symbolic/json_text.py
+    symbolic/reach.py
     symbolic/grammar.py MAX_DEPTH MAX_OPERATORS
     symbolic/ops.py MAX_POWER
     symbolic/terms.py _MAX_BITS

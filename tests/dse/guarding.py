@@ -1,6 +1,6 @@
 """Counts of drawn kernels with guards against an emulation of their warps, lane by lane.
 
-``python -m tests.dse.guarding COUNT SEED`` draws kernels with guards on threads, blocks and loop
+``python -m tests.dse.guarding 300 1`` draws kernels with guards on threads, blocks and loop
 counters, loops of uniform and of diverging length, early exits and switches. Each is counted from its
 machine code for a drawn architecture, and its warps are emulated in NumPy. Requests of loads and stores
 must be the same.
