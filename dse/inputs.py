@@ -208,7 +208,7 @@ def _not_held(name: str, entries: Sequence[Entry], changed: Mapping[str, Any]) -
     for entry in entries:
         for other, number in entry.values[name].holds_for:
             own = entry.values.get(other)
-            now = changed[other] if other in changed else own.value if own else None
+            now = changed.get(other, own.value if own else None)
             if not _is_always(now, number):
                 return (
                     f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "

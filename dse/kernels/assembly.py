@@ -111,7 +111,9 @@ class Operation:
         if self.name in ("R2P", "R2UP"):
             return tuple(f"{self.name[2:]}{each}" for each in range(7))
         found: list[str] = []
-        most = 3 if not _PREDICATE.match(self.operands[0]) else 1 if self.name in ("VOTE", "VOTEU") else 2
+        most = 3
+        if _PREDICATE.match(self.operands[0]):
+            most = 1 if self.name in ("VOTE", "VOTEU") else 2
         for number, operand in enumerate(self.operands[:most]):
             register = _REGISTER.fullmatch(operand)
             predicate = operand.lstrip("U") == "PT" or (register and register[1][-1] == "P")

@@ -1,8 +1,9 @@
 """Functions that a kernel calls, put where it calls them, so that all that is counted is one flow.
 
-Compilers leave loops by calls, too: a call into the middle of the same function is a branch. A copy of a function's code stands behind the kernel's for each place that calls it; what calls
-leads there, what returns leads back. What calls itself, and the compiler's own slow ways of a
-division or a root, stay calls.
+Compilers leave loops by calls, too: a call into the middle of the same function is a branch. A
+copy of a function's code stands behind the kernel's for each place that calls it; what calls leads
+there, what returns leads back. What calls itself, and the compiler's own slow ways of a division or
+a root, stay calls.
 """
 
 from __future__ import annotations

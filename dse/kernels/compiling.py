@@ -12,7 +12,15 @@ from pathlib import Path
 
 from symbolic.errors import DseError
 
-__all__ = ["HINT", "CompileError", "architectures", "capability", "compiled", "includes", "installed"]
+__all__ = [
+    "HINT",
+    "CompileError",
+    "architectures",
+    "capability",
+    "compiled",
+    "includes",
+    "installed",
+]
 
 HINT = "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm (in a clone: '.[kernels]')"
 #: Headers of hosts and of the runtime, which hold nothing that NVRTC lacks: given as empty.

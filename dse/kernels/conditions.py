@@ -104,7 +104,10 @@ def _not_negative(value: Whole) -> bool:
     return True
 
 
-_SIZES = ("argument", "special", "pass", "over", "exclusive or", "bitwise and", "bitwise or", "least", "most", "power", "scaled")
+_SIZES = (
+    *("argument", "special", "pass", "over", "exclusive or", "bitwise and", "bitwise or"),
+    *("least", "most", "power", "scaled"),
+)
 
 
 def _of_remainder(value: Whole) -> Condition | None:
@@ -171,7 +174,7 @@ def known(when: Condition) -> bool:
     """Whether a condition rests on nothing that cannot be followed."""
     match when:
         case (">=" | "==", value):
-            return not any(one.kind in ("unknown", "entry", "reciprocal", "table") for one in value.atoms())
+            return not any(one.kind in _UNKNOWN for one in value.atoms())
         case ("and" | "or", one, two):
             return known(one) and known(two)
         case ("not", one):

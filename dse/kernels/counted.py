@@ -218,6 +218,14 @@ def told(
     if memory.requests > memory.within:
         why = "addresses that cannot be followed: taken as bytes that nothing else touches"
         assumed |= dict.fromkeys(bytes_of, why)
+    if memory.guarded:
+        assumed["load_requests"] = (
+            f"guards of {memory.guarded / memory.every:.0%} of the accesses cannot be followed: "
+            "taken to hold"
+        )
+    if launch.sampled:
+        why = "of passes of loops within loops some are looked at, which stand for all"
+        assumed.setdefault("load_requests", why)
     not_counted = [f"not taken: {what}" for what in reading.often.assumed]
     calls = [
         one for at, _, one in reading.instructions() if one.name == "CALL" and tally.number(at)

@@ -209,7 +209,7 @@ class _Counting:
             when = negated(when) if leaving[0] else when
             if when == TRUE:  # never left here
                 continue
-            decided = TRUE
+            decided: Condition = TRUE
             for each in alone(when):
                 if known(each) and not varies(each, loop):
                     decided = both(decided, each)

@@ -27,7 +27,10 @@ __all__ = ["Bytes", "Footprints", "Touched", "union"]
 #: Runs of bytes that are kept one by one, and addresses that are looked at for one access.
 MOST, LOOKED = sizes.FOOTPRINT_RUNS, sizes.FOOTPRINT_LOOKED
 
-_FOLLOWED = ("special", "pass", "over", "scaled", "least", "most", "exclusive or", "bitwise and", "bitwise or", "if")
+_FOLLOWED = (
+    *("special", "pass", "over", "scaled", "least", "most", "if"),
+    *("exclusive or", "bitwise and", "bitwise or"),
+)
 
 Runs = npt.NDArray[np.int64]
 #: Arrays, or an address without one; moves by passes and by blocks; what is touched unmoved.

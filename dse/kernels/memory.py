@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dse.kernels.accesses import Access, Accesses, Address
-from dse.kernels.conditions import FALSE, TRUE, Condition, known
+from dse.kernels.conditions import FALSE, TRUE, Condition, alone, known
 from dse.kernels.footprint import Bytes, Footprints
 from dse.kernels.linear import ZERO, Atom, Whole, atom
 from dse.kernels.tally import GLOBAL, SHARED, Reading, Tally
@@ -23,13 +23,14 @@ _Sums = defaultdict[tuple[int, Whole], float]
 class _Often:
     """How often a warp and a thread run an instruction, and which lanes do (1 where all).
 
-    ``runs`` is that as an expression.
+    ``runs`` is that as an expression; ``decided`` where no guard is left out that rests on data.
     """
 
     runs: Whole
     warp: float
     thread: float
     asks: Whole
+    decided: bool
 
 
 def _is_of_thread(one: Atom) -> bool:
@@ -59,6 +60,8 @@ class Memory:
     asked, waited, through, through_shared : dict
         Of each time that a block of the code runs: bytes of the sectors that are asked for,
         requests whose answer is waited for, wavefronts in the first cache and in shared memory.
+    every, guarded : float
+        Requests of a warp to all memory; those under a guard that rests on data, taken to hold.
     rests : dict
         What the counts of addresses rest on, by quantity: they hold for this launch alone.
     widths : set
@@ -74,6 +77,7 @@ class Memory:
         self.by_kind = defaultdict[str, float](float)
         self.asked, self.waited = _Sums(float), _Sums(float)
         self.through, self.through_shared = _Sums(float), _Sums(float)
+        self.every = self.guarded = 0.0
         self.rests: dict[str, frozenset[Atom]] = defaultdict(frozenset)
         self.widths: set[int] = set()
         self.in_shared = self.shared_followed = 0.0
@@ -88,6 +92,8 @@ class Memory:
         often = self._how_often(number, place)
         many, runs = often.warp, (number, often.runs)
         self.by_kind[one.kind] += many
+        self.every += many
+        self.guarded += 0.0 if often.decided else many
         where = self.accesses.address(one, number, place)
         told = self.accesses.of(one, where, often.asks)
         lanes = self.tally.rests_on(often.asks)
@@ -167,14 +173,22 @@ class Memory:
         when = self.reading.values.holds(number, place) if guarded else TRUE
         if (number, when) not in self._often:
             runs = self.reading.often.blocks[number]
-            if when == FALSE:
-                runs = ZERO
-            elif when != TRUE and known(when):
-                runs = runs * atom("if", when)
+            decided = True
+            for each in alone(when):
+                if each == FALSE:
+                    runs = ZERO
+                elif each != TRUE and known(each):
+                    runs = runs * atom("if", each)
+                else:
+                    decided = decided and each == TRUE
+            if when != TRUE and known(when):
+                runs, decided = self.reading.often.blocks[number] * atom("if", when), True
             many = self.tally.runs_of(runs)
             sized = self.launch.sized(runs)
-            each = self.launch.per_thread(sized)
-            self._often[number, when] = _Often(runs, many, each, self.accesses.asks(sized))
+            of_thread = self.launch.per_thread(sized)
+            self._often[number, when] = _Often(
+                runs, many, of_thread, self.accesses.asks(sized), decided
+            )
         return self._often[number, when]
 
     def touched(

@@ -16,8 +16,11 @@ __all__ = ["quantity_names"]
 
 #: Words that studies and the command line use for something else.
 _RESERVED = frozenset(
-    "at axes axis best best_of case configuration design draw draws error fit inf machine model "
-    "nan outputs path prefer random run seed set status store where workload".split()
+    {
+        *("at", "axes", "axis", "best", "case", "configuration", "design", "draw", "draws"),
+        *("error", "fit", "inf", "machine", "model", "nan", "outputs", "path", "prefer"),
+        *("random", "run", "seed", "set", "status", "store", "where", "workload"),
+    }
 )
 #: Names that counting itself gives to parts of a kernel.
 _PART = re.compile(r"(trips|chance|loaded|leaves|runs|part|slow)_(line|at)_|part_\d")

@@ -102,7 +102,7 @@ def _lea(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whol
         by = parts[3 if len(parts) > 3 else 2].number
         if by is None:
             return unknown("lea", block, place)
-        inside = shifted_down(parts[0], 32 - by) if 0 < by and 32 - by < _SIGNED_SHIFT else ZERO
+        inside = shifted_down(parts[0], 32 - by) if by > 0 and 32 - by < _SIGNED_SHIFT else ZERO
         return inside + parts[1]
     by = parts[2].number if len(parts) > 2 else 0
     if by is None:

@@ -23,9 +23,9 @@ def until(stays: Condition, loop: Loop) -> Whole | None:
         case ("false",):
             return ONE
         case ("and", one, two):
-            passes = [until(one, loop), until(two, loop)]
-            if None not in passes:
-                return atom("least", *passes)
+            first, second = until(one, loop), until(two, loop)
+            if first is not None and second is not None:
+                return atom("least", first, second)
         case ("or", (">=", one), (">=", two)) if loop.head not in free_passes(one + two, {}):
             return until((">=", two), loop)  # below 0, which an unsigned counter never is
         case (">=", value):

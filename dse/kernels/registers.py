@@ -196,7 +196,7 @@ class Followed:
         return block in self.flow.loops[head].blocks
 
     def is_low_half(self, one: Instruction, block: int, place: int) -> bool:
-        """True if a comparison is of the low halves of pairs: another one, of the high, reads it."""
+        """True if a comparison is of the low halves of pairs: that of the high ones reads it."""
         result = one.operands[0]
         for each in self.flow.blocks[block].body[place + 1 :]:
             if each.name == "ISETP" and "EX" in each.modifiers and each.operands[-1] == result:

@@ -1,8 +1,9 @@
-"""Kernels in the manner of public suites: counted for every architecture, written, read back, evaluated.
+"""Kernels in the manner of public suites: counted, written, read back and evaluated.
 
-``python -m tests.dse.suite`` counts each for all architectures and prints where requests differ: loads and
-stores are what the source says, so that no compiler may change them.
+``python -m tests.dse.suite`` counts each for all architectures and prints where requests differ:
+loads and stores are what the source says, so that no compiler may change them.
 """
+# ruff: noqa: E501
 
 from __future__ import annotations
 
