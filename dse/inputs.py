@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.catalog import Entry, machine, workload
+from dse.launch_counts import refused
 from sweeps.grid.laws import contents, is_law, read_label
 from sweeps.grid.leaf import Leaf
 from sweeps.grid.space import Axis
@@ -34,8 +35,8 @@ class Parts:
 
     ``origins`` says it once for a quantity, or for each label of the axis that supplies it.
     ``laws`` says what stands behind the labels of laws that their text does not determine;
-    ``entries`` names the machine and the workload, where they are no axes. ``refused`` are values
-    of files that do not hold at what the study gives, and why.
+    ``entries`` names machine and workload, where they are no axes; ``refused`` says why values of
+    files do not hold here.
     """
 
     model: Model
@@ -135,9 +136,7 @@ def read_parts(
                 _entry_label(row, loaded, kind, by_name, labels, switches, folder)
                 origins[name] = _origin(loaded[0], name)
                 continue
-            counted[name] = [
-                each for each in loaded if name in each.values and each.values[name].holds_for
-            ]
+            counted[name] = loaded
             column = [_entry_value(entry, row, model) for entry in loaded]
             if kind not in by_name:
                 value_here = column[0]
@@ -173,13 +172,9 @@ def read_parts(
         else:
             values[name] = _set_value(row, value, model, by_name)
         origins[name] = fitted.sources[name] if fitted and name in fits else "set by the study"
-    own = {**values, **{axis.name: axis for axis in axes}, **dict.fromkeys(replaced)}
-    own |= {name: axis.columns[name] for axis in axes for name in axis.columns}
-    changed = {name: own[name] for name in own if name in {*given, *fits, *varied, *replaced}}
-    refused = {
-        name: why
-        for name, entries_of in counted.items()
-        if (why := _not_held(name, entries_of, changed))
+    changed = {
+        **{n: values[n] for n in {**fits, **given} if n in values},
+        **dict.fromkeys(replaced),
     }
     laws = contents([*labels.values(), *(label for axis in axes for label in axis.labels)])
     for axis in axes:
@@ -199,35 +194,8 @@ def read_parts(
         assumptions=tuple(dict.fromkeys(assumptions)),
         laws=laws,
         entries={kind: name for kind, name in entries.items() if name and kind not in by_name},
-        refused=refused,
+        refused=refused(counted, changed, axes),
     )
-
-
-def _not_held(name: str, entries: Sequence[Entry], changed: Mapping[str, Any]) -> str:
-    """Return why a value of a file does not hold at what the study gives; empty where it does."""
-    for entry in entries:
-        for other, number in entry.values[name].holds_for:
-            own = entry.values.get(other)
-            now = changed.get(other, own.value if own else None)
-            if not _is_always(now, number):
-                return (
-                    f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "
-                    f"alone, and the study gives {other} other values: count the kernel again with "
-                    "these values (dse kernel) into a file for each, leave "
-                    f"{other} at {number:.15g}, or give {name} yourself"
-                )
-    return ""
-
-
-def _is_always(given: Any, number: float) -> bool:
-    """True if what a study gives to a quantity is one number throughout."""
-    if isinstance(given, Leaf):
-        given = given.array
-    if isinstance(given, Axis):
-        given = given.values
-    if isinstance(given, (Node, str)) or given is None:
-        return False
-    return bool(np.all(np.asarray(given) == number))
 
 
 def _origin(entry: Entry, name: str) -> str:

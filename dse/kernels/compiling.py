@@ -10,17 +10,10 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
+from dse.kernels.complaints import CompileError
 from symbolic.errors import DseError
 
-__all__ = [
-    "HINT",
-    "CompileError",
-    "architectures",
-    "capability",
-    "compiled",
-    "includes",
-    "installed",
-]
+__all__ = ["HINT", "architectures", "capability", "compiled", "includes", "installed"]
 
 HINT = "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm (in a clone: '.[kernels]')"
 #: Headers of hosts and of the runtime, which hold nothing that NVRTC lacks: given as empty.
@@ -112,14 +105,6 @@ using ::uint16_t; using ::uint32_t; using ::uint64_t; }
 #endif
 """
 _DECLARED += "".join(f"#ifndef {n}\n#define {n} {v}\n#endif\n" for n, v in _NUMBERS.items())
-
-
-class CompileError(DseError):
-    """A source that does not compile; ``lacking`` are headers that were not found."""
-
-    def __init__(self, log: str, lacking: Sequence[str] = ()) -> None:
-        super().__init__(log)
-        self.lacking = tuple(lacking)
 
 
 def installed(package: str, pattern: str) -> Path:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["explained"]
+from symbolic.errors import DseError
+
+__all__ = ["CompileError", "explained"]
 
 #: Complaints that are shown, at most.
 _MOST = 5
@@ -15,6 +17,14 @@ _UNDEFINED = re.compile(
     r'incomplete type "([^"]+)")',
     re.M,
 )
+
+
+class CompileError(DseError):
+    """A source that does not compile; ``lacking`` are headers that were not found."""
+
+    def __init__(self, log: str, lacking: Sequence[str] = ()) -> None:
+        super().__init__(log)
+        self.lacking = tuple(lacking)
 
 
 def explained(log: str, headers: Sequence[str]) -> str:

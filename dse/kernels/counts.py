@@ -7,33 +7,16 @@ branches. A warp runs a block if any of its threads does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from itertools import chain, count
+from collections.abc import Mapping
 
-from dse.kernels.assembly import WORD
+from dse.kernels.asking import Frequencies, joined, name_loaded, noted
 from dse.kernels.conditions import FALSE, TRUE, Condition, alone, both, known, negated, truth
 from dse.kernels.flow import Flow, Loop, always_leads
 from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom
 from dse.kernels.passes import is_moving, until, varies
-from dse.kernels.rebuilding import rebuilt
 from dse.kernels.values import Values
 
-__all__ = ["Frequencies", "free_name", "frequencies"]
-
-
-@dataclass(slots=True)
-class Frequencies:
-    """How often each block runs for each thread that starts, and what had to be asked or assumed.
-
-    ``passes`` are of loops by their heads; ``asked`` names what depends on data, by the place of
-    the instruction that decides.
-    """
-
-    blocks: dict[int, Whole] = field(default_factory=dict)
-    passes: dict[int, Whole] = field(default_factory=dict)
-    asked: dict[str, int] = field(default_factory=dict)
-    assumed: dict[str, int] = field(default_factory=dict)
+__all__ = ["Frequencies", "frequencies"]
 
 
 def frequencies(flow: Flow, values: Values, lines: Mapping[int, int]) -> Frequencies:
@@ -45,7 +28,7 @@ def frequencies(flow: Flow, values: Values, lines: Mapping[int, int]) -> Frequen
     found = counting.found
     for number in flow.order:
         found.blocks[number] = counting.full(number)
-    _name_loaded(flow, found, lines)
+    name_loaded(flow, found, lines)
     values.settled = True
     return found
 
@@ -128,7 +111,7 @@ class _Counting:
         for each in dict.fromkeys(flow.blocks[number].of):
             if loop is None or each not in loop.blocks:
                 often = often + self._edge(each, number, around)
-        return _joined(often)
+        return joined(often)
 
     def _same_level(self, number: int, around: int | None) -> int | None:
         """Return the nearest block through which every way to one leads, of no loop that the one
@@ -217,7 +200,7 @@ class _Counting:
                 unknown.append(number)
                 continue
             if decided != when:
-                _noted("leaves", self.lines, block.last.at, self.found.assumed)
+                noted("leaves", self.lines, block.last.at, self.found.assumed)
             when = decided
             ends.append(number)
             inner = self.flow.inner[number] == loop.head
@@ -238,13 +221,13 @@ class _Counting:
             if not plain:
                 return atom("first", loop.head, stays)
             first = known_passes[0]
-            for each in known_passes[1:]:
-                first = first if each == first else atom("least", first, each)
+            for more in known_passes[1:]:
+                first = first if more == first else atom("least", first, more)
             return first
         candidates = [*unknown, *ends]
         at = self.flow.blocks[candidates[0] if candidates else loop.back[0]].last.at
         line = self.lines.get(self.flow.blocks[loop.head].body[0].at) or self.lines.get(at)
-        name = _noted("trips", {at: line} if line else {}, at, self.found.asked)
+        name = noted("trips", {at: line} if line else {}, at, self.found.asked)
         self._ends[loop.head] = candidates[:1]
         return atom("asked", name)
 
@@ -262,47 +245,6 @@ class _Counting:
 def _if(when: Condition) -> Whole:
     """Return 1 where a condition holds."""
     return ONE if when == TRUE else ZERO if when == FALSE else atom("if", when)
-
-
-def _name_loaded(flow: Flow, found: Frequencies, lines: Mapping[int, int]) -> None:
-    """Ask for what is loaded and decides, by the line that loads it."""
-    names: dict[Atom, Whole] = {}
-
-    def named(one: Atom) -> Whole | None:
-        if one.kind != "loaded":
-            return None
-        if one not in names:
-            _, block, place = one.of[0]
-            at = flow.blocks[block].body[place].at
-            names[one] = atom("asked", _noted("loaded", lines, at, found.asked))
-        return names[one]
-
-    for kept in (found.blocks, found.passes):
-        for number, value in kept.items():
-            if any(one.kind == "loaded" for one in value.atoms()):
-                kept[number] = rebuilt(value, named)
-
-
-def _joined(often: Whole) -> Whole:
-    """A sum in which what was split by a condition comes together again."""
-    terms = dict(often.terms)
-    again = True
-    while again:
-        again = False
-        for product, times in list(terms.items()):
-            for one in product:
-                if one.kind != "if" or product not in terms:
-                    continue
-                rest = list(product)
-                rest.remove(one)
-                (opposite,) = Whole({(Atom("if", (negated(one.of[0]),)),): 1}).terms
-                other = tuple(sorted([*rest, *opposite], key=id))
-                if other != product and terms.get(other) == times:
-                    del terms[product], terms[other]
-                    joined = tuple(rest)
-                    terms[joined] = terms.get(joined, 0) + times
-                    again = True
-    return Whole({product: times for product, times in terms.items() if times})
 
 
 def _shares(
@@ -331,22 +273,7 @@ def _shares(
         inside = flow.loops[loop].blocks
         for way, share in ((0, (ZERO, ONE)), (1, (ONE, ZERO))):
             if block.to[way] not in inside:
-                _noted("leaves", lines, block.last.at, found.assumed)
+                noted("leaves", lines, block.last.at, found.assumed)
                 return share
-    chance = atom("asked", _noted("chance", lines, block.last.at, found.asked))
+    chance = atom("asked", noted("chance", lines, block.last.at, found.asked))
     return chance, ONE - chance
-
-
-def _noted(word: str, lines: Mapping[int, int], at: int, known: dict[str, int]) -> str:
-    """The name by which what an instruction decides is asked or assumed, which is noted."""
-    name = free_name(word, lines, at, lambda each: known.get(each, at) != at)
-    known[name] = at
-    return name
-
-
-def free_name(word: str, lines: Mapping[int, int], at: int, taken: Callable[[str], bool]) -> str:
-    """A name of a place in the code, by its line where that is known, that is not taken."""
-    line = lines.get(at)
-    base = f"{word}_line_{line}" if line else f"{word}_at_{at * WORD:x}"
-    names = chain([base], (f"{base}_{number}" for number in count(2)))
-    return next(name for name in names if not taken(name))

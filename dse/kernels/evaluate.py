@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dse.kernels.conditions import Condition, alone
-from dse.kernels.linear import Atom, Whole
-from dse.kernels.passes import free_passes, resting
+from dse.kernels.conditions import alone
+from dse.kernels.linear import Whole
+from dse.kernels.numbers import Numbers
+from dse.kernels.passes import resting
 from dse.kernels.places import places
 from dse.kernels.sizing import Sized
 from stochastic import sizes
@@ -21,22 +21,17 @@ from symbolic.errors import DseError
 __all__ = ["Launch"]
 
 #: Passes of one loop that are looked at, at least; those of all loops around, at most; of each of
-#: many loops, at least; those that are followed one by one; numbers that are worked out.
-_PASSES, _EVERY, _FEW, _MOST, _NUMBERS = (
+#: many loops, at least; numbers that are worked out.
+_PASSES, _EVERY, _FEW, _NUMBERS = (
     sizes.PASSES_LOOKED,
     sizes.PASSES_EVERY,
     sizes.PASSES_FEW,
-    sizes.PASSES_FOLLOWED,
     sizes.PASSES_NUMBERS,
-)
-_INTRICATE = (
-    "the flow of the kernel is too intricate to be followed: counts by a profile (dse import) need "
-    "no flow"
 )
 _MOVING = ("pass", "first", "total", "power", "power of")
 
 
-class Launch:
+class Launch(Numbers):
     """A launch: sizes of grid and block, arguments, and what was asked for by name.
 
     Where blocks are many, a few stand for all (see :mod:`dse.kernels.places`). ``pointers`` are the
@@ -61,10 +56,7 @@ class Launch:
         self.active, self.weight, self._special = at.active, at.weight, at.special
         self.threads = math.prod(block)
         self._full = bool(self.active.all())
-        self._known: dict[Atom, Any] = {}
-        self._now: dict[int, Any] = {}
-        self._through: dict[Any, Any] = {}
-        self._heads_of: dict[Atom, frozenset[int]] = {}
+        super().__init__()
         self._kept: dict[Any, Any] = {} if kept is None else kept
         sized = Sized(grid, block, arguments, asked, pointers)
         self._sized: Sized = self._kept.setdefault("sized", sized)
@@ -186,7 +178,7 @@ class Launch:
         heads = self._heads(value)
         if not heads:
             return fold(self.value(value) * share)
-        inside = {head: len(self._free(self.passes[head]) & heads) for head in heads}
+        inside = {head: len(self.free_heads(self.passes[head]) & heads) for head in heads}
         head = min(sorted(heads), key=inside.__getitem__)  # the outermost
         many = np.asarray(self.value(self.passes[head]), dtype=float)
         top = int(np.max(many)) if many.size else 0
@@ -209,136 +201,11 @@ class Launch:
         self._known = {}
         return total
 
-    def _free(self, value: Any) -> frozenset[int]:
-        return free_passes(value, self._heads_of)
-
     def _heads(self, value: Whole) -> frozenset[int]:
         """Return the loops whose passes a value rests on and that are not at one pass now."""
         found, waiting = set[int](), [value]
         while waiting:
-            for head in self._free(waiting.pop()) - found - self._now.keys():
+            for head in self.free_heads(waiting.pop()) - found - self._now.keys():
                 found.add(head)
                 waiting.append(self.passes[head])
         return frozenset(found)
-
-    # --- values
-    def value(self, value: Whole) -> Any:
-        """An expression at every thread that is looked at; a number where it is one."""
-        total: Any = 0
-        for product, times in value.terms.items():
-            part: Any = times
-            for one in product:
-                part = part * self._atom(one)
-            total = total + part
-        return total
-
-    def _atom(self, one: Atom) -> Any:
-        if one not in self._known:
-            if one.kind in ("first", "total"):  # whose passes are gone through each time
-                key = (one, *((head, self._now.get(head, 0)) for head in sorted(self._free(one))))
-                if key not in self._through:
-                    self._through[key] = self._found(one)
-                self._known[one] = self._through[key]
-            else:
-                self._known[one] = self._found(one)
-        return self._known[one]
-
-    def _found(self, one: Atom) -> Any:
-        match one:
-            case Atom("special", (name,)):
-                return self._special[name]
-            case Atom("argument", (offset,)):
-                return self.arguments[offset]
-            case Atom("asked", (name,)):
-                return self.asked[name]
-            case Atom("loaded", _):
-                return np.nan
-            case Atom("pass", (head,)):
-                return self._now.get(head, 0)
-            case Atom("over", (above, below)):
-                by = self.value(below)
-                return np.floor_divide(self.value(above), np.where(by == 0, 1, by))
-            case Atom("scaled", (value, factor, by)):
-                return np.floor_divide(self.value(value) * factor, 2 ** (32 + by))
-            case Atom("least", (first, second)):
-                return np.minimum(self.value(first), self.value(second))
-            case Atom("most", (first, second)):
-                return np.maximum(self.value(first), self.value(second))
-            case Atom("exclusive or", (first, second)):
-                return np.bitwise_xor(self.value(first), self.value(second))
-            case Atom("bitwise and", (first, second)):
-                return np.bitwise_and(_integers(self.value(first)), _integers(self.value(second)))
-            case Atom("bitwise or", (first, second)):
-                return np.bitwise_or(_integers(self.value(first)), _integers(self.value(second)))
-            case Atom("power", (factor, head)):
-                return float(factor) ** self._now.get(head, 0)
-            case Atom("power of", (factor, power)):
-                return float(factor) ** self.value(power)
-            case Atom("power of two", (power,)):
-                return 2 ** self.value(power)
-            case Atom("if", (when,)):
-                return self.holds(when).astype(int)
-            case Atom("first", (head, stays)):
-                return self._first(head, stays)
-            case Atom("total", (head, often)):
-                return self._total(head, often)
-        raise DseError(_INTRICATE)
-
-    def _first(self, head: int, stays: Condition) -> Any:
-        """How many passes a condition holds for, and the one in which it does not."""
-        passes: Any = 1
-        going: Any = True
-        with self._moving(head):
-            for number in range(_MOST):
-                self._now[head], self._known = number, {}
-                going = going & self.holds(stays)
-                if not np.any(going):
-                    break
-                passes = passes + np.asarray(going).astype(int)
-        return passes
-
-    def _total(self, head: int, often: Whole) -> Any:
-        """Return the sum of a value over all passes of a loop."""
-        many = np.asarray(self.value(self.passes[head]))
-        total: Any = 0
-        with self._moving(head):
-            for number in range(min(int(many.max()), _MOST)):
-                self._now[head], self._known = number, {}
-                total = total + np.where(number < many, self.value(often), 0)
-        return total
-
-    @contextmanager
-    def _moving(self, head: int) -> Iterator[None]:
-        """Go through passes of a loop, whichever one was looked at before."""
-        known, now = self._known, self._now.get(head)
-        try:
-            yield
-        finally:
-            self._known = known
-            if now is None:
-                self._now.pop(head, None)
-            else:
-                self._now[head] = now
-
-    def holds(self, when: Condition) -> Any:
-        """Where a condition holds."""
-        match when:
-            case ("true",):
-                return np.asarray(True)
-            case ("false",):
-                return np.asarray(False)
-            case (">=", value):
-                return np.asarray(self.value(value)) >= 0
-            case ("==", value):
-                return np.asarray(self.value(value)) == 0
-            case ("and", one, two):
-                return self.holds(one) & self.holds(two)
-            case ("or", one, two):
-                return self.holds(one) | self.holds(two)
-            case ("not", one):
-                return ~self.holds(one)
-        raise DseError(_INTRICATE)
-
-
-def _integers(values: Any) -> Any:
-    return np.asarray(values).astype(np.int64)

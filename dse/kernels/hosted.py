@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dse.kernels.compiling import CompileError, compiled
-from dse.kernels.complaints import explained
+from dse.kernels.compiling import compiled
+from dse.kernels.complaints import CompileError, explained
 from dse.kernels.source import FRAME, device_part, marks_of, pieces, without_comments
 from symbolic.errors import DseError
 

@@ -4,49 +4,19 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from dse.kernels.arithmetic import high, masked, power_of_two, quotient, shifted_down
 from dse.kernels.assembly import Instruction
 from dse.kernels.conditions import FALSE, TRUE, Condition, bits, both, negated, truth
 from dse.kernels.linear import ONE, ZERO, Whole, atom, constant
-from dse.kernels.operands import Constants
 from dse.kernels.quotients import floordiv
+from dse.kernels.reading import Reader, Registers, unknown
 
-__all__ = ["PREDICATES", "READ", "Registers", "logic"]
+__all__ = ["PREDICATES", "READ", "logic"]
 
 #: From here on a shift to the right leaves the sign, which sizes do not have.
 _SIGNED_SHIFT = 31
-
-
-class Registers(Protocol):
-    """What readers ask: what operands and predicates hold before an instruction."""
-
-    constants: Constants
-
-    def operand(self, text: str, block: int, place: int) -> Whole:
-        """The value of an operand."""
-
-    def inputs(self, one: Instruction, block: int, place: int) -> list[Whole]:
-        """The operands that are read."""
-
-    def predicate(self, text: str, block: int, place: int) -> Condition:
-        """When a predicate holds."""
-
-    def is_low_half(self, one: Instruction, block: int, place: int) -> bool:
-        """True if a comparison is of the low halves of pairs."""
-
-    def chosen(self, when: Condition, one: Any, two: Any) -> Any:
-        """One value or the other."""
-
-
-Reader = Callable[[Registers, Instruction, int, int, int], Any]
-
-
-def unknown(what: str, block: int, place: int) -> Whole:
-    """A value that is not followed."""
-    return atom("unknown", (what, block, place))
 
 
 def _add(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dse.kernels.asking import free_name
 from dse.kernels.assembly import Instruction
 from dse.kernels.conditions import known
-from dse.kernels.counts import Frequencies, free_name, frequencies
+from dse.kernels.counts import Frequencies, frequencies
 from dse.kernels.cubin import Function
 from dse.kernels.evaluate import Launch
 from dse.kernels.flow import Flow, flow_of

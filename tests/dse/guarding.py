@@ -2,10 +2,10 @@
 
     python -m tests.dse.guarding 300 1
 
-draws kernels with guards on threads, blocks and loop counters, loops of uniform and of diverging
-length, early exits and switches. Each is counted from its machine code for a drawn architecture, and
-its warps are emulated in NumPy. Requests of loads and stores
-must be the same.
+Draws so many kernels from the seed 1 on, with guards on threads, blocks and loop counters, loops of
+uniform and of diverging length and early exits. Each is counted from its machine code for one of
+several architectures, and its warps are emulated in NumPy. Requests of loads and stores must be the
+same.
 """
 
 from __future__ import annotations
@@ -329,8 +329,8 @@ def main() -> None:
             print(f"{number} {arch}: {what}")
     wrong = given.count - right - refused - marked
     print(
-        f"{right:,} of {given.count:,} right, {wrong:,} wrong; {refused:,} refused, {marked:,} marked "
-        "as assumed"
+        f"{right:,} of {given.count:,} right, {wrong:,} wrong; {refused:,} refused, {marked:,} "
+        "marked as assumed"
     )
 
 
