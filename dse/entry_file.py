@@ -133,10 +133,10 @@ def _value(
         )
     for key in item:
         if key not in ("value", "source", "assumed", "holds_for"):
-            hint = nearest(key, ("value", "source", "assumed", "holds_for"))
+            hint = nearest(key, ("value", "source", "assumed"))
             raise source.error(
                 (*keys, key),
-                f"{name} has {key!r}, expected value, source, assumed or holds_for{hint}",
+                f"{name} has {key!r}, expected value, source or assumed{hint}",
             )
     value, origins = item.get("value"), [key for key in ("source", "assumed") if key in item]
     if len(origins) != 1:

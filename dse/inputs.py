@@ -172,10 +172,6 @@ def read_parts(
         else:
             values[name] = _set_value(row, value, model, by_name)
         origins[name] = fitted.sources[name] if fitted and name in fits else "set by the study"
-    changed = {
-        **{n: values[n] for n in {**fits, **given} if n in values},
-        **dict.fromkeys(replaced),
-    }
     laws = contents([*labels.values(), *(label for axis in axes for label in axis.labels)])
     for axis in axes:
         if any(label in laws for label in axis.labels):
@@ -194,7 +190,7 @@ def read_parts(
         assumptions=tuple(dict.fromkeys(assumptions)),
         laws=laws,
         entries={kind: name for kind, name in entries.items() if name and kind not in by_name},
-        refused=refused(counted, changed, axes),
+        refused=refused(counted, {n: values.get(n) for n in (*fits, *given, *replaced)}, axes),
     )
 
 
