@@ -148,12 +148,20 @@ def _select(v: Registers, one: Instruction, _: int, block: int, place: int) -> A
 
 
 def _least(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
-    parts = v.inputs(one, block, place)
+    parts, unsigned = v.inputs(one, block, place), "U32" in one.modifiers
     when = v.predicate(one.operands[-1], block, place)
     if one.name == "VIADDMNMX":
         parts = [parts[0] + parts[1], parts[2]]
     if when in (TRUE, FALSE):
-        return atom("least" if when == TRUE else "most", parts[0], parts[1])
+        first, second = parts[:2]
+        found = atom("least" if when == TRUE else "most", first, second)
+        if not unsigned:
+            return found
+        large, small = (second, first) if when == TRUE else (first, second)
+        # a negative value is larger than all others
+        found = v.chosen(truth(">=", first), found, large)
+        chosen: Whole = v.chosen(truth(">=", second), found, small)
+        return chosen
     return atom("unknown", ("least or most", block, place))
 
 
