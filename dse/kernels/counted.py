@@ -111,14 +111,14 @@ class Counted(Visible, Mapping[str, float]):
     def toml(self) -> str:
         """A workload file, in which every number bears its source."""
         lines = [f"# left out, as not for the device: {printable(each)}" for each in self.left_out]
-        if self.holds_for:
-            lines.append("# holds_for: counted for these values alone; count again for others")
         lines += [f"title = {toml_value(self.origin)}", ""]
         if self.declared:
             lines.append("[quantities]")
             for name, (meaning, _) in self.declared.items():
                 lines.append(f"{toml_key(name)} = {{ meaning = {toml_value(meaning)} }}")
             lines.append("")
+        if self.holds_for:
+            lines.append("# holds_for: counted for these values alone; count again for others")
         lines.append("[values]")
         for name, (_, value) in self.declared.items():
             source = self.origin if isinstance(value, str) else "given with the launch"

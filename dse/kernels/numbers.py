@@ -11,12 +11,13 @@ import numpy as np
 from dse.kernels.conditions import Condition
 from dse.kernels.linear import Atom, Whole
 from dse.kernels.passes import free_passes
+from stochastic import sizes
 from symbolic.errors import DseError
 
 __all__ = ["Numbers"]
 
 #: Passes that are followed one by one, at most.
-_MOST = 1_000_000
+_MOST = sizes.PASSES_FOLLOWED
 _INTRICATE = (
     "the flow of the kernel is too intricate to be followed: counts by a profile (dse import) need "
     "no flow"
