@@ -136,7 +136,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "TARGETS_SCANNED": (1 << 8, 3, "points that are decided one by one"),
     "RIVALS_TOGETHER": (1 << 11, 5, "boxes bounded together"),
     "RIVALS_FEW": (1 << 11, None, "boxes left beyond which chances are not refined"),
-    "RANGES_TOGETHER": (1 << 11, 3, "configurations bounded together"),
+    "RANGES_TOGETHER": (1 << 11, 127, "configurations bounded together"),
     "RANGES_PIECES": (32, None, "pieces of a configuration; fewer give wider ranges"),
     "TOLERANCE_ALL": (1 << 18, None, "pieces of all configurations; fewer give wider ranges"),
     "TOLERANCE_PIECES": (1 << 12, None, "pieces of one configuration; fewer give wider ranges"),
