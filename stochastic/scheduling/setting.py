@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Kind", "Setting"]
 
 _AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations that are drawn together
-_ROUNDS = (
-    sizes.SCHEDULE_ROUNDS
-)  # times at which slots are free in a scheduled launch
+_ROUNDS = sizes.SCHEDULE_ROUNDS  # times at which slots are free in a scheduled launch
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
