@@ -11,7 +11,6 @@ import click
 from dse.cli.ends import reading
 from dse.cli.frame import command
 from dse.cli.options import given, listed, names, pairs, values
-from dse.entry_file import write_entry_file
 from dse.tables import table
 
 __all__ = ["kernel"]
@@ -101,6 +100,8 @@ def kernel(
         text = _text(path, found)
     if out is not None:
         with reading():
+            from dse.entry_file import write_entry_file
+
             write_entry_file(Path(out), text, "workload")
     data = {"kernel": path, "values": dict(found)}
     for name in ("formulas", "numbers", "assumed", "origin", "left_out", "holds_for"):

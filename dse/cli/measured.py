@@ -13,7 +13,6 @@ import click
 from dse.cli.ends import reading
 from dse.cli.frame import command
 from dse.cli.options import names, pairs, values
-from dse.entry_file import write_entry_file
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -85,6 +84,8 @@ def import_measured(
             **options,
         )
         text = workload_text(ds, row) if out.endswith(".toml") else ""
+    from dse.entry_file import write_entry_file
+
     path = write_entry_file(Path(out), text, "workload") if text else export(ds, Path(out))
     data = {"source": measured, "written": path, "bytes": size_of(path), **_told(ds)}
     return data, lambda: _text(data)

@@ -10,7 +10,6 @@ import click
 from dse.cli.ends import Misused, reading
 from dse.cli.frame import command
 from dse.cli.named import examples
-from dse.entry_file import write_entry_file
 from dse.toml_text import printable
 from sweeps.files.whole import write_whole
 from symbolic.errors import check_known
@@ -88,6 +87,8 @@ def new(kind: str, out: str, base: str | None) -> Any:
             other = entry if kind == "workload" else _similar(entry)
             closed = {} if kind == "workload" else opened(entry, other)
             text = "\n".join(entry_lines(kind, path, entry, named, other)) + "\n"
+            from dse.entry_file import write_entry_file
+
             write_entry_file(path, text, kind, replace=False)
     filling = [f"to fill in for {name}: {', '.join(names)}" for name, names in closed.items()]
     told = "\n".join([f"{path} (a {kind} to start from)", *filling])

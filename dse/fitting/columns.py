@@ -109,12 +109,7 @@ def _from_text(path: Path) -> Table:
 
     records = read_file(path)
     kept = [k for k, why in enumerate(records.status) if not why]
-    columns = {
-        name: np.array(
-            [np.nan if column[k] is None else column[k] for k in kept], dtype=_kind(column)
-        )
-        for name, column in records.columns.items()
-    }
+    columns = {name: _typed([column[k] for k in kept]) for name, column in records.columns.items()}
     failed = len(records.status) - len(kept)
     left_out = [f"left out, as their status says that they failed: {failed} rows"] if failed else []
     return Table(
@@ -129,8 +124,12 @@ def _from_text(path: Path) -> Table:
     )
 
 
-def _kind(column: Sequence[Any]) -> Any:
-    return object if any(isinstance(value, str) for value in column) else np.float64
+def _typed(column: Sequence[Any]) -> Any:
+    """Return a column as numbers, or as texts where one is a text; NaN where a value is missing."""
+    if any(isinstance(value, str) for value in column):
+        texts = [np.nan if value is None else str(value) for value in column]
+        return np.array(texts, dtype=object)
+    return np.array([np.nan if v is None else v for v in column], dtype=np.float64)
 
 
 def _from_mapping(columns: Mapping[str, Any], rows: int, headers: Sequence[str]) -> Table:

@@ -65,7 +65,7 @@ def pareto(source: FrontSource, goals: Sequence[Goal], per: Sequence[str] = ()) 
         for axis in source.sizes
     }
     proven = np.concatenate([one.is_proven() for one in fronts])
-    whole = not any(one.told.get("points_left") for one in fronts)
+    whole = all(one.told.get("complete", 1) and not one.told.get("points_left") for one in fronts)
     check_front(source, goals, per, places, proven, whole=whole)
     found = source.points(places, goals)
     if any(one.proven is not None for one in fronts):

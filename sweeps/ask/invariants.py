@@ -22,6 +22,7 @@ from stochastic import sizes
 from sweeps.ask.ask import Ask
 from sweeps.ask.labels import Checked
 from sweeps.ask.source import Choice
+from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, in_words
 from symbolic.errors import InternalError
 
@@ -241,7 +242,7 @@ class _Report:
             equal &= index[..., 1:] == index[..., :-1]
         worse |= equal & named[..., 1:]
         if wrong := _first(worse.reshape(-1)):
-            here = np.unravel_index(wrong[0], worse.shape)
+            here = unravel(np.array(wrong[0]), worse.shape)
             at = {axis: index[..., 1:][here].reshape(1) for axis, index in places.items()}
             values = [row[..., 1:][here].reshape(1) for row in ranked]
             self.fail("a rank is better than the one before, or the same point", at, values, [0])

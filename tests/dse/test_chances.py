@@ -16,7 +16,10 @@ GOAL = "cs_throughput - threads / 128"
 
 def transit(**more):
     given = {"model": "transit", "axes": {"threads": [256, 512, 1024]}, "outputs": []}
-    given |= {"set": {"intensity": 10, "lanes_width": 32, "ms_peak": 1}, "outputs": ["bound"]}
+    given |= {
+        "set": {"intensity": 10, "lanes_width": 32, "ms_peak": 1},
+        "outputs": ["cs_throughput"],
+    }
     return dse.Study(**{**given, **more})
 
 

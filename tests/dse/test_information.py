@@ -17,7 +17,11 @@ LAWS = {"intensity": dse.discrete([1, 2, 8, 16], [1, 1, 1, 5]), "ms_peak": dse.d
 
 
 def transit(**more):
-    given = {"model": "transit", "axes": {"threads": [256, 512, 1024]}, "outputs": ["bound"]}
+    given = {
+        "model": "transit",
+        "axes": {"threads": [256, 512, 1024]},
+        "outputs": ["cs_throughput"],
+    }
     return dse.Study(
         **{**given, "set": {"lanes_width": 32, "mem_latency": 512}, "random": LAWS, **more}
     )
