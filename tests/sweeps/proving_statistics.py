@@ -34,7 +34,7 @@ def holed(formula: str, limit: float, rng: random.Random) -> str:
     """A formula, in half of the studies NaN on one side of a limit, or everywhere."""
     if rng.random() < 0.5:
         return formula
-    nan = f"({formula}) * sqrt(-1 * 1)"
+    nan = f"({formula}) * sqrt(0 - ({formula}) / ({formula}))"  # constants are refused as no number
     below = rng.choice((f"({formula}) <= {limit!r} * 1", f"({formula}) >= {limit!r} * 1"))
     some = f"where({below}, {formula}, {nan})"
     choice = rng.random()
