@@ -66,8 +66,10 @@ def _choice(source: Source, ask: Ask) -> Choice:
     if len(goals) == 1 and not ask.listed:
         choice = source.best(Stage(goals=goals), ask.per, ask.top)
     else:
-        # of several ranks one could be taken by what has no number in a later objective
-        known = tuple(Held(goal=goal) for goal in goals[1:]) if ask.top > 1 else ()
+        # of several ranks one could be taken by what has no number in a later objective; within a
+        # share of the last objective ``top`` only limits what is listed
+        ranked = ask.top > 1 and ask.within is None
+        known = tuple(Held(goal=goal) for goal in goals[1:]) if ranked else ()
         first = Stage(goals=goals, held=known)
         parts = of_parts(source, ask.per, lambda part: _in_order(part, ask, first))
         shape = tuple(source.sizes[axis] for axis in ask.per)
