@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.grid.at import POINT
 from sweeps.grid.awaited import Folding
+from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Grid
+from sweeps.runtime.threads import workers
 from symbolic.intervals import Interval, algebra, enclose
 from symbolic.ops import Node, references, walk
 from symbolic.statistic import DRAW
@@ -24,18 +28,31 @@ Indices = NDArray[np.int64]
 def reach_of(folding: Folding) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
     """Return what encloses a formula at some points, given by flat indices.
 
-    It returns the least and the largest value of shape (points, values within a draw).
+    It returns the least and the largest value of shape (points, values within a draw). Points that
+    follow each other are enclosed together, for several statistics ask of the same ones.
     """
     inner = tuple(axis for axis in folding.along if axis != DRAW)
+    points, each = (math.prod(folding.grid.shape(axes)) for axes in (folding.rest, inner))
+    together = max(sizes.REACH_TOGETHER // each, 1)
 
-    def reach(flat: Indices, whole: bool) -> tuple[Floats, Floats]:
-        places, rest = {}, flat
-        for axis in reversed(folding.rest):
-            rest, places[axis] = np.divmod(rest, folding.grid.axes[axis].size)
+    @lru_cache(maxsize=4 * workers())
+    def enclosed(number: int, whole: bool) -> tuple[Floats, Floats]:
+        flat = np.arange(number * together, min((number + 1) * together, points))
+        places = dict(
+            zip(folding.rest, unravel(flat, folding.grid.shape(folding.rest)), strict=True)
+        )
         low, high = range_at(folding.at(places).grid, folding.root, inner, whole)
         shape = flat.size, *folding.grid.shape(inner)
-        size = flat.size, math.prod(shape[1:])
-        return np.broadcast_to(low, shape).reshape(size), np.broadcast_to(high, shape).reshape(size)
+        low, high = (np.broadcast_to(end, shape).reshape(flat.size, each) for end in (low, high))
+        return low, high
+
+    def reach(flat: Indices, whole: bool) -> tuple[Floats, Floats]:
+        low, high = np.empty((2, flat.size, each))
+        for number in np.unique(flat // together).tolist():
+            here = flat // together == number
+            places = flat[here] - number * together
+            low[here], high[here] = (end[places] for end in enclosed(number, whole))
+        return low, high
 
     return reach
 
