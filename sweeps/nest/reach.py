@@ -24,6 +24,9 @@ __all__ = ["range_at", "reach_of"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+#: Points that are enclosed together.
+_TOGETHER = sizes.REACH_TOGETHER
+
 
 def reach_of(folding: Folding) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
     """Return what encloses a formula at some points, given by flat indices.
@@ -33,7 +36,7 @@ def reach_of(folding: Folding) -> Callable[[Indices, bool], tuple[Floats, Floats
     """
     inner = tuple(axis for axis in folding.along if axis != DRAW)
     points, each = (math.prod(folding.grid.shape(axes)) for axes in (folding.rest, inner))
-    together = max(sizes.REACH_TOGETHER // each, 1)
+    together = max(_TOGETHER // each, 1)
 
     @lru_cache(maxsize=4 * workers())
     def enclosed(number: int, whole: bool) -> tuple[Floats, Floats]:
