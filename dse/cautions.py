@@ -79,7 +79,7 @@ def _numbers(given: Any) -> Iterator[float]:
     """The bare numbers of a value, a list or an axis, in whichever form it is written."""
     if isinstance(given, dict):
         for key, part in given.items():
-            if key in ("start", "stop", "between", "values"):
+            if key in ("start", "stop", "values"):
                 yield from _numbers(part)
             elif key in ("linspace", "geomspace") and isinstance(part, (list, tuple)):
                 yield from _numbers(part[:2])

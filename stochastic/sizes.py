@@ -141,11 +141,6 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "RANGES_PIECES": (32, None, "pieces of a configuration; fewer give wider ranges"),
     "TOLERANCE_ALL": (1 << 18, None, "pieces of all configurations; fewer give wider ranges"),
     "TOLERANCE_PIECES": (1 << 12, None, "pieces of one configuration; fewer give wider ranges"),
-    "REAL_TOGETHER": (1 << 9, 5, "boxes of real axes bounded together"),
-    "REAL_MOST": (1 << 18, None, "boxes of real axes kept open"),
-    "REAL_DRAWN": (1 << 10, 7, "points drawn first"),
-    "REAL_TURNS": (2, None, "times a box is narrowed"),
-    "REAL_CORNERS": (3, 2, "real axes up to which every corner is looked at"),
     # Stores
     "STORE_TILE": (1 << 21, 43, "points of a tile of a store"),
     "STORE_PIECE": (1 << 18, 17, "points computed at once"),

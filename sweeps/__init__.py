@@ -4,7 +4,7 @@ __all__ = ["FACE"]
 
 #: What others may use: of each room the modules.
 FACE = {
-    "ask": "answers ask chances differences draws fold information labels matrix reasons spread",
+    "ask": "answers ask chances differences draws fold information labels matrix spread",
     "bounds": "check expanding",
     "cluster": "opened order shares",
     "files": "derived export whole written",
@@ -13,7 +13,7 @@ FACE = {
     "prove": "borders rivals targets tolerances",
     "runtime": "loop progress stopping watching",
     "scan": "arrays choosing decompose",
-    "sources": "best grids real stores table",
+    "sources": "best grids stores table",
     "store": "crew fill growth held layout medium reader records skeleton swap verify versions "
     "zones",
 }

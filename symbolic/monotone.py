@@ -2,16 +2,16 @@
 
 A :class:`Trend` joins an enclosure with two sets of axes, as bits: along which the value never
 falls (``up``) and never rises (``down``), whatever stands on the other axes. An axis in both does
-not change the value. Steps are followed as slopes are: floors, ceilings and cases as well as smooth
-terms, and, rounding to nearest turning no order round, what is said holds of floats to the last
-bit. (The library's ``exp``, ``log`` and ``pow`` are taken to be as monotone as the functions they
-compute, which they are up to their last bits.)
+not change the value. Floors, ceilings and cases are followed as well as smooth terms, and, rounding
+to nearest turning no order round, what is said holds of floats to the last bit. (The library's
+``exp``, ``log`` and ``pow`` are taken to be as monotone as the functions they compute, which they
+are up to their last bits.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -28,13 +28,10 @@ def trend_number(value: Any) -> Trend:
     return Trend(number(value), EVERY, EVERY)
 
 
-@lru_cache(maxsize=2)
-def trends(outward: bool = False) -> Mapping[str, Callable[..., Trend]]:
-    """The primitives over trends, for :func:`symbolic.ops.interpret_all`; as floats compute.
-
-    ``outward``: the enclosures hold the values in real numbers, too.
-    """
-    enclose = algebra(outward)
+@cache
+def trends() -> Mapping[str, Callable[..., Trend]]:
+    """The primitives over trends, for :func:`symbolic.ops.interpret_all`; as floats compute."""
+    enclose = algebra(outward=False)
     return MappingProxyType(
         {name: followed(row, enclose[name]) for name, row in PRIMITIVES.items()}
     )

@@ -160,7 +160,6 @@ def _of_study(
     study: StudyData, point: Mapping[str, Any]
 ) -> tuple[dict[str, str | None], dict[str, Any]]:
     """A configuration of a study as the entries and values of one point."""
-    study.grid()  # refuses real axes
     grid, parts = study.space(draws=True), study._parts
     said = places_of(grid, point, word="")
     places = {name: said.get(name, axis.unsaid) for name, axis in grid.axes.items()}

@@ -85,8 +85,6 @@ def axes_told(grid: Grid, kept: Mapping[str, Kept]) -> list[dict[str, Any]]:
         axis, told = one.axis, {"name": name, "kind": one.axis.kind, "size": one.axis.size}
         if axis.labels:
             told["labels"] = [axis.labels[place] for place in one.places]
-        elif axis.real:
-            told |= {"kind": "real", "low": plain(axis.values[0]), "high": plain(axis.values[1])}
         else:
             told["values"] = plain(np.asarray(axis.coordinate, dtype=float)[one.places])
             told["columns"] = list(axis.columns)

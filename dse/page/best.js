@@ -3,7 +3,7 @@
 
 let searching = 0;
 
-const allHeld = () => data.axes.every((axis) => axis.kind !== "real" && axis.size === axis.count);
+const allHeld = () => data.axes.every((axis) => axis.size === axis.count);
 const configured = () => data.axes.reduce((all, axis) => all * axis.count, 1);
 
 /** Axes for each value of which the study asks stand where they are. */

@@ -34,7 +34,7 @@ class Control {
       this.slider = element("select", { id }, ...lever.categories.map((label, k) => element("option", { value: k }, label)));
       this.slider.addEventListener("change", () => this.change(() => lever.move(here, Number(this.slider.value))));
     } else {
-      const most = lever.axis && lever.bounds === null ? lever.axis.count - 1 : STEPS;
+      const most = lever.axis ? lever.axis.count - 1 : STEPS;
       this.slider = element("input", { type: "range", id, min: 0, max: Math.max(most, 1), step: 1, "aria-describedby": `${id}-problem` });
       this.slider.addEventListener("input", () => this.change(() => this.slide(Number(this.slider.value))));
       this.typed = element("input", { type: "text", class: "value", "aria-label": `${lever.name}, typed, with its unit`, autocomplete: "off", spellcheck: "false",

@@ -108,7 +108,7 @@ function drawLimits(size, colors) {
 /** Configurations of the axes: all, or as many as a figure takes, evenly. */
 function configurations(most) {
   const axes = data.axes.map(({ name }) => LEVERS.get(name));
-  const places = axes.map((lever) => lever.samples(lever.axis.kind === "real" ? 24 : lever.axis.count));
+  const places = axes.map((lever) => lever.samples(lever.axis.count));
   while (places.reduce((all, list) => all * list.length, 1) > most) {
     const longest = places.reduce((best, list, k) => (list.length > places[best].length ? k : best), 0);
     const list = places[longest], count = Math.ceil(list.length / 2);

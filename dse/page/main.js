@@ -113,7 +113,7 @@ function begin() {
   byId("title").textContent = data.title;
   byId("note").textContent = data.note;
   byId("about").textContent = [`model ${data.model}`, data.machine && `machine ${data.machine}`, data.workload && `workload ${data.workload}`,
-    ...data.axes.filter((axis) => axis.kind !== "real" && axis.size > axis.count).map((axis) => `${axis.count.toLocaleString("en")} of the ${axis.size.toLocaleString("en")} values of ${axis.name} are on this page`)].filter(Boolean).join(" · ");
+    ...data.axes.filter((axis) => axis.size > axis.count).map((axis) => `${axis.count.toLocaleString("en")} of the ${axis.size.toLocaleString("en")} values of ${axis.name} are on this page`)].filter(Boolean).join(" · ");
   if (data.stored) {
     byId("computed").textContent = "The values are those of the stored data.";
     for (const id of ["advice", "steps", "save-study", "save-point"]) byId(id).hidden = true;

@@ -4,9 +4,9 @@ const OWN = ["kind", "over", "by", "quantity", "other", "family", "log"];
 
 function written() {
   const told = new URLSearchParams();
-  for (const { name, kind, labels, values } of data.axes) {
+  for (const { name, labels, values } of data.axes) {
     if (name in here.off) told.set(name, here.off[name]);
-    else if (kind !== "real" && here.at[name] !== start.at[name]) told.set(name, labels ? labels[here.at[name]] : values[here.at[name]]);
+    else if (here.at[name] !== start.at[name]) told.set(name, labels ? labels[here.at[name]] : values[here.at[name]]);
   }
   for (const [name, value] of Object.entries(here.set)) told.set(name, value);
   for (const name of OWN) told.set(`.${name}`, view[name]);

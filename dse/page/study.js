@@ -8,7 +8,7 @@ const CHOICES = Object.values(data.program.choices);
 const AXES = new Map(data.axes.map((axis) => [axis.name, axis]));
 for (const axis of data.axes) {
   axis.values = axis.values?.map(number);
-  axis.count = axis.kind === "real" ? 2 : (axis.labels ?? axis.values).length;
+  axis.count = (axis.labels ?? axis.values).length;
 }
 for (const leaf of Object.values(data.leaves)) {
   for (const variant of leaf.variants) variant.values = Float64Array.from(variant.values, number);
@@ -114,12 +114,12 @@ class Lever {
     this.follows = data.switches.includes(name) ? null
       : leaves.map(([leaf]) => leaf).filter((leaf) => INPUTS.has(leaf));
     this.snaps = this.axis?.kind === "zip" || this.follows?.some((leaf) => leaf !== name);
-    this.bounds = this.axis?.values || this.categories ? null : rangeOf(this);
+    this.bounds = this.axis ? null : rangeOf(this);
   }
 
   /** How many places of the study's axis, or of a slider without end points. */
   samples(most) {
-    if (this.axis && this.axis.kind !== "real") {
+    if (this.axis) {
       const count = Math.min(this.axis.count, most);
       return Array.from({ length: count }, (_, k) =>
         count === 1 ? 0 : Math.round((k * (this.axis.count - 1)) / (count - 1)));
@@ -156,7 +156,6 @@ class Lever {
   /** Where a point stands, as a number. */
   now(point) {
     if (this.name in point.off) return point.off[this.name];
-    if (this.axis?.kind === "real") return this.bounds.low;
     if (this.axis) return this.categories ? point.at[this.name] : this.axis.values[point.at[this.name]];
     const own = point.value(this.name);
     return Number.isNaN(own) ? point.get(this.name) : own;
@@ -164,8 +163,7 @@ class Lever {
 
   /** Move a point to a sample. */
   move(point, sample) {
-    if (this.axis?.kind === "real") point.off[this.name] = sample;
-    else if (this.axis) {
+    if (this.axis) {
       delete point.off[this.name];
       point.at[this.name] = sample;
     } else point.set[this.name] = sample;
@@ -174,7 +172,7 @@ class Lever {
 
   /** Move a point to a number, which may lie between the values of the axis. */
   put(point, value) {
-    if (!this.axis || this.axis.kind === "real") return this.move(point, value);
+    if (!this.axis) return this.move(point, value);
     const near = nearest(this.axis.values, value);
     this.move(point, near);
     if (this.axis.values[near] === value) return undefined;
@@ -211,8 +209,7 @@ const FAR = 1e300;
 
 /** From where to where a slider goes: what is usual, and around the study's own value. */
 function rangeOf(lever) {
-  const { row, axis } = lever;
-  if (axis?.kind === "real") return scaleOf(number(axis.low), number(axis.high));
+  const { row } = lever;
   const own = here.value(lever.name), value = Number.isFinite(own) ? own : here.get(lever.name);
   const [low, high, lowOpen, highOpen] = row.domain.map((end) => (typeof end === "boolean" ? end : number(end)));
   let ends = row.typical ? row.typical.map(number) : !Number.isFinite(value) || value === 0 ? [0, row.whole ? 16 : 1]

@@ -175,9 +175,8 @@ def _best(study: StudyData, grid: Grid, kept: Mapping[str, Kept], best: Best) ->
         "where": list(best.where),
         "per": list(best.per),
     }
-    real = any(one.axis.real for one in kept.values())
     small = grid.points <= _SEARCHED and all(one.is_whole for one in kept.values())
-    if not small and not real:
+    if not small:
         told["found"] = _answer(study, kept, best)
     return told
 

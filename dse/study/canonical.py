@@ -63,8 +63,6 @@ def _listed(axis: Axis) -> Any:
         plain = _listed(replace(axis, weights=None))
         own = plain if isinstance(plain, dict) and "zip" in plain else {"values": plain}
         return {**own, "weights": axis.weights.tolist()}
-    if axis.real:
-        return {"between": axis.values.tolist()}
     if axis.labels:
         return list(axis.labels)
     if axis.columns:

@@ -21,9 +21,8 @@ def study_card(study: StudyData) -> Card:
     """Of a study: its size, its axes, what is set and what comes out."""
     grid = study.space()
     axes, quantities = list(grid.axes.values()), grid.model.quantities
-    sizes = " x ".join(f"{a.name} {'between two numbers' if a.real else a.size}" for a in axes)
-    points = "" if any(axis.real for axis in axes) else f"{grid.points:,} configurations"
-    told = ": ".join(part for part in (study.model, points) if part)
+    sizes = " x ".join(f"{axis.name} {axis.size}" for axis in axes)
+    told = f"{study.model}: {grid.points:,} configurations"
     given = {"machine": study.machine, "workload": study.workload}
     outputs = []
     for name in grid.outputs:
@@ -51,7 +50,7 @@ def _axis(axis: Axis, quantities: Mapping[str, Any]) -> list[str]:
     if axis.labels:
         return [axis.name, f"{axis.size:,}", some(axis.labels)]
     told = values[0] if axis.size == 1 else f"{values[0]} to {values[-1]}"
-    return [axis.name, "real" if axis.real else f"{axis.size:,}", told]
+    return [axis.name, f"{axis.size:,}", told]
 
 
 def _short(value: Any) -> str:

@@ -136,45 +136,27 @@ class StudyData:
         )
 
     def grid(self, outputs: Iterable[str] = (), where: Iterable[str] = ()) -> Grid:
-        """The study's grid, with further outputs and constraints for a question.
-
-        Raises
-        ------
-        DseError
-            An axis is a real interval, of which a grid has no points.
-        """
-        for axis in self._parts.axes:
-            if axis.real:
-                low, high = axis.values.tolist()
-                raise DseError(
-                    f"{axis.name} lies between two numbers, {low:g} and {high:g}: optimum answers "
-                    "for every real between them; for anything else give it values, such as "
-                    f"{axis.name} = {{ linspace = [{low:g}, {high:g}, 101] }}"
-                )
+        """The study's grid, with further outputs and constraints for a question."""
         return self.space(outputs, where)
 
     def space(
         self,
         outputs: Iterable[str] = (),
         where: Iterable[str] = (),
-        at: Mapping[str, float] | None = None,
         draws: bool = False,
     ) -> Grid:
-        """As :meth:`grid`; real axes hold their two ends, or one value each, given by ``at``.
+        """As :meth:`grid`; ``draws`` keeps the axis of what is random.
 
-        ``draws`` keeps the axis of what is random, along which else only statistics are told.
+        Without it only statistics along that axis can be asked.
         """
         draws = draws or self.uncertain is None  # where nothing is random it is the same grid
         key = (tuple(outputs), tuple(where), draws)
-        if at is None and key in self._kept:
-            known: Grid = self._kept[key]
-            return known
-        if not draws:
-            grid = self._settled(self.space(*key[:2], at, draws=True), key[0])
-        else:
-            grid = self._whole(key[0], key[1], at)
-        if at is None:
-            self._kept[key] = grid
+        if key not in self._kept:
+            if draws:
+                self._kept[key] = self._whole(*key[:2])
+            else:
+                self._kept[key] = self._settled(self.space(*key[:2], draws=True), key[0])
+        grid: Grid = self._kept[key]
         return grid
 
     @property
@@ -195,16 +177,14 @@ class StudyData:
             return self._parts.model.outputs
         return tuple(parse_output(name, self._parts.model.quantities) for name in self.outputs)
 
-    def _whole(
-        self, more: Sequence[str], where: Sequence[str], at: Mapping[str, float] | None
-    ) -> Grid:
+    def _whole(self, more: Sequence[str], where: Sequence[str]) -> Grid:
         """The grid over all axes, draws included."""
         parts = self._parts
         asked = tuple(dict.fromkeys([*self._outputs(), *more]))
         told = [n for name in asked for n in told_of(name, parts.model)] if self.uncertain else []
         grid = build_grid(
             parts.model,
-            axes=parts.axes if at is None else [axis.held(at) for axis in parts.axes],
+            axes=parts.axes,
             values=parts.values,
             labels=parts.named,
             switches=parts.switches,
@@ -272,7 +252,6 @@ class StudyData:
         from sweeps.grid.failing import failures_of
 
         needed, conditions = self._needed(texts), texts_of(where, "where")
-        self.grid()
         grid = self.space(needed, conditions, draws=DRAW in per)
         roots = [self._node(text) for text in texts]
         if DRAW not in per:

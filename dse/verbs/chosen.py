@@ -6,20 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.study.data import StudyData
 from dse.verbs.asking import answered
-from dse.verbs.reading import asked_of, identified
+from dse.verbs.reading import asked_of
 from dse.verbs.refusals import with_reasons
-from dse.verbs.sources import Askable, kind_of
-from sweeps.ask.matrix import refuse
-from sweeps.runtime.stopping import handing_back, time_limited
+from dse.verbs.sources import Askable
+from sweeps.runtime.stopping import time_limited
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from dse.verbs.asking import Source
-    from sweeps.grid.goals import Goal
 
 __all__ = ["best_config", "optimum"]
 
@@ -75,9 +72,7 @@ def optimum(
         small grids. The attribute ``method`` says which, and a certified answer's attributes
         ``bound`` and ``gap`` what is proven (``sweeps.sources.proof.GridProof.told``).
     time_limit, gap : float, optional
-        Of a certified optimum: seconds, and the share by which the answer may miss the best: 0, or
-        1e-6 where an axis is a real interval (``{"between": [low, high]}``), which is always
-        certified: the attribute ``bound`` holds for every real.
+        Of a certified optimum: seconds, and the share by which the answer may miss the best (0).
     progress : bool
         Tell on standard error, after a second, for how long the search goes on.
 
@@ -112,27 +107,8 @@ def optimum(
         return best_of(source, ask_for(goals, tuple(source.sizes), per=axes, **asked))
 
     with time_limited(time_limit), shown(progress, "searching", goals[0].sign):
-        of = asked_of(source)
-        if isinstance(of, StudyData) and kind_of(of) == "reals":
-            from sweeps.ask.ask import check_method
-
-            check_method(method, time_limit, gap)
-            refuse("optimum", "reals", {**given, "per": bool(axes)})
-            return _between(of, goals[0], texts, method=method, time_limit=time_limit, gap=gap)
         about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "given": given}
-        return answered("optimum", of, ask, **about)
-
-
-@handing_back
-def _between(study: StudyData, goal: Goal, where: tuple[str, ...], **limits: Any) -> xr.Dataset:
-    """The best where axes lie between two numbers."""
-    from sweeps.sources.real import real_optimum
-
-    needed = study._needed([goal])
-    found = real_optimum(
-        study.space(needed, where), goal, lambda at: study.space(needed, where, at), **limits
-    )
-    return identified(found, study)
+        return answered("optimum", asked_of(source), ask, **about)
 
 
 def best_config(best: xr.Dataset) -> dict[str, Any]:

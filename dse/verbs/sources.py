@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from dse.study.comparison import ComparisonData, joined_answers
 from dse.study.data import StudyData
 from sweeps.ask.matrix import refuse
-from sweeps.ask.reasons import reason
 from symbolic.errors import DseError
 from symbolic.reach import Reach
 
@@ -51,7 +50,7 @@ class Table:
 def kind_of(of: StudyData | ComparisonData | Table) -> str:
     """Which of the sources it is; see :data:`sweeps.ask.matrix.SOURCES`."""
     if isinstance(of, StudyData):
-        return "reals" if any(axis.real for axis in of._parts.axes) else "study"
+        return "study"
     if isinstance(of, ComparisonData):
         return "Dataset"
     if of.store is not None:
@@ -94,10 +93,7 @@ def check_asked(verb: str, of: StudyData | Table, given: Mapping[str, bool]) -> 
     DseError
         It cannot, with the reason.
     """
-    kind = kind_of(of)
-    if isinstance(of, StudyData) and reason(verb, kind):
-        of.grid()  # which says of an axis of reals what can be done
-    refuse(verb, kind, given)
+    refuse(verb, kind_of(of), given)
 
 
 def each_study(

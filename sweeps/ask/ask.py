@@ -10,7 +10,7 @@ from typing import Any
 from sweeps.grid.goals import Goal, check_top, per_axes, texts_of
 from symbolic.errors import DseError
 
-__all__ = ["Ask", "ask_for", "check_method"]
+__all__ = ["Ask", "ask_for"]
 
 _METHODS = ("auto", "scan", "certified")
 
@@ -71,7 +71,7 @@ def ask_for(
     check_top(top)
     if within is not None:
         _check_share(within)
-    check_method(method, time_limit, gap)
+    _check_method(method, time_limit, gap)
     several = [
         name
         for name, asked in (("top", top != 1), ("ties", ties), ("within", within is not None))
@@ -101,7 +101,7 @@ def _check_share(within: Any) -> None:
         raise DseError(f"within = {within!r}: expected a share of the best value, such as 0.01")
 
 
-def check_method(method: str, time_limit: Any = None, gap: Any = None) -> None:
+def _check_method(method: str, time_limit: Any = None, gap: Any = None) -> None:
     """Refuse what is no method, or limits of a scan."""
     if method not in _METHODS:
         raise DseError(f"method = {method!r}: expected one of {', '.join(_METHODS)}")

@@ -27,7 +27,6 @@ VERBS = (
 #: Sources by name: what they are.
 SOURCES = {
     "study": "a study over values of its axes",
-    "reals": "a study of which an axis lies between two numbers",
     "store": "a finished store, or the Dataset opened from it",
     "Dataset": "a Dataset in memory, or of another file",
     "rows": "measured rows along `configuration`",

@@ -17,7 +17,6 @@ _NO_AXES = (
     "the rows lie along configuration, and their columns are no axes: make a grid of the "
     "measurements (dse.open(..., shape='grid'), dse import --shape grid)"
 )
-_BETWEEN = "optimum answers for every real between them"
 _NO_GOAL = "it asks for no best: give minimize or maximize to optimum or pareto"
 _ONE_GOAL = "which configurations can be best is told for one objective"
 _EVERY = "it answers at every configuration already: choose of its answer (found.sel)"
@@ -41,10 +40,6 @@ def reason(verb: str, source: str, modifier: str = "") -> str:
         return _MEASURED
     if source == "rows" and verb == "sensitivity":
         return _NO_AXES
-    if source == "reals" and (
-        verb != "optimum" or modifier in ("per", "top", "ties", "within", "objectives")
-    ):
-        return _BETWEEN
     if verb in ("optimum", "pareto"):
         return _of_best(verb, source, modifier)
     if verb in ("chances", "information", "law"):

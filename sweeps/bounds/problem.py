@@ -94,14 +94,10 @@ class Problem:
             if node.op == "reference":
                 done[id(node)] = self.extremes[node.args[0]](lo, hi)
             else:
-                done[id(node)] = self.followed(node, done)
+                found = self.algebra[node.op](*[done[id(arg)] for arg in node.args])
+                idle = self.idle[id(node)]
+                done[id(node)] = Trend(found.range, found.up | idle, found.down | idle)
         return done
-
-    def followed(self, node: Node, done: Mapping[int, Trend]) -> Trend:
-        """Return the trend of a step by those of its arguments."""
-        found = self.algebra[node.op](*[done[id(arg)] for arg in node.args])
-        idle = self.idle[id(node)]
-        return Trend(found.range, found.up | idle, found.down | idle)
 
     @property
     def points(self) -> float:

@@ -14,12 +14,12 @@ from symbolic.errors import DseError, UnitError, nearest
 from symbolic.expression import parse_value
 from symbolic.quantities import Quantity
 
-__all__ = ["interval", "numbers", "shares"]
+__all__ = ["numbers", "shares"]
 
 _FORMS = (
     "a list, a range, an array, { start, stop, step }, { linspace = [start, stop, count] }, "
-    "{ geomspace = [start, stop, count] }, { powers_of_two = [start, stop] }, "
-    "{ between = [low, high] } or { zip = { name = list, ... } }"
+    "{ geomspace = [start, stop, count] }, { powers_of_two = [start, stop] } "
+    "or { zip = { name = list, ... } }"
 )
 #: Most values of one axis: half a GiB each for its numbers, its coordinate and their order.
 _LARGEST = 2**26
@@ -132,10 +132,26 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
         if count and abs(values[-1] - stop) <= 1e-9 * abs(step):
             values[-1] = stop
         return values
-    known = ("start", "stop", "step", "linspace", "geomspace", "powers_of_two", "between", "zip")
+    if "between" in keys:
+        raise _interval_error(spec["between"], row, where)
+    known = ("start", "stop", "step", "linspace", "geomspace", "powers_of_two", "zip")
     odd = next((key for key in spec if key not in known), None)
     hint = f"; {odd!r} is no key of an axis{nearest(odd, known)}" if odd else ""
     raise DseError(f"{where} = {dict(spec)!r} is no axis{hint}; expected {_FORMS}")
+
+
+def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
+    """Return the error for the two ends of an interval, with the dense grid to write instead."""
+    low, high = "low", "high"
+    if isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2:
+        low, high = (f'"{end}"' if isinstance(end, str) else str(end) for end in ends)
+    dense = f"linspace = [{low}, {high}, 1000001]"
+    if row.domain.whole:
+        dense = f"start = {low}, stop = {high}"
+    return DseError(
+        f"{where} is given by between, and an axis is a list of values: write a dense grid, such "
+        f"as {row.name} = {{ {dense} }}"
+    )
 
 
 def _whole(values: range) -> NDArray[Any]:
@@ -179,25 +195,6 @@ def numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
         exact = (np.floor(array) == array) & (np.abs(array) <= _WHOLE)
         return array.astype(np.int64) if np.all(exact) else array
     return array
-
-
-def interval(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray[np.float64]:
-    """The two ends of a real axis, ``{ between = [low, high] }``."""
-    ends = spec["between"]
-    if set(spec) != {"between"} or isinstance(ends, str) or not isinstance(ends, Sequence):
-        raise DseError(f"{where} = {dict(spec)!r}: expected {{ between = [low, high] }}")
-    if len(ends) != 2:
-        raise DseError(f"{where}: between = {ends!r}, expected [low, high]")
-    if row.labels is not None or row.domain.whole:
-        values = "labels" if row.labels is not None else "whole numbers"
-        form = "a list" if row.labels is not None else "{ start = ..., stop = ... }"
-        raise DseError(f"{where} takes {values}, between which there is nothing: give {form}")
-    low, high = (float(_number(value, row, where)) for value in ends)
-    _finite((low, high), where, "between")
-    if not low < high:
-        said = "a single value belongs in set" if low == high else "the lower end stands first"
-        raise DseError(f"{where}: between = [{low:g}, {high:g}], expected [low, high]: {said}")
-    return np.array([low, high])
 
 
 def shares(weights: Any, count: int, where: str) -> NDArray[np.float64]:

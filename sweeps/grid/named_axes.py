@@ -43,11 +43,6 @@ def named_axes(name: StatisticName, axes: Mapping[str, Axis], switches: set[str]
             f"{name}: {wrong[0]} chooses among equations, and a statistic goes over values: name "
             "other axes"
         )
-    if real := [axis for axis in axes if axis in found and axes[axis].real]:
-        raise DseError(
-            f"{name}: {real[0]} lies between two numbers, and a statistic goes over values: give "
-            "it some, or ask ranges of it"
-        )
     return found
 
 

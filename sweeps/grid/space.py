@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.forms import interval, numbers, shares
+from sweeps.grid.forms import numbers, shares
 from sweeps.grid.laws import read_label
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_value
@@ -30,10 +30,10 @@ class Axis:
     label has a nest of its own), ``"zip"`` (several quantities vary together) or ``"draw"`` (so do
     those that are random). ``values`` are the stored numbers (the index for categories); ``labels``
     the categories; ``columns`` the quantities of a zip. ``coordinate`` is what the dataset shows.
-    Of a ``real`` axis both hold its two ends. Statistics weigh its values by ``weights``, which sum
-    to one; all count alike where there are none. Of ``replicates`` of draws, one after another and
-    of one length, each is a sample by itself; ``spans`` are the least and largest value that is
-    drawn of each random quantity, and those of its law.
+    Statistics weigh its values by ``weights``, which sum to one; all count alike where there are
+    none. Of ``replicates`` of draws, one after another and of one length, each is a sample by
+    itself; ``spans`` are the least and largest value that is drawn of each random quantity, and
+    those of its law.
     """
 
     name: str
@@ -42,7 +42,6 @@ class Axis:
     values: NDArray[np.float64]
     labels: tuple[str, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    real: bool = False
     weights: NDArray[np.float64] | None = None
     replicates: int = 1
     spans: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = field(
@@ -62,13 +61,6 @@ class Axis:
         columns = np.stack([np.asarray(column, dtype=float) for column in self.columns.values()])
         ranks = columns.argsort(axis=1).argsort(axis=1) - (columns.shape[1] - 1) / 2
         return int(np.square(ranks).sum(axis=0).argmin())
-
-    def held(self, at: Mapping[str, float]) -> Axis:
-        """The axis at one value, if one is given for it."""
-        if self.name not in at:
-            return self
-        value = np.array([at[self.name]])
-        return replace(self, coordinate=value, values=value, real=False)
 
     def position(self, value: Any, quantities: Mapping[str, Quantity]) -> int:
         """The index of a value or label, or an error that names the nearest."""
@@ -140,9 +132,8 @@ def parse_axis(
     spec : object
         A list (numbers, numbers with units, labels), range or one-dimensional array; a mapping
         ``start``/``stop``/``step`` (stop inclusive), ``linspace``, ``geomspace``,
-        ``powers_of_two``, ``values`` (any of these), ``zip`` (a mapping from quantities to lists of
-        one length), or ``between``, the two ends of an interval of which every real counts; beside
-        any but the last ``weights``, by which statistics weigh the values.
+        ``powers_of_two``, ``values`` (any of these) or ``zip`` (a mapping from quantities to lists
+        of one length); beside any of these ``weights``, by which statistics weigh the values.
     quantities : mapping of str to Quantity
         The rows that may be named.
     folder : Path or Reach, optional
@@ -178,10 +169,6 @@ def parse_axis(
     if row is None:
         known = [*quantities, "machine", "workload"]
         raise UnknownNameError(f"{where} is no known quantity{nearest(name, known)}")
-    if isinstance(spec, Mapping) and "between" in spec:
-        ends = interval(spec, row, where)
-        row.check(ends, where)
-        return Axis(name=name, kind="number", coordinate=ends, values=ends, real=True)
     if row.labels is not None:
         kind = "switch" if row.is_switch else "label"
         return _categories(name, kind, _labels(spec, row, where, folder), where)

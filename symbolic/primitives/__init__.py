@@ -2,7 +2,7 @@
 
 A new primitive is one row (:class:`symbolic.primitives.row.Primitive`) in the family it belongs to:
 `arithmetic`, `choices` or `functions`. From its cells come the evaluation of floats and arrays, the
-closed form, the loop nest, JavaScript, enclosures, directions and slopes, the grammar of formulas,
+closed form, the loop nest, JavaScript, enclosures, directions, the grammar of formulas,
 and the machine code of the certified search. Rules over boxes are written once, in the `words` that
 each world reads in its own way; `products` and `trends` hold those of several rows. The planes by
 which the search also bounds some steps (`sweeps.bounds.machine.relax`) know those above `pow` in

@@ -9,7 +9,6 @@ import numpy as np
 
 from symbolic.primitives import products, trends
 from symbolic.primitives.row import Primitive, Reading
-from symbolic.primitives.slopes import minus, plus, quotient, times
 
 __all__ = ["ROWS"]
 
@@ -38,7 +37,6 @@ ROWS = {
         js="{0} + {1}",
         interval=products.add,
         trend=trends.together,
-        slope=lambda own, a, b, da, db: plus(da, db),
         reads=Reading.exactly(2, "+"),
     ),
     "sub": Primitive(
@@ -50,7 +48,6 @@ ROWS = {
         js="{0} - {1}",
         interval=products.sub,
         trend=trends.against,
-        slope=lambda own, a, b, da, db: plus(da, minus(db)),
         reads=Reading.exactly(2, "-"),
     ),
     "mul": Primitive(
@@ -62,7 +59,6 @@ ROWS = {
         js="{0} * {1}",
         interval=products.mul,
         trend=trends.mul_trend,
-        slope=lambda own, a, b, da, db: plus(times(a, db), times(b, da)),
         reads=Reading.exactly(2, "*", units="product"),
     ),
     "div": Primitive(
@@ -74,7 +70,6 @@ ROWS = {
         js="{0} / {1}",
         interval=products.div,
         trend=trends.div_trend,
-        slope=quotient,
         reads=Reading.exactly(2, "/", units="quotient"),
     ),
     "divide": Primitive(
@@ -86,7 +81,6 @@ ROWS = {
         js="{1} === 0 ? {2} : {0} / {1}",
         interval=products.divide,
         trend=trends.divide_trend,
-        slope=lambda own, a, b, z, da, db, dz: quotient(own, a, b, da, db),
         reads=Reading.exactly(3, "divide", units="quotient"),
         strict=False,
     ),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from symbolic.primitives.row import Primitive, Reading
-from symbolic.primitives.slopes import chosen, pick
 from symbolic.primitives.trends import against, together
 from symbolic.primitives.words import (
     EVERY,
@@ -169,7 +168,6 @@ ROWS = {
         js="{0} < {1}",
         interval=_less,
         trend=_falling,
-        slope=None,
         reads=Reading.exactly(2, "<", ">"),
         condition=True,
     ),
@@ -182,7 +180,6 @@ ROWS = {
         js="{0} <= {1}",
         interval=_less_equal,
         trend=_falling,
-        slope=None,
         reads=Reading.exactly(2, "<=", ">="),
         condition=True,
     ),
@@ -195,7 +192,6 @@ ROWS = {
         js="{0} == {1}",
         interval=_equal,
         trend=_unknown,
-        slope=None,
         reads=Reading.exactly(2, "equal", "==", "!="),
         condition=True,
     ),
@@ -208,7 +204,6 @@ ROWS = {
         js="{0} && {1}",
         interval=_both,
         trend=together,
-        slope=None,
         reads=Reading.any_number("both"),
         condition=True,
     ),
@@ -221,7 +216,6 @@ ROWS = {
         js="{0} || {1}",
         interval=_either,
         trend=together,
-        slope=None,
         reads=Reading.any_number("either"),
         condition=True,
     ),
@@ -234,7 +228,6 @@ ROWS = {
         js="!{0}",
         interval=_negate,
         trend=_negate_trend,
-        slope=None,
         reads=Reading.exactly(1, "negate"),
         condition=True,
     ),
@@ -247,7 +240,6 @@ ROWS = {
         js="{0} ? {1} : {2}",
         interval=_where,
         trend=_where_trend,
-        slope=chosen,
         reads=Reading.exactly(3, "where"),
         chooses=True,
         strict=False,
@@ -261,7 +253,6 @@ ROWS = {
         js="{0} < {1} ? {0} : {1}",
         interval=_minimum,
         trend=_minimum_trend,
-        slope=lambda own, a, b, da, db: pick(b.hi <= a.lo, a.hi <= b.lo, db, da),
         reads=Reading.any_number("minimum", "min"),
         strict=False,
     ),
@@ -274,7 +265,6 @@ ROWS = {
         js="{1} < {0} ? {0} : {1}",
         interval=_maximum,
         trend=_maximum_trend,
-        slope=lambda own, a, b, da, db: pick(a.hi <= b.lo, b.hi <= a.lo, db, da),
         reads=Reading.any_number("maximum", "max"),
         strict=False,
     ),

@@ -28,7 +28,7 @@ import numpy as np
 from symbolic.primitives.row import Primitive
 from symbolic.primitives.words import EVERY, INF, any_of, choose, is_empty, perhaps
 
-__all__ = ["Decision", "Interval", "Trend", "enclosed", "followed", "partly_nan"]
+__all__ = ["Decision", "Interval", "Trend", "enclosed", "followed"]
 
 
 class Interval(NamedTuple):
@@ -84,7 +84,7 @@ def enclosed(row: Primitive, rule: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-def partly_nan(row: Primitive, found: Any, args: Iterable[Any]) -> Any:
+def _partly_nan(row: Primitive, found: Any, args: Iterable[Any]) -> Any:
     """True where a value, or an argument that counts, may be NaN at some points but not at all."""
     unknown: Any = False
     for range_ in (found,) if row.chooses else (found, *args):
@@ -105,7 +105,7 @@ def followed(row: Primitive, enclose: Callable[..., Any]) -> Callable[..., Trend
         for arg in args:
             parts += (*_ends(arg.range), arg.up, arg.down)
         up, down = row.trend(*parts)
-        unknown = partly_nan(row, found, [arg.range for arg in args])
+        unknown = _partly_nan(row, found, [arg.range for arg in args])
         if unknown is not False:
             idle = EVERY
             for arg in args:

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from symbolic.primitives import elementary
-from symbolic.primitives.enclosures import Interval
 from symbolic.primitives.row import Primitive, Reading
-from symbolic.primitives.slopes import above_zero, jumps, minus, over, pick, plus, times
 from symbolic.primitives.trends import along
 from symbolic.primitives.words import (
     INF,
@@ -25,10 +23,8 @@ from symbolic.primitives.words import (
     log10_of,
     log_of,
     most,
-    outward,
     perhaps,
     raised,
-    retold,
     some,
     sqrt_high,
     sqrt_low,
@@ -160,21 +156,10 @@ def _pow_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any,
     return choose(clear, au & bu, NONE), choose(clear, ad & bd, NONE)
 
 
-# --- slopes
-def _absolute_slope(own: Any, a: Any, da: Any) -> Any:
-    return None if da is None else pick(a.lo >= 0, a.hi <= 0, da, minus(da))
-
-
-def _pow_slope(own: Any, a: Any, b: Any, da: Any, db: Any) -> Any:
-    rate = None if db is None else times(Interval(*_LOG(*a)), db)
-    return above_zero(times(own, plus(rate, times(b, over(da, a)))), a)
-
-
 def _logarithm(
     name: str, base: int | None, scalar: Function, array: Function, box: Function
 ) -> Primitive:
     """The row of a logarithm: -inf at zero, NaN below."""
-    ln = math.log(base or math.e)
 
     def closed(s: Any, a: Any) -> Any:
         if a.is_zero:
@@ -182,13 +167,6 @@ def _logarithm(
         if a.is_negative:
             return s.nan
         return s.log(a) if base is None else s.log(a, base)
-
-    def slope(own: Any, a: Any, da: Any) -> Any:
-        rate = over(da, a)
-        if base is None:
-            return rate
-        # by the natural logarithm of the base, which is known to half an ulp
-        return over(rate, Interval(np.nextafter(ln, 0.0), np.nextafter(ln, math.inf)))
 
     return Primitive(
         arity=1,
@@ -199,7 +177,6 @@ def _logarithm(
         js=f"Math.{name}({{0}})",
         interval=box,
         trend=_same,
-        slope=slope,
         reads=Reading.exactly(1, name, units="plain"),
         call=True,
     )
@@ -215,7 +192,6 @@ ROWS = {
         js="Math.floor({0})",
         interval=_floor_box,
         trend=_same,
-        slope=jumps,
         reads=Reading.exactly(1, "floor"),
     ),
     "ceil": Primitive(
@@ -227,7 +203,6 @@ ROWS = {
         js="Math.ceil({0})",
         interval=_ceil_box,
         trend=_same,
-        slope=jumps,
         reads=Reading.exactly(1, "ceil"),
     ),
     "absolute": Primitive(
@@ -239,7 +214,6 @@ ROWS = {
         js="{0} < 0 ? -{0} : {0}",
         interval=_absolute_box,
         trend=_absolute_trend,
-        slope=_absolute_slope,
         reads=Reading.exactly(1, "absolute"),
     ),
     "log": _logarithm("log", None, elementary.scalar_log, elementary.log, _log_box),
@@ -254,7 +228,6 @@ ROWS = {
         js="Math.exp({0})",
         interval=_exp_box,
         trend=_same,
-        slope=lambda own, a, da: times(own, da),
         reads=Reading.exactly(1, "exp", units="plain"),
         call=True,
     ),
@@ -267,7 +240,6 @@ ROWS = {
         js="Math.sqrt({0})",
         interval=_sqrt_box,
         trend=_same,
-        slope=lambda own, a, da: over(da, Interval(2 * own.lo, 2 * own.hi, own.undefined)),
         reads=Reading.exactly(1, "sqrt", units="root"),
     ),
     "pow": Primitive(
@@ -279,11 +251,8 @@ ROWS = {
         js=_JS_POWER,
         interval=_pow_box,
         trend=_pow_trend,
-        slope=_pow_slope,
         reads=Reading.exactly(2, "power", units="power"),
         call=True,
         strict=False,
     ),
 }
-
-_LOG = retold(ROWS["log"].interval, outward())

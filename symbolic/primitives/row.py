@@ -63,9 +63,6 @@ class Primitive:
     trend : callable
         The rule for its direction, in the same words: of each argument the ends, and the axes along
         which it never falls and never rises; to these axes of the result.
-    slope : callable or None
-        The rule for its difference quotients: of the result's enclosure, the arguments' and their
-        slopes (None: it does not vary; of a condition where it does not). None for a condition.
     reads : Reading
         How formulas name it.
     condition : bool
@@ -87,7 +84,6 @@ class Primitive:
     js: str
     interval: Function
     trend: Function
-    slope: Function | None
     reads: Reading
     call: bool = False
     condition: bool = False

@@ -343,13 +343,7 @@ def test_hostile_texts_stay_texts(page: Browser, tmp_path: Path) -> None:
     assert page.run("document.title") == nasty
 
 
-def test_a_page_of_real_axes_and_statistics(tmp_path: Path) -> None:
-    study = Study(
-        model="transit",
-        axes={"threads": {"between": [1, 3000]}},
-        set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600},
-    )
-    assert '"real"' in study.explore(tmp_path / "real.html").read_text()
+def test_a_page_of_statistics(tmp_path: Path) -> None:
     drawn = Study(
         model="transit",
         axes={"threads": [256, 512]},

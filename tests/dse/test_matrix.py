@@ -27,12 +27,6 @@ AXES["ms_peak"] = [0.5, 1]
 GIVEN = {"lanes_width": 32, "mem_latency": 600}
 OUTPUTS = ["ms_throughput", "cs_throughput", "bound"]
 STUDY = dse.Study(model="transit", axes=AXES, set=GIVEN, outputs=OUTPUTS)
-REALS = dse.Study(
-    model="transit",
-    axes={**AXES, "intensity": {"between": [5, 20]}},
-    set=GIVEN,
-    outputs=OUTPUTS[:2],
-)
 #: The same where an input is random: values that it takes, and how likely each is.
 LAW = {300.0: 0.25, 600.0: 0.25, 1200.0: 0.5}
 RANDOM = dse.Study(
@@ -109,20 +103,20 @@ def test_the_table_is_of_what_can_be_given() -> None:
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The same configurations as each of the sources; of reals those between them, too."""
+    """The same configurations as each of the sources."""
     folder = tmp_path_factory.mktemp("sources")
     STUDY.run(store=folder / "out.zarr")
     ds = STUDY.run()
     ds.drop_vars("bound").to_dataframe().reset_index().to_csv(folder / "rows.csv", index=False)
     rows = dse.open(folder / "rows.csv", axes=[*AXES], shape="rows")
-    found = {"study": STUDY, "reals": REALS, "store": folder / "out.zarr", "Dataset": ds}
+    found = {"study": STUDY, "store": folder / "out.zarr", "Dataset": ds}
     RANDOM.run(store=folder / "random.zarr")
     again = rows.expand_dims(run=3).copy(deep=True)
     again["ms_throughput"] = again.ms_throughput * xr.DataArray(
         [1 - 1e-6, 1.0, 1 + 1e-6], dims="run"
     )
     random = {"study": RANDOM, "store": folder / "random.zarr", "Dataset": RANDOM.run()}
-    return {**found, "rows": rows, "random": {**random, "reals": REALS, "rows": again}}
+    return {**found, "rows": rows, "random": {**random, "rows": again}}
 
 
 @pytest.fixture(scope="module")
@@ -184,11 +178,6 @@ def parts(rows: Any, given: Any) -> Iterator[tuple[dict[str, float], Any]]:
 
 
 def check_optimum(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
-    if source == "reals":
-        most = rows["ms_throughput"][next(parts(rows, given))[1]].max()
-        assert found.ms_throughput.item() == pytest.approx(most, rel=1e-6)
-        assert 5 <= found.intensity.item() <= 20
-        return
     goals = [-rows["ms_throughput"], *([rows["threads"]] if "objectives" in given else [])]
     wanted = {"top": 3 if "top" in given else 1, "ties": "ties" in given}
     for label, counted in parts(rows, given):

@@ -19,10 +19,7 @@ import numpy as np
 from symbolic.primitives import PRIMITIVES
 from symbolic.primitives.enclosures import Interval
 from symbolic.primitives.row import Primitive, Reading
-from symbolic.primitives.slopes import jumps, over
 from symbolic.primitives.words import widened
-
-THREE = Interval(3.0, 3.0)
 
 
 def _cbrt(al: Any, ah: Any, ua: Any) -> Any:
@@ -47,7 +44,6 @@ PRIMITIVES["cbrt"] = Primitive(
     js="Math.cbrt({0})",
     interval=_cbrt,
     trend=_same,
-    slope=lambda own, a, da: over(over(over(da, own), own), THREE),
     reads=Reading.exactly(1, "cbrt", units="plain"),
     call=True,
 )
@@ -60,7 +56,6 @@ PRIMITIVES["sign"] = Primitive(
     js="Math.sign({0})",
     interval=_sign,
     trend=_same,
-    slope=jumps,
     reads=Reading.exactly(1, "sign", units="plain"),
 )
 
@@ -88,8 +83,7 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
     from symbolic import ops
     from symbolic.intervals import enclose
     from symbolic.monotone import EVERY, Trend, trend_number, trends
-    from symbolic.ops import interpret_all, reference, walk
-    from symbolic.slopes import slopes
+    from symbolic.ops import interpret_all, reference
 
     sweeps.nest.run.SMALL = 0  # no grid is too small for a nest
     (folder / "model.py").write_text(MODEL)
@@ -106,15 +100,6 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
     ends = Interval(np.array([-8.0, 1.0]), np.array([27.0, 8.0]))
     held = {"x": Trend(ends, EVERY, EVERY - np.uint64(1))}
     said = interpret_all(roots, held, trends(), trend_number)
-    steps = walk([roots[0]])
-    known = {
-        id(node): trend
-        for node, trend in zip(
-            steps, interpret_all(steps, held, trends(True), trend_number), strict=True
-        )
-    }
-    with np.errstate(all="ignore"):
-        slope: Any = slopes(steps, known, "x", np.uint64(1))[id(roots[0])]
     question: dict[str, Any] = {"where": ["cbrt(x) <= 2", "sign(x) * y >= -3"]}
     found: dict[str, Any] = {}
     allowed = (np.cbrt(x) <= 2) & (np.sign(x) * y >= -3)
@@ -135,7 +120,6 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
         "nest": float(np.abs(ds["root"].transpose("x", "y").values - by_hand).max()),
         "enclosure": [[e.lo.tolist(), e.hi.tolist()] for e in enclose(roots, {"x": ends})],
         "trend": [bool(np.all(t.up == EVERY)) for t in said],
-        "slope": [float(slope.lo[1]), float(slope.hi[1])],
         "optimum": found,
         "refused": _message(dse, study),
     }

@@ -37,8 +37,6 @@ def test_a_row_is_all_that_a_primitive_takes(methods: list[str], tmp_path: Path)
     assert root[0][0] < -2 < 3 < root[1][0]
     assert sign == [[-1, 1], [1, 1]]
     assert found["trend"] == [True, True]
-    low, high = found["slope"]  # from 1 to 8: no less than 1/12, no more than 1/3
-    assert low <= 1 / 12 < 1 / 7 < 1 / 3 <= high < 0.34
     best = found["optimum"]
     goals = {name.removesuffix(" by hand") for name in best if name.endswith(" by hand")}
     assert len(goals) == 2

@@ -310,7 +310,7 @@ def _question(
 
     kinds = {
         "optimum": 34, "gap": 14, "top": 10, "per": 8, "order": 9, "within": 9, "late": 3,
-        "front": 7, "meets": 6, "ranges": 4, "count": 1, "borders": 6, "reals": 4,
+        "front": 7, "meets": 6, "ranges": 4, "count": 1, "borders": 10,
     }  # fmt: skip
     ask = rng.choices(list(kinds), list(kinds.values()))[0]
     sense = rng.choice(["minimize", "maximize"])
@@ -334,14 +334,6 @@ def _question(
         question["within"] = rng.choice([0, 0.01, 0.1, 0.5, 2])
     if ask == "late":
         question["time_limit"] = 0
-    if ask == "reals":
-        question["real"] = rng.sample(AXES, rng.choice([1, 1, 2, 4]))
-        if rng.random() < 0.8:  # mostly best between two ends
-            e, x = made_of[-1], rng.choice([n for n in names if n in AXES])
-            bowls = (f"({e} - {x}) * ({e} - {x})", f"absolute({e} - 2) + {x} * {x}")
-            question[sense] = f"{rng.choice(bowls)} + {x} * {rng.choice([0.5, -3])} + 1"
-        if rng.random() < 0.4:
-            question["gap"] = rng.choice([1e-9, 0.01, 0.3])
     if rng.random() < 0.6 or ask in ("meets", "count", "borders"):
         compared = [*made_of, *made_of, *(n for n in names if n not in ("letters", "k"))]
         limits = []

@@ -4,7 +4,7 @@
 
 asks 20,000 studies, the seeds from 1 on, of proofs: optima, with gaps, ranks, ties, limits of time
 and for each value of an axis; several objectives, all that is near the best, fronts, what meets
-targets, and ranges; borders and optima between the values of axes. Models are made of random
+targets, and ranges; borders between the values of axes. Models are made of random
 formulas; a study has few enough points for each to be looked at, and the search is cut so small
 that it splits boxes all the same. A third number is that of the processes. What differs is printed
 with its seed, made smaller, as what reproduces it; the status is 1 then.
@@ -34,11 +34,10 @@ import sweeps.bounds.search
 import sweeps.nest.run
 import sweeps.prove.beating
 import sweeps.prove.fronts
-import sweeps.prove.reals.lowest
 import sweeps.prove.targets
 import sweeps.runtime.threads
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
-from tests.sweeps.attack_between import BETWEEN
+from tests.sweeps.attack_borders import check_borders
 from tests.sweeps.attack_checks import CHECKS, Truth, Wrong
 from tests.sweeps.attack_models import Drawn, drawn, made
 
@@ -65,8 +64,6 @@ def pressed(rng: random.Random) -> Iterator[None]:
         (sweeps.prove.fronts, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
         (sweeps.bounds.extremes, "_TABLE"): rng.choice([0, 1 << 24]),
         (sweeps.bounds.problem, "_TOGETHER"): rng.choice([0, 1 << 11]),
-        (sweeps.prove.reals.lowest, "_TOGETHER"): rng.choice([4, 1 << 9]),
-        (sweeps.prove.reals.lowest, "_DRAWN"): rng.choice([1, 1 << 10]),
         (sweeps.bounds.first, "_MANY"): rng.choice([0, 1 << 26]),
         (sweeps.bounds.first, "_GLANCE"): rng.choice([1, 1 << 12]),
         (sweeps.prove.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
@@ -93,15 +90,11 @@ def attacked(one: Drawn, seed: int, folder: Path) -> tuple[str, str]:
     asked = truth.question()
     try:
         with pressed(random.Random(seed)):
-            (CHECKS | BETWEEN)[one.ask](study, asked, truth)
+            (CHECKS | {"borders": check_borders})[one.ask](study, asked, truth)
     except Wrong as error:
         return "wrong", str(error)
     except OutOfTimeError as error:
-        return (
-            ("out of time", "")
-            if one.ask in ("late", "reals")
-            else ("wrong", f"out of time: {error}")
-        )
+        return ("out of time", "") if one.ask == "late" else ("wrong", f"out of time: {error}")
     except InfeasibleError as error:
         if truth.feasible(asked):
             return "wrong", f"feasible, yet: {error}"

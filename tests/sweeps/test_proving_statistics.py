@@ -57,18 +57,6 @@ def test_ranges_and_borders_follow_through_statistics() -> None:
     assert np.isfinite(border).any()
 
 
-@long
-def test_reals_are_proven_of_statistics() -> None:
-    real = suite(mem_bandwidth={"between": ["50 GB/s", "300 GB/s"]})
-    found = real.optimum(minimize=MEAN)
-    some = suite(mem_bandwidth={"linspace": ["50 GB/s", "300 GB/s", 101]})
-    known = some.optimum(minimize=MEAN)[MEAN].item()
-    assert found.attrs["bound"] <= known
-    assert found[MEAN] <= known * (1 + 1e-6)
-    with pytest.raises(DseError, match="lies between two numbers, and a statistic"):
-        real.optimum(minimize="mean(time, mem_bandwidth)")
-
-
 def test_what_cannot_be_proven_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     random = {"mem_latency": "normal: 600 cycles, 20 %", "draws": 128}
     study = dse.Study(model="transit", axes={"threads": range(1, 99)}, set=GIVEN, random=random)

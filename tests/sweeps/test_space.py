@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 import tracemalloc
 from typing import Any
 
@@ -237,11 +238,42 @@ FORMS = "is no axis: expected a list, a range, an array"
         ({"powers_of_two": [1, math.inf]}, "powers_of_two of 1, inf: expected finite"),
         ({"powers_of_two": [1]}, r"powers_of_two = \[1\], expected \[start, stop\]"),
         ({"linspace": [1, 2, 2], "step": 1}, "is no axis"),
+        ({"between": [1, 40]}, r"dense grid, such as threads = { linspace = \[1, 40, 1000001\] }"),
+        ({"between": [1, 40], "step": 1}, r"threads = { linspace = \[1, 40, 1000001\] }"),
+        ({"between": [1, 40], "weights": [1, 2]}, r"threads = { linspace = \[1, 40, 1000001\] }"),
+        ({"between": "1 to 40"}, r"threads = { linspace = \[low, high, 1000001\] }"),
+        ({"between": [1, 2, 3]}, r"threads = { linspace = \[low, high, 1000001\] }"),
+        ({"between": None}, r"threads = { linspace = \[low, high, 1000001\] }"),
     ],
 )
 def test_refused(spec: Any, message: str) -> None:
     with pytest.raises(DseError, match=message):
         axis(spec)
+
+
+@pytest.mark.parametrize(
+    ("name", "ends", "dense"),
+    [
+        ("core_clock", ["0.5 GHz", "1.5 GHz"], '{ linspace = ["0.5 GHz", "1.5 GHz", 1000001] }'),
+        (
+            "core_clock",
+            (5e8, np.float64(1.5e9)),
+            "{ linspace = [500000000.0, 1500000000.0, 1000001] }",
+        ),
+        ("active_sms", [16, 32], "{ start = 16, stop = 32 }"),
+        ("shared_mem_per_block", ["1 KiB", "8 KiB"], '{ start = "1 KiB", stop = "8 KiB" }'),
+    ],
+)
+def test_an_interval_is_refused_with_the_dense_grid_to_write(
+    name: str, ends: Any, dense: str
+) -> None:
+    with pytest.raises(DseError, match="is given by between, and an axis is a list") as raised:
+        axis({"between": ends}, name)
+    assert str(raised.value).endswith(f"such as {name} = {dense}")
+    written = tomllib.loads(f"axis = {dense}")["axis"]
+    found = values(written, name)
+    assert [found[0], found[-1]] == values(list(ends), name)
+    assert len(found) == (1_000_001 if "linspace" in dense else found[-1] - found[0] + 1)
 
 
 @pytest.mark.parametrize(

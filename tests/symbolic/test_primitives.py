@@ -16,7 +16,7 @@ from symbolic.terms import FUNCTIONS
 CELLS = [field.name for field in dataclasses.fields(Primitive)]
 #: How many things each rule takes for each argument, and beside them.
 TAKES = {"scalar": (1, 0), "array": (1, 0), "sympy": (1, 1), "interval": (3, 0)}
-TAKES |= {"trend": (4, 0), "slope": (2, 1)}
+TAKES |= {"trend": (4, 0)}
 
 
 def misses(name: str, row: Primitive, cell: str) -> str:
@@ -24,7 +24,7 @@ def misses(name: str, row: Primitive, cell: str) -> str:
     value = getattr(row, cell)
     if cell in TAKES:
         if value is None:
-            return "" if cell == "slope" and row.condition else f"{name} has no {cell}"
+            return f"{name} has no {cell}"
         each, more = TAKES[cell]
         count = each * row.arity + more
         try:

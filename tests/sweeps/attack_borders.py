@@ -1,30 +1,22 @@
-"""What lies between the values of axes: borders and real axes, against dense brute force."""
+"""Borders between the values of axes, against dense brute force."""
 
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import dse
-from sweeps.grid.goals import Goal, objective_node
 from symbolic.errors import DseError
-from symbolic.intervals import Interval, enclose
-from symbolic.ops import references
-from tests.sweeps.attack_checks import Truth, holds, same, signed
+from tests.sweeps.attack_checks import Truth, holds, same
 
-__all__ = ["BETWEEN"]
+__all__ = ["check_borders"]
 
 Floats = NDArray[np.float64]
 #: Borders nearer to each other than this share are one; so far may one lie from its short number.
 NEAR = 3e-11
-#: Seconds that a search between reals may take.
-PATIENCE = 0.2
 
 
 def _case(truth: Truth, asked: dict[str, Any]) -> Floats:
@@ -43,7 +35,8 @@ class _Way:
         return _case(moved, self.asked)
 
 
-def _borders(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+def check_borders(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+    """Raise Wrong where a border, or the case beyond it, differs from brute force."""
     _followed(dse.borders(study, asked["quantity"], where=asked["where"]), asked, truth)
     if "k" in study.grid().graph.definitions:  # no axis: over its domain
         with contextlib.suppress(DseError):  # nothing asked depends on it
@@ -118,64 +111,3 @@ def _same_until(way: _Way, sign: float, here: Floats, border: Floats, what: str)
             not wrong.any(),
             f"{what}: from {start[bad]} to {border[bad]} not {expected[bad]} at {x[bad]}",
         )
-
-
-def _reals(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    one = truth.one
-    tabled = {name for dims, _ in one.tables.values() for name in dims}
-    ends = {
-        name: (min(one.axes[name]), max(one.axes[name]))
-        for name in asked.pop("real")
-        if name in one.axes and len(one.axes[name]) > 1 and name not in tabled
-    }
-    if not ends:
-        return
-    rng = np.random.default_rng(truth.index.shape[1])
-    between = {name: {"between": list(pair)} for name, pair in ends.items()}
-    most = int(
-        (20_000 * math.prod(len(one.axes[n]) for n in ends) / truth.index.shape[1])
-        ** (1 / len(ends))
-    )
-    dense = {
-        name: np.unique([*one.axes[name], *rng.uniform(*pair, max(most - len(one.axes[name]), 2))])
-        for name, pair in ends.items()
-    }
-    wide = Truth(one.without(axes={**one.axes, **{k: v.tolist() for k, v in dense.items()}}))
-    values = wide.objective(asked)[0]
-    least = int(values.argmin())
-    found = replace(study, axes={**study.axes, **between}).optimum(**asked, time_limit=PATIENCE)
-    sign, told = signed(found, asked)
-    value, bound, gap = float(told), sign * found.attrs["bound"], found.attrs["gap"]
-    at = {name: [float(found[name])] for name in ends}
-    point = Truth(one.without(axes={**one.axes, **at}))
-    here = replace(study, axes={**study.axes, **at})
-    there = point.objective(asked)[0][point.places(found, here)[0]]
-    same(value, there, "the value where it was found")
-    best = {axis: wide.index[k, least] for k, axis in enumerate(wide.axes)}
-    least_at = {name: [float(dense[name][best[name]])] for name in ends}
-    place = {axis: 0 if axis in ends else int(k) for axis, k in best.items()}
-    most = _exactly(replace(study, axes={**study.axes, **least_at}), asked, place)
-    most = most if values[least] < math.inf else math.inf
-    holds(bound <= min(value, most), f"bound {bound}, yet {values[least]} is there (signed)")
-    off = gap * abs(value) * (1 + 1e-12) if gap < math.inf else math.inf
-    holds(value - most <= off, f"gap {gap}: {value}, yet {values[least]}")
-
-
-def _exactly(study: dse.Study, asked: dict[str, Any], place: dict[str, int]) -> float:
-    """What the objective, but for the rounding of floats, is at most at a configuration."""
-    sense = "minimize" if "minimize" in asked else "maximize"
-    grid = study._question([asked[sense]], asked.get("where", ()))
-    key = tuple(grid.axes[axis].labels[place[axis]] for axis in grid.switch_axes)
-    goal = Goal(text=asked[sense], sign=1.0 if sense == "minimize" else -1.0)
-    node, leaves = objective_node(grid, key, goal), grid.leaves[key]
-    boxes = {}
-    for name in references(node):
-        known = np.array([leaves[name].array[tuple(place[axis] for axis in leaves[name].axes)]])
-        boxes[name] = Interval(known, known)
-    return float(enclose((node,), boxes)[0].hi[0])
-
-
-BETWEEN: dict[str, Callable[[dse.Study, dict[str, Any], Truth], None]] = {
-    "borders": _borders,
-    "reals": _reals,
-}
