@@ -61,7 +61,7 @@ def odd_numbers(study: StudyData) -> tuple[str, ...]:
     ...                       set={"core_clock": 1410}))
     ("core_clock = 1410 is 1410 Hz, where 500 MHz to 2 GHz is usual: is '1410 MHz' meant?",)
     """
-    rows = study.space().model.quantities
+    rows = study.grid().model.quantities
     found = (_odd(rows[name], number) for name, number in _bare(study) if name in rows)
     limits = bare_limits(study.where, rows)
     return tuple(dict.fromkeys(text for text in [*found, *limits] if text))

@@ -92,7 +92,7 @@ class Explanation(Visible):
 
 def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     """See :func:`dse.explain`; what is random stands at its most central draw."""
-    grid, parts = study.space(draws=True), study._parts
+    grid, parts = study.grid(draws=True), study._parts
     said = places_of(grid, point, word="")
     places = {name: said.get(name, axis.unsaid) for name, axis in grid.axes.items()}
     at = {name: grid.axes[name].coordinate[place].item() for name, place in places.items()}

@@ -44,7 +44,7 @@ def open_site(
             raise DseError("prefer is part of a study: give it to dse.Study")
         named = {kind: name for kind, name in entries.items() if name is not None}
         entries, given = _of_study(what, {**point, **named})
-        model, folder = what.space().model, what.folder
+        model, folder = what.grid().model, what.folder
         where = [text for text in what.where if _of_one(text, what, model)]
         wanted = what.outputs or ()
     else:
@@ -160,7 +160,7 @@ def _of_study(
     study: StudyData, point: Mapping[str, Any]
 ) -> tuple[dict[str, str | None], dict[str, Any]]:
     """A configuration of a study as the entries and values of one point."""
-    grid, parts = study.space(draws=True), study._parts
+    grid, parts = study.grid(draws=True), study._parts
     said = places_of(grid, point, word="")
     places = {name: said.get(name, axis.unsaid) for name, axis in grid.axes.items()}
     entries = {"machine": study.machine, "workload": study.workload}

@@ -141,7 +141,7 @@ def _goals(source: Source, best: Mapping[str, Any]) -> list[str]:
 
     if not best or not isinstance(source, StudyData):
         return []
-    quantities = source.space().model.quantities
+    quantities = source.grid().model.quantities
     found = []
     for goal in goals_in_order(best.get("minimize"), best.get("maximize")):
         node = goal.formula(quantities)
@@ -172,7 +172,7 @@ def _cases(source: Source) -> list[str]:
 def _yields(source: Source, names: Sequence[str]) -> bool:
     from dse.study.data import StudyData
 
-    held = source.space().model.yields if isinstance(source, StudyData) else source.variables
+    held = source.grid().model.yields if isinstance(source, StudyData) else source.variables
     return all(name in held for name in names)
 
 

@@ -58,7 +58,7 @@ class Case:
 
 def read_case(study: StudyData, text: str | None) -> Case:
     """Read what borders are asked of; the first case or bound of the study where None."""
-    model = study.space().model
+    model = study.grid().model
     flags = {eq.name: eq.flags for eq in model.equations if eq.flags}
     families = {family.of: family for family in model.regime_families}
     if text is None:

@@ -61,7 +61,7 @@ def prepared(
 ) -> Asked:
     """Read along what, and from where; everything that can be wrong is found here."""
     needed = references(case.node)
-    check_settled(study.space(needed, where, draws=True), [(case.text, needed)])
+    check_settled(study.grid(needed, where, draws=True), [(case.text, needed)])
     grid = study.grid(needed, where)
     fixed = places_of(grid, at)
     if along is None:

@@ -43,7 +43,7 @@ def ranged(
     """Enclose outputs; see :func:`dse.ranges`."""
     if not isinstance(within, Mapping) or not within:
         raise DseError(f"within = {within!r}: expected inputs, such as {{'mem_bandwidth': '5 %'}}")
-    quantities = study.space().model.quantities
+    quantities = study.grid().model.quantities
     named = tuple(study.grid().outputs if outputs is None else outputs)
     texts = [*named, *([goal.text] if goal is not None else [])]
     needed = [n for text in texts for n in references(parse(text, quantities))]

@@ -66,7 +66,7 @@ def told(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], 
         "quantities": quantities_told(grid, graphs),
         "definitions": definitions_told(graphs, _sources(study)),
         "conditions": _conditions(grid, study, best),
-        "outputs": [name for name in study.space().outputs if name in made.outputs],
+        "outputs": [name for name in study.grid().outputs if name in made.outputs],
         "program": _program(made, len(grid.conditions)),
         "families": _families(grid, made),
         "guides": _guides(grid, made),
@@ -81,12 +81,12 @@ def _grid(study: StudyData, best: Best | None) -> Grid:
     """The grid of the study, with what its best asks for and its figures draw."""
     needed = [] if best is None else study._needed(best.goals)
     where = () if best is None else best.where
-    grid = study.space(needed, where)
+    grid = study.grid(needed, where)
     for name in extra_names(grid.model):
         if name in grid.graph.definitions:
             continue
         try:
-            grid = study.space([*needed, name], where)
+            grid = study.grid([*needed, name], where)
         except DseError:  # the study does not give what it takes
             continue
         needed = [*needed, name]
@@ -119,7 +119,7 @@ def _sources(study: StudyData) -> dict[str, str]:
 
 def _conditions(grid: Grid, study: StudyData, best: Best | None) -> list[dict[str, Any]]:
     """The conditions in the order of the program, and whose each is."""
-    own = {condition.text for condition in study.space().conditions}
+    own = {condition.text for condition in study.grid().conditions}
     return [
         {"text": c.text, "of": "model" if c.is_rule else "study" if c.text in own else "best"}
         for c in grid.conditions

@@ -19,7 +19,7 @@ __all__ = ["comparison_card", "study_card"]
 
 def study_card(study: StudyData) -> Card:
     """Of a study: its size, its axes, what is set and what comes out."""
-    grid = study.space()
+    grid = study.grid()
     axes, quantities = list(grid.axes.values()), grid.model.quantities
     sizes = " x ".join(f"{axis.name} {axis.size}" for axis in axes)
     told = f"{study.model}: {grid.points:,} configurations"

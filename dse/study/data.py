@@ -69,7 +69,7 @@ class StudyData:
             object.__setattr__(self, key, own_copy(getattr(self, key)))
         object.__setattr__(self, "fit", fits_of(self.fit, self.folder))
         self._read()
-        self.space()  # everything that can be wrong is found here, before any work
+        self.grid()  # everything that can be wrong is found here, before any work
         if self.best is not None:
             self.check_best(read_best(self.best))
 
@@ -135,19 +135,16 @@ class StudyData:
             fitted=self.fit,
         )
 
-    def grid(self, outputs: Iterable[str] = (), where: Iterable[str] = ()) -> Grid:
-        """The study's grid, with further outputs and constraints for a question."""
-        return self.space(outputs, where)
-
-    def space(
+    def grid(
         self,
         outputs: Iterable[str] = (),
         where: Iterable[str] = (),
         draws: bool = False,
     ) -> Grid:
-        """As :meth:`grid`; ``draws`` keeps the axis of what is random.
+        """Return the study's grid, with further outputs and constraints for a question.
 
-        Without it only statistics along that axis can be asked.
+        ``draws`` keeps the axis of what is random; without it only statistics along that axis can
+        be asked.
         """
         draws = draws or self.uncertain is None  # where nothing is random it is the same grid
         key = (tuple(outputs), tuple(where), draws)
@@ -155,7 +152,7 @@ class StudyData:
             if draws:
                 self._kept[key] = self._whole(*key[:2])
             else:
-                self._kept[key] = self._settled(self.space(*key[:2], draws=True), key[0])
+                self._kept[key] = self._settled(self.grid(*key[:2], draws=True), key[0])
         grid: Grid = self._kept[key]
         return grid
 
@@ -224,7 +221,7 @@ class StudyData:
         names = {key: getattr(self, key) for key in ("machine", "workload", "prefer")}
         told: dict[str, Any] = {"given": self.set, "random": self.random, "where": self.where}
         told["fitted"] = None if self.fit is None else self.fit.to_dict()
-        return study_text(self._parts, self.space(), names, **told)
+        return study_text(self._parts, self.grid(), names, **told)
 
     def attributes(self) -> dict[str, Any]:
         """What the Dataset says of itself: study, equations, defaults, assumptions, version."""
@@ -252,10 +249,10 @@ class StudyData:
         from sweeps.grid.failing import failures_of
 
         needed, conditions = self._needed(texts), texts_of(where, "where")
-        grid = self.space(needed, conditions, draws=DRAW in per)
+        grid = self.grid(needed, conditions, draws=DRAW in per)
         roots = [self._node(text) for text in texts]
         if DRAW not in per:
-            whole = self.space(needed, conditions, draws=True)
+            whole = self.grid(needed, conditions, draws=True)
             asked = zip(texts, map(references, roots), strict=True)
             check_settled(whole, [(str(text), names) for text, names in asked])
         grid = without(grid, folded_axes(grid, roots) - set(per))
@@ -265,7 +262,7 @@ class StudyData:
 
     def _node(self, text: str | Goal) -> Node:
         """A formula of a question."""
-        quantities = self.space().model.quantities
+        quantities = self.grid().model.quantities
         return text.formula(quantities) if isinstance(text, Goal) else parse(text, quantities)
 
     def _needed(self, texts: Sequence[str | Goal]) -> list[str]:
@@ -274,5 +271,5 @@ class StudyData:
 
     def check_best(self, best: Best) -> None:
         """Raise where the study has no quantity or axis of a question; nothing is computed."""
-        check_per(best, self.space().axes)
-        self.space(self._needed(best.goals), best.where)
+        check_per(best, self.grid().axes)
+        self.grid(self._needed(best.goals), best.where)

@@ -129,7 +129,7 @@ def _missing(
         study = study_of(ds)
     except DseError as changed:
         raise DseError(f"{error}; nor can it be computed: {changed}") from None
-    quantities = study.space().model.quantities
+    quantities = study.grid().model.quantities
     try:
         nodes = [study._node(text) for text in texts]
         nodes += [parse_condition(text, quantities) for text in where]

@@ -30,7 +30,7 @@ def test_a_million_configurations_times_1024_draws(goal):
     best = study().optimum(minimize=goal)
     ours = time.perf_counter() - began
     part = study(axes={**AXES, "core_clock": [1.0e9], "mem_insts": [1.0], "comp_insts": [50.0]})
-    grid = part.space(["time"], draws=True)
+    grid = part.grid(["time"], draws=True)
     began = time.perf_counter()
     values = grid.evaluate([grid.graph.flat("time")], (), tuple(grid.axes))[0]
     if goal.startswith("mean"):

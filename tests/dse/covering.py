@@ -122,7 +122,7 @@ def of_statistics(problem: Problem, rng: np.random.Generator) -> dict[str, bool]
     texts |= {"mean": f"mean({problem.name})"}
     truth = {"quantile": problem.quantile(option, level), "mean": problem.expected(option)}
     truth["cvar_high"] = problem.tail(option, level)
-    grid = problem.study.space([*texts.values(), *(f"error({t})" for t in texts.values())])
+    grid = problem.study.grid([*texts.values(), *(f"error({t})" for t in texts.values())])
     for name, text in texts.items():
         value, error = (
             float(grid.leaves[()][one].array[option]) for one in (text, f"error({text})")

@@ -114,7 +114,7 @@ class World:
         self.rules, self.where = [], []
         self.folder, self.seed = folder, seed
         study = self._study([], [])
-        axes = study.space(draws=True).axes
+        axes = study.grid(draws=True).axes
         self.axes = list(axes)
         self.sizes = tuple(axis.size for axis in axes.values())
         self.index = np.indices(self.sizes)
