@@ -7,6 +7,7 @@ questions that have proofs, and brute force by ``python -m tests.sweeps.attackin
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,6 +159,32 @@ def test_large_spaces_are_certified() -> None:
     power = 10 + 1 * rate + 0.01 * 100 * rate
     assert float(best.flow_energy) == pytest.approx(power * 1e9 / (100 * rate * 1.5e9))
     assert float(best.base_power) == 10
+
+
+@pytest.mark.parametrize(
+    ("formula", "where", "place"),
+    [
+        ("(intensity - 7.3) * (intensity - 7.3) + 1", (), 7.3),
+        ("intensity + 100 / intensity", (), 10),
+        ("intensity", "intensity * intensity >= 50", 50**0.5),
+        ("-intensity", "exp(intensity / 10) <= threads", 10 * np.log(40)),
+        ("maximum(intensity, 90 / intensity)", (), 90**0.5),
+        ("floor(intensity) - intensity / 2", (), 2),
+        ("where(intensity < 20, 30 - intensity, intensity - 15)", (), 20),
+    ],
+)
+def test_dense_grids_are_certified(formula: str, where: Any, place: float) -> None:
+    """Where the best lies inside, at a jump or where a constraint ends, as a scan has it."""
+    axes = {"threads": range(1, 41), "intensity": {"linspace": [1, 40, 100_001]}}
+    given = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
+    made = dse.Study(model="transit", axes=axes, set=given)
+    for question in ({"minimize": formula}, {"maximize": f"-({formula})"}):
+        proof, scan = (
+            made.optimum(**question, where=where, method=m) for m in ("certified", "scan")
+        )
+        assert proof.drop_attrs().identical(scan.drop_attrs())
+        assert proof.attrs["gap"] == 0
+        assert proof.intensity.item() == pytest.approx(place, abs=4e-4)
 
 
 @long
