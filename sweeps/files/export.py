@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sweeps.files.copies import write_zarr
 from sweeps.files.names import FOLDERS, check_names, with_own_names, without_slashes
+from sweeps.files.netcdf import read_netcdf, write_netcdf
 from sweeps.files.tabular import read_csv, read_parquet, write_csv, write_parquet
 from sweeps.files.whole import whole
-from sweeps.grid.dataset import open_netcdf, open_zarr
+from sweeps.grid.dataset import open_zarr
 from sweeps.store.bare import check_bare
 from sweeps.store.medium import is_url, medium_of
 from sweeps.store.swap import begun
@@ -34,19 +34,6 @@ __all__ = ["FORMATS", "Format", "export", "open_dataset"]
 #: What a system says that fails, whatever it was asked to read.
 _BROKEN = {errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
 _BROKEN |= {errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
-
-
-def _write_netcdf(ds: xr.Dataset, path: Path) -> None:
-    try:
-        ds.to_netcdf(path, engine="netcdf4", format="NETCDF4")
-    except (PermissionError, RuntimeError) as error:
-        of_file = isinstance(error, PermissionError) and str(error.filename) == str(path)
-        if not of_file and not str(error).startswith("NetCDF:"):
-            raise
-        told = "HDF5 cannot create it" if of_file else str(error)
-        told += f" ({shutil.disk_usage(path.parent).free:,} bytes are free there)"
-        # HDF5 says no more, be the disk full or broken
-        raise DseError(f"{path.name} cannot be written: {told}") from OSError(str(error))
 
 
 def export(ds: xr.Dataset, path: str | Path) -> Path:
@@ -114,7 +101,7 @@ class Format(NamedTuple):
 #: File formats by the ending of a name.
 FORMATS: dict[str, Format] = {
     ".zarr": Format("zarr store", write_zarr, _opened_zarr),
-    ".nc": Format("netCDF file", _write_netcdf, open_netcdf),
+    ".nc": Format("netCDF file", write_netcdf, read_netcdf),
     ".csv": Format("CSV file", write_csv, read_csv),
     ".parquet": Format("Parquet file", write_parquet, read_parquet),
 }

@@ -120,7 +120,8 @@ def _of_attribute(value: Any, suffix: str) -> str:
             return "is a list that is empty or of several types, which netCDF cannot hold"
         return next(filter(None, (_of_attribute(one, suffix) for one in value)), "")
     if isinstance(value, np.ndarray):
-        return "" if value.dtype.kind in "iuf" and value.ndim == 1 and value.size else "is no list"
+        numbers = value.dtype.kind in "iuf" and value.ndim == 1 and value.size
+        return "" if numbers else "is no row of numbers: expected one, or a list of texts"
     is_bool = isinstance(value, (bool, np.bool_))
     if is_bool and suffix != ".nc":
         return ""

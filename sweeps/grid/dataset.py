@@ -169,7 +169,7 @@ def open_netcdf(path: Path) -> xr.Dataset:
     """Open a netCDF file lazily."""
     import xarray as xr
 
-    return xr.open_dataset(path, engine="netcdf4")
+    return xr.open_dataset(path, engine="h5netcdf")
 
 
 def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:

@@ -66,6 +66,7 @@ hardware, the C library and the operating system
     dse/kernels/wavefronts.py
     stochastic/trials/timing.py
     sweeps/cluster/bench.py
+    sweeps/files/netcdf.py
     sweeps/nest/memory.py _LINE
     sweeps/store/direct.py PAGE
     sweeps/stored/rows.py _LINE

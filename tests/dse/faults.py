@@ -35,7 +35,7 @@ from typing import Any
 
 import dask.array  # noqa: F401  what each process would load again
 import google_crc32c  # noqa: F401
-import netCDF4  # noqa: F401
+import h5netcdf  # noqa: F401
 import pandas as pd  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 import zarr  # noqa: F401

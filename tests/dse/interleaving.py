@@ -31,7 +31,7 @@ from typing import Any
 
 import dask.array  # noqa: F401  what each process would load again
 import google_crc32c  # noqa: F401
-import netCDF4  # noqa: F401
+import h5netcdf  # noqa: F401
 import numpy as np
 import xarray as xr
 import zarr  # noqa: F401

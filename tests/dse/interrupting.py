@@ -29,7 +29,7 @@ from typing import Any
 
 import dask.array  # noqa: F401  what each process would load again
 import google_crc32c  # noqa: F401
-import netCDF4  # noqa: F401
+import h5netcdf  # noqa: F401
 import zarr  # noqa: F401
 
 import dse.__main__

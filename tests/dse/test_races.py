@@ -421,18 +421,18 @@ def test_what_a_killed_export_left_is_swept(
 def test_an_export_that_cannot_be_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = path.with_name("out.nc")
 
-    def full(*_: object, **__: object) -> None:
-        raise RuntimeError("NetCDF: HDF error")  # all that HDF5 says
+    def broken(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
 
     def none(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
     for kind, name, instead, said in (
         (
-            "xarray.Dataset",
-            "to_netcdf",
-            full,
-            r"NetCDF: HDF error \([0-9,]+ bytes are free there\)",
+            "os",
+            "pwrite",
+            broken,
+            r"Input/output error \([0-9,]+ bytes are free there\)",
         ),
         (
             "threading.Thread",
