@@ -97,6 +97,8 @@ class Stored:
             rest = [name for name in arrays if name not in self.coordinates]
             self.outputs = {name: dict(arrays[name]["attributes"]) for name in rest}
             self._types = {name: np.dtype(arrays[name]["data_type"]) for name in self.zones}
+            told = {name: (values.dtype, of) for name, (_, values, of) in self.coordinates.items()}
+            told |= {name: (self._types[name], of) for name, of in self.outputs.items()}
         except DseError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
@@ -106,8 +108,6 @@ class Stored:
         self.places: dict[str, tuple[str, NDArray[Any], dict[str, Any]]] = {
             place_of(axis): (axis, np.arange(float(size)), {}) for axis, size in self.axes.items()
         }
-        told = {name: (values.dtype, of) for name, (_, values, of) in self.coordinates.items()}
-        told |= {name: (self._types[name], of) for name, of in self.outputs.items()}
         self.quantities = {name: quantity_of(name, *about) for name, about in told.items()}
         for axis in axes:
             if self.quantities[axis].is_label:

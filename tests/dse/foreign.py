@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import csv
 import gc
-import json
 import multiprocessing
 import os
 import random
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -254,9 +252,9 @@ def one(seed: int, scratch: Path, seconds: float = SECONDS) -> tuple[list[str], 
     inputs.make_received(folder, scratch / "outside", rng)
     out.mkdir()
     ways = (inputs.study_file, inputs.study_file, inputs.entry_file)
-    way, netcdf = rng.choice([*ways, *[None] * 4]), is_netcdf(seed)
-    if way is None or netcdf:
-        name = str(inputs.dataset_file(folder, rng, scratch / "run.zarr", netcdf))
+    way = rng.choice([*ways, *[None] * 4])
+    if way is None:
+        name = str(inputs.dataset_file(folder, rng, scratch / "run.zarr"))
     else:
         name = str(way(folder, rng))
     asked = rng.sample(questions(name, out, rng), VERBS)
@@ -320,38 +318,9 @@ def _call(call: Callable[[], Any], folder: Path, out: Path, seconds: float) -> l
 def prepared(scratch: Path) -> None:
     """What inputs are made of: files outside, and the store of a run."""
     os.environ["MPLBACKEND"] = "agg"
-    gc.disable()  # else a file of netCDF may be closed in a thread while another is opened
     os.environ.pop("DSE_PATH", None)
     inputs.make_outside(scratch / "outside")
     dse.Study(**inputs.STUDY).run(store=str(scratch / "run.zarr"))
-
-
-def is_netcdf(seed: int) -> bool:
-    """True if an input is a netCDF file, which has a process of its own.
-
-    libnetcdf now and then ends a process that has done other things before.
-    """
-    return seed % 40 == 0
-
-
-def _alone(seed: int) -> tuple[list[str], Counter[str]]:
-    """One input, in a process of its own."""
-    code = f"from tests.dse import foreign; foreign.tell({seed})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    if done.returncode:
-        return [f"seed {seed}: the process ended with {done.returncode}"], Counter()
-    wrong, ends = json.loads(done.stdout.splitlines()[-1])
-    return wrong, Counter(ends)
-
-
-def tell(seed: int) -> None:
-    """Print what is wrong with how one input is treated."""
-    with tempfile.TemporaryDirectory() as name:
-        prepared(Path(name))
-        for warm in (-3, -2, -1):
-            with suppress(Exception):
-                one(warm, Path(name), 60.0)
-        print(json.dumps(one(seed, Path(name))))
 
 
 def _some(seeds: range) -> tuple[list[str], Counter[str], float, range]:
@@ -365,13 +334,13 @@ def _some(seeds: range) -> tuple[list[str], Counter[str], float, range]:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         prepared(scratch)
-        for seed in range(-12, 0):  # what is compiled or loaded once; none is netCDF
+        for seed in range(-12, 0):  # what is compiled or loaded once
             with suppress(Exception):
                 one(seed, scratch, 60.0)
         left = seeds
         for place, seed in enumerate(seeds):
             began = time.process_time()
-            said, ended = _alone(seed) if is_netcdf(seed) else one(seed, scratch)
+            said, ended = one(seed, scratch)
             slowest = max(slowest, time.process_time() - began)
             wrong += said
             ends += ended

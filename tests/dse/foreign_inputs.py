@@ -277,11 +277,10 @@ def _dataset(folder: Path, rng: random.Random) -> xr.Dataset:
     return xr.Dataset(variables, coords=coords, attrs=_attributes(folder, rng))
 
 
-def dataset_file(folder: Path, rng: random.Random, store: Path, netcdf: bool = False) -> Path:
+def dataset_file(folder: Path, rng: random.Random, store: Path) -> Path:
     """A Dataset of somebody else, as a file or store; ``store`` is that of a run."""
     place = folder / f"data{rng.randrange(10**9)}"
-    kind = rng.choice([".zarr", ".csv", ".parquet", "run", "run", "run"])
-    kind = ".nc" if netcdf else kind
+    kind = rng.choice([".zarr", ".csv", ".parquet", ".nc", "run", "run", "run"])
     if kind == "run":
         place = place.with_suffix(".zarr")
         shutil.copytree(store, place)

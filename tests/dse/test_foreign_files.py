@@ -251,7 +251,7 @@ def test_text_in_csv_is_no_formula_and_comes_back(tmp_path: Path) -> None:
         "time": (("machine",), -np.arange(12.0)),
         "=HYPERLINK(1)": (("machine",), np.arange(12)),
     }
-    about = {"title": "x,=1+1", "note": 'a",@b', "many": np.array(["=a", "b"])}
+    about = {"title": "x,=1+1", "note": 'a",@b', "many": ["=a", "b"]}
     ds = xr.Dataset(variables, coords={"machine": texts}, attrs=about)
     dse.export(ds, tmp_path / "a.csv")
     first, _, rest = (tmp_path / "a.csv").read_bytes().decode().partition("\n")
