@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-__all__ = ["read_json"]
+from symbolic.errors import DseError
+
+__all__ = ["LONGEST", "check_length", "read_json"]
 
 #: Bytes or letters of a text; at most 0.8 s to read.
-_LONGEST = 8 << 20
+LONGEST = 8 << 20
 
 
-def read_json(text: str | bytes, longest: int = _LONGEST) -> Any:
+def read_json(text: str | bytes, longest: int = LONGEST) -> Any:
     """Return the tree of a JSON text.
 
     Raises
@@ -31,3 +33,19 @@ def read_json(text: str | bytes, longest: int = _LONGEST) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("its values are nested too deep") from None
+
+
+def check_length(text: str | bytes, what: str) -> None:
+    """Raise where a text that is to be written is longer than :func:`read_json` reads.
+
+    Raises
+    ------
+    DseError
+        It is too long.
+    """
+    if len(text) > LONGEST:
+        raise DseError(
+            f"{what} cannot be written: its axes, weights and attributes take {len(text):,} "
+            f"letters as JSON, and at most {LONGEST:,} are read: give fewer values with weights, "
+            "or shorter attributes"
+        )

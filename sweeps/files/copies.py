@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from symbolic.json_text import check_length
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -73,6 +75,7 @@ def write_zarr(ds: xr.Dataset, path: Path) -> None:
             # on one file with the metadata of all arrays; without that file xarray warns, opening
             warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
             _text_as_objects(ds).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
+        check_length((path / "zarr.json").read_bytes(), "the store")
     except BaseException:
         stop()
         raise

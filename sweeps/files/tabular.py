@@ -21,7 +21,7 @@ from sweeps.grid.flat_index import unravel
 from sweeps.runtime.memory import check_memory
 from sweeps.scan.arrays import sizes_of
 from symbolic.errors import DseError
-from symbolic.json_text import read_json
+from symbolic.json_text import LONGEST, check_length, read_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ _MARK = "# simt-dse "
 _KEY = b"simt_dse"
 _TEXT = "text"
 #: Bytes of the leading comment that are read; bytes of one value, text aside.
-_HEADER, _VALUE = 8 << 20, 16
+_HEADER, _VALUE = LONGEST + 1, 16
 #: What a spreadsheet takes for a formula at the beginning of a cell. An apostrophe is put before
 #: it, and before what then looks like that, and taken away again in reading.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -62,7 +62,7 @@ def _commented(header: str) -> str:
 
 def _header(ds: xr.Dataset) -> str:
     """What a table cannot say: dimensions, kinds and attributes, as JSON."""
-    return json.dumps(
+    text = json.dumps(
         {
             "cells": "formulas have an apostrophe",
             "sizes": sizes_of(ds),
@@ -78,6 +78,8 @@ def _header(ds: xr.Dataset) -> str:
             "attrs": {str(k): _listed(v) for k, v in ds.attrs.items()},
         }
     )
+    check_length(_MARK + _commented(text), "the table")
+    return text
 
 
 def _listed(value: Any) -> Any:

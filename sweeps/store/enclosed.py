@@ -12,11 +12,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from symbolic.errors import DseError
+from symbolic.json_text import LONGEST
 
 __all__ = ["check_enclosed"]
 
-#: Bytes of a file that describes arrays, which is read as a whole.
-_LONGEST = 8 << 20
+#: The file that describes arrays, which is read as a whole.
 _DESCRIBES = "zarr.json"
 
 
@@ -72,8 +72,8 @@ def _check_size(file: str, root: str, path: str) -> None:
         size = os.stat(file).st_size
     except FileNotFoundError:
         return
-    if size > _LONGEST:
-        raise _refused(path, file, root, f"has more than {_LONGEST:,} bytes")
+    if size > LONGEST:
+        raise _refused(path, file, root, f"has more than {LONGEST:,} bytes")
 
 
 def _refused(path: str, entry: str, root: str, what: str) -> DseError:

@@ -13,7 +13,7 @@ from sweeps.store.medium import Medium
 from sweeps.store.packing import block_of, codec
 from sweeps.store.records import read_sealed, sealed
 from sweeps.store.zarr_format import array_metadata, chunk_key, coordinate, group_metadata, to_json
-from symbolic.json_text import read_json
+from symbolic.json_text import check_length, read_json
 
 __all__ = ["IDENTITY", "ROOT", "compression_of", "packed_in", "skeleton"]
 
@@ -46,6 +46,7 @@ def skeleton(
     # by this xarray knows which arrays besides the axes are coordinates
     said = {**attributes, **({"coordinates": " ".join(beside)} if beside else {})}
     files[ROOT] = to_json(group_metadata(said, arrays))
+    check_length(files[ROOT], "the store")
     return files
 
 

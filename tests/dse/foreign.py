@@ -126,9 +126,29 @@ def watch() -> Watch:
     return _WATCH[0]
 
 
-def questions(name: str, out: Path, rng: random.Random) -> list[list[str]]:
+#: Verbs that can answer, by the beginning of the name of an input.
+SUITED = {
+    "study": "optimum pareto count histogram quantiles explain advise chances sensitivity meets "
+    "information plan run plot",
+    "data": "optimum pareto count histogram quantiles sensitivity verify export explore plot meets",
+    "entry": "machines workloads",
+}
+GOALS = {"study": "ms_throughput cs_throughput", "data": "time ms_throughput"}
+
+
+def asked_of(name: str, out: Path, rng: random.Random) -> list[list[str]]:
+    """Return some commands: mostly such as can answer."""
+    kind = re.match("[a-z]*", Path(name).name)[0]  # type: ignore[index]
+    every = questions(name, out, rng, GOALS.get(kind, "time").split())
+    suited = [words for words in every if words[0] in SUITED.get(kind, "").split()]
+    if rng.random() < 0.3 or not suited:
+        return rng.sample(every, VERBS)
+    return rng.choices(suited, k=VERBS) if len(suited) < VERBS else rng.sample(suited, VERBS)
+
+
+def questions(name: str, out: Path, rng: random.Random, goals: list[str]) -> list[list[str]]:
     """Commands that ask a study or Dataset; they write into a folder."""
-    goal = rng.choice(["time", "ms_throughput", "cs_throughput", "power", "occupancy"])
+    goal = rng.choice(goals * 4 + ["time", "ms_throughput", "cs_throughput", "power", "occupancy"])
     number = rng.randrange(10**9)
     return [
         ["optimum", name, "--minimize", goal, "--top", "3"],
@@ -257,7 +277,7 @@ def one(seed: int, scratch: Path, seconds: float = SECONDS) -> tuple[list[str], 
         name = str(inputs.dataset_file(folder, rng, scratch / "run.zarr"))
     else:
         name = str(way(folder, rng))
-    asked = rng.sample(questions(name, out, rng), VERBS)
+    asked = asked_of(name, out, rng)
     calls = rng.sample(in_python(name), 1)
     cwd = Path.cwd()
     os.chdir(folder)

@@ -179,7 +179,21 @@ def study_tree(rng: random.Random) -> dict[str, Any]:
         ("axes", {"threads": [*range(20_000)], "mem_latency": [300]}),
         (hostile, hostile),
     )
-    tree |= dict(rng.sample(changes, rng.choice([1, 1, 1, 2, 3])))
+    harmless: tuple[tuple[str, Any], ...] = (
+        ("title", hostile or "x"),
+        ("random", {"mem_latency": {"file": "sub/runs.csv", "column": "lat", "unit": "cycle"}}),
+        ("random", {"mem_latency": {"file": "sub/law.csv", "unit": "cycle"}}),
+        ("random", {"mem_latency": "normal: 450 cycles, 5 %", "draws": 8}),
+        ("where", ["threads > 256"]),
+        ("axes", {"threads": {"values": [256, 512], "weights": [1, 10**6]}}),
+        ("axes", {"threads": [*range(1, 3000)]}),
+    )
+    given = rng.sample(harmless, 1) if rng.random() < 0.5 else []
+    tree |= dict(given or rng.sample(changes, rng.choice([1, 1, 1, 2, 3])))
+    if isinstance(tree.get("random"), dict):
+        tree["axes"].pop("mem_latency", None)
+    if "mem_latency" not in {*tree["axes"], *tree.get("random", ())}:
+        tree["set"] = {"mem_latency": 300, **tree["set"]}
     if "distribution" in str(tree["set"]) or "distribution" in str(tree["axes"]):
         tree |= {"model": "imbalance", "outputs": rng.choice([None, ["slowdown"]])}
         tree["set"] = {"lanes": 32, **(tree["set"] if "distribution" in tree["set"] else {})}
@@ -305,9 +319,14 @@ def _spoil_store(place: Path, folder: Path, rng: random.Random) -> None:
     root = place / "zarr.json"
     tree = json.loads(root.read_text())
     given = {k: v for k, v in _attributes(folder, rng).items() if not isinstance(v, np.ndarray)}
-    for name in rng.sample(sorted(given), rng.choice([1, 2, 4])):
-        tree["attributes"][name] = given[name]
-    tree["attributes"]["study"] = given.get("study", 5)
+    if rng.random() < 0.5:  # only what is shown
+        tree["attributes"] |= {"title": _text(rng), "notes": _text(rng)}
+        for about in tree["consolidated_metadata"]["metadata"].values():
+            about["attributes"]["long_name"] = _text(rng)
+    else:
+        for name in rng.sample(sorted(given), rng.choice([1, 2, 4])):
+            tree["attributes"][name] = given[name]
+        tree["attributes"]["study"] = given.get("study", 5)
     root.write_text(json.dumps(tree))
     hidden = place / ".simt-dse"
     way = rng.random()
@@ -324,7 +343,7 @@ def _spoil_store(place: Path, folder: Path, rng: random.Random) -> None:
 
 
 def _link_some(place: Path, folder: Path, rng: random.Random) -> None:
-    if rng.random() < 0.6:
+    if rng.random() < 0.7:
         return
     way = rng.randrange(5)
     name = "zarr.json" if way == 3 else "*"
@@ -343,7 +362,7 @@ def _link_some(place: Path, folder: Path, rng: random.Random) -> None:
 
 def _spoil_csv(place: Path, rng: random.Random) -> None:
     """Edit the comment in which a CSV file tells what a table cannot."""
-    if rng.random() < 0.4:
+    if rng.random() < 0.6:
         return
     first, _, rest = place.read_bytes().decode().partition("\n")
     edits = (

@@ -275,6 +275,27 @@ def test_a_header_of_csv_is_read_with_limits(tmp_path: Path) -> None:
             dse.open(tmp_path / "b.csv")
 
 
+@pytest.mark.parametrize("ending", ["zarr", "csv", "parquet"])
+def test_what_is_too_long_to_be_read_is_not_written(ending: str, tmp_path: Path) -> None:
+    ds = xr.Dataset({"time": ("k", [1.0, 2.0])}, attrs={"note": "x" * (8 << 20)})
+    with pytest.raises(DseError, match="at most 8,388,608 are read"):
+        dse.export(ds, tmp_path / f"a.{ending}")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_store_with_weights_that_are_too_many_to_be_read_is_not_begun(tmp_path: Path) -> None:
+    weights = [k / 7 for k in range(1, 400_001)]
+    study = dse.Study(
+        model="transit",
+        axes={"threads": {"values": range(1, 400_001), "weights": weights}},
+        set=SET | {"mem_latency": 300},
+        outputs=["mean(ms_throughput, threads)"],
+    )
+    with pytest.raises(DseError, match="give fewer values with weights"):
+        study.run(store=tmp_path / "a.zarr")
+    assert not (tmp_path / "a.zarr" / "zarr.json").exists()
+
+
 def test_an_error_far_down_a_long_file_is_told_soon(tmp_path: Path) -> None:
     rows = "".join(f"# {k}\n" for k in range(50_000))
     (tmp_path / "m.toml").write_text(f'title = "x"\n{rows}[values]\nn_sms = {{ value = 1 }}\n')
