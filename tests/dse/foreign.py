@@ -45,6 +45,7 @@ ROOT = Path(dse.__file__).parents[1]
 #: What Python, its libraries and the system itself are read from.
 SYSTEM = (
     *(ROOT, sys.prefix, sys.base_prefix, os.environ.get("DSE_CACHE", ROOT), "/proc", "/sys"),
+    *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)),
     *("/usr/share", "/usr/lib", "/usr/local", "/lib", "/dev/null", "/dev/urandom"),
     *("/etc/mime.types", "/etc/apache2/mime.types", "/etc/httpd", "/etc/localtime"),
     *(Path.home() / ".cache", Path.home() / ".config", sys.pycache_prefix or sys.prefix),
@@ -128,12 +129,12 @@ def watch() -> Watch:
 
 #: Verbs that can answer, by the beginning of the name of an input.
 SUITED = {
-    "study": "optimum pareto count histogram quantiles explain advise chances sensitivity meets "
-    "information plan run plot",
-    "data": "optimum pareto count histogram quantiles sensitivity verify export explore plot meets",
-    "entry": "machines workloads",
+    "study": "optimum pareto count histogram quantiles chances sensitivity information plan run",
+    "data": "optimum count histogram quantiles sensitivity export explore plot",
+    "run": "optimum pareto count histogram quantiles sensitivity export explore plot",
+    "entry": "machines",
 }
-GOALS = {"study": "ms_throughput cs_throughput", "data": "time ms_throughput"}
+GOALS = {"study": "ms_throughput", "run": "ms_throughput cs_throughput", "data": "time"}
 
 
 def asked_of(name: str, out: Path, rng: random.Random) -> list[list[str]]:
@@ -148,11 +149,11 @@ def asked_of(name: str, out: Path, rng: random.Random) -> list[list[str]]:
 
 def questions(name: str, out: Path, rng: random.Random, goals: list[str]) -> list[list[str]]:
     """Commands that ask a study or Dataset; they write into a folder."""
-    goal = rng.choice(goals * 4 + ["time", "ms_throughput", "cs_throughput", "power", "occupancy"])
-    number = rng.randrange(10**9)
+    goal = rng.choice(goals * 9 + ["time", "ms_throughput", "cs_throughput", "power", "occupancy"])
+    number, axis = rng.randrange(10**9), "machine" if goals == ["time"] else "threads"
     return [
         ["optimum", name, "--minimize", goal, "--top", "3"],
-        ["optimum", name, "--maximize", goal, "--per", "machine"],
+        ["optimum", name, "--maximize", goal, "--per", axis],
         ["pareto", name, "--minimize", goal, "--maximize", "threads"],
         ["count", name, "--where", f"{goal} <= 1"],
         ["histogram", name, "--output", goal],

@@ -120,7 +120,7 @@ def make_received(folder: Path, outside: Path, rng: random.Random) -> None:
 def machine(rng: random.Random) -> str:
     """A machine file with hostile texts."""
     title, source = (json.dumps(rng.choice(TEXTS[:20]) or "x") for _ in range(2))
-    base = rng.choice(["", f"base = {json.dumps(path('.toml', rng))}\n"])
+    base = rng.choice(["", "", f"base = {json.dumps(path('.toml', rng))}\n"])
     kind = rng.choice(["", f"kind = {title}\n"])
     return f"title = {title}\n{kind}{base}[values]\nn_sms = {{ value = 4, source = {source} }}\n"
 
@@ -180,18 +180,17 @@ def study_tree(rng: random.Random) -> dict[str, Any]:
         (hostile, hostile),
     )
     harmless: tuple[tuple[str, Any], ...] = (
-        ("title", hostile or "x"),
         ("random", {"mem_latency": {"file": "sub/runs.csv", "column": "lat", "unit": "cycle"}}),
-        ("random", {"mem_latency": {"file": "sub/law.csv", "unit": "cycle"}}),
-        ("random", {"mem_latency": "normal: 450 cycles, 5 %", "draws": 8}),
+        ("random", {"mem_latency": "normal: 450 cycles, 5 %", "draws": 16}),
         ("where", ["threads > 256"]),
         ("axes", {"threads": {"values": [256, 512], "weights": [1, 10**6]}}),
         ("axes", {"threads": [*range(1, 3000)]}),
     )
-    given = rng.sample(harmless, 1) if rng.random() < 0.5 else []
+    given = rng.sample(harmless, 1) if rng.random() < 0.6 else []
     tree |= dict(given or rng.sample(changes, rng.choice([1, 1, 1, 2, 3])))
     if isinstance(tree.get("random"), dict):
         tree["axes"].pop("mem_latency", None)
+        tree["outputs"] = ["ms_throughput"] if given else tree["outputs"]
     if "mem_latency" not in {*tree["axes"], *tree.get("random", ())}:
         tree["set"] = {"mem_latency": 300, **tree["set"]}
     if "distribution" in str(tree["set"]) or "distribution" in str(tree["axes"]):
@@ -296,6 +295,7 @@ def dataset_file(folder: Path, rng: random.Random, store: Path) -> Path:
     place = folder / f"data{rng.randrange(10**9)}"
     kind = rng.choice([".zarr", ".csv", ".parquet", ".nc", "run", "run", "run"])
     if kind == "run":
+        place = place.with_name(place.name.replace("data", "run"))
         place = place.with_suffix(".zarr")
         shutil.copytree(store, place)
         _spoil_store(place, folder, rng)
@@ -323,6 +323,8 @@ def _spoil_store(place: Path, folder: Path, rng: random.Random) -> None:
         tree["attributes"] |= {"title": _text(rng), "notes": _text(rng)}
         for about in tree["consolidated_metadata"]["metadata"].values():
             about["attributes"]["long_name"] = _text(rng)
+        if rng.random() < 0.9:  # else the records notice it
+            shutil.rmtree(place / ".simt-dse")
     else:
         for name in rng.sample(sorted(given), rng.choice([1, 2, 4])):
             tree["attributes"][name] = given[name]
@@ -330,7 +332,9 @@ def _spoil_store(place: Path, folder: Path, rng: random.Random) -> None:
     root.write_text(json.dumps(tree))
     hidden = place / ".simt-dse"
     way = rng.random()
-    if way < 0.4:
+    if not hidden.exists():
+        pass
+    elif way < 0.4:
         shutil.rmtree(hidden)
     elif way < 0.7:
         from sweeps.store.records import sealed
@@ -362,7 +366,7 @@ def _link_some(place: Path, folder: Path, rng: random.Random) -> None:
 
 def _spoil_csv(place: Path, rng: random.Random) -> None:
     """Edit the comment in which a CSV file tells what a table cannot."""
-    if rng.random() < 0.6:
+    if rng.random() < 0.7:
         return
     first, _, rest = place.read_bytes().decode().partition("\n")
     edits = (
