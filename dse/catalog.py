@@ -43,6 +43,7 @@ from dse.entry_paths import DATA, absolute, file_titles, paths_of, unknown_entry
 from dse.products import meant, written_capability
 from dse.wording import value_text
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
+from symbolic.plain_text import one_line
 from symbolic.quantities import TABLE, Quantity
 from symbolic.reach import Base, below, located
 from symbolic.visible import Card, Fold, Visible
@@ -184,7 +185,7 @@ def _load(
     if capability:
         values = {**_limits()[capability][1], **values}
     name = path.stem.lower()
-    return Entry(name, said.title, kind, values, path, capability, declared, unknown)
+    return Entry(name, one_line(said.title), kind, values, path, capability, declared, unknown)
 
 
 def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:

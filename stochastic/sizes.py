@@ -170,6 +170,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "STORED_ORDERED": (64, 2, "winners of one cell that compiled code keeps in order"),
     "STORED_WINNERS": (1 << 16, 5, "winners of all cells that compiled code keeps"),
     "EXPORT_ROWS": (1 << 19, 7, "rows of a table written at a time"),
+    "CHUNK_READ": (1 << 30, None, "bytes of a chunk or an axis of a store of somebody else"),
     # Clusters
     "ERRAND_TILES": (64, 3, "tiles of one task"),
     "CLUSTER_SHARES": (4, 3, "parts for each thread of a worker"),

@@ -12,14 +12,24 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from stochastic import sizes
 from sweeps.store.folder import HIDDEN
 from sweeps.store.medium import Medium
 from sweeps.store.skeleton import ROOT
 from sweeps.store.zarr_format import chunk_key
-from symbolic.errors import DamagedError
+from symbolic.errors import DamagedError, DseError
 from symbolic.json_text import read_json
 
 __all__ = ["check_bare"]
+
+_MOST = sizes.CHUNK_READ
+#: Bytes that packing may add to a chunk.
+_SLACK = 1 << 20
+_NUMBERS = {"bool", "float16", "float32", "float64", "complex64", "complex128"} | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
 
 _WHOLE = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)"
 
@@ -31,13 +41,18 @@ def check_bare(medium: Medium) -> None:
     ------
     DamagedError
         A chunk is missing.
+    DseError
+        A chunk is too large to be read.
     """
     try:
         tree = read_json(medium.get(ROOT))
-        arrays = tree["consolidated_metadata"]["metadata"]
+        arrays = _arrays(medium, tree)
+        _check_declared(medium, arrays)
         if "simt_dse_version" not in tree["attributes"]:
             return
         missing = [each for name, about in arrays.items() for each in _missing(medium, name, about)]
+    except DseError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return  # zarr says what is wrong
     if missing:
@@ -50,6 +65,38 @@ def check_bare(medium: Medium) -> None:
             f"{medium.name} has no records ({HIDDEN}): it is read as a plain zarr group, and "
             f"damage is not noticed; {_WHOLE}",
             stacklevel=2,
+        )
+
+
+def _arrays(medium: Medium, tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what describes each array of a store."""
+    if (inline := tree.get("consolidated_metadata")) is not None:
+        found = dict(inline["metadata"])
+    else:
+        keys = [key for key in medium.files() if key.endswith(f"/{ROOT}")]
+        found = {key.removesuffix(f"/{ROOT}"): read_json(medium.get(key)) for key in keys}
+    return {name: about for name, about in found.items() if about.get("node_type") == "array"}
+
+
+def _check_declared(medium: Medium, arrays: Mapping[str, Any]) -> None:
+    """Raise where something that is read at once is too large: a chunk, the values of an axis."""
+    for name, about in arrays.items():
+        each = np.dtype(about["data_type"]).itemsize if about["data_type"] in _NUMBERS else 1
+        chunk = about["chunk_grid"]["configuration"]["chunk_shape"]
+        if about["codecs"][0]["name"] == "sharding_indexed":
+            chunk = about["codecs"][0]["configuration"]["chunk_shape"]
+        _check_bytes(medium, f"a chunk of {name!r} declares", math.prod(chunk) * each)
+        if about.get("dimension_names") == [name]:
+            _check_bytes(medium, f"the axis {name!r} declares", math.prod(about["shape"]) * each)
+        largest = max([*medium.sizes(name).values(), *medium.sizes(f"{name}/c").values(), 0])
+        _check_bytes(medium, f"a file of {name!r} has", largest - _SLACK)
+
+
+def _check_bytes(medium: Medium, what: str, size: int) -> None:
+    if size > _MOST:
+        raise DseError(
+            f"{medium.name} is not read: {what} {size:,} bytes, and at most {_MOST:,} are read at "
+            "once: write it with smaller chunks (xarray: ds.chunk(...).to_zarr)"
         )
 
 

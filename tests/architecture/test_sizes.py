@@ -48,6 +48,7 @@ formats, flags and codes
     dse/measured/profiles/units.py _PREFIXES
     sweeps/nest/summing.py MEAN STD
     sweeps/prove/borders.py NONE
+    sweeps/store/bare.py _SLACK
     sweeps/store/packing.py ONE START _LEVEL _PLAIN
     sweeps/store/z*.py TRAILER EACH _HEAD
     symbolic/grammar.py _NOT _SIGN

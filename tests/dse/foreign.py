@@ -144,7 +144,7 @@ def asked_of(name: str, out: Path, rng: random.Random) -> list[list[str]]:
     suited = [words for words in every if words[0] in SUITED.get(kind, "").split()]
     if rng.random() < 0.3 or not suited:
         return rng.sample(every, VERBS)
-    return rng.choices(suited, k=VERBS) if len(suited) < VERBS else rng.sample(suited, VERBS)
+    return [*rng.sample(suited, min(VERBS, len(suited))), *rng.sample(every, VERBS)][:VERBS]
 
 
 def questions(name: str, out: Path, rng: random.Random, goals: list[str]) -> list[list[str]]:

@@ -179,6 +179,39 @@ def test_a_copy_without_its_records_says_so_and_misses_no_chunk(secret: Path) ->
     assert dse.open("c.zarr").sizes == {"threads": 2, "mem_latency": 2}
 
 
+@pytest.mark.filterwarnings("ignore")  # zarr and xarray warn of stores without one description
+@pytest.mark.parametrize("consolidated", [True, False])
+@pytest.mark.parametrize("way", ["chunk", "axis", "file", "shard"])
+def test_a_store_with_huge_chunks_or_axes_is_refused(
+    way: str, consolidated: bool, secret: Path
+) -> None:
+    ds = xr.Dataset({"time": ("k", [1.0, 2.0])}, coords={"k": [1, 2]})
+    shards = {"time": {"shards": (2,), "chunks": (1,)}} if way == "shard" else {}
+    ds.to_zarr("a.zarr", zarr_format=3, consolidated=consolidated, encoding=shards)
+    assert dse.open("a.zarr").sizes == {"k": 2}
+    for path in Path("a.zarr").rglob("zarr.json"):
+        tree = json.loads(path.read_text())
+        inline = dict((tree.get("consolidated_metadata") or {}).get("metadata", {}))
+        inline[path.parent.name] = tree
+        for name in {"chunk": ["time"], "shard": ["time"], "axis": ["k"]}.get(way, []):
+            about = inline.get(name, {"node_type": "none"})
+            if about["node_type"] != "array" or about.get("dimension_names") != ["k"]:
+                continue
+            if way == "shard":
+                about["codecs"][0]["configuration"]["chunk_shape"] = [3 << 27]
+            if way == "axis":
+                about["shape"] = [10**12]
+            else:
+                about["chunk_grid"]["configuration"]["chunk_shape"] = [3 << 27]
+        path.write_text(json.dumps(tree))
+    if way == "file":
+        with Path("a.zarr/time/c/0").open("wb") as file:
+            file.truncate(3 << 30)
+    for ask in (dse.open, lambda path: dse.export(dse.open(path), "b.nc")):
+        with pytest.raises(DseError, match=r"is not read: .* at most 1,073,741,824 are read at"):
+            ask("a.zarr")
+
+
 LABELS = [
     "\x1b]0;OWNED\x07\x1b[2J\x1b[Hcertified: none is better",
     "b\n   1  trusted     0.1",
