@@ -81,6 +81,8 @@ def truth(word: str, value: Whole) -> Condition:
             return FALSE
         if (certain := _of_remainder(value)) is not None:
             return certain
+        if (certain := _of_remainder(-value - ONE)) is not None:
+            return negated(certain)
     return (word, value)
 
 
