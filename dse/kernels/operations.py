@@ -155,14 +155,20 @@ def _least(v: Registers, one: Instruction, _: int, block: int, place: int) -> Wh
     if when in (TRUE, FALSE):
         first, second = parts[:2]
         found = atom("least" if when == TRUE else "most", first, second)
-        if not unsigned:
-            return found
-        large, small = (second, first) if when == TRUE else (first, second)
-        # a negative value is larger than all others
-        found = v.chosen(truth(">=", first), found, large)
-        chosen: Whole = v.chosen(truth(">=", second), found, small)
-        return chosen
+        return _unsigned_least(v, when == TRUE, first, second, found) if unsigned else found
     return atom("unknown", ("least or most", block, place))
+
+
+def _unsigned_least(v: Registers, is_least: bool, one: Whole, two: Whole, signed: Whole) -> Whole:
+    """Return the least or the most of values of which a negative one is larger than all others.
+
+    ``signed`` is that of values as they are: right where both or none are negative.
+    """
+    of_one_negative, of_two_negative = (two, one) if is_least else (one, two)
+    is_one, is_two = truth(">=", one), truth(">=", two)
+    of_two_size = v.chosen(is_one, signed, of_one_negative)
+    found: Whole = v.chosen(is_two, of_two_size, v.chosen(is_one, of_two_negative, signed))
+    return found
 
 
 def _vote(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
@@ -232,16 +238,19 @@ def _unsigned(word: str, one: Whole, two: Whole, found: Condition) -> Condition:
 
     Compilers write ``7 <= x and x < 14`` as one comparison of ``x - 7``.
     """
+    if word not in ("LT", "LE", "GT", "GE"):
+        return found
     negative, not_negative = truth(">=", -one - ONE), truth(">=", one)
-    if truth(">=", two) == FALSE:
-        if word in ("GT", "GE"):
-            return both(negative, found)
-        return both(not_negative, found, word="or") if word in ("LT", "LE") else found
     if word in ("LT", "LE"):
-        return both(not_negative, found)
-    if word in ("GT", "GE"):
-        return both(negative, found, word="or")
-    return found
+        of_size = both(not_negative, found)
+        of_negative = both(not_negative, found, word="or")
+    else:
+        of_size = both(negative, found, word="or")
+        of_negative = both(negative, found)
+    if truth(">=", -two) != TRUE:  # a size, or a difference of sizes, which is taken as one
+        return of_size
+    is_negative = truth(">=", -two - ONE)
+    return both(both(is_negative, of_negative), both(negated(is_negative), of_size), word="or")
 
 
 def _predicates(v: Registers, one: Instruction, result: int, block: int, place: int) -> Condition:

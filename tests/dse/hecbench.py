@@ -31,6 +31,7 @@ from typing import Any
 
 from dse.kernels.accesses import width_of
 from dse.kernels.code import code_of
+from dse.kernels.conditions import Condition, atoms_of, known
 from dse.kernels.disassembly import disassembled
 from dse.kernels.evaluate import Launch
 from dse.kernels.hosted import redefined
@@ -147,18 +148,26 @@ def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
             continue
         when = reading.values.holds(number, place_) if one.guard else ("true",)
         often = reading.often.blocks[number]
-        try:
-            many = launch.per_thread(often * atom("if", when) if one.guard else often) * threads
-        except (KeyError, TypeError):  # of a guard that rests on data: as if it held
-            many = launch.per_thread(often) * threads
-        if many != many:
-            many = launch.per_thread(often) * threads
+        # a guard that rests on data or on what is not given counts as if it held
+        if _is_decided(when, values):
+            often = often * atom("if", when)
+        many = launch.per_thread(often) * threads
         found["flops"] += single * many
         found["double"] += double * many
         found["integer"] += integer * many
         if asks:
             found["bytes"] += many * width_of(one)
     return found
+
+
+def _is_decided(when: Condition, arguments: Mapping[int, float]) -> bool:
+    """True if a guard rests on nothing but places, passes and arguments that are given."""
+    atoms = atoms_of(when)
+    return (
+        known(when)
+        and not any(one.kind == "loaded" for one in atoms)
+        and all(one.of[0] in arguments for one in atoms if one.kind == "argument")
+    )
 
 
 _CALLED = re.compile(r"(\w+)\s*(?:<[^<>;{}]*>\s*)?\(")

@@ -1,0 +1,88 @@
+"""Unsigned operations of machine code on values that may be negative, beside the hardware's."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from dse.kernels.assembly import Instruction
+from dse.kernels.conditions import TRUE, Condition, truth
+from dse.kernels.linear import ONE, ZERO, Whole, atom, constant
+from dse.kernels.numbers import Numbers
+from dse.kernels.operations import READ
+from dse.kernels.quotients import floordiv
+from dse.kernels.registers import Followed
+
+SIZES = (0, 1, 3, 4, 100, 101)
+N, M = atom("argument", 0), atom("argument", 4)
+#: Values of both signs, and those whose sign rests on an argument.
+VALUES = {
+    "n": N, "-n": -N, "-n - 4": -N - constant(4), "n - 3": N - constant(3), "m": M,
+    "-m": -M, "0": constant(0), "5": constant(5), "-1": -ONE, "-4": constant(-4),
+    "-100": constant(-100),
+}  # fmt: skip
+
+
+class _Operands(Followed):
+    """Registers that hold the operands of one instruction."""
+
+    def __init__(self, values: dict[str, Whole]) -> None:
+        self.values = values
+
+    def operand(self, text: str, block: int, place: int) -> Whole:
+        return self.values.get(text, ZERO)
+
+    def predicate(self, text: str, block: int, place: int) -> Condition:
+        return {"PT": TRUE, "!PT": ("false",)}[text]
+
+    def is_low_half(self, one: Instruction, block: int, place: int) -> bool:
+        return False
+
+
+class _Launch(Numbers):
+    def __init__(self, n: int, m: int) -> None:
+        super().__init__()
+        self.arguments, self.asked, self.passes, self._special = {0: n, 4: m}, {}, {}, {}
+
+
+def _read(opcode: str, operands: str, one: Whole, two: Whole) -> Any:
+    found = Instruction(0, {"opcode": opcode, "operands": operands, "predicate": ""}, 0, 0)
+    values = _Operands({"R1": one, "R2": two})
+    return READ[found.name](values, found, 0, 0, 0)
+
+
+PAIRS = list(itertools.permutations(VALUES, 2))
+LAUNCHES = {sizes: _Launch(*sizes) for sizes in itertools.product(SIZES, repeat=2)}
+
+
+@pytest.mark.parametrize("last", ["PT", "!PT"])
+def test_least_and_most_are_those_of_words_without_a_sign(last: str) -> None:
+    for one, two in PAIRS:
+        found = _read("VIMNMX.U32", f"R0,R1,R2,{last}", VALUES[one], VALUES[two])
+        for (n, m), at in LAUNCHES.items():
+            words = [int(at.value(VALUES[each])) % 2**32 for each in (one, two)]
+            expected = min(words) if last == "PT" else max(words)
+            assert int(at.value(found)) % 2**32 == expected, (one, two, n, m)
+
+
+@pytest.mark.parametrize("word", ["LT", "LE", "GT", "GE", "EQ", "NE"])
+def test_comparisons_are_those_of_words_without_a_sign(word: str) -> None:
+    for one, two in PAIRS:
+        found = _read(f"ISETP.{word}.U32.AND", "P0,PT,R1,R2,PT", VALUES[one], VALUES[two])
+        for (n, m), at in LAUNCHES.items():
+            first, second = (int(at.value(VALUES[each])) % 2**32 for each in (one, two))
+            if two == "n - 3" and n < 3:
+                continue  # a difference on the right is taken as a size
+            expected = {
+                "LT": first < second, "LE": first <= second, "GT": first > second,
+                "GE": first >= second, "EQ": first == second, "NE": first != second,
+            }[word]  # fmt: skip
+            assert bool(at.holds(found)) == expected, (one, two, n, m)
+
+
+def test_the_sign_of_a_remainder_is_known_both_ways() -> None:
+    rest = N - M * floordiv(N, M)
+    assert truth(">=", rest) == TRUE
+    assert truth(">=", -rest - ONE) == ("false",)
