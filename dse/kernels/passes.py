@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing, atoms_of, known
+from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing, atoms_of, known, truth
 from dse.kernels.flow import Loop
 from dse.kernels.linear import ONE, Atom, Whole, atom, constant
 from dse.kernels.quotients import floordiv
@@ -23,6 +23,11 @@ def until(stays: Condition, loop: Loop) -> Whole | None:
         case ("false",):
             return ONE
         case ("and", one, two):
+            for each, other in ((one, two), (two, one)):
+                start = _lasting(each, loop)
+                rest = None if start is None else until(other, loop)
+                if start is not None and rest is not None:
+                    return _if_lasting(start, rest)
             first, second = until(one, loop), until(two, loop)
             if first is not None and second is not None:
                 return atom("least", first, second)
@@ -85,6 +90,26 @@ def free_passes(part: Any, known: dict[Atom, frozenset[int]]) -> frozenset[int]:
 def varies(when: Condition, loop: Loop) -> bool:
     """Whether a condition rests on what each pass loads anew."""
     return any(one.kind == "loaded" and one.of[0][1] in loop.blocks for one in atoms_of(when))
+
+
+def _lasting(when: Condition, loop: Loop) -> Whole | None:
+    """Return what is not negative if a condition holds in all passes, where it holds in the first.
+
+    None where a condition may end later, or cannot be followed.
+    """
+    if when[0] != ">=" or (parts := _linear(when[1], loop)) is None:
+        return None
+    start, step = parts
+    number = step.number
+    return start if (_falls(step) if number is None else number >= 0) else None
+
+
+def _if_lasting(start: Whole, passes: Whole) -> Whole:
+    """Return passes of a loop that goes on only if a start is not negative: else one."""
+    lasts = truth(">=", start)
+    if lasts in (TRUE, FALSE):
+        return passes if lasts == TRUE else ONE
+    return ONE + (passes - ONE) * atom("if", lasts)
 
 
 def _tried(stays: Condition, head: int) -> int | None:
