@@ -97,7 +97,9 @@ def bits(value: Whole) -> dict[int, Condition] | None:
 
 
 def _not_negative(value: Whole) -> bool:
-    """Whether a sum is of parts that are not: sizes, places, passes and what is made of them."""
+    """True if a sum is of parts that are never negative: sizes, places, passes, remainders."""
+    if any(times < 0 for times in value.terms.values()):
+        value = _below(value)
     for product, times in value.terms.items():
         if times < 0 or not all(one.kind in _SIZES for one in product):
             return False
@@ -106,9 +108,25 @@ def _not_negative(value: Whole) -> bool:
     return True
 
 
+def _below(value: Whole) -> Whole:
+    """Return what is no larger than a sum: quotients that are taken away are at most n / d."""
+    found = value
+    for product, times in value.terms.items():
+        for one in product:
+            if times >= 0 or one.kind != "over" or not (by := one.of[1].number) or times % by:
+                continue
+            rest = list(product)
+            rest.remove(one)
+            if by > 0 and _not_negative(Whole({tuple(rest): 1})):
+                part = Whole({product: times})
+                found = found - part + one.of[0] * Whole({tuple(rest): times // by})
+                break
+    return found
+
+
 _SIZES = (
     *("argument", "special", "pass", "over", "exclusive or", "bitwise and", "bitwise or"),
-    *("least", "most", "power", "scaled"),
+    *("least", "most", "power", "scaled", "if", "first", "total"),
 )
 
 

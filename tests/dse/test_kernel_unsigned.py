@@ -86,3 +86,12 @@ def test_the_sign_of_a_remainder_is_known_both_ways() -> None:
     rest = N - M * floordiv(N, M)
     assert truth(">=", rest) == TRUE
     assert truth(">=", -rest - ONE) == ("false",)
+
+
+def test_the_sign_of_a_counter_behind_unrolled_loops_is_known() -> None:
+    peeled = N - floordiv(N, constant(4)).times(4)
+    counter = M * N + peeled * atom("if", ("==", peeled)) + atom("pass", 3).times(16)
+    assert truth(">=", counter) == TRUE
+    assert truth(">=", -counter - ONE) == ("false",)
+    assert truth(">=", peeled - ONE) not in (TRUE, ("false",))
+    assert truth(">=", N - floordiv(N, constant(4)).times(8)) not in (TRUE, ("false",))
