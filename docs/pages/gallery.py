@@ -9,8 +9,8 @@ import tomllib
 from pathlib import Path
 
 import dse
-from dse.cli.kinds import KINDS
-from pages.rst import heading, paragraphs, plain, tree
+from dse.plots.kinds import KINDS
+from pages.rst import heading, paragraphs, plain, table, tree
 
 HERE = Path(__file__).parents[1]
 
@@ -108,4 +108,17 @@ def gallery():
     figures = textwrap.indent("\n\n".join(shown), "   ")
     first = "One short script for each figure; ``dse plot`` draws the same from a shell."
     shown = f".. container:: gallery\n\n{figures}"
-    yield "gallery/index.rst", paragraphs(heading("Gallery", "="), first, shown, tree(names))
+    kinds = heading("Kinds of plots", "-"), kinds_table()
+    yield (
+        "gallery/index.rst",
+        paragraphs(heading("Gallery", "="), first, shown, *kinds, tree(names)),
+    )
+
+
+def kinds_table():
+    """Return the table of the kinds of plots: what each shows, and the options that it takes."""
+    rows = [
+        [f"``{name}``", plain(kind.shows), ", ".join(f"``{option}``" for option in kind.names)]
+        for name, kind in KINDS.items()
+    ]
+    return table(["kind", "shows", "options"], rows, "16 42 42")

@@ -20,7 +20,6 @@ from dse.cli.doctor import doctor
 from dse.cli.effects import sensitivity
 from dse.cli.ends import Commands, end_with, handed_back, reading
 from dse.cli.exploring import explore
-from dse.cli.figures import plot
 from dse.cli.filed import checked, looked_for, looked_up, watched
 from dse.cli.fits import calibrate, fit
 from dse.cli.frame import asked, command, listening, read_study, warned
@@ -34,6 +33,7 @@ from dse.cli.measure import measure
 from dse.cli.measured import import_measured
 from dse.cli.options import expanding, from_store, from_study, goals, kinds, telling
 from dse.cli.outcomes import law
+from dse.cli.plot import plot
 from dse.cli.point import advise, evaluate, explain
 from dse.cli.ranges import ranges
 from dse.cli.spread import count, histogram, quantiles

@@ -49,9 +49,9 @@ def sensitivity(source: str, output: list[str], plot: Path | None, **options: An
     found = dse.sensitivity(read_source(source), output=output or None, **options, progress=True)
     data = _data(found)
     if plot is not None:
-        from dse.plots.tornado import draw
+        from dse.plots.rankings import draw_tornado
 
-        write_figure(draw(found, output[0], None).figure, plot)
+        write_figure(draw_tornado(found, output[0]).figure, plot)
         data["figure"] = plot
     return data, lambda: _text(data)
 

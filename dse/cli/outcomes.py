@@ -44,7 +44,7 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
     data |= {name: [getattr(found, name), found.error(name)] for name in ("mean", "std")}
     data["quantiles"] = [[q, found.quantile(q), found.error("quantile", q)] for q in _QUANTILES]
     if plot is not None:
-        from dse.plots.outcomes import output_law
+        from dse.plots.laws import output_law
 
         write_figure(output_law(found).figure, plot)
     return data, lambda: _law_text(data)

@@ -1,65 +1,71 @@
-"""Lines of one quantity against another, a line for each category: of any Dataset of a study."""
+"""Lines of quantities along an axis, with marks and reference lines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.frame import axes_of, legend, name_flags, side, title
-from dse.plots.looks import LOOKS, Look, looks_of
-from dse.plots.sources import Line, Source, allowed, axis_of, dataset, flags_of, lines_of, needed
+from dse.plots.bar_charts import draw_bars, places_of
+from dse.plots.frame import axes_of, legend, name_flags, named, number_text, side, title
+from dse.plots.looks import LOOKS, MEANS, Look, look_of, looks_of, variants
+from dse.plots.sources import (
+    Line,
+    Source,
+    allowed,
+    alone,
+    axis_of,
+    can_yield,
+    counted,
+    dataset,
+    finite,
+    flags_of,
+    is_numeric,
+    lines_of,
+    needed,
+)
+from dse.study.data import StudyData
 from dse.verbs.chosen import optimum
+from sweeps.grid.goals import texts_of
+from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["draw_lines", "line_looks", "lines", "sparse"]
+__all__ = ["draw_lines", "efficiency", "lines", "temperature", "terms"]
 
-#: Up to this many points of a line are marked each.
+#: The most markers of a line.
 _MARKED = 24
-
-
-def sparse(count: int) -> int:
-    """Which points of a line are marked: all of few, every so many of more."""
-    return max(1, -(-count // _MARKED))
-
-
-def line_looks(found: Sequence[Line], *apart: str) -> list[Look]:
-    """Looks of lines, the same for the same category in every figure; none like ``apart``."""
-    return looks_of([line.label for line in found], apart)
+#: A first pass this many times above all later ones is cut off.
+_SPIKE = 3.0
 
 
 def _coincide(one: Line, other: Line) -> bool:
-    """Whether one line lies upon another."""
+    """True if one line lies upon another."""
     both = ((one.x, other.x), (one.y, other.y))
     return all(a.shape == b.shape and np.allclose(a, b, equal_nan=True) for a, b in both)
 
 
 def draw_lines(
-    ax: Axes, found: Sequence[Line], looks: Sequence[Look], *, same: bool = False, **more: Any
+    ax: Axes, lines: Sequence[Line], looks: Sequence[Look], *, same: bool = False, **style: Any
 ) -> None:
-    """Draw lines, their markers a little apart so that neighbours do not hide each other.
-
-    Of lines that lie upon each other, or ``same``, each marks other places, if there are enough.
-    """
-    room = all(len(line.x) >= 2 * len(found) for line in found)
-    same = same or (room and any(_coincide(*pair) for pair in combinations(found, 2)))
-    for k, (line, look) in enumerate(zip(found, looks, strict=True)):
-        step = max(sparse(len(line.x)), len(found) if same else 1)
-        given: dict[str, Any] = {"markevery": (k * step // max(len(found), 1), step)}
-        if step > 1:
-            given["ms"] = 4.5
-        ax.plot(line.x, line.y, label=line.label, **(look.of_points(**given) | more))
+    """Draw lines; where lines coincide, or are the ``same``, they have markers at other places."""
+    room = all(len(line.x) >= 2 * len(lines) for line in lines)
+    same = same or (room and any(_coincide(*pair) for pair in combinations(lines, 2)))
+    for k, (line, look) in enumerate(zip(lines, looks, strict=True)):
+        step = max(1, -(-len(line.x) // _MARKED), len(lines) if same else 1)
+        marks: dict[str, Any] = {"markevery": (k * step // max(len(lines), 1), step)}
+        marks |= {"ms": 4.5} if step > 1 else {}
+        ax.plot(line.x, line.y, label=line.label, **(look.of_points(**marks) | style))
 
 
 def _shares(ds: xr.Dataset, name: str, over: str, by: bool | str) -> xr.DataArray:
-    """A quantity as a share of its largest value along an axis, or of what growth would reach."""
-    words = "share of its largest"
-    whole = abs(allowed(ds, ds[name])).max(over)
+    """Return a quantity over its largest value along an axis, or over growth in proportion."""
+    words, whole = "share of its largest", abs(allowed(ds, ds[name])).max(over)
     if by == "growth":
         times = (ds[over][-1] / ds[over][0]).item()
         words, whole = f"share of {times:g} times its first", ds[name].isel({over: 0}) * times
@@ -78,61 +84,266 @@ def lines(
     minimize: str | None = None,
     maximize: str | None = None,
     relative: bool | str = False,
+    row: Mapping[str, Any] = {},
     ax: Axes | None = None,
 ) -> Axes:
-    """A quantity of a study along one axis, a line for each value of the others.
+    """Draw a quantity along one axis, a line for each value of the others.
 
-    Bounds, cases and categories are told by their names, in steps.
-
-    Parameters
-    ----------
-    source : Study, or Dataset of one
-    quantity : str
-        What is drawn upwards.
-    over : str, optional
-        The axis along which a line runs; the last one of numbers where None.
-    x : str, optional
-        The quantity drawn across, where it is not ``over`` itself.
-    at : mapping, optional
-        Values of other axes, such as ``{"core_clock": "1.3 GHz"}``.
-    minimize, maximize : str, optional
-        The goal whose optimum along each line is starred.
-    relative : bool or "growth"
-        Each line as a share of its largest value; or of what it would reach at the end of the
-        axis if it grew in proportion from its first value.
-    ax : Axes, optional
-        Where to draw; a new figure where None.
+    Keys of ``row``: ``with`` names further quantities, ``apart`` meanings whose colours are left
+    free, ``style`` and ``label`` of the lines; ``mark``, ``references``, ``bottom``, ``ylabel`` and
+    ``cut`` are added to them.
     """
-    goal = minimize or maximize
-    ds = dataset(source, [quantity, *([x] if x else []), *needed(source, goal)], at)
+    goal, names = minimize or maximize, [quantity, *row.get("with", ())]
+    references = [
+        one
+        for one in row.get("references", ())
+        if one.get("x", x) == x and (not one.get("across") or can_yield(source, one["quantity"]))
+    ]
+    extra = [*([x] if x else []), *(one["quantity"] for one in references)]
+    ds = dataset(source, [*names, *extra, *needed(source, goal)], at)
     over = axis_of(ds, over, x or quantity)
+    labels = [named(ds[name], 34) for name in names]
+    if len(names) > 1:
+        alone(ds, over, *names)
     if relative:
-        names = [name for name in (quantity, x) if name and name in ds.data_vars]
-        ds = ds.assign({name: _shares(ds, name, over, relative) for name in names})
-    heading, found = lines_of(ds, x or over, quantity, over)
-    steps: dict[str, Any] = {}
-    if flags_of(ds[quantity]):
-        steps = {"same": True, "drawstyle": "steps-mid"}
+        shares = [name for name in (*names, x) if name and name in ds.data_vars]
+        ds = ds.assign({name: _shares(ds, name, over, relative) for name in shares})
+    if len(names) > 1:
+        drawn = [lines_of(ds, x or over, name, over)[1][0] for name in names]
+        drawn = [replace(line, label=text) for line, text in zip(drawn, labels, strict=True)]
+        heading, looks = "", [look_of(name) for name in names]
+    else:
+        heading, drawn = lines_of(ds, x or over, quantity, over)
+        drawn = [replace(line, label=line.label or row.get("label", "")) for line in drawn]
+        looks = looks_of([line.label for line in drawn], row.get("apart", ()))
+    flags = flags_of(ds[quantity])
+    style = {"same": True, "drawstyle": "steps-mid"} if flags else dict(row.get("style", {}))
     ax = axes_of(ax)
-    draw_lines(ax, found, line_looks(found), **steps)
+    draw_lines(ax, drawn, looks, **style)
+    if "mark" in row:
+        _mark(ax, drawn, **row["mark"])
+    for one in references:
+        _reference(ax, ds, drawn, over, x, **one)
     if goal is not None:
         others = [str(dim) for dim in ds[quantity].dims if dim != over]
         best = optimum(ds, minimize=minimize, maximize=maximize, per=others)
-        look = LOOKS["optimum"]
+        shown = goal if goal in names else quantity
+        places = [np.atleast_1d(best[name].values).ravel() for name in (x or over, shown)]
         text = f"{'least' if minimize else 'most'} {goal}"
-        at_best = [np.atleast_1d(best[name].values).ravel() for name in (x or over, quantity)]
-        ax.plot(*at_best, label=text, **look.of_mark(12))
+        ax.plot(*places, label=text, **LOOKS["optimum"].of_mark(12))
     side(ax.xaxis, ds[x or over])
-    side(ax.yaxis, ds[quantity])
+    side(ax.yaxis, ds[quantity], row.get("ylabel"))
     for axis, name, wide in ((ax.xaxis, x or over, 14), (ax.yaxis, quantity, 28)):
-        flags = flags_of(ds[name])
-        if flags:
-            name_flags(axis, flags, ds[name].values, wide)
+        if flags_of(ds[name]):
+            name_flags(axis, flags_of(ds[name]), ds[name].values, wide)
     if ds[x or over].dtype.kind not in "iufb":
         ax.tick_params(axis="x", rotation=30)
         for label in ax.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
     title(ax, str(ds.attrs.get("model", "")))
-    below = bool(steps)  # names at the left take the width
-    legend(ax, heading=heading, beside=len(found) > 4, below=below, ncols=2 if below else 1)
+    if "bottom" in row:
+        ax.set_ylim(bottom=row["bottom"])
+    if row.get("cut"):
+        _cut(ax, drawn)
+    below = bool(flags) or len(names) > 1  # long names at the left, or in the legend
+    many = len(ax.get_legend_handles_labels()[0])
+    beside = len(drawn) > 4 or (many > 5 and not below)
+    legend(ax, heading=heading, beside=beside, below=below, ncols=2 if below else 1)
     return ax
+
+
+def _mark(ax: Axes, lines: Sequence[Line], equals: float, label: str) -> None:
+    """Mark the points of lines that have one value."""
+    points = np.concatenate([np.stack([line.x, line.y])[:, line.y == equals] for line in lines], 1)
+    if points.size:
+        ax.plot(*points, label=label, **LOOKS["optimum"].of_mark(4, marker="o"))
+
+
+def _reference(
+    ax: Axes,
+    ds: xr.Dataset,
+    lines: Sequence[Line],
+    over: str,
+    along: str | None,
+    *,
+    quantity: str,
+    label: str,
+    across: bool = False,
+    level: bool = False,
+    x: str | None = None,
+) -> None:
+    """Draw a place across, a level, or a curve that all lines share."""
+    values = ds[quantity]
+    if across:  # at the last value of the axis
+        value = values.isel({over: int(np.argmax(ds[over].values))}, missing_dims="ignore")
+        if value.ndim == 0 and np.isfinite(value):
+            look = LOOKS["published"] if quantity == "optimal_sms" else LOOKS["level"]
+            ax.axvline(
+                float(value), **look.of_line(), label=f"{label}: {number_text(float(value))}"
+            )
+    elif level:
+        if values.ndim == 0:
+            ax.axhline(float(values), **look_of(quantity).of_line(lw=1.4), label=label)
+    else:
+        curve = lines_of(ds, x or over, quantity, over)[1]
+        points = np.concatenate([np.stack([line.x, line.y]) for line in curve], axis=1)
+        points = points[:, np.argsort(points[0])]
+        ax.plot(*points, **look_of(quantity).of_line(lw=4, alpha=0.3), label=label)
+
+
+def _cut(ax: Axes, lines: Sequence[Line]) -> None:
+    """Leave a spike before the first pass that is full out of the plot, and say how high it is."""
+    most = max(float(np.nanmax(line.y)) for line in lines)
+    later = 1.0
+    for line in lines:
+        full = np.flatnonzero(line.y == 1)
+        later = max([later, *line.y[full[0] :]]) if full.size else later
+    if most > _SPIKE * later > _SPIKE:
+        ax.set_ylim(top=1 + 1.15 * (later - 1))
+        title(ax, f"above the figure: up to {most:.4g} before the first pass is full")
+
+
+def terms(
+    source: Source,
+    *,
+    over: str | None = None,
+    quantity: Sequence[str] = (),
+    at: Mapping[str, Any] | None = None,
+    row: Mapping[str, Any],
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the smallest of several terms and the terms, each over the axes on which it depends."""
+    names = list(texts_of(quantity, "quantity")) or _terms(source, row["smallest"])
+    ds = dataset(source, names, at)
+    finite(names[-1], *(ds[name] for name in names))
+    names = [name for name in names if np.isfinite(ds[name]).any()]
+    over = axis_of(ds, over, *names)
+    ax = axes_of(ax)
+    if not is_numeric(ds, over):
+        alone(ds, over, *names)
+        values = {named(ds[n], 34): allowed(ds, ds[n].broadcast_like(ds[over])) for n in names}
+        draw_bars(ax, places_of(ax, ds, over), values, [look_of(name) for name in names])
+        ax.set_xlabel(row["label"])
+        legend(ax, below=True, ncols=2)
+    else:
+        for name in names:
+            _term(ax, ds, over, name, wide=name == row["smallest"])
+        side(ax.xaxis, ds[over])
+        ax.set_ylabel(row["label"])
+        ax.set_ylim(bottom=0)
+        legend(ax, beside=True)
+    title(ax, str(ds.attrs.get("model", "")))
+    return ax
+
+
+def _terms(source: Any, smallest: str) -> list[str]:
+    """Return the terms of which a quantity is the smallest, then the quantity."""
+    if isinstance(source, StudyData):
+        for family in source.grid().model.families:
+            if family.of == smallest:
+                return [*family.terms.values(), smallest]
+    elif smallest in getattr(source, "data_vars", ()):
+        known = [n for n in MEANS if n.startswith((smallest, "parallel_warps")) and n != smallest]
+        return [*(name for name in known if name in source), smallest]
+    raise DseError(
+        f"there are no terms of {smallest}: name them with quantity=, or draw a model of it"
+    )
+
+
+def _term(ax: Axes, ds: xr.Dataset, over: str, name: str, *, wide: bool) -> None:
+    """Draw one term, a line for each value of the other axes along which it varies."""
+    array = ds[name]
+    same = [dim for dim in array.dims if dim != over and (array == array.isel({dim: 0})).all()]
+    lines = lines_of(ds.isel(dict.fromkeys(same, 0)), over, name, over)[1]
+    text = named(array, 34)
+    for line, look in zip(lines, variants(look_of(name), len(lines)), strict=True):
+        marked = over in array.dims and len(lines) > 1
+        step = -(-len(line.x) // _MARKED)
+        style = look.of_points(markevery=step) if marked else look.of_line()
+        style |= {"lw": 4, "alpha": 0.35} if wide else {}
+        label = f"{text}:\n{counted(ds, line.at)}" if line.at else text
+        ax.plot(line.x, line.y, **style, label=label)
+
+
+def temperature(
+    source: StudyData,
+    *,
+    over: str = "elapsed",
+    at: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the temperature while a workload runs and after it, and where it would settle."""
+    if not isinstance(source, StudyData):
+        raise DseError("expected a Study, because cooling begins where heating ends")
+    ds = dataset(source, ["temperature", "max_temperature", "idle_temperature"], at)
+    heading, rising = lines_of(ds, over, "temperature", axis_of(ds, over, "temperature"))
+    end = ds["temperature"].isel({over: -1}, drop=True)
+    start = end.drop_vars([*(at or {})], errors="ignore") if end.dims else float(end)
+    cooled = dataset(
+        replace(source, set={**source.set, "cooling_start": start}), ["cooling_temperature"], at
+    )
+    falling = lines_of(cooled, over, "cooling_temperature", over)[1]
+    name = named(ds["temperature"])
+    both = [
+        Line(
+            label=up.label or name,
+            at=up.at,
+            x=np.concatenate([up.x, up.x[-1] + down.x]),
+            y=np.concatenate([up.y, down.y]),
+        )
+        for up, down in zip(rising, falling, strict=True)
+    ]
+    ax = axes_of(ax)
+    looks = looks_of([line.label for line in both]) if len(both) > 1 else [LOOKS["temperature"]]
+    draw_lines(ax, both, looks)
+    for line, look in zip(rising, looks, strict=True):
+        steady = float(ds["max_temperature"].sel(line.at))
+        ax.plot([line.x[0], line.x[-1]], [steady, steady], color=look.color, lw=1, ls=":")
+    ax.plot([], [], color="black", lw=1, ls=":", label=named(ds["max_temperature"]))
+    ax.axvline(float(rising[0].x[-1]), color="0.4", lw=1, ls="--", label="the workload ends")
+    ax.axhline(
+        float(ds["idle_temperature"].max()), **LOOKS["level"].of_line(), label="the idle machine"
+    )
+    side(ax.xaxis, ds[over], "time since the workload began [s]")
+    side(ax.yaxis, ds["temperature"])
+    title(ax, str(ds.attrs.get("model", "")))
+    legend(ax, heading=heading, beside=True)
+    return ax
+
+
+def efficiency(
+    source: Source,
+    *,
+    over: str = "gpu_share",
+    at: Mapping[str, Any] | None = None,
+    relative: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw speed-up against energy efficiency in powers of two; above and right of 1 is better."""
+    ds = dataset(source, ["speedup", "energy_efficiency"], at)
+    across = "energy efficiency: baseline energy over the new (E)"
+    if relative:
+        across = "what power does: energy efficiency over speed-up (E / S)"
+        ds = ds.assign(energy_efficiency=ds.energy_efficiency / ds.speedup)
+    ax = lines(ds, "speedup", x="energy_efficiency", over=over, ax=axes_of(ax, 6.4, 5.0))
+    _powers_of_two(ax.yaxis, ds.speedup)
+    if not relative:
+        _powers_of_two(ax.xaxis, ds.energy_efficiency)
+    ax.axvline(1, color="0.35", lw=1)
+    ax.axhline(1, color="0.35", lw=1)
+    ax.set_xlabel(across)
+    ax.set_ylabel("speed-up: baseline time over the new (S)")
+    return ax
+
+
+def _powers_of_two(axis: Any, values: xr.DataArray) -> None:
+    """Scale a side in powers of two, between those around all values."""
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    found = values.values[np.isfinite(values.values) & (values.values > 0)]
+    low, high = np.floor(np.log2(found.min())), np.ceil(np.log2(found.max()))
+    ax, name = axis.axes, axis.axis_name
+    getattr(ax, f"set_{name}scale")("log", base=2)
+    getattr(ax, f"set_{name}lim")(2.0**low / 1.1, 2.0**high * 1.1)
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}" if v >= 1 else f"1/{1 / v:g}"))
+    axis.set_minor_locator(NullLocator())

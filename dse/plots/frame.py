@@ -1,4 +1,4 @@
-"""What all figures share: an Axes, names and units on its sides, a legend."""
+"""Axes of plots: their names, units, scales, ticks, titles and legends."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dse.plots.scales import scale
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -19,10 +19,12 @@ __all__ = [
     "axes_of",
     "factors_side",
     "in_unit",
+    "is_geometric",
     "legend",
     "name_flags",
     "named",
     "new_figure",
+    "norm_of",
     "number_text",
     "rows_of",
     "side",
@@ -33,11 +35,18 @@ __all__ = [
 #: Units that take a prefix.
 _SCALED = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
 _UNITS = {"degC": "°C", "1": ""}
+#: Characters of a line of an axis name.
 _WIDE = 42
+#: Up to this many values of an axis have a tick each.
+_TICKS = 8
+#: Positive values of a map that span more than this factor get a logarithmic norm.
+_SPAN = 30.0
+#: Most ratio between the factors from value to value, and least factor in all, of a geometric axis.
+_EVEN, _FAR = 1.6, 4.0
 
 
 def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
-    """An empty figure, or an error that tells what to install."""
+    """Return an empty figure, or raise an error that says what to install."""
     try:
         from dse.plots.picture import Picture
     except ImportError as error:
@@ -48,7 +57,7 @@ def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
 
 
 def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
-    """The Axes to draw in: the one given, or that of a new figure."""
+    """Return ``ax``, or the Axes of a new figure, with a grid."""
     if ax is None:
         ax = new_figure(width, height).subplots()
     elif not hasattr(ax, "get_legend_handles_labels"):
@@ -59,25 +68,24 @@ def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
 
 
 def unit_of(variable: Any) -> str:
-    """The unit of a variable for people."""
+    """Return the unit of a variable as people write it."""
     unit = str(variable.attrs.get("units", ""))
     return _UNITS.get(unit, unit)
 
 
 def named(variable: Any, wide: int = _WIDE) -> str:
-    """The name of a variable with its unit, for a side of an Axes.
+    """Return the name of a variable with its unit, wrapped for a side of an Axes.
 
     >>> import xarray as xr
     >>> named(xr.Variable((), 1, {"long_name": "run time", "units": "s"}))
     'run time [s]'
     """
-    name = getattr(variable, "name", None)
-    text = str(variable.attrs.get("long_name") or name or "")
+    text = str(variable.attrs.get("long_name") or getattr(variable, "name", None) or "")
     return textwrap.fill(in_unit(text, unit_of(variable)), wide)
 
 
 def in_unit(text: str, unit: str) -> str:
-    """A text with its unit behind, where there is one.
+    """Return a text with its unit, where there is one.
 
     >>> in_unit("time", "s"), in_unit("share", "1")
     ('time [s]', 'share')
@@ -87,7 +95,7 @@ def in_unit(text: str, unit: str) -> str:
 
 
 def number_text(value: float, unit: str = "") -> str:
-    """A number with its unit, with a prefix where the unit takes one.
+    """Return a number with its unit, with a prefix where the unit takes one.
 
     >>> number_text(1.3e9, "Hz"), number_text(0.5), number_text(15)
     ('1.3 GHz', '0.5', '15')
@@ -96,87 +104,130 @@ def number_text(value: float, unit: str = "") -> str:
         from matplotlib.ticker import EngFormatter
 
         return str(EngFormatter(unit=unit, sep=" ")(value))
-    text = f"{value:,.6g}"
-    if unit == "cycle" and value != 1:
-        unit = "cycles"
-    return f"{text} {unit}" if unit else text
+    unit = "cycles" if unit == "cycle" and value != 1 else unit
+    return f"{value:,.6g} {unit}".rstrip()
 
 
-def side(axis: Any, variable: Any, text: str | None = None, wide: int = _WIDE) -> None:
-    """Name one side of an Axes after a variable, its unit given; numbers in the unit's prefixes.
+def _format(form: str) -> Any:
+    from matplotlib.ticker import FuncFormatter
 
-    Axes of a study whose values lie apart by a factor are scaled so.
+    return FuncFormatter(lambda value, _: format(value, form))
+
+
+def side(axis: Any, variable: Any, text: str | None = None) -> None:
+    """Name one side of an Axes after a variable, and format its numbers.
+
+    An axis of a study whose values are geometric is scaled logarithmically.
     """
-    unit, words = unit_of(variable), text if text is not None else named(variable, wide)
+    unit, words = unit_of(variable), text if text is not None else named(variable)
     axis.set_label_text(words)
     values = np.asarray(variable.values)
-    if variable.dims == (variable.name,):
-        scale(axis, values)
+    if variable.dims == (variable.name,) and is_geometric(values):
+        _scale(axis, values)
     if values.dtype.kind not in "iuf" or not np.isfinite(values).any():
         return
-    from matplotlib.ticker import EngFormatter, FuncFormatter
+    from matplotlib.ticker import EngFormatter
 
     most = np.nanmax(np.abs(values[np.isfinite(values)]))
     if unit in _SCALED and not 0.1 <= most < 1e4:
         axis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
-        axis.set_label_text(_bare(words, unit))  # each number bears its unit
+        axis.set_label_text(_without_unit(words, unit))
     elif most >= 1e5:
         axis.set_major_formatter(EngFormatter(sep=" "))
     elif most >= 1e4:
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axis.set_major_formatter(_format(",.10g"))
 
 
-def _bare(words: str, unit: str) -> str:
-    """The name of a side without its unit, which its numbers bear."""
+def _without_unit(words: str, unit: str) -> str:
+    """Return the name of a side without the unit that each of its numbers has."""
     return words.removesuffix(f"[{unit}]").rstrip()
 
 
 def factors_side(axis: Any, variable: Any, span: float) -> None:
-    """Name a side of factors after a variable; ``span`` tells how much it spans."""
-    from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
+    """Name a logarithmic side after a variable that spans a factor."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
-    unit = unit_of(variable)
+    unit, words = unit_of(variable), named(variable)
     scaled = unit in _SCALED
-    axis.set_label_text(_bare(named(variable), unit) if scaled else named(variable))
+    axis.set_label_text(_without_unit(words, unit) if scaled else words)
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if span < 1e3 else (1,)))
     axis.set_minor_locator(NullLocator())
-    plain = FuncFormatter(lambda value, _: f"{value:,.6g}")
-    axis.set_major_formatter(EngFormatter(unit=unit, sep=" ") if scaled else plain)
+    axis.set_major_formatter(EngFormatter(unit=unit, sep=" ") if scaled else _format(",.6g"))
 
 
 def name_flags(axis: Any, flags: Mapping[int, str], values: Any, wide: int) -> None:
-    """Name the values of a bound, case or category that occur, instead of numbers between them."""
-    held = [flag for flag in flags if (np.asarray(values) == flag).any()]
-    axis.set_ticks(held, [textwrap.fill(f"{flag}: {flags[flag]}", wide) for flag in held])
+    """Put the names of the cases that occur at their numbers."""
+    shown = [flag for flag in flags if (np.asarray(values) == flag).any()]
+    axis.set_ticks(shown, [textwrap.fill(f"{flag}: {flags[flag]}", wide) for flag in shown])
 
 
 def rows_of(ax: Axes, names: Sequence[str]) -> Any:
-    """Places for bars that lie, the first on top, with their names at the left."""
-    places = np.arange(len(names))
-    ax.set_yticks(places, list(names))
+    """Return the places of horizontal bars, the first on top, and name them at the left."""
+    ax.set_yticks(range(len(names)), list(names))
     ax.set_ylim(len(names) - 0.5, -0.5)
-    return places
+    return np.arange(len(names))
 
 
 def title(ax: Axes, text: str, wide: int = 72) -> None:
-    """A title of as many lines as it needs."""
+    """Set a title of as many lines as it needs."""
     ax.set_title("\n".join(textwrap.wrap(text, wide)), fontsize=10)
 
 
 def legend(
     ax: Axes, *, heading: str = "", beside: bool = False, below: bool = False, **more: Any
 ) -> None:
-    """A legend where there is more than one thing: within the Axes, beside or below it."""
+    """Add a legend where there is more than one entry: within the Axes, beside or below it."""
     handles, labels = ax.get_legend_handles_labels()
     if len(handles) < 2 if "handles" not in more else not more["handles"]:
         return
-    given: dict[str, Any] = {"loc": "best", "title": textwrap.fill(heading, 30) or None}
+    style: dict[str, Any] = {"loc": "best", "title": textwrap.fill(heading, 30) or None}
+    style |= {"fontsize": 8, "title_fontsize": 8, "handlelength": 3.2}
+    style |= {"framealpha": 0.9, "edgecolor": "0.8"}
     if beside:
-        given |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-    if below:  # past the numbers and the name of the side
+        style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    if below:  # below the numbers and the name of the side
         pad = 4.6 + 1.6 * ax.get_xlabel().count("\n")
-        given |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
+        style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
     if "handles" not in more:
-        given |= {"handles": handles, "labels": labels}
-    look: dict[str, Any] = {"fontsize": 8, "title_fontsize": 8, "handlelength": 3.2}
-    ax.legend(**(look | {"framealpha": 0.9, "edgecolor": "0.8"} | given | more))
+        style |= {"handles": handles, "labels": labels}
+    ax.legend(**(style | more))
+
+
+# --- scales
+def is_geometric(values: Any) -> bool:
+    """True if values differ by a factor rather than by a step.
+
+    >>> is_geometric([1, 10, 100]), is_geometric([1, 2, 5, 10, 20]), is_geometric(range(1, 31))
+    (True, True, False)
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf" or array.ndim != 1 or array.size < 3:
+        return False
+    if not (np.isfinite(array).all() and array.min() > 0):
+        return False
+    ordered = np.sort(array.astype(float))
+    steps, factors = np.diff(ordered), np.diff(np.log(ordered))
+    if factors.min() <= 0 or ordered[-1] < _FAR * ordered[0]:
+        return False
+    ratio = float(factors.max() / factors.min())
+    return ratio <= _EVEN and ratio < float(steps.max() / steps.min())
+
+
+def _scale(axis: Any, values: NDArray[Any]) -> None:
+    """Scale one side of an Axes logarithmically, with ticks at values."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    ordered = np.sort(np.asarray(values, dtype=float))
+    getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+    axis.set_major_locator(FixedLocator(ordered[:: -(-len(ordered) // _TICKS)].tolist()))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(_format(",.10g"))
+
+
+def norm_of(values: NDArray[Any]) -> Any:
+    """Return a logarithmic norm for positive values that span decades, else None."""
+    from matplotlib.colors import LogNorm
+
+    finite = values[np.isfinite(values)]
+    low, high = float(finite.min()), float(finite.max())
+    return LogNorm(low, high) if low > 0 and high > _SPAN * low else None

@@ -1,33 +1,166 @@
-"""The law of a loss: mass over bins, atoms, distribution function."""
+"""Laws: masses, distribution functions, tails, and quantiles along an axis."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.frame import axes_of, legend, new_figure, rows_of
-from dse.plots.looks import LOOKS
+from dse.places import places_of
+from dse.plots.curves import draw_lines
+from dse.plots.frame import axes_of, in_unit, legend, new_figure, side
+from dse.plots.looks import LOOKS, looks_of
+from dse.plots.sources import MOST, Line, Source, allowed, alone, dataset
+from dse.study.data import StudyData
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from stochastic import Law
+    from dse.uncertain.output import OutputLaw
+    from stochastic import Launch, Law
 
-__all__ = ["law", "law_figure", "lockstep"]
+__all__ = [
+    "bands",
+    "fan",
+    "launch_figure",
+    "law_figure",
+    "loss",
+    "outcome",
+    "output_law",
+    "tail",
+    "times_side",
+]
 
 _BINS = 60
-#: Above this many outcomes of (max, sum) atoms are neither computed for a picture nor told apart.
+#: Above this many outcomes of (max, sum) atoms are not computed for a plot.
 _OUTCOMES = 20_000_000
-_DRAWN = 4_000
-_EXACT, _SIMULATED, _MARK = (LOOKS[name].color for name in ("exact", "simulated", "result"))
+#: The most atoms, and simulated launches, that are drawn.
+_ATOMS, _LAUNCHES = 4_000, 20_000
+#: Rarer launches are not drawn.
+_RARE = 1e-6
+_EXACT, _SIMULATED, _LEVEL = LOOKS["exact"], LOOKS["simulated"], LOOKS["level"]
+
+
+# --- quantiles along an axis
+def _fan(ax: Axes, x: Any, bands: Mapping[str, tuple[Any, Any]], middle: Any, color: str) -> None:
+    """Draw bands, the widest first, and the median."""
+    for strength, (label, (low, high)) in zip((0.2, 0.4), bands.items(), strict=True):
+        ax.fill_between(x, low, high, color=color, alpha=strength, lw=0, label=label)
+    ax.plot(x, middle, color=color, lw=1.8, label="median")
+
+
+def fan(
+    source: StudyData,
+    quantity: str,
+    *,
+    over: str,
+    at: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the median of a random output, and its middle 50 and 90 %, along an axis."""
+    from dse.verbs.laws import law as ask
+
+    if not isinstance(source, StudyData):
+        raise DseError("a fan is drawn of a study with random inputs: give its file, or the Study")
+    known = source.space().axes
+    if over not in known:
+        raise DseError(f"over = {over!r} is no axis of the study; its axes are: {', '.join(known)}")
+    across = known[over].coordinate
+    laws = [ask(source, quantity, {**(at or {}), over: value}) for value in across.tolist()]
+    ax = axes_of(ax)
+    numbers = across if across.dtype.kind in "if" else np.arange(across.size)
+    quantiles = {q: [law.quantile(q) for law in laws] for q in (0.05, 0.25, 0.5, 0.75, 0.95)}
+    bands = {"90%": (quantiles[0.05], quantiles[0.95]), "50%": (quantiles[0.25], quantiles[0.75])}
+    _fan(ax, numbers, bands, quantiles[0.5], LOOKS["performance"].color)
+    if numbers is not across:
+        ax.set_xticks(numbers, [str(value) for value in across])
+    ax.set_xlabel(over)
+    ax.set_ylabel(in_unit(quantity, laws[0].unit))
+    legend(ax, below=True, ncols=3)
+    return ax
+
+
+def bands(
+    source: Source,
+    *,
+    over: str | None = None,
+    at: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw quantiles of the time of a launch along an axis, and two estimates without a law."""
+    names = [f"quantile(launch_time, {q:g})" for q in (0.01, 0.1, 0.5, 0.9, 0.99)]
+    estimates = {"waves_time": "waves · mean block", "work_bound_time": "no slot waits"}
+    ds = dataset(source, [*names, *estimates], at)
+    over = alone(ds, over, names[0])
+    x, ax = ds[over].values, axes_of(ax)
+    low, less, middle, more, high = (allowed(ds, ds[name]).values for name in names)
+    labels = {"98 of 100 launches": (low, high), "80 of 100": (less, more)}
+    _fan(ax, x, labels, middle, _EXACT.color)
+    for (name, text), look in zip(estimates.items(), (_LEVEL, LOOKS["result"]), strict=True):
+        values = np.broadcast_to(allowed(ds, ds[name]).values, x.shape)
+        ax.plot(x, values, label=text, **look.of_line(lw=1.2))
+    side(ax.xaxis, ds[over])
+    side(ax.yaxis, ds[names[2]], "time of a launch")
+    ax.set_ylim(bottom=0)
+    legend(ax)
+    return ax
+
+
+# --- an output of a study
+def outcome(
+    source: StudyData, quantity: str, *, at: Mapping[str, Any] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the distribution function of an output at one configuration."""
+    from dse.verbs.laws import law as ask
+
+    return output_law(ask(source, quantity, at), ax=ax)
+
+
+def output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
+    """Draw the distribution function of an output, its mean and its middle 90 %."""
+    ax, color = axes_of(ax), LOOKS["performance"].color
+    if law.way == "enumerated":
+        x, y = np.repeat(law.values, 2)[1:], np.repeat(np.cumsum(law.weights), 2)[:-1]
+        ax.step(x, y, color=color, label=law.text)
+    else:
+        levels = np.linspace(0, 1, 513)[1:-1]
+        ax.plot([law.quantile(float(q)) for q in levels], levels, color=color, label=law.text)
+    ends = law.quantile(0.05), law.quantile(0.95)
+    ax.axvspan(*ends, color=color, alpha=0.15, lw=0, label="middle 90 %")
+    ax.axvline(law.mean, label="mean", **_LEVEL.of_line())
+    ax.set_xlabel(in_unit(law.text, law.unit))
+    ax.set_ylabel("chance to be at most this")
+    ax.set_ylim(0, 1)
+    legend(ax, below=True, ncols=3)
+    return ax
+
+
+# --- the loss of groups in lockstep
+def loss(
+    *, distribution: str = "", lanes: int | str = 32, groups: int = 100_000, ax: Axes | None = None
+) -> Axes:
+    """Draw the law of what lockstep costs over bins, beside a simulation."""
+    from stochastic import Pmf, imbalance
+
+    if not distribution or not str(lanes).isdecimal():
+        raise DseError(
+            f"distribution = {distribution!r}, lanes = {lanes!r}: expected a law of the work of an "
+            "item and a whole number, such as --set distribution=geometric:0.05 --set lanes=32"
+        )
+    law = imbalance(Pmf.parse(distribution), lanes=int(lanes))
+    ax = axes_of(ax)
+    _masses(ax, law, _edges(law), law.sample(groups, seed=0))
+    ax.set_xlabel("loss of a group")
+    return ax
 
 
 def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
-    """The law of a loss: mass over bins with the simulated histogram, its atoms, and the CDF.
+    """Draw the law of a loss: its mass over bins beside a simulation, its atoms, and its CDF.
 
     Parameters
     ----------
@@ -43,133 +176,188 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
     DseError
         Where matplotlib is not installed.
     """
-    drawn = law.sample(groups, seed=seed)
-    edges = _edges(law)
+    drawn, edges = law.sample(groups, seed=seed), _edges(law)
     span = max(edges[-1] - edges[0], 1e-6)
     figure = new_figure(11, 3.8)
-    mass, atoms, total = figure.subplots(1, 3)
-    _masses(mass, law, edges, drawn)
-    _atoms(atoms, law, edges)
-    _cdf(total, law, edges, drawn)
-    for panel in (mass, atoms, total):
+    panels = [axes_of(ax) for ax in figure.subplots(1, 3)]
+    _masses(panels[0], law, edges, drawn)
+    _atoms(panels[1], law, edges)
+    _cdf(panels[2], law, edges, drawn)
+    for panel in panels:
         panel.set_xlim(edges[0] - 0.03 * span, edges[-1] + 0.03 * span)
         panel.set_xlabel("loss of a group")
-        panel.grid(visible=True, color="0.9", lw=0.7)
-        panel.set_axisbelow(True)
     figure.suptitle(f"{law.source!r} in {law.lanes} lanes")
     return figure
 
 
 def _edges(law: Law) -> Any:
-    """The bins over all but the rarest losses."""
+    """Return the edges of bins over all but the rarest losses."""
     low, high = (float(law.quantile(q)) for q in (1e-4, 1 - 1e-4))
     edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
-    edges[0] = np.nextafter(edges[0], 0)  # a bin holds its upper edge
+    edges[0] = np.nextafter(edges[0], 0)  # a bin includes its upper edge
     return edges
 
 
-def law(
-    *, distribution: str = "", lanes: int | str = 32, groups: int = 100_000, ax: Axes | None = None
-) -> Axes:
-    """The law of what lockstep costs over bins, beside a simulation (Swatman 2022, Fig. 2).
-
-    Parameters
-    ----------
-    distribution : str
-        The law of the work of one item, such as ``"geometric:0.05"``.
-    lanes : int
-        Threads in lockstep.
-    groups : int
-        Groups that are simulated for comparison.
-    ax : Axes, optional
-        Where to draw; a new figure where None.
-    """
-    from stochastic import Pmf, imbalance
-
-    if not distribution or not str(lanes).isdecimal():
-        raise DseError(
-            f"distribution = {distribution!r}, lanes = {lanes!r}: expected a law of the work of an "
-            "item and a whole number, such as --set distribution=geometric:0.05 --set lanes=32"
-        )
-    found = imbalance(Pmf.parse(distribution), lanes=int(lanes))
-    ax = axes_of(ax)
-    _masses(ax, found, _edges(found), found.sample(groups, seed=0))
-    ax.set_xlabel("loss of a group")
-    return ax
-
-
-def lockstep(*, work: Sequence[int], ax: Axes | None = None) -> Axes:
-    """The items of one group side by side in lockstep, and the loss (Swatman 2022, Fig. 1).
-
-    Parameters
-    ----------
-    work : sequence of int
-        Iterations of each item, one a lane.
-    ax : Axes, optional
-        Where to draw; a new figure where None.
-    """
-    ax, longest = axes_of(ax), max(work)
-    lanes = rows_of(ax, [str(lane) for lane in range(len(work))])
-    busy, idle = LOOKS["performance"], LOOKS["held at 1"]
-    ax.barh(lanes, work, 0.7, **busy.of_area(), label="at work")
-    rest = longest - np.asarray(work)
-    ax.barh(lanes, rest, 0.7, left=work, **idle.of_area(alpha=0.4), label="waiting for the longest")
-    ax.set_xlabel("iterations")
-    ax.set_ylabel("lane")
-    cost, used = longest * len(work), sum(work)
-    ax.set_title(f"loss {cost} / {used} = {cost / used:.4g}", fontsize=10)
-    legend(ax, below=True, ncols=2)
-    return ax
-
-
-def _masses(panel: Any, law: Law, edges: Any, drawn: Any) -> None:
+def _masses(ax: Axes, law: Law, edges: Any, drawn: Any) -> None:
     exact = np.diff(np.asarray(law.cdf(edges), dtype=float))
-    counted, _ = np.histogram(drawn, edges)
-    counted = counted / len(drawn)
+    shares = np.histogram(drawn, edges)[0] / len(drawn)
+    ax.stairs(exact, edges, fill=True, color=_EXACT.color, alpha=0.35, label="exact")
+    error = np.sqrt(np.maximum(shares * (1 - shares), 0) / len(drawn))
+    style: dict[str, Any] = {"fmt": ".", "ms": 3, "lw": 0.8, "color": _SIMULATED.color}
     centres = (edges[1:] + edges[:-1]) / 2
-    panel.stairs(exact, edges, fill=True, color=_EXACT, alpha=0.35, label="exact")
-    error = np.sqrt(np.maximum(counted * (1 - counted), 0) / len(drawn))
-    look: dict[str, Any] = {"fmt": ".", "ms": 3, "lw": 0.8, "color": _SIMULATED}
-    panel.errorbar(centres, counted, 2 * error, label="simulated, 2 se", **look)
-    panel.axvline(float(law.mean()), color=_MARK, lw=1, ls="--", label="mean loss")
-    panel.axvline(float(law.slowdown()), color=_MARK, lw=1, ls=":", label="slowdown")
-    panel.set_ylim(bottom=0)
-    panel.set_ylabel("probability of a bin")
-    panel.set_title(f"mass, and {len(drawn):,} simulated groups", fontsize=10)
-    panel.legend(frameon=False, fontsize=8)
+    ax.errorbar(centres, shares, 2 * error, label="simulated, 2 se", **style)
+    ax.axvline(float(law.mean()), color="black", lw=1, ls="--", label="mean loss")
+    ax.axvline(float(law.slowdown()), color="black", lw=1, ls=":", label="slowdown")
+    ax.set_ylim(bottom=0)
+    ax.set_ylabel("probability of a bin")
+    ax.set_title(f"mass, and {len(drawn):,} simulated groups", fontsize=10)
+    ax.legend(frameon=False, fontsize=8)
 
 
-def _atoms(panel: Any, law: Law, edges: Any) -> None:
+def _atoms(ax: Axes, law: Law, edges: Any) -> None:
     values = len(law.work.weights)
     outcomes = (law.lanes - 1) * values * (values + 1) / 2
+    ax.set_ylabel("probability of an atom")
     if outcomes > _OUTCOMES:
-        text = f"about {outcomes:.1g} outcomes:\nnot told apart in a picture"
-        panel.text(0.5, 0.5, text, ha="center", va="center", transform=panel.transAxes)
-        panel.set_title("atoms", fontsize=10)
+        text = f"about {outcomes:.1g} outcomes:\ntoo many to draw"
+        ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
+        ax.set_title("atoms", fontsize=10)
         return
-    found = law.pmf()
-    x, chance = found["loss"].values, found.values.astype(float)
+    atoms = law.pmf()
+    x, chance = atoms["loss"].values, atoms.values.astype(float)
     inside = (x > edges[0]) & (x <= edges[-1])
     x, chance = x[inside], chance[inside]
-    largest = np.sort(np.argsort(chance)[-_DRAWN:])
-    panel.vlines(x[largest], 0, chance[largest], color=_EXACT, lw=0.7)
-    panel.set_ylim(bottom=0)
-    panel.set_ylabel("probability of an atom")
-    which = f"the {_DRAWN:,} likeliest of " if len(x) > _DRAWN else ""
-    panel.set_title(f"{which}{found.size:,} atoms", fontsize=10)
+    largest = np.sort(np.argsort(chance)[-_ATOMS:])
+    ax.vlines(x[largest], 0, chance[largest], color=_EXACT.color, lw=0.7)
+    ax.set_ylim(bottom=0)
+    which = f"the {_ATOMS:,} likeliest of " if len(x) > _ATOMS else ""
+    ax.set_title(f"{which}{atoms.size:,} atoms", fontsize=10)
 
 
-def _cdf(panel: Any, law: Law, edges: Any, drawn: Any) -> None:
+def _cdf(ax: Axes, law: Law, edges: Any, drawn: Any) -> None:
     fine = np.linspace(edges[0], edges[-1], 400)
-    panel.step(fine, np.asarray(law.cdf(fine), float), where="post", color=_EXACT, label="exact")
+    exact = np.asarray(law.cdf(fine), float)
+    ax.step(fine, exact, where="post", color=_EXACT.color, label="exact")
     shares = np.searchsorted(np.sort(drawn), fine, side="right") / len(drawn)
-    panel.plot(fine, shares, color=_SIMULATED, lw=1, ls="--", label="simulated")
+    ax.plot(fine, shares, color=_SIMULATED.color, lw=1, ls="--", label="simulated")
     for q in (0.5, 0.99):
-        at = float(law.quantile(q))
-        panel.plot([at], [q], "o", ms=4, color=_MARK)
-        panel.annotate(
-            f"{q:.0%}: {at:.4g}", (at, q), (7, -11), textcoords="offset points", fontsize=8
+        _quantile(ax, float(law.quantile(q)), q, f"{q:.0%}: {float(law.quantile(q)):.4g}", (7, -11))
+    ax.set_ylabel("P(X <= loss)")
+    ax.set_title("distribution function", fontsize=10)
+    ax.legend(frameon=False, fontsize=8, loc="lower right")
+
+
+def _quantile(ax: Axes, x: float, y: float, text: str, offset: tuple[float, float]) -> None:
+    """Mark a quantile and write it there."""
+    ax.plot([x], [y], "o", ms=4, color="black")
+    ax.annotate(text, (x, y), offset, textcoords="offset points", fontsize=8)
+
+
+# --- the time of a launch
+def _common(below: Any) -> slice:
+    """Return where a distribution function is neither too small nor too large to be drawn."""
+    first, last = np.searchsorted(below, [_RARE, 1 - _RARE])
+    return slice(int(first), int(last) + 1)
+
+
+def times_side(ax: Axes) -> None:
+    """Name the side across after the time of a launch."""
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.xaxis.set_major_formatter(EngFormatter(unit="s", sep=" "))
+    ax.set_xlabel("time of a launch")
+
+
+def tail(source: Source, *, at: Mapping[str, Any] | None = None, ax: Axes | None = None) -> Axes:
+    """Draw the chance that a launch lasts longer, a line for each configuration."""
+    lines = _launches(source, at or {})
+    ax = axes_of(ax)
+    draw_lines(
+        ax, lines, looks_of([line.label for line in lines]), drawstyle="steps-post", marker=""
+    )
+    for line in lines:
+        late = int(np.argmax(line.y <= 0.01))
+        ax.plot(line.x[late], 0.01, **LOOKS["optimum"].of_mark(7, marker="o"))
+    if len(lines) == 1:
+        ax.axvline(lines[0].at["waves_time"], label="waves · mean block", **_LEVEL.of_line(lw=1.2))
+        mean = lines[0].at["launch_time_mean"]
+        ax.axvline(mean, label="mean", **LOOKS["result"].of_line(lw=1.2))
+    ax.set_yscale("log")
+    ax.set_ylim(_RARE, 1.3)
+    ax.set_ylabel("chance that it lasts longer; dots at 1 %")
+    times_side(ax)
+    legend(ax, beside=len(lines) > 4)
+    return ax
+
+
+def _launches(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
+    """Return the chance of each configuration that it lasts longer than a time, and its means."""
+    if not isinstance(source, StudyData):
+        raise DseError(f"{type(source).__name__}: a law is drawn of a study, not of its results")
+    names = ["launch_time_mean", "waves_time", "step_time"]
+    grid = source.grid(names)
+    fixed = places_of(grid, at)
+    free = [name for name in grid.dims("launch_time_mean") if name not in fixed]
+    sizes = [grid.axes[name].size for name in free]
+    if math.prod(sizes) > MOST:
+        raise DseError(
+            f"{math.prod(sizes):,} laws over {', '.join(free)} are too many to tell apart (at "
+            f"most {MOST}): choose values with at="
         )
-    panel.set_ylabel("P(X <= loss)")
-    panel.set_title("distribution function", fontsize=10)
-    panel.legend(frameon=False, fontsize=8, loc="lower right")
+    lines = []
+    for index in itertools.product(*map(range, sizes)):
+        places = dict.fromkeys(grid.axes, 0) | fixed | dict(zip(free, index, strict=True))
+        values = {name: float(value) for name, value in grid.at(places, names).items()}
+        key = tuple(grid.axes[name].labels[places[name]] for name in grid.switch_axes)
+        leaf = grid.leaves[key]["launch_steps"]
+        law = leaf.array[tuple(places[name] for name in leaf.axes)]
+        law = law if leaf.axes else law.item()
+        chosen = [(name, grid.axes[name].coordinate[places[name]].item()) for name in free]
+        label = ", ".join(v if isinstance(v, str) else f"{n} = {v:g}" for n, v in chosen)
+        kept = _common(law.below)
+        x, y = law.values[kept] * values["step_time"], np.maximum(1 - law.below[kept], 0)
+        x, y = np.append(x[0], x), np.append(1.0, y)
+        lines.append(Line(label=label or "time of a launch", at=values, x=x, y=y))
+    return lines
+
+
+def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
+    """Draw the law of a launch: its mass with simulated launches, and its tail.
+
+    Parameters
+    ----------
+    law : Launch
+        From :func:`stochastic.launch`.
+    step : float
+        How long a unit of the work takes, in seconds; 1 draws steps.
+    seed : int
+        Of the simulation.
+    """
+    times = law.times()
+    below = np.asarray(times.below, dtype=float)
+    kept = _common(below)
+    values, below = times.values[kept] * step, below[kept]
+    drawn = law.sample(max(100, _LAUNCHES // (1 + law.blocks // 4096)), seed=seed) * step
+    figure = new_figure(9, 3.6)
+    mass, rare = (axes_of(ax) for ax in figure.subplots(1, 2))
+    wide = -(-len(values) // _BINS)  # whole steps, so that each bin has as many
+    edges = values[0] + (np.arange(len(values) // wide + 2) * wide - 0.5) * step
+    exact, _ = np.histogram(values, edges, weights=np.diff(below, prepend=0.0))
+    mass.stairs(exact, edges, fill=True, color=_EXACT.color, alpha=0.35, label="exact")
+    shares = np.histogram(drawn, edges)[0] / len(drawn)
+    text = f"{len(drawn):,} simulated launches"
+    mass.plot((edges[1:] + edges[:-1]) / 2, shares, label=text, **_SIMULATED.of_mark(4))
+    mass.set_ylabel("probability of a bin")
+    mass.legend(frameon=False, fontsize=8)
+    rare.step(values, np.maximum(1 - below, 0), where="post", **_EXACT.of_line())
+    rare.set_yscale("log")
+    rare.set_ylim(_RARE, 1.3)
+    for q in (0.5, 0.99, 0.9999):
+        _quantile(rare, float(law.quantile(q)) * step, 1 - q, f"{q:.4g}", (6, 3))
+    rare.set_ylabel("chance that it lasts longer")
+    for panel in (mass, rare):
+        times_side(panel) if step != 1.0 else panel.set_xlabel("steps of a launch")
+    shape = f"{law.blocks:,} blocks on {sum(law.slots):,} slots"
+    figure.suptitle(f"{law.works[0]!r}: {shape}", fontsize=10)
+    return figure

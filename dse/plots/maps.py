@@ -1,23 +1,32 @@
-"""Maps over two axes of a study: values with the optimum and the borders, and categories."""
+"""Maps over two axes: values or cases, the optimum, constraints, and the borders of a case."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.plots.cells import hatch_cells, mesh, steps
-from dse.plots.contours import contours
-from dse.plots.frame import axes_of, factors_side, legend, named, side, title
+from dse.plots.frame import (
+    axes_of,
+    factors_side,
+    is_geometric,
+    legend,
+    named,
+    norm_of,
+    side,
+    title,
+)
 from dse.plots.looks import GREY, LOOKS, UNIFORM, Look, looks_of
-from dse.plots.scales import norm_of
-from dse.plots.sources import Source, dataset, finite, flags_of, needed
+from dse.plots.sources import Source, dataset, finite, flags_of, is_numeric, needed
+from dse.study.data import StudyData
 from dse.verbs.chosen import best_config, optimum
 from sweeps.grid.dataset import placed, quantities_of
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import FEASIBLE
+from sweeps.prove.borders import NONE
 from symbolic.errors import DseError, check_known
 from symbolic.expression import parse_condition
 from symbolic.ops import interpret_arrays, references
@@ -26,9 +35,15 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["categories", "heatmap"]
+__all__ = ["border_pieces", "categories", "heatmap", "regimes"]
 
 Array = NDArray[Any]
+Place = tuple[float, float]
+
+#: Above this many cells their colours are a picture within a vector figure.
+_CELLS = 10_000
+#: Lines of constraints, in their order.
+_BORDERS = ("-", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 
 
 def heatmap(
@@ -44,91 +59,80 @@ def heatmap(
     borders: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """A quantity over two axes of a study, its optimum starred, its constraints drawn as borders.
-
-    Parameters
-    ----------
-    source : Study, or Dataset of one
-    quantity : str
-        What is shown; of a bound or case, a map as of :func:`categories`.
-    over, by : str, optional
-        The axis across and the axis upwards: the last two where None.
-    where : str or list of str
-        Constraints besides those of the study. Hatched is where one is broken; each is drawn as a
-        line of its own.
-    at : mapping, optional
-        Values of all other axes.
-    minimize, maximize : str, optional
-        The goal whose optimum is starred.
-    borders : str, optional
-        A case, bound or condition whose borders are drawn, each where :func:`dse.borders` finds it
-        between two values of an axis; of a Study only.
-    ax : Axes, optional
-        Where to draw; a new figure where None.
-    """
-    texts = texts_of(where, "where")
-    goal = minimize or maximize
+    """Draw a quantity over two axes of a study, its optimum starred, its constraints hatched."""
+    texts, goal = texts_of(where, "where"), minimize or maximize
     ds = dataset(source, [quantity, *needed(source, goal, texts)], at)
-    over, by = _two(ds, quantity, over, by)
-    grid = ds[quantity].broadcast_like(ds[[over, by]]).transpose(by, over)
-    conditions = _conditions(ds, texts)
-    held, edges = _held(ds, conditions, over, by)
-    finite(quantity, grid.values[held])
-    flags = flags_of(ds[quantity])
+    over, by = _two_axes(ds, quantity, over, by)
+    values = ds[quantity].broadcast_like(ds[[over, by]]).transpose(by, over).values
+    held, broken = _constraints(ds, texts, over, by)
+    finite(quantity, values[held])
+    values, flags = values.astype(float), flags_of(ds[quantity])
     ax = axes_of(ax, 6.4, 4.6)
     ax.grid(visible=False)
+    cells = _Cells(ax, ds, over, by)
+    handles: list[Any] = []
     if flags:
-        handles = _flags(ax, ds, flags, grid, held)
+        looks = looks_of(list(flags.values()))
+        for (flag, word), look in zip(flags.items(), looks, strict=True):
+            handles += cells.area((values == flag) & held, f"{flag}: {word}", look, alpha=0.55)
         title(ax, named(ds[quantity]))
     else:
-        handles = _values(ax, ds, quantity, grid, held)
-    handles += _numberless(ax, ds, grid, held)
+        cells.colors(np.where(held, values, np.nan), ds[quantity])
+    handles += cells.area(held & np.isnan(values), "no value", LOOKS["no value"])
+    handles += cells.area(held & np.isinf(values), "infinite", LOOKS["infinite"])
     if goal is not None:
         best = best_config(optimum(ds, minimize=minimize, maximize=maximize, where=texts))
-        handles.append(_star(ax, ds, best, over, by, goal, minimize is not None))
-    handles += list(steps(ax, ds, over, by, edges))
+        handles.append(cells.star(best, f"{'least' if minimize else 'most'} {goal}"))
+    handles += cells.steps(broken)
     if borders is not None:
-        handles.append(contours(ax, ds, source, borders, over, by, at, texts))
+        handles.append(_borders(cells, source, borders, at, texts))
     if not held.all():
-        handles.append(_broken(ax, ds, over, by, held))
-    _side(ax.xaxis, ds[over])
-    _side(ax.yaxis, ds[by])
+        from matplotlib.patches import Patch
+
+        hatch = LOOKS["constraint"].hatch
+        cells.hatch(~held, hatch, GREY)
+        handles.append(Patch(fc="white", ec=GREY, hatch=hatch, label="not feasible"))
+    for axis, name in ((ax.xaxis, over), (ax.yaxis, by)):
+        side(axis, ds[name])
+        if not is_numeric(ds, name):
+            axis.set_ticks(np.arange(ds[name].size), [str(value) for value in ds[name].values])
     legend(ax, below=True, handles=handles, ncols=2)
     return ax
 
 
-def categories(
-    source: Source,
-    *,
-    quantity: str = "category",
-    over: str | None = None,
-    by: str | None = None,
-    where: str | Sequence[str] = (),
-    at: Mapping[str, Any] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """What bounds, or which category or case holds, over two axes (Hong 2012, Figs. 125 and 126).
-
-    Parameters
-    ----------
-    source : Study, or Dataset of one
-    quantity : str
-        A bound, case, category or limiter.
-    over, by, where, at, ax
-        As for :func:`heatmap`.
-    """
-    ds = dataset(source, [quantity, *needed(source, None, texts_of(where, "where"))], at)
+def categories(source: Source, *, quantity: str = "category", **options: Any) -> Axes:
+    """Draw which bound, case or category holds over two axes."""
+    texts = texts_of(options.get("where", ()), "where")
+    ds = dataset(source, [quantity, *needed(source, None, texts)], options.pop("at", None))
     if not flags_of(ds[quantity]):
         raise DseError(f"{quantity} has no categories: expected a bound, case, category or limiter")
-    return heatmap(ds, quantity, over=over, by=by, where=where, ax=ax)
+    return heatmap(ds, quantity, **options)
 
 
-def _two(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -> tuple[str, str]:
-    """The axes across and upwards; nothing else may vary."""
+def regimes(source: Source, **options: Any) -> Axes:
+    """Draw which case of a study holds over two axes, with the borders between them."""
+    if not isinstance(source, StudyData):
+        raise DseError(
+            "regimes are drawn of the study of one model, whose equations tell the borders: of "
+            "results take a heatmap of a case"
+        )
+    grid = source.grid()
+    known = (*grid.outputs, *next(iter(grid.graphs.values())).definitions)
+    case = next((name for name in known if grid.flags(name)), None)
+    if case is None:
+        raise DseError(
+            f"nothing that the study yields of {source.model} is a case, bound, category or "
+            "limiter: name one among its outputs, or take a heatmap of a number"
+        )
+    return heatmap(replace(source, outputs=(case,), best=None), case, borders=case, **options)
+
+
+def _two_axes(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -> tuple[str, str]:
+    """Return the axes across and upwards; refuse a quantity that varies over others."""
     dims = [str(dim) for dim in ds[quantity].dims]
-    held = [str(dim) for dim in ds.dims]
     for name in filter(None, (over, by)):
-        check_known(name, held, f"{name!r} is no axis of the Dataset", "its axes are")
+        known = [str(dim) for dim in ds.dims]
+        check_known(name, known, f"{name!r} is no axis of the Dataset", "its axes are")
     rest = [dim for dim in dims if dim not in (over, by)]
     over = over or (rest.pop() if rest else None)
     by = by or (rest.pop() if rest else None)
@@ -140,50 +144,32 @@ def _two(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -> tup
     return over, by
 
 
-def _conditions(ds: xr.Dataset, texts: Sequence[str]) -> dict[str, xr.DataArray]:
-    """Each constraint where it holds: those given, and of the Dataset's own what can be read."""
-    ds = placed(ds)
-    quantities = quantities_of(ds)
-    own = str(ds[FEASIBLE].attrs.get("conditions", "")).split("; ") if FEASIBLE in ds else []
-    found: dict[str, Any] = {}
-    for text in dict.fromkeys([*own, *texts]):
-        if not text:
-            continue
-        if text in texts or all(name in ds.variables for name in _words_of(text, quantities)):
-            found[text] = _over(ds, parse_condition(text, quantities))
-    return found
-
-
-def _words_of(text: str, quantities: Mapping[str, Any]) -> tuple[str, ...]:
-    """The quantities of a condition; one that is not held makes it unreadable here."""
-    try:
-        return references(parse_condition(text, quantities))
-    except DseError:
-        return ("",)
-
-
-def _over(ds: xr.Dataset, node: Any) -> xr.DataArray:
-    """A condition as a labelled array."""
-    import xarray as xr
-
-    names = references(node)
-    arrays = xr.broadcast(*(ds[name].astype(float) for name in names))
-    values = {name: array.values for name, array in zip(names, arrays, strict=True)}
-    held = interpret_arrays([node], values)[0]
-    return arrays[0].copy(data=np.asarray(held, dtype=bool))
-
-
-def _held(
-    ds: xr.Dataset, conditions: Mapping[str, Any], over: str, by: str
+# --- constraints
+def _constraints(
+    ds: xr.Dataset, texts: Sequence[str], over: str, by: str
 ) -> tuple[Array, dict[str, Array]]:
-    """Where every constraint holds, and each one that is broken somewhere, over the two axes."""
+    """Return where every constraint holds, and each one that is broken somewhere.
+
+    Besides ``texts`` these are the Dataset's own, as far as it has what they refer to.
+    """
+    known = placed(ds)
+    quantities = quantities_of(known)
+    own = str(ds[FEASIBLE].attrs.get("conditions", "")).split("; ") if FEASIBLE in ds else []
 
     def flat(array: Any) -> Array:
-        told = array.broadcast_like(ds[[over, by]])
-        extra = [dim for dim in told.dims if dim not in (over, by)]
-        return np.asarray((told.any(extra) if extra else told).transpose(by, over), dtype=bool)
+        whole = array.broadcast_like(ds[[over, by]])
+        extra = [dim for dim in whole.dims if dim not in (over, by)]
+        return np.asarray((whole.any(extra) if extra else whole).transpose(by, over), dtype=bool)
 
-    each = {text: flat(array) for text, array in conditions.items()}
+    each: dict[str, Array] = {}
+    for text in filter(None, dict.fromkeys([*own, *texts])):
+        try:
+            node = parse_condition(text, quantities)
+            if text in texts or all(name in known.variables for name in references(node)):
+                each[text] = flat(_where(known, node))
+        except DseError:
+            if text in texts:
+                raise
     held = np.logical_and.reduce([np.ones((ds.sizes[by], ds.sizes[over]), bool), *each.values()])
     if FEASIBLE in ds:
         whole = flat(ds[FEASIBLE])
@@ -193,80 +179,199 @@ def _held(
     return held, {text: array for text, array in each.items() if not array.all()}
 
 
-# --- drawing
-def _side(axis: Any, variable: xr.DataArray) -> None:
-    side(axis, variable)
-    if variable.dtype.kind not in "iuf":
-        axis.set_ticks(np.arange(variable.size), [str(value) for value in variable.values])
+def _where(ds: xr.Dataset, node: Any) -> xr.DataArray:
+    """Return where a condition holds."""
+    import xarray as xr
+
+    names = references(node)
+    arrays = xr.broadcast(*(ds[name].astype(float) for name in names))
+    values = {name: array.values for name, array in zip(names, arrays, strict=True)}
+    return arrays[0].copy(data=np.asarray(interpret_arrays([node], values)[0], dtype=bool))
 
 
-def _values(ax: Axes, ds: xr.Dataset, quantity: str, grid: Any, held: Array) -> list[Any]:
-    """Numbers as colours where every constraint holds, with a bar that tells them."""
-    values = np.where(held, np.asarray(grid.values, dtype=float), np.nan)
-    norm = norm_of(values)
-    cells = mesh(ax, ds, grid, values, cmap=UNIFORM, norm=norm)
-    bar = ax.figure.colorbar(cells, ax=ax)
-    if norm is None:
-        side(bar.ax.yaxis, ds[quantity])
-    else:
-        factors_side(bar.ax.yaxis, ds[quantity], norm.vmax / norm.vmin)
-    return []
+# --- cells
+def _numbers(ds: xr.Dataset, axis: str) -> Array:
+    """Return the values of an axis as numbers; of labels their places."""
+    values = ds[axis].values
+    return values.astype(float) if is_numeric(ds, axis) else np.arange(len(values)) * 1.0
 
 
-def _numberless(ax: Axes, ds: xr.Dataset, grid: Any, held: Array) -> list[Any]:
-    """Cells that no constraint excludes and that have no number, or none with an end."""
-    values = np.asarray(grid.values, dtype=float)
-    areas = {"no value": held & np.isnan(values), "infinite": held & np.isinf(values)}
-    return [
-        _area(ax, ds, grid, areas[name], name, LOOKS[name]) for name in areas if areas[name].any()
-    ]
+def _edges(ds: xr.Dataset, axis: str) -> Array:
+    """Return the edges of the cells along an axis: half way between its values, or by factors."""
+    middles, geometric = _numbers(ds, axis), is_geometric(ds[axis].values)
+    if len(middles) == 1:
+        return np.array([middles[0] - 0.5, middles[0] + 0.5])
+    middles = np.log(middles) if geometric else middles
+    inner = (middles[1:] + middles[:-1]) / 2
+    ends = 2 * middles[[0, -1]] - inner[[0, -1]]
+    edges = np.concatenate([ends[:1], inner, ends[1:]])
+    return np.exp(edges) if geometric else edges
 
 
-def _area(
-    ax: Axes, ds: xr.Dataset, grid: Any, inside: Array, text: str, look: Look, **more: Any
+def _runs(inside: Array) -> Iterator[tuple[int, int, int]]:
+    """Return runs of cells: their row, the first column, and the one past the last."""
+    padded = np.pad(inside.astype(np.int8), ((0, 0), (1, 1)))
+    steps = np.diff(padded, axis=1)
+    begins, ends = np.argwhere(steps == 1), np.argwhere(steps == -1)
+    for (row, first), (_, past) in zip(begins.tolist(), ends.tolist(), strict=True):
+        yield row, first, past
+
+
+class _Cells:
+    """The cells of a map; its methods draw, and return entries of the legend."""
+
+    def __init__(self, ax: Axes, ds: xr.Dataset, over: str, by: str) -> None:
+        self.ax, self.ds, self.over, self.by = ax, ds, over, by
+        self.x, self.y = _edges(ds, over), _edges(ds, by)
+
+    def mesh(self, values: Array, **style: Any) -> Any:
+        """Draw values as colours."""
+        shown = np.ma.masked_invalid(values)
+        return self.ax.pcolormesh(self.x, self.y, shown, rasterized=values.size > _CELLS, **style)
+
+    def colors(self, values: Array, variable: xr.DataArray) -> None:
+        """Draw numbers as colours, with a bar."""
+        norm = norm_of(values)
+        bar = self.ax.figure.colorbar(self.mesh(values, cmap=UNIFORM, norm=norm), ax=self.ax)
+        if norm is None:
+            side(bar.ax.yaxis, variable)
+        else:
+            factors_side(bar.ax.yaxis, variable, norm.vmax / norm.vmin)
+
+    def area(self, inside: Array, text: str, look: Look, **style: Any) -> list[Any]:
+        """Draw cells in one colour and hatch, if there are any."""
+        from matplotlib.colors import ListedColormap
+        from matplotlib.patches import Patch
+
+        if not inside.any():
+            return []
+        self.mesh(np.where(inside, 1.0, np.nan), cmap=ListedColormap([look.color]), **style)
+        self.hatch(inside, look.hatch, "0.25")
+        return [Patch(**look.of_area(label=text, **style))]
+
+    def hatch(self, inside: Array, hatch: str, color: str) -> None:
+        """Hatch cells as one area, without their edges."""
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+        x, y = self.x, self.y
+        boxes = [
+            [(x[i], y[j]), (x[k], y[j]), (x[k], y[j + 1]), (x[i], y[j + 1]), (x[i], y[j])]
+            for j, i, k in _runs(inside)
+        ]
+        codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(boxes)
+        area = Path(np.concatenate(boxes), codes)
+        self.ax.add_patch(PathPatch(area, fc="none", ec=color, hatch=hatch, lw=0))
+
+    def steps(self, broken: Mapping[str, Array]) -> Iterator[Any]:
+        """Draw lines between cells where a constraint holds and where it does not."""
+        from matplotlib.collections import LineCollection
+        from matplotlib.lines import Line2D
+
+        x, y = self.x, self.y
+        for count, (text, inside) in enumerate(broken.items()):
+            upright = _runs((inside[:, 1:] != inside[:, :-1]).T)
+            level = _runs(inside[1:] != inside[:-1])
+            parts = [[(x[i + 1], y[j]), (x[i + 1], y[k])] for i, j, k in upright]
+            parts += [[(x[i], y[j + 1]), (x[k], y[j + 1])] for j, i, k in level]
+            style: dict[str, Any] = {"lw": 1.6, "ls": _BORDERS[count % len(_BORDERS)]}
+            for look in ({"colors": "white", "lw": 3.4}, {"colors": "black", **style}):
+                self.ax.add_collection(LineCollection(parts, **look), autolim=False)
+            yield Line2D([], [], color="black", label=text, **style)
+
+    def star(self, best: Mapping[str, Any], text: str) -> Any:
+        """Draw the optimum."""
+        at = []
+        for axis in (self.over, self.by):
+            labels = self.ds[axis].values.tolist()
+            at.append(labels.index(best[axis]) if isinstance(best[axis], str) else best[axis])
+        return self.ax.plot([at[0]], [at[1]], label=text, **LOOKS["optimum"].of_mark(16))[0]
+
+
+# --- the borders of a case
+def _borders(
+    cells: _Cells, source: Any, quantity: str, at: Mapping[str, Any] | None, where: Sequence[str]
 ) -> Any:
-    """Cells of one colour and hatch; what a legend shows."""
-    from matplotlib.colors import ListedColormap
-    from matplotlib.patches import Patch
+    """Draw the borders of a case as double lines, where :func:`dse.borders` finds them."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
+    from matplotlib.patheffects import withStroke
 
-    by, over = map(str, grid.dims)
-    shown = np.where(inside, 1.0, np.nan)
-    mesh(ax, ds, grid, shown, cmap=ListedColormap([look.color]), **more)
-    hatch_cells(ax, ds, over, by, inside, look.hatch, "0.25")
-    return Patch(**look.of_area(label=text, **more))
+    from dse.inverse.cases import read_case
+    from dse.verbs.borders import borders
 
-
-def _flags(ax: Axes, ds: xr.Dataset, flags: Mapping[int, str], grid: Any, held: Array) -> list[Any]:
-    """Categories as colours and hatches, those that occur in the legend."""
-    values = np.asarray(grid.values, dtype=float)
-    handles: list[Any] = []
-    looks = looks_of(list(flags.values()))
-    for (flag, word), look in zip(flags.items(), looks, strict=True):
-        inside = (values == flag) & held
-        if inside.any():
-            text = f"{flag}: {word}"
-            handles.append(_area(ax, ds, grid, inside, text, look, alpha=0.55))
-    return handles
-
-
-def _broken(ax: Axes, ds: xr.Dataset, over: str, by: str, held: Array) -> Any:
-    """What breaks a constraint, hatched."""
-    from matplotlib.patches import Patch
-
-    hatch = LOOKS["constraint"].hatch
-    hatch_cells(ax, ds, over, by, ~held, hatch, GREY)
-    return Patch(facecolor="white", edgecolor=GREY, hatch=hatch, label="not feasible")
+    ds, over, by = cells.ds, cells.over, cells.by
+    if not isinstance(source, StudyData):
+        raise DseError("borders are drawn of a study: a Dataset tells its values alone")
+    ways = [name for name in (over, by) if source.grid().axes[name].kind == "number"]
+    if not ways:
+        raise DseError(f"neither {over} nor {by} has an order: no borders can be drawn")
+    names = references(read_case(source, quantity).node)
+    grid = source.grid(names)
+    dims = {dim for name in (*names, "feasible") for dim in grid.dims(name)}
+    along = [name for name in ways if name in dims] or ways
+    fixed = {name: value for name, value in (at or {}).items() if name not in (over, by)}
+    table = borders(source, quantity, along=along, at=fixed, where=where)
+    real = {name for name in ways if not source.grid().model.quantities[name].domain.whole}
+    outer = withStroke(linewidth=3.4, foreground=LOOKS["optimum"].color)
+    style: dict[str, Any] = {"lw": 1.0, "path_effects": [outer]}
+    pieces = LineCollection(border_pieces(ds, table, over, by, real), colors="white", **style)
+    cells.ax.add_collection(pieces, autolim=False)
+    return Line2D([], [], color="white", **style, label=f"border of {quantity}")
 
 
-def _star(
-    ax: Axes, ds: xr.Dataset, best: Mapping[str, Any], over: str, by: str, goal: str, least: bool
-) -> Any:
-    """The optimum."""
-    at = []
-    for axis in (over, by):
-        value = best[axis]
-        labels = ds[axis].values.tolist()
-        at.append(float(labels.index(value)) if isinstance(value, str) else float(value))
-    look = LOOKS["optimum"]
-    text = f"{'least' if least else 'most'} {goal}"
-    return ax.plot(at[:1], at[1:], label=text, **look.of_mark(16))[0]
+def border_pieces(
+    ds: xr.Dataset, table: xr.Dataset, over: str, by: str, real: Collection[str]
+) -> list[list[Place]]:
+    """Return pieces of the borders, cell by cell of the values of two axes.
+
+    Between two values that differ in their case the border lies where ``table`` has it, or half
+    way where an axis is not ``real``, so that there are no values between. In each cell two places
+    on its sides are joined with each other, more through their middle.
+    """
+    from dse.inverse.rows import case_of
+
+    case = case_of(table)
+    missing = {name: ds.sizes[name] for name in (over, by) if name not in table[case].dims}
+    here = table[case].expand_dims(missing).transpose(by, over).values
+    x, y = _numbers(ds, over), _numbers(ds, by)
+    known = {*real} & {*table.along.values.tolist()} - {*missing}
+    across = _crossings(ds, table, (by, over), here, missing, known)
+    up = _crossings(ds, table, (over, by), here.T, missing, known).T
+    is_across, is_up = ~np.isnan(across), ~np.isnan(up)
+    crossed = is_across[:-1] | is_across[1:] | is_up[:, :-1] | is_up[:, 1:]
+    lines: list[list[Place]] = []
+    for j, i in np.argwhere(crossed).tolist():
+        ends = [(across[row, i], y[row]) for row in (j, j + 1) if is_across[row, i]]
+        ends += [(x[column], up[j, column]) for column in (i, i + 1) if is_up[j, column]]
+        if len(ends) == 2:
+            lines.append(ends)
+        elif len(ends) > 2:
+            middle = (float(np.mean([e[0] for e in ends])), float(np.mean([e[1] for e in ends])))
+            lines += [[end, middle] for end in ends]
+    return lines
+
+
+def _crossings(
+    ds: xr.Dataset,
+    table: xr.Dataset,
+    dims: tuple[str, str],
+    here: Array,
+    missing: Mapping[str, int],
+    known: Collection[str],
+) -> Array:
+    """Return where the case changes between neighbours along the last axis, else NaN."""
+    along = dims[-1]
+    values = _numbers(ds, along)
+    differs = here[:, 1:] != here[:, :-1]
+    place = np.broadcast_to(_edges(ds, along)[1:-1], differs.shape).copy()
+    if along in known:
+        rows = table.sel(along=along, side="above")
+        border, beyond = (
+            rows[name].expand_dims(missing).transpose(*dims).values for name in ("border", "beyond")
+        )
+        rises = values[1:] > values[:-1]
+        low, high = np.minimum(values[1:], values[:-1]), np.maximum(values[1:], values[:-1])
+        start, then = (np.where(rises, a[:, :-1], a[:, 1:]) for a in (border, beyond))
+        place = np.where((then != NONE) & (start >= low) & (start <= high), start, place)
+    return np.where(differs, place, np.nan)

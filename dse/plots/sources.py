@@ -1,4 +1,4 @@
-"""Where the drawn numbers come from: the Dataset of a run, cut to the lines of a figure."""
+"""The Dataset that a plot draws: computed or looked up, checked, and cut into lines."""
 
 from __future__ import annotations
 
@@ -34,24 +34,25 @@ __all__ = [
     "allowed",
     "alone",
     "axis_of",
+    "can_yield",
     "counted",
     "dataset",
     "finite",
     "flags_of",
+    "is_numeric",
     "lines_of",
     "needed",
-    "select",
 ]
 
 Source: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
 
-#: More lines, or groups of bars, than these are no figure.
+#: The most lines, or groups of bars, that people can tell apart.
 MOST = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a figure: what is the same along it, and its points."""
+    """One line of a plot: its label, the place of the other axes, and its points."""
 
     label: str
     at: Mapping[str, Any]
@@ -60,7 +61,7 @@ class Line:
 
 
 def dataset(source: Any, names: Sequence[str], at: Mapping[str, Any] | None = None) -> xr.Dataset:
-    """The quantities of a figure: of a study computed, of a Dataset looked up; cut at ``at``."""
+    """Return the quantities of a plot: computed from a study, or of a Dataset; cut at ``at``."""
     for name in names:
         if not isinstance(name, str):
             raise DseError(f"{name!r} is no quantity: expected one name, such as 'time'")
@@ -78,16 +79,38 @@ def dataset(source: Any, names: Sequence[str], at: Mapping[str, Any] | None = No
         raise DseError(f"{source!r} cannot be drawn: expected a Study, or the Dataset of one")
     for name in names:
         if name not in ds.variables:
-            held = [str(known) for known in ds.variables]
+            known = [str(variable) for variable in ds.variables]
             raise UnknownNameError(
-                f"the figure needs {name}, which the Dataset does not hold{nearest(name, held)}; "
-                f"it holds: {', '.join(held)}; run the study with {name} among its outputs"
+                f"the figure needs {name}, which the Dataset does not hold{nearest(name, known)}; "
+                f"it holds: {', '.join(known)}; run the study with {name} among its outputs"
             )
-    ds = select(ds, place)
+    ds = _select(ds, place)
     empty = [str(dim) for dim, size in ds.sizes.items() if size == 0]
     if empty:
         raise InfeasibleError(f"the Dataset has no values of {', '.join(empty)}: nothing to draw")
     return ds
+
+
+def _select(ds: xr.Dataset, at: Mapping[str, Any]) -> xr.Dataset:
+    """Return a Dataset at one value of some of its axes: numbers, texts with units, labels."""
+    for name, value in at.items():
+        known = [str(dim) for dim in ds.dims if dim in ds.coords]
+        check_known(name, known, f"at: {name!r} is no axis of the Dataset", "its axes are")
+        quantities = quantities_of(ds)
+        axis = parse_axis(name, ds[name].values.tolist(), quantities)
+        ds = ds.isel({name: axis.position(value, quantities)})
+    return ds
+
+
+def can_yield(source: Any, name: str) -> bool:
+    """True if a Dataset has a quantity, or a study has all that it needs."""
+    if not isinstance(source, StudyData):
+        return name in getattr(source, "data_vars", ())
+    try:
+        replace(source, outputs=[name], best=None).grid()
+    except DseError:
+        return False
+    return True
 
 
 def finite(name: str, *values: Any) -> None:
@@ -99,8 +122,13 @@ def finite(name: str, *values: Any) -> None:
         )
 
 
+def is_numeric(ds: xr.Dataset, axis: str) -> bool:
+    """True if the values of an axis are numbers, not labels."""
+    return ds[axis].dtype.kind in "iuf"
+
+
 def flags_of(array: xr.DataArray) -> dict[int, str]:
-    """What the values of a bound, case, category or limiter mean; nothing for other quantities."""
+    """Return the meanings of a bound, case, category or limiter; none for other quantities."""
     attrs = array.attrs
     if "flag_values_by_model" in attrs:
         if "model" in array.dims or "model" not in array.coords:
@@ -117,44 +145,31 @@ def flags_of(array: xr.DataArray) -> dict[int, str]:
     return meanings_of(attrs)
 
 
-def select(ds: xr.Dataset, at: Mapping[str, Any]) -> xr.Dataset:
-    """A Dataset at one value of some of its axes: numbers, texts with units, labels."""
-    for name, value in at.items():
-        known = [str(dim) for dim in ds.dims if dim in ds.coords]
-        check_known(name, known, f"at: {name!r} is no axis of the Dataset", "its axes are")
-        quantities = quantities_of(ds)
-        axis = parse_axis(name, ds[name].values.tolist(), quantities)
-        ds = ds.isel({name: axis.position(value, quantities)})
-    return ds
-
-
 def allowed(ds: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
-    """An array without the points that break a rule or constraint, where the Dataset marks them."""
+    """Return an array with NaN where the Dataset marks that a rule or constraint is broken."""
     if FEASIBLE not in ds or not array.dims:
         return array
-    held = ds[FEASIBLE]
-    extra = [dim for dim in held.dims if dim not in array.dims]
-    kept: xr.DataArray = array.where(held.any(extra) if extra else held)
+    feasible = ds[FEASIBLE]
+    extra = [dim for dim in feasible.dims if dim not in array.dims]
+    kept: xr.DataArray = array.where(feasible.any(extra) if extra else feasible)
     return kept.assign_attrs(array.attrs).rename(array.name)
 
 
 def axis_of(ds: xr.Dataset, over: str | None, *names: str) -> str:
-    """The axis along which a figure runs: the one named, else the last one of numbers."""
+    """Return the axis along which a plot runs: ``over``, else the last one of numbers."""
     dims = list(dict.fromkeys(str(dim) for name in names for dim in ds[name].dims))
-    if over is not None:
-        if over not in dims:
-            raise UnknownNameError(
-                f"over = {over!r}: {_vary(names)} over {', '.join(dims) or 'no axis'}"
-                f"{nearest(over, dims)}"
-            )
-        return over
+    subject = f"{', '.join(names)} {'varies' if len(names) == 1 else 'vary'}"
+    if over is not None and over not in dims:
+        raise UnknownNameError(
+            f"over = {over!r}: {subject} over {', '.join(dims) or 'no axis'}{nearest(over, dims)}"
+        )
     if not dims:
-        raise DseError(f"{_vary(names)} over no axis: give the study one")
-    return ([dim for dim in dims if ds[dim].dtype.kind in "iuf"] or dims)[-1]
+        raise DseError(f"{subject} over no axis: give the study one")
+    return over or ([dim for dim in dims if is_numeric(ds, dim)] or dims)[-1]
 
 
 def alone(ds: xr.Dataset, over: str | None, *names: str) -> str:
-    """The axis along which a figure runs, where nothing drawn varies over another."""
+    """Return the axis along which a plot runs; refuse quantities that vary over another."""
     over = axis_of(ds, over, *names)
     for name in names:
         if set(ds[name].dims) - {over}:
@@ -165,15 +180,8 @@ def alone(ds: xr.Dataset, over: str | None, *names: str) -> str:
     return over
 
 
-def _vary(names: Sequence[str]) -> str:
-    return f"{', '.join(names)} {'varies' if len(names) == 1 else 'vary'}"
-
-
 def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]]:
-    """The lines of one quantity against another along an axis, and the heading of their labels.
-
-    A line for each value of the other axes on which they depend, told by those with several.
-    """
+    """Return the heading of the labels, and a line along ``over`` for each value of other axes."""
     import xarray as xr
 
     across, up = xr.broadcast(ds[x], allowed(ds, ds[y]))
@@ -186,29 +194,27 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
             f"{count:,} lines of {y} over {', '.join(others)} are too many to tell apart (at most "
             f"{MOST}): choose values with at="
         )
-    told = [dim for dim in others if up.sizes[dim] > 1] or others
-    found = []
-    for at in _places(up, others):
-        one = {dim: place for dim, (place, _) in at.items()}
-        values = {dim: value for dim, (_, value) in at.items()}
-        label = counted(ds, {dim: values[dim] for dim in told}, bare=len(told) == 1)
-        xs, ys = across.isel(one).values, up.isel(one).values
-        found.append(Line(label=label, at=values, x=xs, y=ys))
-    finite(y, *(line.y for line in found))
-    heading = str(ds[told[0]].attrs.get("long_name", told[0])) if len(told) == 1 else ""
-    return heading, found
+    shown = [dim for dim in others if up.sizes[dim] > 1] or others
+    lines = []
+    for index, at in _places(up, others):
+        label = counted(ds, {dim: at[dim] for dim in shown}, bare=len(shown) == 1)
+        lines.append(Line(label=label, at=at, x=across.isel(index).values, y=up.isel(index).values))
+    finite(y, *(line.y for line in lines))
+    heading = str(ds[shown[0]].attrs.get("long_name", shown[0])) if len(shown) == 1 else ""
+    return heading, lines
 
 
-def _places(array: xr.DataArray, dims: Sequence[str]) -> Iterator[dict[str, tuple[int, Any]]]:
+def _places(
+    array: xr.DataArray, dims: Sequence[str]
+) -> Iterator[tuple[dict[str, int], dict[str, Any]]]:
     for places in np.ndindex(*(array.sizes[dim] for dim in dims)):
-        yield {
-            dim: (place, array[dim].values[place : place + 1].tolist()[0])  # labels may be str
-            for dim, place in zip(dims, places, strict=True)
-        }
+        index = dict(zip(dims, places, strict=True))
+        # a slice, as items of labels may be str
+        yield index, {dim: array[dim].values[k : k + 1].tolist()[0] for dim, k in index.items()}
 
 
 def counted(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> str:
-    """A configuration in words, without the names of its axes where ``bare``."""
+    """Return a configuration as text, without the names of its axes where ``bare``."""
     texts = []
     for name, value in at.items():
         text = value if isinstance(value, str) else number_text(value, unit_of(ds[name]))
@@ -217,7 +223,7 @@ def counted(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> str
 
 
 def needed(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str]:
-    """The quantities of a goal and of constraints, so that a study computes them."""
+    """Return the quantities of a goal and of constraints, which a study has to compute."""
     if not isinstance(source, StudyData):
         return []
     quantities = source.grid().model.quantities

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation import evaluate
+from dse.fitting.columns import read_columns, read_table
 from dse.plots.frame import axes_of, legend, named, number_text, side, title
 from dse.plots.looks import LOOKS, look_of
-from dse.plots.sources import flags_of
+from dse.plots.sources import MOST, flags_of
 from dse.verbs.described import advise
 from symbolic.errors import DseError, InfeasibleError
+from symbolic.library import load_model
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,84 +27,78 @@ if TYPE_CHECKING:
 
     from dse.advice import Move
 
-__all__ = ["transit"]
+__all__ = ["kernels", "transit"]
 
-Floats = NDArray[np.float64]
+Curve = NDArray[np.float64]
 
+_MODEL = "transit + transit_profiler"
 _INPUTS = ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency")
-_SHOWN = (*_INPUTS, "ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition")
+_OUTPUTS = (
+    *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
+    *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high", "threads_in_cs"),
+)
 _MEASURED = ("measured_ms_throughput", "predicted_flops", "measured_flops", "prediction_accuracy")
-_RANGES = ("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high", "threads_in_cs")
-#: A system that can never be full.
+#: A system that is never full.
 _ENDLESS = 1e15
+#: Points of a curve.
 _POINTS = 2001
+#: How far a move is drawn that has no end, or does not help.
+_FAR = 2.0
+#: Regimes narrower than these shares of the plot are named upwards, or not at all.
+_NARROW, _SLIM = 0.2, 0.05
+#: Relative difference of throughputs that are taken as the same.
+_SAME = 1e-9
+_CURVES = (("memory", "supply of memory, f(k)"), ("computation", "demand of the lanes, g(n - k)"))
 #: Lines after a move.
 _AFTER: Mapping[str, Any] = {"memory": (0, (1, 1.2)), "computation": (0, (5, 1.5, 1, 1.5))}
-#: A way without end, or one that does not help, is drawn as far as this.
-_FAR = 2.0
-#: Regimes narrower than these shares of the figure are named upwards, or not at all.
-_NARROW, _SLIM = 0.2, 0.05
-#: Throughputs closer than this are the same.
-_SAME = 1e-9
+#: Panels of kernels, in inches.
+_WIDE, _HIGH = 5.2, 3.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """One configuration: its quantities, and the two curves traced by the model."""
+    """One configuration: its quantities, and the two curves that the model traces."""
 
     ds: xr.Dataset
-    supply: tuple[Floats, Floats]
-    demand: tuple[Floats, Floats]
+    curves: Mapping[str, Curve]
 
     def __getitem__(self, name: str) -> float:
         return float(self.ds[name])
 
-    @property
-    def measured(self) -> float:
-        """The throughput that was measured, as a share of the one predicted."""
-        return self["measured_ms_throughput"] / self["ms_throughput"]
 
-    @property
-    def bound(self) -> str:
-        return flags_of(self.ds["bound"])[int(self.ds["bound"])]
-
-
-def _state(model: str, given: Mapping[str, Any], **entries: Any) -> _State:
-    """Supply is where the model settles if the lanes are never full, demand if memory never is.
+def _state(model: str, point: Mapping[str, Any], entries: Mapping[str, Any]) -> _State:
+    """Trace supply as if the lanes were never full, and demand as if memory never were.
 
     Either curve is traced by the threads from few to many: the equilibrium runs along it.
     """
-    measured = _MEASURED if "kernel_time" in given else ()
-    ds = evaluate(model, outputs=[*_SHOWN, *_RANGES, *measured], **entries, **given)
+    measured = _MEASURED if "kernel_time" in point else ()
+    ds = evaluate(model, outputs=[*_INPUTS, *_OUTPUTS, *measured], **entries, **point)
     if ds.sizes:
-        several = ", ".join(name for name, value in given.items() if np.ndim(value))
+        several = ", ".join(name for name, value in point.items() if np.ndim(value))
         raise DseError(
             f"transit draws one configuration, was given several values of {several}: give one "
             "number each"
         )
-    held = {name: float(ds[name]) for name in _INPUTS}
-    switches = {name: given[name] for name in ("supply",) if name in given}
+    values = {name: float(ds[name]) for name in _INPUTS}
+    switches = {name: point[name] for name in ("supply",) if name in point}
+    n, latency = values["threads"], values["mem_latency"]
 
-    def trace(where: str, slowest: float, **endless: float) -> tuple[Floats, Floats]:
-        most = held["threads"] + slowest
-        threads = np.linspace(most / _POINTS, most, _POINTS)
-        values: dict[str, Any] = held | endless | {"threads": threads}
-        wanted = [where, "ms_throughput"]
-        found = evaluate("transit", outputs=wanted, **values, **switches)
-        at, rate = (np.concatenate([[0.0], found[name].values]) for name in wanted)
-        inside = at <= held["threads"] * (1 + 1e-6)
+    def trace(where: str, slowest: float, **endless: float) -> tuple[Any, Any]:
+        most = n + slowest
+        threads: Any = np.linspace(most / _POINTS, most, _POINTS)
+        given = {**values, **endless, "threads": threads, **switches}
+        traced = evaluate("transit", outputs=[where, "ms_throughput"], **given)
+        at, rate = (np.concatenate([[0.0], traced[name]]) for name in (where, "ms_throughput"))
+        inside = at <= n * (1 + 1e-6)
         return at[inside], rate[inside]
 
-    n, latency = held["threads"], held["mem_latency"]
-    thinking = held["arithmetic_latency"] * held["intensity"]
-    asked = min(held["lanes_width"] * held["arithmetic_latency"], n) / thinking
-    computing, demand = trace("threads_in_cs", asked * latency, ms_peak=_ENDLESS)
-    served = min(held["ms_peak"] * latency, n) * thinking / max(latency, n / _ENDLESS)
-    return _State(
-        ds=ds,
-        supply=trace("threads_in_ms", served, lanes_width=_ENDLESS),
-        demand=(held["threads"] - computing, demand),
-    )
+    work = values["arithmetic_latency"] * values["intensity"]
+    asked = min(values["lanes_width"] * values["arithmetic_latency"], n) / work
+    served = min(values["ms_peak"] * latency, n) * work / max(latency, n / _ENDLESS)
+    supply = trace("threads_in_ms", served, lanes_width=_ENDLESS)
+    computing, rate = trace("threads_in_cs", asked * latency, ms_peak=_ENDLESS)
+    curves = {"memory": np.stack(supply), "computation": np.stack([n - computing, rate])}
+    return _State(ds=ds, curves=curves)
 
 
 def transit(
@@ -112,50 +110,35 @@ def transit(
     ax: Axes | None = None,
     **point: Any,
 ) -> Axes:
-    """The transit figure of a configuration, and where a move leads (Li 2015, Figs. 6-17).
+    """Draw supply f(k) and demand g(n - k) over the threads k that wait for memory.
 
-    Supply f(k) and demand g(n - k) over the threads k that wait for memory; they cross at the
-    throughput. The shades say what would bound the machine if they crossed there. A star is the
-    throughput that a profiler measured, where ``model`` is joined with ``transit_profiler`` and
-    ``kernel_time`` is given (Figs. 18 and 19).
-
-    Parameters
-    ----------
-    model, machine, workload, **point
-        As for :func:`dse.advise`, of ``"transit"`` or of a union with it.
-    move : str, optional
-        An input of Transit, or several that are raised by one factor, with ``+`` between: the
-        figure after the move is drawn too, and what becomes of both throughputs is said, with the
-        principle of §2.3 that tells it. A move that :func:`dse.advise` advises ends at the next
-        bound; one without end, or that does not help, at a factor of 2, of a half where the machine
-        holds no more.
-    ax : Axes, optional
-        Where to draw; a new figure where None.
-
-    Raises
-    ------
-    DseError
-        A configuration that does not fit, or a move of what is no input.
+    They cross at the throughput; the shades say what bounds the machine if they cross there.
     """
     entries = {"machine": machine, "workload": workload}
-    here = _state(model, point, **entries)
-    moved = None if move is None else _moved(model, entries, point, move, here)
-    there = None if moved is None else _state(model, {**point, **moved[1]}, **entries)
+    here = _state(model, point, entries)
+    states, text = [here], _summary(here)
+    if move is not None:
+        advised, values = _moved(model, entries, point, move, here)
+        states.append(_state(model, {**point, **values}, entries))
+        text += _effect(here, states[1], advised, values)
     ax = axes_of(ax)
-    _draw(ax, here, after=False)
+    for state in states:
+        _draw(ax, state, after=state is not here)
+    at, rate = here["threads_in_ms"], here["ms_throughput"]
     if "measured_ms_throughput" in here.ds:
-        _star(ax, here)
-    if there is not None:
-        _draw(ax, there, after=True)
-        _arrow(ax, here, there)
-    both = [state for state in (here, there) if state is not None]
-    most = max(float(rate.max()) for s in both for _, rate in (s.supply, s.demand))
-    ax.set_xlim(0, max(state["threads"] for state in both))
-    ax.set_ylim(0, 1.3 * most)
+        measured = here["measured_ms_throughput"]
+        ax.plot([at, at], [measured, rate], color="black", lw=1.0)
+        ax.plot([at], [measured], **LOOKS["optimum"].of_mark(14), label="measured")
+    for state in states[1:]:
+        arrow = {"arrowstyle": "-|>", "color": "black", "lw": 1.4, "shrinkA": 6, "shrinkB": 6}
+        end = state["threads_in_ms"], state["ms_throughput"]
+        ax.annotate("", end, (at, rate), arrowprops=arrow, zorder=6)
+    ax.set_xlim(0, max(state["threads"] for state in states))
+    ax.set_ylim(0, 1.3 * max(curve[1].max() for one in states for curve in one.curves.values()))
     _regimes(ax, here)
     side(ax.xaxis, here.ds["threads"], named(here.ds["threads_in_ms"]) + " (k)")
     side(ax.yaxis, here.ds["ms_throughput"], named(here.ds["ms_throughput"]) + " [1/cycle]")
-    title(ax, _words(here, there, moved), 64)
+    title(ax, text, 64)
     legend(ax, below=True, ncols=2)
     return ax
 
@@ -163,111 +146,128 @@ def transit(
 def _moved(
     model: str, entries: Mapping[str, Any], point: Mapping[str, Any], move: str, here: _State
 ) -> tuple[Move | None, dict[str, float]]:
-    """The piece of advice that a move is, if any, and the quantities moved where it is drawn."""
+    """Return the advice that a move is, if any, and the values of the quantities after it."""
     if not isinstance(move, str):
         raise DseError(f"move = {move!r}: expected the name of a quantity, such as 'threads'")
     names = tuple(name.strip() for name in move.split("+"))
-    advised = advise(model, **entries, **point).moves
-    known = next((m for m in advised if {m.quantity, *m.together} == set(names)), None)
-    if known is None and not set(names) <= set(_INPUTS):
-        told = ", ".join(" + ".join([m.quantity, *m.together]) for m in advised) or "none"
+    moves = advise(model, **entries, **point).moves
+    advised = next((one for one in moves if {one.quantity, *one.together} == set(names)), None)
+    if advised is None and not set(names) <= set(_INPUTS):
+        known = ", ".join(" + ".join([one.quantity, *one.together]) for one in moves) or "none"
         raise DseError(
             f"move = {move!r} is no move: expected inputs of transit, {', '.join(_INPUTS)}, with + "
-            f"between; advised here: {told}"
+            f"between; advised here: {known}"
         )
-    factor = known.until / known.value if known and np.isfinite(known.until) else _FAR
+    factor = advised.until / advised.value if advised and np.isfinite(advised.until) else _FAR
     there, back = ({n: float(here.ds[n]) * by for n in names} for by in (factor, 1 / _FAR))
     try:
         evaluate(model, outputs=["bound"], **entries, **{**point, **there})
-    except InfeasibleError:  # the machine holds no more
-        return known, back
-    return known, there
+    except InfeasibleError:  # the machine has no room for more
+        return advised, back
+    return advised, there
 
 
 def _draw(ax: Axes, state: _State, *, after: bool) -> None:
-    """Both curves, their corners and where they cross; thin where they are those after a move."""
-    thin: dict[str, Any] = {"lw": 1.5} if after else {"lw": 2.2}
-    tail = " after the move" if after else ""
-    for meaning, name, (at, rate) in (
-        ("memory", "supply of memory, f(k)", state.supply),
-        ("computation", "demand of the lanes, g(n - k)", state.demand),
-    ):
+    """Draw both curves and where they cross; thin where they are those after a move."""
+    tail, wide = (" after the move", 1.5) if after else ("", 2.2)
+    for meaning, name in _CURVES:
         look = LOOKS[meaning]
-        line = _AFTER[meaning] if after else look.line
-        ax.plot(at, rate, **look.of_line(ls=line, **thin), label=name + tail)
-    level = state["ms_throughput"]
-    low, high = state["threads_in_ms_low"], state["threads_in_ms_high"]
-    fill = "white" if after else LOOKS["result"].color
-    ax.plot([low, high], [level, level], color=LOOKS["result"].color, lw=4, solid_capstyle="butt")
-    mark: dict[str, Any] = {"marker": "o", "ms": 8, "mfc": fill, "mec": "black"}
-    mark |= {"ls": "", "zorder": 5}
+        style = look.of_line(ls=_AFTER[meaning] if after else look.line, lw=wide)
+        ax.plot(*state.curves[meaning], **style, label=name + tail)
+    level, black = state["ms_throughput"], LOOKS["result"].color
+    ends = [state["threads_in_ms_low"], state["threads_in_ms_high"]]
+    ax.plot(ends, [level, level], color=black, lw=4, solid_capstyle="butt")
+    mark: dict[str, Any] = {"marker": "o", "ms": 8, "mfc": "white" if after else black}
+    mark |= {"mec": "black", "ls": "", "zorder": 5}
     waiting, threads = (number_text(state[name]) for name in ("threads_in_ms", "threads"))
-    text = f"k = {waiting} of {threads} threads wait"
-    ax.plot([state["threads_in_ms"]], [level], **mark, label=text + tail)
-
-
-def _star(ax: Axes, state: _State) -> None:
-    """The throughput that was measured, above or below where the curves cross."""
-    measured, at = state["measured_ms_throughput"], state["threads_in_ms"]
-    ax.plot([at, at], [measured, state["ms_throughput"]], color="black", lw=1.0)
-    ax.plot([at], [measured], **LOOKS["optimum"].of_mark(14), label="measured")
-
-
-def _arrow(ax: Axes, here: _State, there: _State) -> None:
-    """From the one equilibrium to the other."""
-    ends = [(state["threads_in_ms"], state["ms_throughput"]) for state in (here, there)]
-    arrow = {"arrowstyle": "-|>", "color": "black", "lw": 1.4, "shrinkA": 6, "shrinkB": 6}
-    ax.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=6)
+    text = f"k = {waiting} of {threads} threads wait{tail}"
+    ax.plot([state["threads_in_ms"]], [level], **mark, label=text)
 
 
 def _regimes(ax: Axes, state: _State) -> None:
-    """What binds where the curves cross: which of them has not risen to its level there."""
+    """Shade and name what binds where the curves cross: which of them still rises there."""
     threads = state["threads"]
     filled, busy = state["ms_transition"], threads - state["cs_transition"]
     edges = sorted({0.0, threads, *(x for x in (filled, busy) if 0 < x < threads)})
     for low, high in pairwise(edges):
-        middle = (low + high) / 2
-        full, lanes = middle > filled, middle < busy
-        names = {(0, 0): "thread", (1, 0): "memory", (0, 1): "computation", (1, 1): "capacity"}
-        name = names[int(full), int(lanes)]
-        look = look_of(name)
-        ax.axvspan(low, high, color=look.color, alpha=0.1, lw=0)
-        width = (high - low) / ax.get_xlim()[1]
+        middle, width = (low + high) / 2, (high - low) / ax.get_xlim()[1]
+        name = (("thread", "computation"), ("memory", "capacity"))[middle > filled][middle < busy]
+        ax.axvspan(low, high, color=look_of(name).color, alpha=0.1, lw=0)
+        upright = width < _NARROW
         if width > _SLIM:
-            upright = width < _NARROW
-            text = name if upright else f"{name}\nbound"
-            look_at: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8}
-            look_at |= {"transform": ax.get_xaxis_transform(), "rotation": 90 if upright else 0}
-            ax.text(middle, 0.98, text, **look_at)
+            style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8}
+            style |= {"transform": ax.get_xaxis_transform(), "rotation": 90 if upright else 0}
+            ax.text(middle, 0.98, name if upright else f"{name}\nbound", **style)
     for edge in edges[1:-1]:
         ax.axvline(edge, color="0.5", lw=0.8, ls=":")
 
 
-def _words(
-    here: _State, there: _State | None, moved: tuple[Move | None, dict[str, float]] | None
-) -> str:
-    """The bound; what a move does to both throughputs, by the principles; what was measured."""
-    text = f"{here.bound} bound"
-    if "measured_flops" in here.ds:
-        rates = [f"{here[name] / 1e9:.3g}" for name in ("predicted_flops", "measured_flops")]
-        accuracy = f"{here['prediction_accuracy']:.1%}"
-        text += f"; PCT {rates[0]}, RCT {rates[1]} Gop/s an SM, accuracy {accuracy}; "
-        text += f"requests {here.measured:.1%} of what is predicted"
-    if there is None or moved is None:
-        return text
-    move, names = moved
-    name = next(iter(names))
-    ends = [number_text(state[name]) for state in (here, there)]
-    verb = "raised" if there[name] >= here[name] else "lowered"
-    text += f"; {' + '.join(names)} {verb} from {ends[0]} to {ends[1]}"
-    if move is not None and move.next_bound:
-        text += f", then {move.next_bound} bound"
+def _summary(state: _State) -> str:
+    """Return the bound, and how far what was measured is from what is predicted."""
+    text = f"{flags_of(state.ds['bound'])[int(state['bound'])]} bound"
+    if "measured_flops" in state.ds:
+        rates = [f"{state[name] / 1e9:.3g}" for name in ("predicted_flops", "measured_flops")]
+        share = state["measured_ms_throughput"] / state["ms_throughput"]
+        text += f"; PCT {rates[0]}, RCT {rates[1]} Gop/s an SM, accuracy "
+        text += f"{state['prediction_accuracy']:.1%}; requests {share:.1%} of what is predicted"
+    return text
+
+
+def _effect(here: _State, there: _State, advised: Move | None, values: Mapping[str, float]) -> str:
+    """Return what a move changes, and what becomes of both throughputs by which principle."""
+    first = next(iter(values))
+    ends = " to ".join(number_text(state[first]) for state in (here, there))
+    verb = "raised" if there[first] >= here[first] else "lowered"
+    text = f"; {' + '.join(values)} {verb} from {ends}"
+    if advised is not None and advised.next_bound:
+        text += f", then {advised.next_bound} bound"
     gains = [there[rate] / here[rate] for rate in ("ms_throughput", "cs_throughput")]
-    told = [
+    memory, computation = (
         "stays" if abs(gain - 1) < _SAME else f"{'rises' if gain > 1 else 'falls'} x {gain:.3g}"
         for gain in gains
-    ]
-    third = "intensity" in names
-    text += f": memory throughput {told[0]} (principle 1), "
-    text += f"computation throughput {told[1]} (principle {3 if third else 2})"
+    )
+    text += f": memory throughput {memory} (principle 1), computation throughput {computation} "
+    text += f"(principle {3 if 'intensity' in values else 2})"
     return text if gains[1] > 1 + _SAME else f"{text}: does not help"
+
+
+def kernels(
+    counters: str | Path | Mapping[str, Any] | Any,
+    *,
+    machine: str | None = None,
+    ax: Axes | None = None,
+    **point: Any,
+) -> Axes:
+    """Draw a transit figure of each kernel; return the Axes of the first, whose figure has all."""
+    table = read_table(counters)
+    if not 1 <= table.rows <= MOST:
+        raise DseError(f"{table.rows} kernels: expected 1 to {MOST} rows to draw")
+    names = [name for name in table.columns if name != "kernel"]
+    columns = read_columns(table, load_model(_MODEL), names)
+    numbers = [str(row + 1) for row in range(table.rows)]
+    labels = [str(name) for name in np.asarray(table.columns.get("kernel", numbers))]
+    across = math.ceil(math.sqrt(table.rows))
+    down = math.ceil(table.rows / across)
+    first = axes_of(ax, _WIDE * across, _HIGH * down)
+    figure, place = first.figure, first.get_subplotspec()
+    if place is None:
+        raise DseError("ax stands in no grid of subplots: leave it out")
+    grid = place.subgridspec(down, across)
+    first.remove()
+    panels = [figure.add_subplot(grid[divmod(row, across)]) for row in range(table.rows)]
+    for row, (label, panel) in enumerate(zip(labels, panels, strict=True)):
+        given: dict[str, Any] = {name: float(column[row]) for name, column in columns.items()}
+        transit(model=_MODEL, machine=machine, ax=panel, **point, **given)
+        title(panel, f"{label}: {' '.join(panel.get_title().split())}", 44)
+        if (below := panel.get_legend()) is not None:
+            below.remove()
+    handles = panels[0].get_legend_handles_labels()[0]
+    texts = [*(text for _, text in _CURVES), "predicted", "measured"][: len(handles)]
+    style: dict[str, Any] = {"ncols": 2, "fontsize": 8, "edgecolor": "0.8"}
+    figure.legend(handles, texts, loc="outside lower center", **style)
+    if "kernel_time" in columns:
+        rows: dict[str, Any] = {**point, **columns}
+        ds = evaluate(_MODEL, machine=machine, outputs=["prediction_accuracy"], **rows)
+        mean = float(ds["prediction_accuracy"].mean())
+        figure.suptitle(f"accuracy of the computation throughput: mean {mean:.1%}", fontsize=10)
+    return panels[0]

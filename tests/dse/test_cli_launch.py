@@ -133,7 +133,7 @@ def test_figures_draw_the_law():
     median = next(line for line in ax.get_lines() if line.get_label() == "median")
     assert median.get_ydata()[-1] == LAW.quantile(0.5)
     ax = plots.lost(whole, over="dispatch", at={"blocks": 30})
-    heights = [bar.get_height() for bar in ax.patches][::2]
+    heights = [bar.get_width() for bar in ax.patches][::2]
     idle = LAW.idle()
     shares = [idle.working_share, idle.lane_share, idle.warp_share, idle.slot_share]
     np.testing.assert_allclose(heights, shares, rtol=1e-12)

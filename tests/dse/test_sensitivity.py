@@ -15,7 +15,7 @@ from click.testing import Result
 import dse
 from dse import DseError
 from dse.effects.slopes import arc
-from dse.plots.tornado import draw, tornado
+from dse.plots.rankings import draw_tornado, tornado
 from tests.sweeps.test_decompose import by_definition
 
 Run = Callable[..., Result]
@@ -281,7 +281,7 @@ def test_by_command(run: Run) -> None:
 
 def test_a_tornado_shows_the_widest_on_top() -> None:
     found = dse.sensitivity(merge(), output="time")
-    ax = draw(found, "time", None)
+    ax = draw_tornado(found, "time")
     (bars,) = ax.containers
     one = found.sel(output="time")
     wide = (one.high - one.low).values

@@ -1,0 +1,296 @@
+"""The command `dse plot`: a plot of a model or a study, or a figure of a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dse.cli.canvas import canvas, save, write_figure
+from dse.cli.described import described
+from dse.cli.ends import reading
+from dse.cli.frame import command, read_source
+from dse.cli.named import Source
+from dse.cli.options import drawn, entries, names, picture, values, where
+from dse.cli.plot_defaults import ANY, complete
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.plots.kinds import Kind
+    from dse.plots.papers import Paper
+    from dse.study.data import StudyData
+
+__all__ = ["plot"]
+
+#: Options that are given to the function of a kind.
+_DRAWN = (
+    *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
+    *("borders", "move", "relative"),
+)
+
+
+def _kinds() -> Mapping[str, Kind]:
+    """Return the kinds that the command draws."""
+    from dse.plots.kinds import KINDS
+
+    return {name: kind for name, kind in KINDS.items() if kind.source != "values"}
+
+
+class _Plot(click.Command):
+    """A command that lists its kinds; ``paper`` is one with options of its own."""
+
+    def make_context(self, info_name: Any, args: list[str], parent: Any = None, **more: Any) -> Any:
+        if args[:1] == ["paper"]:
+            return _paper.make_context(f"{info_name} paper", args[1:], parent, **more)
+        return super().make_context(info_name, args, parent, **more)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        shows = {name: kind.shows for name, kind in _kinds().items()}
+        shows["paper"] = "a figure of a paper: dse plot paper --help"
+        with formatter.section("Kinds"):
+            formatter.write_dl(list(shows.items()))
+        super().format_epilog(ctx, formatter)
+
+
+def _read_kind(ctx: click.Context, argument: click.Parameter, name: str) -> Kind:
+    return _kinds()[click.Choice(list(_kinds())).convert(name, argument, ctx)]
+
+
+def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str) -> list[str]:
+    return [name for name in (*_kinds(), "paper") if name.startswith(begins)]
+
+
+@command(
+    "dse plot lines study.toml --quantity time --over active_sms --out time.png",
+    "dse plot heatmap study.toml --quantity energy --minimize energy --out map.svg",
+    "dse plot parallel study.toml --minimize time --out lines.png",
+    "dse plot pareto out.zarr --minimize time,power --out front.pdf",
+    "dse plot sms --machine gtx280 --workload svm --set threads_per_block=256 "
+    "--axis active_sms=1:30 --out sms.png",
+    "dse plot transit --machine c2075 --set threads=1024 --set intensity=500 --move threads "
+    "--out transit.png",
+    "dse plot kernels counters.csv --machine c2075 --out kernels.png",
+    "dse plot paper hong2012 --figure 50 --out fig50.png",
+    kind=_Plot,
+)
+@click.argument("kind", metavar="KIND", callback=_read_kind, shell_complete=_complete_kind)
+@click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=Source(exists=True))
+@drawn("--out", required=True)
+@click.option("--model", help="Model of the study that the options describe.")
+@entries
+@described
+@where("A constraint; repeatable.")
+@names("--quantity", metavar="Q", help="The quantity to draw.")
+@click.option("--over", metavar="AXIS", help="The axis across.")
+@click.option("--by", metavar="AXIS", help="The axis upwards, of a map.")
+@click.option("--x", metavar="Q", help="The quantity across, where it is no axis.")
+@values("--at", metavar="AXIS=VALUE", help="One value of an axis; repeatable.")
+@names("--minimize", metavar="Q", help="A goal to minimize: a star, or a front.")
+@names("--maximize", metavar="Q", help="A goal to maximize: a star, or a front.")
+@click.option("--borders", metavar="Q", help="A case whose borders are drawn on a map.")
+@click.option("--move", metavar="Q", help="The input of transit that is moved as advised.")
+@click.option(
+    "--relative", is_flag=True, help="Divide each line, or group of bars, by its largest."
+)
+@click.option("--size", metavar="WxH", help="Size of the figure, in inches.")
+def plot(kind: Kind, source: str | None, out: Path, size: str | None, **options: Any) -> Any:
+    """Draw a figure of a model or of a study.
+
+    Most kinds draw a study: a file, a stored dataset, or what --machine, --workload, --axis and
+    --set describe. The model computes what is drawn, whichever outputs the study names. Options
+    that are not given come from the question of the study, its [best]: the quantity, the goal, and
+    the values of axes that a kind does not show.
+    """
+    from dse import plots
+
+    with reading():
+        arguments, chosen = _arguments(kind, source, options)
+        arguments["ax"] = canvas(size)
+    ax = getattr(plots, kind.function.__name__)(**arguments)
+    if "at" in chosen and not ax.figure.axes[0].get_title().startswith("at "):
+        ax.figure.suptitle(f"at {_text(chosen['at'])}", fontsize=9)
+    save(ax.figure, out, size is not None)
+    data = {"kind": kind.name, "figure": out, "bytes": out.stat().st_size}
+    data |= {"chosen": chosen} if chosen else {}
+    texts = [kind.shows, "; ".join(f"{name} {_text(value)}" for name, value in chosen.items())]
+    return data, f"{out} ({kind.name}: {'; '.join(filter(None, texts))})"
+
+
+def _text(value: Any) -> str:
+    """Return the value of an option as a user would write it."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={_text(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return ", ".join(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _arguments(
+    kind: Kind, source: str | None, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of the function of a kind, and those that were chosen for it."""
+    given = {name: options[name] for name in _DRAWN if options[name]}
+    if "where" not in kind.names:
+        given.pop("where", None)
+    for name in ("quantity", "minimize", "maximize"):
+        if name in given and name not in kind.several:
+            if len(given[name]) > 1:
+                texts = ", ".join(given[name])
+                raise click.UsageError(f"{kind.name} takes one --{name}, was given {texts}")
+            given[name] = given[name][0]
+    for name in given:
+        if name not in kind.names:
+            known = ", ".join(f"--{one}" for one in kind.names if one in _DRAWN)
+            raise click.UsageError(f"{kind.name} does not take --{name}; it takes {known}")
+    if kind.is_of_study:
+        if source is None:
+            _check_needed(kind, given)
+            return given | {"source": _study(kind, options, given)}, {}
+        read = _read(source, options, given)
+        whole = complete(kind, given, read)
+        if "quantity" in kind.several and isinstance(whole.get("quantity"), str):
+            whole["quantity"] = [whole["quantity"]]
+        _check_needed(kind, whole)
+        chosen = {name: value for name, value in whole.items() if given.get(name) != value}
+        return whole | {"source": read}, chosen
+    if kind.source == "counters":
+        if source is None:
+            raise click.UsageError(f"{kind.name} draws a table of counters: name its CSV file")
+        given["counters"], source = source, None
+    if source is not None or options["axes"] or options["where"]:
+        raise click.UsageError(
+            f"{kind.name} draws one configuration: give it with --machine and --set; of a study "
+            f"take {ANY}"
+        )
+    point = {name: options[name] for name in ("model", "machine", "workload") if options[name]}
+    if "distribution" in kind.names and point:
+        raise click.UsageError(
+            f"{kind.name} takes --set distribution and lanes, and no --{min(point)}"
+        )
+    return given | point | options["given"], {}
+
+
+def _check_needed(kind: Kind, given: Mapping[str, Any]) -> None:
+    """Raise an error where an option that a kind needs is not given."""
+    for name in kind.needed:
+        if name not in given:
+            raise click.UsageError(f"{kind.name} needs --{name}: give it a name")
+
+
+def _read(
+    source: str, options: Mapping[str, Any], given: Mapping[str, Any]
+) -> StudyData | xr.Dataset:
+    """Return the study or dataset that is named; refuse options that describe another study."""
+    describing = {"model": "--model", "machine": "--machine", "workload": "--workload"}
+    describing |= {"axes": "--axis", "given": "--set"}
+    describing |= {} if "where" in given else {"where": "--where"}
+    for name, option in describing.items():
+        if options[name]:
+            raise click.UsageError(f"{option} describes a study, and {source} is one already")
+    return read_source(source)
+
+
+def _study(kind: Kind, options: Mapping[str, Any], given: Mapping[str, Any]) -> StudyData:
+    """Return the study that the options describe."""
+    from dse.study.data import StudyData
+
+    model = options["model"] or kind.model
+    if not model:
+        raise click.UsageError(f"{kind.name} draws a study: name its file, a store, or a --model")
+    wanted = [name for key in ("quantity", "minimize", "maximize") for name in options[key]]
+    outputs = [name for name in wanted if name.isidentifier()] or kind.outputs
+    return StudyData(
+        model=model,
+        machine=options["machine"],
+        workload=options["workload"],
+        axes=options["axes"],
+        set=options["given"],
+        where=() if "where" in given else options["where"],
+        outputs=list(dict.fromkeys(outputs)) or None,
+    )
+
+
+# --- figures of papers
+@command(
+    "dse plot paper",
+    "dse plot paper hong2012",
+    "dse plot paper hong2012 --figure 50 --out fig50.png",
+    "dse plot paper transit --figure all --out figures",
+    name="paper",
+)
+@click.argument("name", metavar="[PAPER]", required=False)
+@click.option("--figure", metavar="N|all", help="Draw this figure, or all that can be.")
+@click.option(
+    "--out",
+    metavar="OUT.png|.svg|.pdf",
+    type=click.Path(),
+    help="File of one figure, or folder of all. [PAPER-N.png, PAPER]",
+)
+def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
+    """Draw a figure of a paper, as the models yield it.
+
+    The text below it says what is the paper's data and what the model's. Without --figure the
+    figures of a paper are listed, those that are not drawn with the reason; without PAPER the
+    papers.
+    """
+    from dse.plots import papers
+
+    if name is None:
+        if figure or out:
+            raise click.UsageError("name the paper: dse plot paper lists them")
+        listed = [_about(one) for one in papers.papers().values()]
+        return listed, "\n".join(
+            f"{one['paper']:<13} {one['title']} ({', '.join(one['aliases'])})\n"
+            f"{'':<13} {one['drawn']} of {one['of']} figures are drawn"
+            for one in listed
+        )
+    with reading():
+        paper = papers.paper(name)
+    if figure is None:
+        if out is not None:
+            raise click.UsageError("--out needs --figure: a number, or all")
+        rows = [
+            {"figure": row.number, "shows": row.shows, "kind": row.kind, "not_drawn": row.why}
+            for row in paper.figures.values()
+        ]
+        return {**_about(paper), "figures": rows}, lambda: _listed(paper)
+    if figure != "all":
+        with reading():
+            numbers = [paper.figure(figure).number]
+        paths = [Path(out or f"{paper.key}-{numbers[0]}.png")]
+        picture(paths[0], "--out")
+    else:
+        folder = Path(out or paper.key)
+        if folder.is_file() or folder.suffix in (".png", ".svg", ".pdf"):
+            raise click.UsageError(f"--out {folder}: all figures go into a folder, name one")
+        folder.mkdir(parents=True, exist_ok=True)
+        numbers = [number for number, row in paper.figures.items() if not row.why]
+        paths = [folder / f"{paper.key}-{number}.png" for number in numbers]
+    data = []
+    for number, path in zip(numbers, paths, strict=True):
+        with reading():
+            image = papers.paper_figure(paper.key, number)
+        write_figure(image, path)
+        data.append({"figure": number, "path": path, "caption": paper.figure(number).caption})
+    return data, "\n".join(f"{one['path']} ({one['caption']})" for one in data)
+
+
+def _about(paper: Paper) -> dict[str, Any]:
+    drawn = sum(not row.why for row in paper.figures.values())
+    about = {"paper": paper.key, "title": paper.title, "aliases": list(paper.aliases)}
+    return about | {"drawn": drawn, "of": len(paper.figures)}
+
+
+def _listed(paper: Paper) -> str:
+    """Return the figures of a paper as text, those that are alike in one line."""
+    from dse.plots.papers import spans
+
+    alike: dict[str, list[str]] = {}
+    for row in paper.figures.values():
+        how = f"not drawn: {row.why}" if row.why else row.kind
+        alike.setdefault(f"{row.shows} ({how})", []).append(row.number)
+    lines = [f"{', '.join(spans(numbers)):>7}  {text}" for text, numbers in alike.items()]
+    return "\n".join([f"{paper.cited}: {paper.title}", "", *lines])

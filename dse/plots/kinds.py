@@ -1,0 +1,135 @@
+"""The kinds of plots: a table in ``data/plots.toml`` says what each shows, takes and draws."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["KINDS", "Kind", "read_kinds"]
+
+_FILE = Path(__file__).parents[1] / "data" / "plots.toml"
+#: What each option means, for docstrings.
+_OPTIONS = {
+    "source": "a Study, or the Dataset of a run or store",
+    "quantity": "the quantity that is drawn",
+    "over": "the axis across; the last one of numbers where None",
+    "by": "the axis upwards",
+    "x": "the quantity across, where it is not ``over`` itself",
+    "at": "mapping from axes that are not drawn to values",
+    "where": "constraints besides those of the study",
+    "minimize": "a goal that is better if smaller",
+    "maximize": "a goal that is better if larger",
+    "relative": "draw shares of the largest value",
+    "borders": "a case whose borders are drawn",
+    "distribution": "the law of the work of one item, such as ``'geometric:0.05'``",
+    "lanes": "threads in lockstep",
+    "groups": "groups that are simulated",
+    "seed": "seed of the simulation",
+    "machine": "a shipped machine, or its file",
+    "counters": "path, mapping or DataFrame with a row for each kernel",
+    "ax": "matplotlib Axes to draw in; a new figure where None",
+    "point": "``model``, ``machine``, ``workload`` and quantities, as for :func:`dse.evaluate`",
+}
+#: The first argument of each kind of source.
+_FIRST = {"study": ("source",), "random": ("source",), "counters": ("counters",)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of plot: a table of ``data/plots.toml``, whose head describes the keys."""
+
+    name: str
+    shows: str
+    draw: str
+    details: str = ""
+    source: str = "study"
+    takes: Sequence[str] = ()
+    axes: float | None = None
+    lines: int = 16
+    goals: int = 0
+    prefers: str = ""
+    model: str = ""
+    outputs: Sequence[str] = ()
+    instead: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    row: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The options that it takes."""
+        return tuple(name.rstrip("!*") for name in self.takes)
+
+    @cached_property
+    def needed(self) -> tuple[str, ...]:
+        """The options that it cannot do without."""
+        return tuple(name.rstrip("!*") for name in self.takes if "!" in name)
+
+    @cached_property
+    def several(self) -> tuple[str, ...]:
+        """The options that take several names."""
+        return tuple(name.rstrip("!*") for name in self.takes if "*" in name)
+
+    @property
+    def is_of_study(self) -> bool:
+        """True if it draws a study."""
+        return self.source in ("study", "random")
+
+    @cached_property
+    def function(self) -> Callable[..., Axes]:
+        """The function that draws it, with the options of this table as defaults."""
+        first = _FIRST.get(self.source, ())
+        by_place = [*first, *(name for name in self.needed if name == "quantity")]
+        rest = [name for name in self.names if name not in by_place]
+        form = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in by_place]
+        form += [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=self.options.get(name))
+            if name not in self.needed
+            else Parameter(name, Parameter.KEYWORD_ONLY)
+            for name in rest
+        ]
+        form.append(Parameter("ax", Parameter.KEYWORD_ONLY, default=None))
+        free = self.source in ("point", "counters")
+        form += [Parameter("point", Parameter.VAR_KEYWORD)] if free else []
+        signature = Signature(form)
+
+        def draw(*args: Any, **options: Any) -> Axes:
+            try:
+                given = signature.bind(*args, **options).arguments
+            except TypeError as error:
+                raise TypeError(f"{draw.__name__}{signature}: {error}") from None
+            given |= given.pop("point", {})
+            module, _, name = self.draw.partition(".")
+            function = getattr(import_module(f"dse.plots.{module}"), name)
+            extra = {"row": self.row} if self.row else {}
+            axes: Axes = function(**{**self.options, **given, **extra})
+            return axes
+
+        draw.__name__ = draw.__qualname__ = self.name.replace("-", "_")
+        draw.__module__ = "dse.plots"
+        draw.__doc__ = self._document([one.name for one in form])
+        draw.__dict__["__signature__"] = signature
+        return draw
+
+    def _document(self, names: Sequence[str]) -> str:
+        """Return the docstring of its function."""
+        known = "\n".join(f"{n}\n    {_OPTIONS[n]}." for n in names if n in _OPTIONS)
+        head = f"Draw {self.shows}.\n\n{self.details}".rstrip()
+        return f"{head}\n\nParameters\n----------\n{known}\n"
+
+
+def read_kinds(text: str) -> dict[str, Kind]:
+    """Return the kinds that a text in the form of ``data/plots.toml`` describes."""
+    return {name: Kind(name=name, **row) for name, row in tomllib.loads(text).items()}
+
+
+#: Kinds by name.
+KINDS: dict[str, Kind] = read_kinds(_FILE.read_text(encoding="utf-8"))
