@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.bar_charts import draw_bars, places_of
+from dse.plots.bar_charts import bars
 from dse.plots.frame import axes_of, legend, name_flags, named, number_text, side, title
 from dse.plots.looks import LOOKS, MEANS, Look, look_of, looks_of, variants
 from dse.plots.sources import (
@@ -89,9 +89,10 @@ def lines(
 ) -> Axes:
     """Draw a quantity along one axis, a line for each value of the others.
 
-    Keys of ``row``: ``with`` names further quantities, ``apart`` meanings whose colours are left
-    free, ``style`` and ``label`` of the lines; ``mark``, ``references``, ``bottom``, ``ylabel`` and
-    ``cut`` are added to them.
+    Keys of ``row``: ``with`` names further quantities, ``alone`` allows no other axis, ``apart``
+    are meanings whose colours are left free, ``smallest`` is the least of all quantities,
+    ``style`` and ``label`` are of the lines; ``mark``, ``references``, ``bottom``, ``ylabel`` and
+    ``cut`` add to them.
     """
     goal, names = minimize or maximize, [quantity, *row.get("with", ())]
     references = [
@@ -101,25 +102,31 @@ def lines(
     ]
     extra = [*([x] if x else []), *(one["quantity"] for one in references)]
     ds = dataset(source, [*names, *extra, *needed(source, goal)], at)
-    over = axis_of(ds, over, x or quantity)
-    labels = [named(ds[name], 34) for name in names]
-    if len(names) > 1:
+    over = axis_of(ds, over, *([x] if x else names))
+    if row.get("alone"):
         alone(ds, over, *names)
+    labels = {name: named(ds[name], 34) for name in names}
     if relative:
         shares = [name for name in (*names, x) if name and name in ds.data_vars]
         ds = ds.assign({name: _shares(ds, name, over, relative) for name in shares})
+    heading, drawn = lines_of(ds, x or over, quantity, over)
+    looks = looks_of([line.label for line in drawn], row.get("apart", ()))
+    drawn = [replace(line, label=line.label or row.get("label", "")) for line in drawn]
     if len(names) > 1:
-        drawn = [lines_of(ds, x or over, name, over)[1][0] for name in names]
-        drawn = [replace(line, label=text) for line, text in zip(drawn, labels, strict=True)]
-        heading, looks = "", [look_of(name) for name in names]
-    else:
-        heading, drawn = lines_of(ds, x or over, quantity, over)
-        drawn = [replace(line, label=line.label or row.get("label", "")) for line in drawn]
-        looks = looks_of([line.label for line in drawn], row.get("apart", ()))
+        heading, drawn, looks = "", [], []
+        for name in names:
+            each = lines_of(ds, x or over, name, over)[1]
+            looks += variants(look_of(name), len(each))
+            for line in each:
+                place = f":\n{counted(ds, line.at)}" if line.at else ""
+                drawn.append(replace(line, label=labels[name] + place))
     flags = flags_of(ds[quantity])
     style = {"same": True, "drawstyle": "steps-mid"} if flags else dict(row.get("style", {}))
     ax = axes_of(ax)
     draw_lines(ax, drawn, looks, **style)
+    for line, artist in zip(drawn[::-1], ax.get_lines()[::-1], strict=False):
+        if len(names) > 1 and line.label.startswith(labels.get(row.get("smallest", ""), "\n")):
+            artist.set(lw=4, alpha=0.35, marker="")  # wide, as it coincides with its terms
     if "mark" in row:
         _mark(ax, drawn, **row["mark"])
     for one in references:
@@ -212,28 +219,21 @@ def terms(
     row: Mapping[str, Any],
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the smallest of several terms and the terms, each over the axes on which it depends."""
+    """Draw several terms and the smallest of them, each over the axes on which it depends."""
     names = list(texts_of(quantity, "quantity")) or _terms(source, row["smallest"])
     ds = dataset(source, names, at)
     finite(names[-1], *(ds[name] for name in names))
     names = [name for name in names if np.isfinite(ds[name]).any()]
     over = axis_of(ds, over, *names)
-    ax = axes_of(ax)
     if not is_numeric(ds, over):
-        alone(ds, over, *names)
-        values = {named(ds[n], 34): allowed(ds, ds[n].broadcast_like(ds[over])) for n in names}
-        draw_bars(ax, places_of(ax, ds, over), values, [look_of(name) for name in names])
-        ax.set_xlabel(row["label"])
-        legend(ax, below=True, ncols=2)
-    else:
-        for name in names:
-            _term(ax, ds, over, name, wide=name == row["smallest"])
-        side(ax.xaxis, ds[over])
-        ax.set_ylabel(row["label"])
-        ax.set_ylim(bottom=0)
-        legend(ax, beside=True)
-    title(ax, str(ds.attrs.get("model", "")))
-    return ax
+        ax = bars(ds, names, over=over, ax=ax)
+        ax.set_xlabel(row["ylabel"])
+        return ax
+    for name in names:
+        array = ds[name]
+        same = [d for d in array.dims if d != over and (array == array.isel({d: 0})).all()]
+        ds = ds.assign({name: array.isel(dict.fromkeys(same, 0), drop=True)})
+    return lines(ds, names[0], over=over, row={**row, "with": names[1:]}, ax=ax)
 
 
 def _terms(source: Any, smallest: str) -> list[str]:
@@ -248,21 +248,6 @@ def _terms(source: Any, smallest: str) -> list[str]:
     raise DseError(
         f"there are no terms of {smallest}: name them with quantity=, or draw a model of it"
     )
-
-
-def _term(ax: Axes, ds: xr.Dataset, over: str, name: str, *, wide: bool) -> None:
-    """Draw one term, a line for each value of the other axes along which it varies."""
-    array = ds[name]
-    same = [dim for dim in array.dims if dim != over and (array == array.isel({dim: 0})).all()]
-    lines = lines_of(ds.isel(dict.fromkeys(same, 0)), over, name, over)[1]
-    text = named(array, 34)
-    for line, look in zip(lines, variants(look_of(name), len(lines)), strict=True):
-        marked = over in array.dims and len(lines) > 1
-        step = -(-len(line.x) // _MARKED)
-        style = look.of_points(markevery=step) if marked else look.of_line()
-        style |= {"lw": 4, "alpha": 0.35} if wide else {}
-        label = f"{text}:\n{counted(ds, line.at)}" if line.at else text
-        ax.plot(line.x, line.y, **style, label=label)
 
 
 def temperature(
