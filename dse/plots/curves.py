@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.plots.bar_charts import bars
-from dse.plots.frame import axes_of, legend, name_flags, named, number_text, side, title
+from dse.plots.frame import axes_of, legend, name_flags, named, side, title
 from dse.plots.looks import LOOKS, MEANS, Look, look_of, looks_of, variants
 from dse.plots.sources import (
     Line,
@@ -29,6 +29,7 @@ from dse.plots.sources import (
 )
 from dse.study.data import StudyData
 from dse.verbs.chosen import optimum
+from dse.wording import value_text
 from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError
 
@@ -185,9 +186,7 @@ def _reference(
         value = values.isel({over: int(np.argmax(ds[over].values))}, missing_dims="ignore")
         if value.ndim == 0 and np.isfinite(value):
             look = LOOKS["published"] if quantity == "optimal_sms" else LOOKS["level"]
-            ax.axvline(
-                float(value), **look.of_line(), label=f"{label}: {number_text(float(value))}"
-            )
+            ax.axvline(float(value), **look.of_line(), label=f"{label}: {value_text(float(value))}")
     elif level:
         if values.ndim == 0:
             ax.axhline(float(values), **look_of(quantity).of_line(lw=1.4), label=label)

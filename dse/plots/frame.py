@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "axes_of",
-    "factors_side",
     "in_unit",
     "is_geometric",
     "legend",
@@ -25,7 +24,6 @@ __all__ = [
     "named",
     "new_figure",
     "norm_of",
-    "number_text",
     "rows_of",
     "side",
     "title",
@@ -94,65 +92,38 @@ def in_unit(text: str, unit: str) -> str:
     return f"{text} [{unit}]" if unit else text
 
 
-def number_text(value: float, unit: str = "") -> str:
-    """Return a number with its unit, with a prefix where the unit takes one.
-
-    >>> number_text(1.3e9, "Hz"), number_text(0.5), number_text(15)
-    ('1.3 GHz', '0.5', '15')
-    """
-    if unit in _SCALED:
-        from matplotlib.ticker import EngFormatter
-
-        return str(EngFormatter(unit=unit, sep=" ")(value))
-    unit = "cycles" if unit == "cycle" and value != 1 else unit
-    return f"{value:,.6g} {unit}".rstrip()
-
-
 def _format(form: str) -> Any:
     from matplotlib.ticker import FuncFormatter
 
     return FuncFormatter(lambda value, _: format(value, form))
 
 
-def side(axis: Any, variable: Any, text: str | None = None) -> None:
+def side(axis: Any, variable: Any, text: str | None = None, *, span: float = 0) -> None:
     """Name one side of an Axes after a variable, and format its numbers.
 
-    An axis of a study whose values are geometric is scaled logarithmically.
+    An axis of a study whose values are geometric is scaled logarithmically; so is one for which a
+    ``span``, the largest value over the least, is given.
     """
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
     unit, words = unit_of(variable), text if text is not None else named(variable)
-    axis.set_label_text(words)
     values = np.asarray(variable.values)
     if variable.dims == (variable.name,) and is_geometric(values):
         _scale(axis, values)
-    if values.dtype.kind not in "iuf" or not np.isfinite(values).any():
-        return
-    from matplotlib.ticker import EngFormatter
-
-    most = np.nanmax(np.abs(values[np.isfinite(values)]))
-    if unit in _SCALED and not 0.1 <= most < 1e4:
+    finite = np.abs(values[np.isfinite(values)]) if values.dtype.kind in "iuf" else np.array([])
+    most = finite.max(initial=0)
+    if span:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if span < 1e3 else (1,)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(_format(",.6g"))
+    if unit in _SCALED and finite.size and (span or not 0.1 <= most < 1e4):
         axis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
-        axis.set_label_text(_without_unit(words, unit))
-    elif most >= 1e5:
+        words = words.removesuffix(f"[{unit}]").rstrip()  # each number has its unit
+    elif most >= 1e5 and not span:
         axis.set_major_formatter(EngFormatter(sep=" "))
-    elif most >= 1e4:
+    elif most >= 1e4 and not span:
         axis.set_major_formatter(_format(",.10g"))
-
-
-def _without_unit(words: str, unit: str) -> str:
-    """Return the name of a side without the unit that each of its numbers has."""
-    return words.removesuffix(f"[{unit}]").rstrip()
-
-
-def factors_side(axis: Any, variable: Any, span: float) -> None:
-    """Name a logarithmic side after a variable that spans a factor."""
-    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
-
-    unit, words = unit_of(variable), named(variable)
-    scaled = unit in _SCALED
-    axis.set_label_text(_without_unit(words, unit) if scaled else words)
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if span < 1e3 else (1,)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(EngFormatter(unit=unit, sep=" ") if scaled else _format(",.6g"))
+    axis.set_label_text(words)
 
 
 def name_flags(axis: Any, flags: Mapping[int, str], values: Any, wide: int) -> None:

@@ -89,16 +89,12 @@ class Kind:
         first = _FIRST.get(self.source, ())
         by_place = [*first, *(name for name in self.needed if name == "quantity")]
         rest = [name for name in self.names if name not in by_place]
+        defaults = dict.fromkeys([*rest, "ax"], None) | dict(self.options)
+        defaults |= dict.fromkeys(self.needed, Parameter.empty)
         form = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in by_place]
-        form += [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=self.options.get(name))
-            if name not in self.needed
-            else Parameter(name, Parameter.KEYWORD_ONLY)
-            for name in rest
-        ]
-        form.append(Parameter("ax", Parameter.KEYWORD_ONLY, default=None))
-        free = self.source in ("point", "counters")
-        form += [Parameter("point", Parameter.VAR_KEYWORD)] if free else []
+        form += [Parameter(n, Parameter.KEYWORD_ONLY, default=defaults[n]) for n in (*rest, "ax")]
+        if self.source in ("point", "counters"):
+            form.append(Parameter("point", Parameter.VAR_KEYWORD))
         signature = Signature(form)
 
         def draw(*args: Any, **options: Any) -> Axes:

@@ -154,7 +154,7 @@ def loss(
         )
     law = imbalance(Pmf.parse(distribution), lanes=int(lanes))
     ax = axes_of(ax)
-    _masses(ax, law, _edges(law), law.sample(groups, seed=0))
+    _loss_masses(ax, law, _edges(law), law.sample(groups, seed=0))
     ax.set_xlabel("loss of a group")
     return ax
 
@@ -180,7 +180,7 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
     span = max(edges[-1] - edges[0], 1e-6)
     figure = new_figure(11, 3.8)
     panels = [axes_of(ax) for ax in figure.subplots(1, 3)]
-    _masses(panels[0], law, edges, drawn)
+    _loss_masses(panels[0], law, edges, drawn)
     _atoms(panels[1], law, edges)
     _cdf(panels[2], law, edges, drawn)
     for panel in panels:
@@ -198,20 +198,26 @@ def _edges(law: Law) -> Any:
     return edges
 
 
-def _masses(ax: Axes, law: Law, edges: Any, drawn: Any) -> None:
-    exact = np.diff(np.asarray(law.cdf(edges), dtype=float))
+def _masses(ax: Axes, edges: Any, exact: Any, drawn: Any, what: str, **marks: float) -> None:
+    """Draw the probability of each bin, what simulations find, and lines at some values."""
     shares = np.histogram(drawn, edges)[0] / len(drawn)
     ax.stairs(exact, edges, fill=True, color=_EXACT.color, alpha=0.35, label="exact")
     error = np.sqrt(np.maximum(shares * (1 - shares), 0) / len(drawn))
     style: dict[str, Any] = {"fmt": ".", "ms": 3, "lw": 0.8, "color": _SIMULATED.color}
     centres = (edges[1:] + edges[:-1]) / 2
     ax.errorbar(centres, shares, 2 * error, label="simulated, 2 se", **style)
-    ax.axvline(float(law.mean()), color="black", lw=1, ls="--", label="mean loss")
-    ax.axvline(float(law.slowdown()), color="black", lw=1, ls=":", label="slowdown")
+    for line, (name, value) in zip(("--", ":"), marks.items(), strict=False):
+        ax.axvline(value, color="black", lw=1, ls=line, label=name.replace("_", " "))
     ax.set_ylim(bottom=0)
     ax.set_ylabel("probability of a bin")
-    ax.set_title(f"mass, and {len(drawn):,} simulated groups", fontsize=10)
+    ax.set_title(f"mass, and {len(drawn):,} simulated {what}", fontsize=10)
     ax.legend(frameon=False, fontsize=8)
+
+
+def _loss_masses(ax: Axes, law: Law, edges: Any, drawn: Any) -> None:
+    exact = np.diff(np.asarray(law.cdf(edges), dtype=float))
+    marks = {"mean_loss": float(law.mean()), "slowdown": float(law.slowdown())}
+    _masses(ax, edges, exact, drawn, "groups", **marks)
 
 
 def _atoms(ax: Axes, law: Law, edges: Any) -> None:
@@ -344,12 +350,7 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     wide = -(-len(values) // _BINS)  # whole steps, so that each bin has as many
     edges = values[0] + (np.arange(len(values) // wide + 2) * wide - 0.5) * step
     exact, _ = np.histogram(values, edges, weights=np.diff(below, prepend=0.0))
-    mass.stairs(exact, edges, fill=True, color=_EXACT.color, alpha=0.35, label="exact")
-    shares = np.histogram(drawn, edges)[0] / len(drawn)
-    text = f"{len(drawn):,} simulated launches"
-    mass.plot((edges[1:] + edges[:-1]) / 2, shares, label=text, **_SIMULATED.of_mark(4))
-    mass.set_ylabel("probability of a bin")
-    mass.legend(frameon=False, fontsize=8)
+    _masses(mass, edges, exact, drawn, "launches")
     rare.step(values, np.maximum(1 - below, 0), where="post", **_EXACT.of_line())
     rare.set_yscale("log")
     rare.set_ylim(_RARE, 1.3)

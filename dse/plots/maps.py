@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from dse.plots.frame import (
     axes_of,
-    factors_side,
     is_geometric,
     legend,
     named,
@@ -233,10 +232,7 @@ class _Cells:
         """Draw numbers as colours, with a bar."""
         norm = norm_of(values)
         bar = self.ax.figure.colorbar(self.mesh(values, cmap=UNIFORM, norm=norm), ax=self.ax)
-        if norm is None:
-            side(bar.ax.yaxis, variable)
-        else:
-            factors_side(bar.ax.yaxis, variable, norm.vmax / norm.vmin)
+        side(bar.ax.yaxis, variable, span=norm.vmax / norm.vmin if norm else 0)
 
     def area(self, inside: Array, text: str, look: Look, **style: Any) -> list[Any]:
         """Draw cells in one colour and hatch, if there are any."""

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.given import a_mapping
-from dse.plots.frame import number_text, unit_of
+from dse.plots.frame import unit_of
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.running import run
+from dse.wording import value_text
 from sweeps.files.written import check_finished
 from sweeps.grid.dataset import meanings_of, quantities_of
 from sweeps.grid.grid import FEASIBLE
@@ -215,11 +216,9 @@ def _places(
 
 def counted(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> str:
     """Return a configuration as text, without the names of its axes where ``bare``."""
-    texts = []
-    for name, value in at.items():
-        text = value if isinstance(value, str) else number_text(value, unit_of(ds[name]))
-        texts.append(text if bare or isinstance(value, str) else f"{name} = {text}")
-    return ", ".join(texts)
+    texts = {name: value_text(value, unit_of(ds[name])) for name, value in at.items()}
+    plain = {name for name, value in at.items() if bare or isinstance(value, str)}
+    return ", ".join(text if n in plain else f"{n} = {text}" for n, text in texts.items())
 
 
 def needed(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str]:

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from dse.evaluation import evaluate
 from dse.fitting.columns import read_columns, read_table
-from dse.plots.frame import axes_of, legend, named, number_text, side, title
+from dse.plots.frame import axes_of, legend, named, side, title
 from dse.plots.looks import LOOKS, look_of
 from dse.plots.sources import MOST, flags_of
 from dse.verbs.described import advise
+from dse.wording import value_text
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.library import load_model
 
@@ -179,7 +180,7 @@ def _draw(ax: Axes, state: _State, *, after: bool) -> None:
     ax.plot(ends, [level, level], color=black, lw=4, solid_capstyle="butt")
     mark: dict[str, Any] = {"marker": "o", "ms": 8, "mfc": "white" if after else black}
     mark |= {"mec": "black", "ls": "", "zorder": 5}
-    waiting, threads = (number_text(state[name]) for name in ("threads_in_ms", "threads"))
+    waiting, threads = (value_text(state[name]) for name in ("threads_in_ms", "threads"))
     text = f"k = {waiting} of {threads} threads wait{tail}"
     ax.plot([state["threads_in_ms"]], [level], **mark, label=text)
 
@@ -216,7 +217,7 @@ def _summary(state: _State) -> str:
 def _effect(here: _State, there: _State, advised: Move | None, values: Mapping[str, float]) -> str:
     """Return what a move changes, and what becomes of both throughputs by which principle."""
     first = next(iter(values))
-    ends = " to ".join(number_text(state[first]) for state in (here, there))
+    ends = " to ".join(value_text(state[first]) for state in (here, there))
     verb = "raised" if there[first] >= here[first] else "lowered"
     text = f"; {' + '.join(values)} {verb} from {ends}"
     if advised is not None and advised.next_bound:
