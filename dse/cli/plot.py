@@ -14,7 +14,6 @@ from dse.cli.ends import reading
 from dse.cli.frame import command, read_source
 from dse.cli.named import Source
 from dse.cli.options import drawn, entries, names, picture, values, where
-from dse.cli.plot_defaults import ANY, complete
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -132,6 +131,8 @@ def _arguments(
     kind: Kind, source: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of the function of a kind, and those that were chosen for it."""
+    from dse.cli.plot_defaults import ANY, complete
+
     given = {name: options[name] for name in _DRAWN if options[name]}
     if "where" not in kind.names:
         given.pop("where", None)

@@ -7,13 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
+
+from dse.plots.sources import MOST, allowed, dataset
+from dse.study.data import StudyData
+from dse.verbs.chosen import optimum
+from sweeps.grid.goals import goals_in_order
 
 if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import NDArray
 
     from dse.plots.kinds import Kind
-    from dse.study.data import StudyData
 
     Source = StudyData | xr.Dataset
 
@@ -29,8 +34,6 @@ def complete(kind: Kind, given: Mapping[str, Any], source: Source) -> dict[str, 
     A quantity or a goal is that of the study's question, else a quantity is the first output. Axes
     that the kind does not show stand where that question is answered, else in their middle.
     """
-    from dse.study.data import StudyData
-
     is_study, options = isinstance(source, StudyData), dict(given)
     random = source.random if isinstance(source, StudyData) else {"draw", "run"} & {*source.dims}
     if kind.source == "random" and not random:
@@ -95,8 +98,6 @@ def _shown(
     kind: Kind, free: dict[str, NDArray[Any]], first: Sequence[str | None], several: int
 ) -> list[str]:
     """Return the axes that a kind shows, of those along which what it draws varies."""
-    from dse.plots.sources import MOST
-
     labels = [name for name, values in free.items() if values.dtype.kind not in "iuf"]
     numbers = [name for name in reversed(free) if name not in labels]
     order = [*labels, *numbers] if kind.prefers == "labels" else [*numbers, *labels[::-1]]
@@ -114,9 +115,6 @@ def _shown(
 
 def _goals(source: Source, best: Mapping[str, Any]) -> list[str]:
     """Return the goals of a study's question, a statistic by its name."""
-    from dse.study.data import StudyData
-    from sweeps.grid.goals import goals_in_order
-
     if not best or not isinstance(source, StudyData):
         return []
     quantities = source.space().model.quantities
@@ -126,8 +124,6 @@ def _goals(source: Source, best: Mapping[str, Any]) -> list[str]:
 
 
 def _outputs(source: Source) -> list[str]:
-    from dse.study.data import StudyData
-
     if isinstance(source, StudyData):
         return list(source.grid().outputs)
     return [str(name) for name, array in source.data_vars.items() if array.dtype.kind in "iuf"]
@@ -135,8 +131,6 @@ def _outputs(source: Source) -> list[str]:
 
 def _cases(source: Source) -> list[str]:
     """Return the bounds or cases: outputs, then what a study computes besides."""
-    from dse.study.data import StudyData
-
     if isinstance(source, StudyData):
         grid = source.grid()
         known = (*grid.outputs, *next(iter(grid.graphs.values())).definitions)
@@ -146,16 +140,12 @@ def _cases(source: Source) -> list[str]:
 
 
 def _yields(source: Source, names: Sequence[str]) -> bool:
-    from dse.study.data import StudyData
-
     known = source.space().model.yields if isinstance(source, StudyData) else source.variables
     return all(name in known for name in names)
 
 
 def _free(source: Source, names: Sequence[str], at: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """Return the axes along which quantities vary, each with its values."""
-    from dse.study.data import StudyData
-
     if isinstance(source, StudyData):
         grid = source.grid([name for name in names if name not in source.axes])
         dims = {dim for name in grid.outputs for dim in grid.dims(name)} - {"draw"}
@@ -174,11 +164,6 @@ def _answer(
     at: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return where axes stand at the answer of the study's question, else at a middle point."""
-    import numpy as np
-
-    from dse.plots.sources import allowed, dataset
-    from dse.verbs.chosen import optimum
-
     goal = {key: best[key] for key in ("minimize", "maximize", "where") if best.get(key)}
     place = dict(optimum(source, **goal).coords) if goal else {}
     if any(axis not in place for axis in rest):

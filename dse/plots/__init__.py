@@ -7,18 +7,26 @@ and ``paper_figure`` make whole figures. The table of kinds lies in ``data/plots
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from dse.plots.kinds import KINDS
-from dse.plots.laws import launch_figure, law_figure
-from dse.plots.papers import paper_figure
+
+if TYPE_CHECKING:
+    from dse.plots.laws import launch_figure, law_figure
+    from dse.plots.papers import paper_figure
 
 __all__ = ["launch_figure", "law_figure", "paper_figure"]
 __all__ += [name.replace("-", "_") for name in KINDS]
 __all__.sort()
 
+_MODULES = {"launch_figure": "laws", "law_figure": "laws", "paper_figure": "papers"}
+
 
 def __getattr__(name: str) -> Any:
+    """Return the function of a kind, or of a whole figure; matplotlib is loaded when it draws."""
+    if name in _MODULES:
+        return getattr(import_module(f"dse.plots.{_MODULES[name]}"), name)
     kind = KINDS.get(name.replace("_", "-"), KINDS.get(name))
     if kind is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
