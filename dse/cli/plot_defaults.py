@@ -117,7 +117,7 @@ def _goals(source: Source, best: Mapping[str, Any]) -> list[str]:
     """Return the goals of a study's question, a statistic by its name."""
     if not best or not isinstance(source, StudyData):
         return []
-    quantities = source.space().model.quantities
+    quantities = source.grid().model.quantities
     goals = goals_in_order(best.get("minimize"), best.get("maximize"))
     nodes = [(goal, goal.formula(quantities)) for goal in goals]
     return [str(node.args[0]) if node.op == "reference" else goal.text for goal, node in nodes]
@@ -140,7 +140,7 @@ def _cases(source: Source) -> list[str]:
 
 
 def _yields(source: Source, names: Sequence[str]) -> bool:
-    known = source.space().model.yields if isinstance(source, StudyData) else source.variables
+    known = source.grid().model.yields if isinstance(source, StudyData) else source.variables
     return all(name in known for name in names)
 
 

@@ -67,7 +67,7 @@ def fan(
 
     if not isinstance(source, StudyData):
         raise DseError("a fan is drawn of a study with random inputs: give its file, or the Study")
-    known = source.space().axes
+    known = source.grid().axes
     if over not in known:
         raise DseError(f"over = {over!r} is no axis of the study; its axes are: {', '.join(known)}")
     across = known[over].coordinate
