@@ -110,7 +110,7 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
 
 def order_of(source: Any) -> list[str]:
     """The axes and outputs in the order of the study, from a Study or from a Dataset of one."""
-    if hasattr(source, "space"):
+    if not hasattr(source, "attrs"):
         grid = source.grid()
         return [*grid.axes, *grid.outputs]
     try:
