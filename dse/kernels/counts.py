@@ -7,6 +7,7 @@ branches. A warp runs a block if any of its threads does.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 from dse.kernels.asking import Frequencies, joined, name_loaded, noted
@@ -192,16 +193,14 @@ class _Counting:
             when = negated(when) if leaving[0] else when
             if when == TRUE:  # never left here
                 continue
-            decided: Condition = TRUE
-            for each in alone(when):
-                if known(each) and not varies(each, loop):
-                    decided = both(decided, each)
-            if decided == TRUE:
+            parts = alone(when)
+            decided = [each for each in parts if known(each) and not varies(each, loop)]
+            if not decided:
                 unknown.append(number)
                 continue
-            if decided != when:
+            if len(decided) < len(parts):
                 noted("leaves", self.lines, block.last.at, self.found.assumed)
-            when = decided
+            when = functools.reduce(both, decided)
             ends.append(number)
             inner = self.flow.inner[number] == loop.head
             reached = self.own(number) if inner else self._deep(number, loop, when)

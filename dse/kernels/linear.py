@@ -23,8 +23,8 @@ __all__ = [
     "lost",
 ]
 
-#: Atoms of the largest expression that is followed.
-MOST = sizes.EXPRESSION_ATOMS
+#: Atoms of the largest expression that is followed, and terms of the largest product.
+MOST, _TERMS = sizes.EXPRESSION_ATOMS, sizes.EXPRESSION_TERMS
 
 
 class Atom:
@@ -124,7 +124,7 @@ class Whole:
         for one, two in ((self, other), (other, self)):
             if (number := one.number) is not None:
                 return two.times(number)
-        if len(self.terms) * len(other.terms) > MOST:
+        if len(self.terms) * len(other.terms) > _TERMS:
             return lost(self, other)
         terms: dict[Product, int] = {}
         for p, s in self.terms.items():

@@ -173,3 +173,25 @@ def test_a_number_is_a_block_of_one_dimension(tmp_path: Path) -> None:
     for block in wrong:
         with pytest.raises(DseError, match=r"block = .*expected one to three whole numbers"):
             dse.kernel(path, block=block)
+
+
+CHUNKS = """__global__ void chunks(const float *x, float *y, unsigned size) {
+    unsigned tid = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    for (unsigned i = tid * size; i < (tid + 1) * size; i++) sum += x[i];
+    y[tid] = sum;
+}
+"""
+
+
+@compiling
+@pytest.mark.parametrize("arch", mostly_long(ARCHS, lambda _, arch: arch in ("sm_80", "sm_90")))
+@pytest.mark.parametrize("size", [0, 1, 3, 16, 37, 200])
+def test_an_unsigned_counter_of_an_unrolled_loop_is_followed(
+    tmp_path: Path, arch: str, size: int
+) -> None:
+    path = tmp_path / "chunks.cu"
+    path.write_text(CHUNKS)
+    found = dse.kernel(path, block=64, grid=300, arch=arch, set={"size": size})
+    assert found.numbers.get("global_load_requests", 0.0) == size
+    assert "comp_insts" not in found.assumed
