@@ -32,7 +32,8 @@ def _check_count(ds: xr.Dataset, axis: str) -> None:
 def places_of(ax: Axes, ds: xr.Dataset, over: str) -> Any:
     """Return the places of the values of an axis, from the top, and name them at the left."""
     _check_count(ds, over)
-    ax.set_ylabel(named(ds[over]))
+    name = named(ds[over])
+    ax.set_ylabel(name if name.count("\n") < 2 else over)  # some names are whole sentences
     return rows_of(ax, [str(value) for value in ds[over].values])
 
 

@@ -324,8 +324,8 @@ def _powers_of_two(axis: Any, values: xr.DataArray) -> None:
     """Scale a side in powers of two, between those around all values."""
     from matplotlib.ticker import FuncFormatter, NullLocator
 
-    found = values.values[np.isfinite(values.values) & (values.values > 0)]
-    low, high = np.floor(np.log2(found.min())), np.ceil(np.log2(found.max()))
+    positive = values.values[np.isfinite(values.values) & (values.values > 0)]
+    low, high = np.floor(np.log2(positive.min())), np.ceil(np.log2(positive.max()))
     ax, name = axis.axes, axis.axis_name
     getattr(ax, f"set_{name}scale")("log", base=2)
     getattr(ax, f"set_{name}lim")(2.0**low / 1.1, 2.0**high * 1.1)

@@ -99,14 +99,14 @@ class Kind:
 
         def draw(*args: Any, **options: Any) -> Axes:
             try:
-                given = signature.bind(*args, **options).arguments
+                arguments = signature.bind(*args, **options).arguments
             except TypeError as error:
                 raise TypeError(f"{draw.__name__}{signature}: {error}") from None
-            given |= given.pop("point", {})
+            arguments |= arguments.pop("point", {})
             module, _, name = self.draw.partition(".")
             function = getattr(import_module(f"dse.plots.{module}"), name)
             extra = {"row": self.row} if self.row else {}
-            axes: Axes = function(**{**self.options, **given, **extra})
+            axes: Axes = function(**{**self.options, **arguments, **extra})
             return axes
 
         draw.__name__ = draw.__qualname__ = self.name.replace("-", "_")

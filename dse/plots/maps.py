@@ -63,8 +63,8 @@ def heatmap(
     ds = dataset(source, [quantity, *needed(source, goal, texts)], at)
     over, by = _two_axes(ds, quantity, over, by)
     values = ds[quantity].broadcast_like(ds[[over, by]]).transpose(by, over).values
-    held, broken = _constraints(ds, texts, over, by)
-    finite(quantity, values[held])
+    feasible, broken = _constraints(ds, texts, over, by)
+    finite(quantity, values[feasible])
     values, flags = values.astype(float), flags_of(ds[quantity])
     ax = axes_of(ax, 6.4, 4.6)
     ax.grid(visible=False)
@@ -73,23 +73,23 @@ def heatmap(
     if flags:
         looks = looks_of(list(flags.values()))
         for (flag, word), look in zip(flags.items(), looks, strict=True):
-            handles += cells.area((values == flag) & held, f"{flag}: {word}", look, alpha=0.55)
+            handles += cells.area((values == flag) & feasible, f"{flag}: {word}", look, alpha=0.55)
         title(ax, named(ds[quantity]))
     else:
-        cells.colors(np.where(held, values, np.nan), ds[quantity])
-    handles += cells.area(held & np.isnan(values), "no value", LOOKS["no value"])
-    handles += cells.area(held & np.isinf(values), "infinite", LOOKS["infinite"])
+        cells.colors(np.where(feasible, values, np.nan), ds[quantity])
+    handles += cells.area(feasible & np.isnan(values), "no value", LOOKS["no value"])
+    handles += cells.area(feasible & np.isinf(values), "infinite", LOOKS["infinite"])
     if goal is not None:
         best = best_config(optimum(ds, minimize=minimize, maximize=maximize, where=texts))
         handles.append(cells.star(best, f"{'least' if minimize else 'most'} {goal}"))
     handles += cells.steps(broken)
     if borders is not None:
         handles.append(_borders(cells, source, borders, at, texts))
-    if not held.all():
+    if not feasible.all():
         from matplotlib.patches import Patch
 
         hatch = LOOKS["constraint"].hatch
-        cells.hatch(~held, hatch, GREY)
+        cells.hatch(~feasible, hatch, GREY)
         handles.append(Patch(fc="white", ec=GREY, hatch=hatch, label="not feasible"))
     for axis, name in ((ax.xaxis, over), (ax.yaxis, by)):
         side(axis, ds[name])
@@ -169,13 +169,15 @@ def _constraints(
         except DseError:
             if text in texts:
                 raise
-    held = np.logical_and.reduce([np.ones((ds.sizes[by], ds.sizes[over]), bool), *each.values()])
+    feasible = np.logical_and.reduce(
+        [np.ones((ds.sizes[by], ds.sizes[over]), bool), *each.values()]
+    )
     if FEASIBLE in ds:
         whole = flat(ds[FEASIBLE])
-        if (held & ~whole).any():
+        if (feasible & ~whole).any():
             each["the rules of the model"] = whole
-        held &= whole
-    return held, {text: array for text, array in each.items() if not array.all()}
+        feasible &= whole
+    return feasible, {text: array for text, array in each.items() if not array.all()}
 
 
 def _where(ds: xr.Dataset, node: Any) -> xr.DataArray:

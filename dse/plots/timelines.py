@@ -47,18 +47,9 @@ def schedule(
 ) -> list[Box]:
     """Return periods of warps that compute one at a time, in row 0, and wait for memory.
 
-    Parameters
-    ----------
-    warps, periods : int
-        Warps, each of so many periods of computation that end in a request.
-    comp, memory : float
-        Lengths of a computation and of a request. [cycles]
-    mwp : int
-        Requests that memory serves at once; as many as there are where 0.
-    departure : float
-        Least distance between the departures of two requests. [cycles]
-    independent : bool
-        Whether a warp goes on before its request is served.
+    Each warp has periods of ``comp`` cycles, each of which ends in a request of ``memory`` cycles.
+    Memory serves ``mwp`` requests at once, any number if 0; they depart at least ``departure``
+    cycles apart. An ``independent`` warp goes on before its request is served.
 
     >>> max(box.stop for box in schedule(8, 1, 1, 3, mwp=2))  # Fig. 6a: two C and four M
     14
@@ -118,10 +109,10 @@ def timeline(
     ax.set_ylabel("what overlaps")
     text = f"{end:g} cycles"
     if by_equations:
-        given: dict[str, Any] = {"comp_cycles": periods * comp, "mem_cycles": periods * memory}
-        given |= {"mem_insts": periods, "mwp": min(mwp or warps, warps), "mem_latency": memory}
-        given |= {"resident_warps": warps, "repetitions": 1}
-        ds = evaluate("mwp_cwp", outputs=["exec_cycles"], **given)
+        inputs: dict[str, Any] = {"comp_cycles": periods * comp, "mem_cycles": periods * memory}
+        inputs |= {"mem_insts": periods, "mwp": min(mwp or warps, warps), "mem_latency": memory}
+        inputs |= {"resident_warps": warps, "repetitions": 1}
+        ds = evaluate("mwp_cwp", outputs=["exec_cycles"], **inputs)
         text += f"; {float(ds.exec_cycles):g} by Eqs. 21 to 23"
     ax.set_title(text, fontsize=10)
     legend(ax, below=True, ncols=2)

@@ -87,8 +87,8 @@ def _state(model: str, point: Mapping[str, Any], entries: Mapping[str, Any]) -> 
     def trace(where: str, slowest: float, **endless: float) -> tuple[Any, Any]:
         most = n + slowest
         threads: Any = np.linspace(most / _POINTS, most, _POINTS)
-        given = {**values, **endless, "threads": threads, **switches}
-        traced = evaluate("transit", outputs=[where, "ms_throughput"], **given)
+        inputs = {**values, **endless, "threads": threads, **switches}
+        traced = evaluate("transit", outputs=[where, "ms_throughput"], **inputs)
         at, rate = (np.concatenate([[0.0], traced[name]]) for name in (where, "ms_throughput"))
         inside = at <= n * (1 + 1e-6)
         return at[inside], rate[inside]
@@ -257,8 +257,8 @@ def kernels(
     first.remove()
     panels = [figure.add_subplot(grid[divmod(row, across)]) for row in range(table.rows)]
     for row, (label, panel) in enumerate(zip(labels, panels, strict=True)):
-        given: dict[str, Any] = {name: float(column[row]) for name, column in columns.items()}
-        transit(model=_MODEL, machine=machine, ax=panel, **point, **given)
+        values: dict[str, Any] = {name: float(column[row]) for name, column in columns.items()}
+        transit(model=_MODEL, machine=machine, ax=panel, **point, **values)
         title(panel, f"{label}: {' '.join(panel.get_title().split())}", 44)
         if (below := panel.get_legend()) is not None:
             below.remove()
