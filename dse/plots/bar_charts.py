@@ -10,7 +10,7 @@ import numpy as np
 
 from dse.plots.frame import axes_of, in_unit, legend, named, rows_of, side, title, unit_of
 from dse.plots.looks import Look, look_of, looks_of
-from dse.plots.sources import MOST, Source, allowed, alone, axis_of, dataset, finite, is_numeric
+from dse.plots.sources import MOST, At, Source, allowed, alone, axis_of, dataset, finite, is_numeric
 from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError
 
@@ -50,7 +50,7 @@ def bars(
     quantity: Sequence[str] = (),
     *,
     over: str | None = None,
-    at: Mapping[str, Any] | None = None,
+    at: At = None,
     relative: bool = False,
     row: Mapping[str, Any] = {},
     ax: Axes | None = None,
@@ -117,7 +117,7 @@ def stack(
     source: Source,
     *,
     over: str | None = None,
-    at: Mapping[str, Any] | None = None,
+    at: At = None,
     row: Mapping[str, Any],
     ax: Axes | None = None,
 ) -> Axes:

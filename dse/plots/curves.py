@@ -13,6 +13,7 @@ from dse.plots.bar_charts import bars
 from dse.plots.frame import axes_of, legend, name_flags, named, side, title
 from dse.plots.looks import LOOKS, MEANS, Look, look_of, looks_of, variants
 from dse.plots.sources import (
+    At,
     Line,
     Source,
     allowed,
@@ -81,7 +82,7 @@ def lines(
     *,
     over: str | None = None,
     x: str | None = None,
-    at: Mapping[str, Any] | None = None,
+    at: At = None,
     minimize: str | None = None,
     maximize: str | None = None,
     relative: bool | str = False,
@@ -214,7 +215,7 @@ def terms(
     *,
     over: str | None = None,
     quantity: Sequence[str] = (),
-    at: Mapping[str, Any] | None = None,
+    at: At = None,
     row: Mapping[str, Any],
     ax: Axes | None = None,
 ) -> Axes:
@@ -250,11 +251,7 @@ def _terms(source: Any, smallest: str) -> list[str]:
 
 
 def temperature(
-    source: StudyData,
-    *,
-    over: str = "elapsed",
-    at: Mapping[str, Any] | None = None,
-    ax: Axes | None = None,
+    source: StudyData, *, over: str = "elapsed", at: At = None, ax: Axes | None = None
 ) -> Axes:
     """Draw the temperature while a workload runs and after it, and where it would settle."""
     if not isinstance(source, StudyData):
@@ -299,7 +296,7 @@ def efficiency(
     source: Source,
     *,
     over: str = "gpu_share",
-    at: Mapping[str, Any] | None = None,
+    at: At = None,
     relative: bool = False,
     ax: Axes | None = None,
 ) -> Axes:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dse.plots.frame import axes_of, legend, side, unit_of
 from dse.plots.looks import LOOKS, UNIFORM, looks_of
-from dse.plots.sources import Source, allowed, dataset, finite, needed
+from dse.plots.sources import At, Source, allowed, dataset, finite, needed
 from dse.verbs.fronts import pareto as front_of
 from dse.wording import value_text
 from sweeps.grid.goals import texts_of
@@ -36,7 +36,7 @@ def pareto(
     minimize: str | Sequence[str] = (),
     maximize: str | Sequence[str] = (),
     where: str | Sequence[str] = (),
-    at: Mapping[str, Any] | None = None,
+    at: At = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw all configurations in two goals, and the front of those that are not dominated."""
@@ -76,7 +76,7 @@ def parallel(
     quantity: Sequence[str] = (),
     minimize: str | None = None,
     maximize: str | None = None,
-    at: Mapping[str, Any] | None = None,
+    at: At = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw configurations as lines across the axes of a study and outputs, coloured by rank."""

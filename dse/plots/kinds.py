@@ -17,28 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Kind", "read_kinds"]
 
 _FILE = Path(__file__).parents[1] / "data" / "plots.toml"
-#: What each option means, for docstrings.
-_OPTIONS = {
-    "source": "a Study, or the Dataset of a run or store",
-    "quantity": "the quantity that is drawn",
-    "over": "the axis across; the last one of numbers where None",
-    "by": "the axis upwards",
-    "x": "the quantity across, where it is not ``over`` itself",
-    "at": "mapping from axes that are not drawn to values",
-    "where": "constraints besides those of the study",
-    "minimize": "a goal that is better if smaller",
-    "maximize": "a goal that is better if larger",
-    "relative": "draw shares of the largest value",
-    "borders": "a case whose borders are drawn",
-    "distribution": "the law of the work of one item, such as ``'geometric:0.05'``",
-    "lanes": "threads in lockstep",
-    "groups": "groups that are simulated",
-    "seed": "seed of the simulation",
-    "machine": "a shipped machine, or its file",
-    "counters": "path, mapping or DataFrame with a row for each kernel",
-    "ax": "matplotlib Axes to draw in; a new figure where None",
-    "point": "``model``, ``machine``, ``workload`` and quantities, as for :func:`dse.evaluate`",
-}
 #: The first argument of each kind of source.
 _FIRST = {"study": ("source",), "random": ("source",), "counters": ("counters",)}
 
@@ -122,10 +100,13 @@ class Kind:
         return f"{head}\n\nParameters\n----------\n{known}\n"
 
 
-def read_kinds(text: str) -> dict[str, Kind]:
-    """Return the kinds that a text in the form of ``data/plots.toml`` describes."""
-    return {name: Kind(name=name, **row) for name, row in tomllib.loads(text).items()}
+def read_kinds(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Kind]:
+    """Return the kinds that rows describe, by name."""
+    return {name: Kind(name=name, **row) for name, row in rows.items()}
 
 
+_DATA = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+#: What each option means, for docstrings.
+_OPTIONS: Mapping[str, str] = _DATA["option"]
 #: Kinds by name.
-KINDS: dict[str, Kind] = read_kinds(_FILE.read_text(encoding="utf-8"))
+KINDS: dict[str, Kind] = read_kinds(_DATA["kind"])

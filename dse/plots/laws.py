@@ -13,7 +13,7 @@ from dse.places import places_of
 from dse.plots.curves import draw_lines
 from dse.plots.frame import axes_of, in_unit, legend, new_figure, side
 from dse.plots.looks import LOOKS, looks_of
-from dse.plots.sources import MOST, Line, Source, allowed, alone, dataset
+from dse.plots.sources import MOST, At, Line, Source, allowed, alone, dataset
 from dse.study.data import StudyData
 from symbolic.errors import DseError
 
@@ -55,12 +55,7 @@ def _fan(ax: Axes, x: Any, bands: Mapping[str, tuple[Any, Any]], middle: Any, co
 
 
 def fan(
-    source: StudyData,
-    quantity: str,
-    *,
-    over: str,
-    at: Mapping[str, Any] | None = None,
-    ax: Axes | None = None,
+    source: StudyData, quantity: str, *, over: str, at: At = None, ax: Axes | None = None
 ) -> Axes:
     """Draw the median of a random output, and its middle 50 and 90 %, along an axis."""
     from dse.verbs.laws import law as ask
@@ -86,11 +81,7 @@ def fan(
 
 
 def bands(
-    source: Source,
-    *,
-    over: str | None = None,
-    at: Mapping[str, Any] | None = None,
-    ax: Axes | None = None,
+    source: Source, *, over: str | None = None, at: At = None, ax: Axes | None = None
 ) -> Axes:
     """Draw quantiles of the time of a launch along an axis, and two estimates without a law."""
     names = [f"quantile(launch_time, {q:g})" for q in (0.01, 0.1, 0.5, 0.9, 0.99)]
@@ -112,9 +103,7 @@ def bands(
 
 
 # --- an output of a study
-def outcome(
-    source: StudyData, quantity: str, *, at: Mapping[str, Any] | None = None, ax: Axes | None = None
-) -> Axes:
+def outcome(source: StudyData, quantity: str, *, at: At = None, ax: Axes | None = None) -> Axes:
     """Draw the distribution function of an output at one configuration."""
     from dse.verbs.laws import law as ask
 
@@ -275,7 +264,7 @@ def times_side(ax: Axes) -> None:
     ax.set_xlabel("time of a launch")
 
 
-def tail(source: Source, *, at: Mapping[str, Any] | None = None, ax: Axes | None = None) -> Axes:
+def tail(source: Source, *, at: At = None, ax: Axes | None = None) -> Axes:
     """Draw the chance that a launch lasts longer, a line for each configuration."""
     lines = _launches(source, at or {})
     ax = axes_of(ax)

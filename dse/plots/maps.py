@@ -19,7 +19,7 @@ from dse.plots.frame import (
     title,
 )
 from dse.plots.looks import GREY, LOOKS, UNIFORM, Look, looks_of
-from dse.plots.sources import Source, dataset, finite, flags_of, is_numeric, needed
+from dse.plots.sources import At, Source, dataset, finite, flags_of, is_numeric, needed
 from dse.study.data import StudyData
 from dse.verbs.chosen import best_config, optimum
 from sweeps.grid.dataset import placed, quantities_of
@@ -52,7 +52,7 @@ def heatmap(
     over: str | None = None,
     by: str | None = None,
     where: str | Sequence[str] = (),
-    at: Mapping[str, Any] | None = None,
+    at: At = None,
     minimize: str | None = None,
     maximize: str | None = None,
     borders: str | None = None,
@@ -287,9 +287,7 @@ class _Cells:
 
 
 # --- the borders of a case
-def _borders(
-    cells: _Cells, source: Any, quantity: str, at: Mapping[str, Any] | None, where: Sequence[str]
-) -> Any:
+def _borders(cells: _Cells, source: Any, quantity: str, at: At, where: Sequence[str]) -> Any:
     """Draw the borders of a case as double lines, where :func:`dse.borders` finds them."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D

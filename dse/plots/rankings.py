@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dse.plots.frame import axes_of, in_unit, legend, rows_of, side, title
 from dse.plots.looks import LOOKS
-from dse.plots.sources import Source, counted, dataset, needed
+from dse.plots.sources import At, Source, counted, dataset, needed
 from dse.study.data import StudyData
 from sweeps.grid.goals import texts_of
 from symbolic.errors import InfeasibleError
@@ -38,7 +38,7 @@ def tornado(
     quantity: str,
     *,
     where: str | Sequence[str] = (),
-    at: Mapping[str, Any] | None = None,
+    at: At = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw how far each axis moves the mean of a quantity, and its share of the variance."""
@@ -75,9 +75,7 @@ def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def importance(
-    source: Source, quantity: str, *, at: Mapping[str, Any] | None = None, ax: Axes | None = None
-) -> Axes:
+def importance(source: Source, quantity: str, *, at: At = None, ax: Axes | None = None) -> Axes:
     """Draw by how many percent a quantity changes where an input changes by one percent."""
     from dse.verbs.sensitivity import sensitivity
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST",
+    "At",
     "Line",
     "Source",
     "allowed",
@@ -46,6 +47,8 @@ __all__ = [
 ]
 
 Source: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
+#: Axes, each with one of its values.
+At: TypeAlias = "Mapping[str, Any] | None"
 
 #: The most lines, or groups of bars, that people can tell apart.
 MOST = 16
@@ -61,7 +64,7 @@ class Line:
     y: NDArray[Any]
 
 
-def dataset(source: Any, names: Sequence[str], at: Mapping[str, Any] | None = None) -> xr.Dataset:
+def dataset(source: Any, names: Sequence[str], at: At = None) -> xr.Dataset:
     """Return the quantities of a plot: computed from a study, or of a Dataset; cut at ``at``."""
     for name in names:
         if not isinstance(name, str):
@@ -197,21 +200,15 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
         )
     shown = [dim for dim in others if up.sizes[dim] > 1] or others
     lines = []
-    for index, at in _places(up, others):
+    for places in np.ndindex(*(up.sizes[dim] for dim in others)):
+        index = dict(zip(others, places, strict=True))
+        # a slice, as items of labels may be str
+        at = {dim: up[dim].values[k : k + 1].tolist()[0] for dim, k in index.items()}
         label = counted(ds, {dim: at[dim] for dim in shown}, bare=len(shown) == 1)
         lines.append(Line(label=label, at=at, x=across.isel(index).values, y=up.isel(index).values))
     finite(y, *(line.y for line in lines))
     heading = str(ds[shown[0]].attrs.get("long_name", shown[0])) if len(shown) == 1 else ""
     return heading, lines
-
-
-def _places(
-    array: xr.DataArray, dims: Sequence[str]
-) -> Iterator[tuple[dict[str, int], dict[str, Any]]]:
-    for places in np.ndindex(*(array.sizes[dim] for dim in dims)):
-        index = dict(zip(dims, places, strict=True))
-        # a slice, as items of labels may be str
-        yield index, {dim: array[dim].values[k : k + 1].tolist()[0] for dim, k in index.items()}
 
 
 def counted(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,7 +89,7 @@ def test_a_kind_is_added_by_a_table(run: Run, monkeypatch: pytest.MonkeyPatch) -
     """It draws from the command line and from Python, and the lists of kinds show it."""
     monkeypatch.syspath_prepend(str(Path(dse.__file__).parents[1] / "docs"))
     gallery = importlib.import_module("pages.gallery")
-    (kind,) = read_kinds(ADDED).values()
+    (kind,) = read_kinds(tomllib.loads(ADDED)).values()
     monkeypatch.setitem(KINDS, kind.name, kind)
     options = ("--axis", "core_clock=0.5 GHz,1 GHz", "--axis", "active_sms=1:30")
     options += ("--machine", "gtx280", "--workload", "svm", "--set", "threads_per_block=256")
