@@ -39,6 +39,8 @@ _WIDE = 42
 _TICKS = 8
 #: Positive values of a map that span more than this factor get a logarithmic norm.
 _SPAN = 30.0
+#: Matplotlib has no ticks on a logarithmic scale beyond this, or below its inverse.
+_LARGEST = 1e250
 #: Most ratio between the factors from value to value, and least factor in all, of a geometric axis.
 _EVEN, _FAR = 1.6, 4.0
 
@@ -201,4 +203,5 @@ def norm_of(values: NDArray[Any]) -> Any:
 
     finite = values[np.isfinite(values)]
     low, high = float(finite.min()), float(finite.max())
-    return LogNorm(low, high) if low > 0 and high > _SPAN * low else None
+    fits = low > 1 / _LARGEST and _SPAN * low < high < _LARGEST
+    return LogNorm(low, high) if fits else None

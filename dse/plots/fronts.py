@@ -152,7 +152,9 @@ def scatter(
     diagonal: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw pairs of numbers, those of a label with a mark of their own."""
+    """Draw pairs of numbers, those of each label with a different mark."""
+    if not len(points) or any(not 2 <= len(point) <= 3 for point in points):
+        raise DseError(f"points = {points!r}: expected pairs of numbers, each with a label or none")
     ax = axes_of(ax)
     x, y = (np.array([point[k] for point in points]) for k in (0, 1))
     labels = np.array([str(point[2]) if len(point) > 2 else "each" for point in points])

@@ -89,6 +89,11 @@ def timeline(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the warps of one multiprocessor on a time-line; see :func:`schedule`."""
+    if min(warps, periods) < 1 or not min(comp, memory) > 0:
+        raise DseError(
+            f"warps = {warps}, periods = {periods}, comp = {comp}, memory = {memory}: expected at "
+            "least one warp and one period, and times above 0"
+        )
     boxes = schedule(
         warps, periods, comp, memory, mwp=mwp, departure=departure, independent=independent
     )
@@ -121,6 +126,8 @@ def timeline(
 
 def lockstep(*, work: Sequence[int], ax: Axes | None = None) -> Axes:
     """Draw the items of one group in lockstep, one a lane, and the loss."""
+    if not sum(work) > 0 or min(work) < 0:
+        raise DseError(f"work = {work!r}: expected the iterations of each item, such as [4, 2, 7]")
     ax, longest = axes_of(ax), max(work)
     lanes = rows_of(ax, [str(lane) for lane in range(len(work))])
     ax.barh(lanes, work, 0.7, **_BUSY.of_area(), label="at work")

@@ -470,6 +470,17 @@ def test_values_that_lie_apart_by_a_factor_are_drawn_so() -> None:
     assert (ax.get_xscale(), type(mesh.norm)) == ("linear", Normalize)
 
 
+@pytest.mark.parametrize(
+    "ends", [(1e-300, 1e300), (1e-5, 1e300), (1e-300, 1e-290), (-1e300, 1e300)]
+)
+def test_values_near_the_ends_of_doubles_are_drawn(ends: tuple[float, float]) -> None:
+    ds = energy(outputs=["energy"]).run()
+    values = np.full(ds.energy.shape, ends[0])
+    values[0, 0] = ends[1]
+    ax = plots.heatmap(ds.assign(energy=ds.energy.copy(data=values)), "energy")
+    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+
+
 @given(
     first=st.floats(1e-6, 1e6),
     step=st.floats(1e-3, 1e3),
@@ -614,6 +625,17 @@ def test_what_is_no_name_axis_or_axes_is_named() -> None:
         plots.transit(machine="c2075", threads=[3, 4], intensity=4)
     with pytest.raises(dse.DseError, match="move = 3: expected the name of a quantity"):
         plots.transit(move=3, threads=450, intensity=200, **POINT)  # type: ignore[arg-type]
+
+
+def test_numbers_that_cannot_be_drawn_are_named() -> None:
+    for points in ([], [[1]], [[1, 2, "a", 3]]):
+        with pytest.raises(dse.DseError, match=r"points = .*expected pairs of numbers"):
+            plots.scatter(points=points, across="x", up="y")
+    with pytest.raises(dse.DseError, match=r"warps = 0, .*expected at least one warp"):
+        plots.timeline(warps=0, comp=1, memory=3)
+    for work in ([], [0, 0], [3, -1]):
+        with pytest.raises(dse.DseError, match=r"work = .*expected the iterations of each item"):
+            plots.lockstep(work=work)
 
 
 def test_each_figure_takes_an_axes_and_returns_it() -> None:
