@@ -131,7 +131,7 @@ full of work,1.0,9e6,1e3,1e3,330
 """
 
 
-@pytest.mark.parametrize("kind", mostly_long(KINDS, lambda k, _: k % 4 == 0))
+@pytest.mark.parametrize("kind", mostly_long(DRAWN, lambda k, _: k % 4 == 0))
 def test_each_kind_draws(run: Run, kind: str) -> None:
     Path("counters.csv").write_text(COUNTERS)
     Path("uncertain.toml").write_text(UNCERTAIN)
