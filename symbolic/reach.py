@@ -12,6 +12,7 @@ than :data:`TEXT_LIMIT` or :data:`TABLE_LIMIT` bytes.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import shlex
@@ -148,7 +149,11 @@ def check_file(path: Path, what: str, limit: int | None) -> None:
     """
     try:
         status = path.stat()
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) == errno.ENAMETOOLONG:
+            raise DseError(
+                f"the {what} {str(path)!r} cannot be opened: its name is too long"
+            ) from error
         return
     if stat.S_ISDIR(status.st_mode):
         return

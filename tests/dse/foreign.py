@@ -90,9 +90,11 @@ class Watch:
             self.note(f"unpickles {args}")
         elif event == "exec":
             name = getattr(args[0], "co_filename", "")
-            if os.path.isabs(name) and not any(name.startswith(one) for one in self.allowed[2:]):
+            if os.path.isabs(name) and not name.startswith(self.allowed[2:]):
                 self.note(f"runs {name}")
         elif event == "compile" and b"system(" in _bytes(args[0]):
+            if os.fsdecode(args[1] or "").startswith(self.allowed[2:]):
+                return  # a module of a library
             self.note("compiles a text of the sender")
 
     def note(self, what: str) -> None:

@@ -260,6 +260,21 @@ def test_titles_and_sources_of_a_machine_steer_no_terminal(run: Run) -> None:
     assert not [sign for sign in STEERING if sign in said]
 
 
+def test_a_title_of_several_lines_is_one(run: Run) -> None:
+    Path("m.toml").write_text(
+        'title = "x\\nFORGED"\n[values]\nn_sms = { value = 4, source = "s" }\n'
+    )
+    assert "m: x\\nFORGED\n" in run("machines", "m.toml").output
+
+
+def test_a_name_that_is_too_long_for_a_file_ends_in_words() -> None:
+    name = "x" * 5000 + ".toml"
+    with pytest.raises(DseError, match="its name is too long"):
+        dse.Study(model="transit", machine=name, axes=AXES, set=SET).run()
+    with pytest.raises(DseError, match="its name is too long"):
+        dse.machine(name)
+
+
 def test_an_error_forges_no_other_message(run: Run) -> None:
     said = run("plan", "x\nError: y.toml", status=2).stderr
     assert "\nError: y" not in said.partition("Error:")[2]
