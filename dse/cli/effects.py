@@ -14,6 +14,7 @@ from dse.cli.frame import command, read_source
 from dse.cli.options import drawn, from_study_or_store, names, values, where
 from dse.tables import table
 from dse.wording import value_text
+from symbolic.plain_text import one_line
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -96,7 +97,9 @@ _EACH = ("mean", "std", "counted", "points", "value")
 def _text(data: Mapping[str, Any]) -> str:
     lines: list[str] = []
     at = ", ".join(
-        value if isinstance(value, str) else f"{name} = {value_text(value, data['units'][name])}"
+        one_line(value)
+        if isinstance(value, str)
+        else f"{name} = {value_text(value, data['units'][name])}"
         for name, value in data["configuration"].items()
     )
     for text, one in data["outputs"].items():

@@ -260,6 +260,15 @@ def test_titles_and_sources_of_a_machine_steer_no_terminal(run: Run) -> None:
     assert not [sign for sign in STEERING if sign in said]
 
 
+def test_the_label_of_a_slope_is_one_line(run: Run) -> None:
+    time = (("threads", "machine"), np.arange(6.0).reshape(2, 3), {"units": "s"})
+    coords = {"threads": [1, 2], "machine": ["a", "b\nFORGED", "c"]}
+    dse.export(xr.Dataset({"time": time}, coords=coords), "a.csv")
+    said = run("sensitivity", "a.csv", "--output", "time").output
+    assert "b\\nFORGED; elasticities" in said
+    assert "\nFORGED" not in said
+
+
 def test_a_title_of_several_lines_is_one(run: Run) -> None:
     Path("m.toml").write_text(
         'title = "x\\nFORGED"\n[values]\nn_sms = { value = 4, source = "s" }\n'
