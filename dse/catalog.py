@@ -86,7 +86,7 @@ class Entry(Visible):
         capability = self.compute_capability
         return Card(
             kind=self.kind.replace("_", " ").capitalize(),
-            line=f"{self.name}: {self.title}",
+            line=f"{self.name}: {one_line(self.title)}",
             facts={"compute capability": capability} if capability else {},
             folds=[
                 Fold(
@@ -185,7 +185,7 @@ def _load(
     if capability:
         values = {**_limits()[capability][1], **values}
     name = path.stem.lower()
-    return Entry(name, one_line(said.title), kind, values, path, capability, declared, unknown)
+    return Entry(name, said.title, kind, values, path, capability, declared, unknown)
 
 
 def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.tables import table
 from dse.wording import value_text
+from symbolic.plain_text import one_line
 
 if TYPE_CHECKING:
     from dse.catalog import Entry
@@ -63,7 +64,7 @@ def entry_text(entry: Entry) -> str:
     for name, said in data["values"].items():
         origin = f"assumed: {said['assumed']}" if "assumed" in said else said["source"]
         rows.append([name, value_text(said["value"], said["unit"]), origin])
-    parts = [f"{entry.name}: {entry.title}", table(["quantity", "value", "source"], rows)]
+    parts = [f"{entry.name}: {one_line(entry.title)}", table(["quantity", "value", "source"], rows)]
     if data.get("unknown"):
         parts.append(table(["not known", "why"], [[*row] for row in data["unknown"].items()]))
     if data.get("closed_models"):

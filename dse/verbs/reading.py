@@ -65,5 +65,5 @@ def identified(answer: xr.Dataset, asked: StudyData | Table) -> xr.Dataset:
         notes = {"notes": dumps(asked.notes)} if asked.notes else {}
         return answer.assign_attrs({**dict(zip(_IDENTITY, told, strict=True)), **notes})
     said = asked.ds.attrs
-    known = _IDENTITY if "study" in said else (*_IDENTITY, _ASSUMED)
+    known = _IDENTITY if "model" in said else (*_IDENTITY, _ASSUMED)
     return answer.assign_attrs({key: said[key] for key in known if key in said})

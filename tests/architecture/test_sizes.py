@@ -112,7 +112,7 @@ limits of what a text may hold
     dse/measured/tables.py _COLUMNS
     dse/toml_text.py _DEPTH
     sweeps/files/names.py
-    sweeps/files/tabular.py _HEADER _VALUE
+    sweeps/files/tabular.py _VALUE
     sweeps/store/*.py _LONGEST
     symbolic/errors.py
     symbolic/json_text.py
