@@ -76,9 +76,15 @@ def test_a_dataset_finds_files_in_folders_that_the_user_lists(
 ) -> None:
     own = secret.parent / "own"
     own.mkdir()
-    (own / "mine.toml").write_text(MACHINE)
-    ds = dse.Study(model="transit", machine=str(own / "mine.toml"), axes=AXES, set=SET).run()
-    ds = ds.assign_attrs(study=ds.attrs["study"].replace(str(own / "mine.toml"), "mine.toml"))
+    (own / "listed-by-the-user.toml").write_text(MACHINE)
+    ds = dse.Study(
+        model="transit", machine=str(own / "listed-by-the-user.toml"), axes=AXES, set=SET
+    ).run()
+    ds = ds.assign_attrs(
+        study=ds.attrs["study"].replace(
+            str(own / "listed-by-the-user.toml"), "listed-by-the-user.toml"
+        )
+    )
     with pytest.raises(DseError, match="list in DSE_PATH the folder"):
         dse.derive(ds, "threads_in_ms")
     monkeypatch.setenv("DSE_PATH", str(own))
