@@ -50,7 +50,7 @@ _NAMED: dict[str, Path] = {}
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Where the names of files in a study begin, and below which folder the files must lie.
+    """The folder from which a study names files, and the folder below which these must lie.
 
     ``root`` is None for the study that a Dataset tells, which opens nothing. ``given`` are names
     that the user gave instead of what the study file says; they may lie anywhere.

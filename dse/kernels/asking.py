@@ -17,7 +17,7 @@ __all__ = ["Frequencies", "free_name", "joined", "name_loaded", "noted"]
 
 @dataclass(slots=True)
 class Frequencies:
-    """How often each block runs for each thread that starts, and what had to be asked or assumed.
+    """Frequencies of blocks for each thread that starts, and what had to be asked or assumed.
 
     ``passes`` are of loops by their heads; ``asked`` names what depends on data, by the place of
     the instruction that decides.

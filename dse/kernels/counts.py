@@ -21,7 +21,7 @@ __all__ = ["Frequencies", "frequencies"]
 
 
 def frequencies(flow: Flow, values: Values, lines: Mapping[int, int]) -> Frequencies:
-    """How often each block runs."""
+    """Return how often each block runs."""
     counting = _Counting(flow, values, lines)
     values.passes = counting.passes
     for number in flow.order:
@@ -35,7 +35,7 @@ def frequencies(flow: Flow, values: Values, lines: Mapping[int, int]) -> Frequen
 
 
 class _Counting:
-    """How often blocks run: each in one pass of the loop around it, and that of the loop.
+    """Frequencies of blocks: of each within one pass of the loop around it, and of the loop.
 
     A loop that is left at one place alone has passes by the guard there. Of one that is left at
     several places, which of them ends it is decided pass by pass.

@@ -108,7 +108,7 @@ class Numbers:
         raise DseError(_INTRICATE)
 
     def _first(self, head: int, stays: Condition) -> Any:
-        """How many passes a condition holds for, and the one in which it does not."""
+        """Return the number of passes up to the one in which a condition no longer holds."""
         passes: Any = 1
         going: Any = True
         with self._moving(head):
@@ -144,7 +144,7 @@ class Numbers:
                 self._now[head] = now
 
     def holds(self, when: Condition) -> Any:
-        """Where a condition holds."""
+        """Return the mask of the threads for which a condition holds."""
         match when:
             case ("true",):
                 return np.asarray(True)

@@ -14,7 +14,7 @@ __all__ = ["Reader", "Registers", "unknown"]
 
 
 class Registers(Protocol):
-    """What readers ask: what operands and predicates hold before an instruction."""
+    """Values of operands and predicates before an instruction, as readers ask for them."""
 
     constants: Constants
 

@@ -22,7 +22,7 @@ _EXPECTED = (
 
 
 def read_fits(given: Any, folder: Base = None) -> FittedInputs:
-    """What ``fit=`` of a study gives.
+    """Return the inputs that ``fit=`` of a study supplies.
 
     Raises
     ------

@@ -45,7 +45,7 @@ class Answering:
 
         @property
         def conditions(self) -> Sequence[Node]:
-            """What must hold, over what it holds."""
+            """Conditions that every named point must meet, as formulas of its variables."""
 
         def values_at(self, name: str, places: Mapping[str, NDArray[np.int64]]) -> NDArray[Any]:
             """Return what it holds at some points."""

@@ -205,7 +205,7 @@ def _sample(sizes: Mapping[str, int], near: Places) -> dict[str, Indices]:
 
 
 class _Report:
-    """What was asked and what was got, for the error."""
+    """The question and the answer, as the report of an internal error names them."""
 
     def __init__(
         self, source: Checked, goals: Sequence[Goal], ask: Ask | None, per: Sequence[str] = ()

@@ -61,7 +61,7 @@ _ALIKE = 1e-13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """How rows of values were drawn.
+    """The design by which rows of values were drawn.
 
     Attributes
     ----------
