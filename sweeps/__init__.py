@@ -7,7 +7,7 @@ FACE = {
     "ask": "answers ask chances differences draws fold information labels matrix spread",
     "bounds": "check expanding",
     "cluster": "opened order shares",
-    "files": "derived export whole written",
+    "files": "derived export tabular whole written",
     "grid": "at build dataset failing flat_index goals grid laws leaf plain space",
     "nest": "errors reach run summarize",
     "prove": "borders rivals targets tolerances",

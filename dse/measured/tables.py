@@ -10,6 +10,7 @@ from typing import Any
 
 from dse.delimited import column_header, known_unit
 from dse.measured.records import CORRECT, FAILED, Records
+from sweeps.files.tabular import parquet_library
 from symbolic.errors import DseError, check_known
 
 __all__ = ["axes_of", "is_ours", "read_file"]
@@ -36,9 +37,7 @@ def is_ours(path: Path) -> bool:
         if not path.name.lower().endswith(".parquet"):
             with _open_text(path) as file:
                 return bool(file.readline(len(_MARK)) == _MARK)
-        import pyarrow.parquet as pq
-
-        return _KEY in (pq.read_schema(path).metadata or {})
+        return _KEY in (parquet_library().read_schema(path).metadata or {})
     except (OSError, EOFError, ValueError, zlib.error):
         return False
 
@@ -104,6 +103,7 @@ def _parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
     """Return the names and the columns of a Parquet file; whole numbers stay exact."""
     import pandas as pd
 
+    parquet_library()
     try:
         frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
     except (OSError, EOFError, ValueError) as error:  # pandas' and pyarrow's among them

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["read_csv", "read_parquet", "write_csv", "write_parquet"]
+__all__ = ["parquet_library", "read_csv", "read_parquet", "write_csv", "write_parquet"]
 
 _ROWS = sizes.EXPORT_ROWS
 _MARK = "# simt-dse "
@@ -136,10 +136,28 @@ def write_csv(ds: xr.Dataset, path: Path) -> None:
             frame.to_csv(file, na_rep="nan", lineterminator="\n", **about)
 
 
+def parquet_library() -> Any:
+    """Return pyarrow's module for Parquet files.
+
+    Raises
+    ------
+    DseError
+        It is not installed; it is an extra of this package.
+    """
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise DseError(
+            "Parquet files need pyarrow, which is not installed: pip install 'simt-dse[parquet]', "
+            "or take .csv, .nc or .zarr"
+        ) from error
+    return pyarrow.parquet
+
+
 def write_parquet(ds: xr.Dataset, path: Path) -> None:
     """One row a configuration, what a table cannot say in the metadata."""
+    pq = parquet_library()
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     writer = None
     try:
@@ -212,9 +230,7 @@ def read_csv(path: Path) -> xr.Dataset:
 
 def read_parquet(path: Path) -> xr.Dataset:
     """What :func:`write_parquet` wrote."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
+    table = parquet_library().read_table(path)
     header = (table.schema.metadata or {}).get(_KEY)
     if header is None:
         raise DseError(f"{path} was not written by this library: its metadata says nothing")

@@ -371,3 +371,17 @@ def test_a_dataset_is_not_changed_by_writing(
     for ending in ENDINGS:
         export(ds, tmp_path / f"run.{ending}")
     identical(ds, before)
+
+
+def test_parquet_without_its_library_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    ds = xr.Dataset({"a": ("x", [1.0, 2.0])}, coords={"x": [1, 2]})
+    with pytest.raises(DseError, match=r"simt-dse\[parquet\].*\.csv, \.nc or \.zarr"):
+        dse.export(ds, tmp_path / "a.parquet")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "b.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DseError, match=r"simt-dse\[parquet\]"):
+        dse.open(tmp_path / "b.parquet")
