@@ -34,7 +34,7 @@ def test_a_loop_that_is_left_by_a_call_is_counted_with_what_is_behind_it(
     found = dse.kernel(path, block=256, grid=(32, 32), arch=arch, set={"n": 4096, "depth": 4096})
     assert found.numbers["global_load_requests"] == 8 * 4096 / 8 + 64
     assert found.numbers["global_store_requests"] == 64
-    if arch < "sm_91":
+    if int(arch.removeprefix("sm_")) <= 90:  # addresses of 64 bits are not followed on later ones
         assert found["launch_bytes"] == 4 * 4096**2 * 4
     assert "comp_insts" not in found.assumed
 

@@ -253,7 +253,8 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
                     if free:
                         known = known or ub or uc
                 else:
-                    known = known or uc
+                    # where the divisor is zero; a value that is NaN throughout is told by ``hole``
+                    known = known or (uc and (cl <= ch or loose[c]))
                     empty = empty or (uc and cl > ch)
                     free = free or loose[c]
                     low, high, hole, rises, falls = _three(
