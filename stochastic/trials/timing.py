@@ -20,8 +20,6 @@ import numpy.typing as npt
 from stochastic.checks import whole
 from stochastic.errors import LawError
 
-__all__ = ["Timing", "describe", "exponents_of", "time_powers"]
-
 _WARP = 32
 _MOST_THREADS = 256  # a thread of the kernel takes up to 255 of the 65536 registers
 _MEMORY = 2**28  # byte of matrices and powers in one launch
