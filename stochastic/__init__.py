@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stochastic.errors import LawError, ToleranceWarning
-    from stochastic.loss.asked import imbalance
     from stochastic.loss.inequalities import bounds
-    from stochastic.loss.law import Law
+    from stochastic.loss.law import Law, imbalance
     from stochastic.loss.timed import fit_timing
     from stochastic.remedies.binning import partition
     from stochastic.remedies.cooperation import granularity
@@ -64,7 +63,7 @@ _HOMES = {
     "fit": "work.fitting",
     "fit_timing": "loss.timed",
     "granularity": "remedies.cooperation",
-    "imbalance": "loss.asked",
+    "imbalance": "loss.law",
     "launch": "scheduling.launch",
     "launch_between": "scheduling.continuous",
     "measured": "remedies.traces",

@@ -16,7 +16,6 @@ __all__ = [
     "choice",
     "fraction",
     "losses",
-    "plain",
     "probability",
     "whole",
 ]
@@ -80,8 +79,3 @@ def probability(name: str, value: Any) -> None:
         fits = False
     if not fits:
         raise LawError(f"{name} = {value!r}: expected a probability from 0 to 1")
-
-
-def plain(value: Any) -> bool:
-    """Whether NumPy may read it as it is: no fractions in it."""
-    return isinstance(value, (int, float, np.ndarray, np.generic))

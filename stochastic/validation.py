@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.loss.asked import imbalance
+from stochastic.loss.law import imbalance
 from stochastic.trials.timing import describe, exponents_of, time_powers
 from stochastic.work.pmf import Pmf
 

@@ -208,9 +208,9 @@ MUTANTS = (
     ),
     Mutant(
         "stochastic",
-        'self._all - (self._idle if self.zero_work == "drop" else 0)',
-        "self._all",
-        "tests/stochastic/test_exact.py",
+        "return part / busy, error / busy",
+        "return part, error / busy",
+        "tests/stochastic/test_law.py",
     ),
     Mutant(
         "stochastic",

@@ -213,7 +213,7 @@ def _by(text: str, step: float | None) -> float:
 
 
 def _lengths(path: str) -> Any:
-    from stochastic.remedies.items import items_of
+    from stochastic.remedies.traces import items_of
 
     if not Path(path).is_file():
         raise click.UsageError(f"--trace needs a file of lengths, one an item: {path} is none")

@@ -154,7 +154,7 @@ def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -
 def _binned(law: Law, bins: int) -> tuple[Parts, int | None]:
     """The best bins; of a law with too many values, of some places where a bin may end."""
     from stochastic import LawError
-    from stochastic.remedies.sorting import sorted_in
+    from stochastic.remedies.binning import sorted_in
 
     try:
         return sorted_in(law.source, bins, law.lanes, tol=law.tol), None

@@ -4,27 +4,206 @@ Two ways (Swatman 2022, Eqs. 7-11, without the subtraction of Eq. 10, which leav
 tail). The sweep goes through the values; all its terms are positive, so that each atom has all its
 digits however small it is. The transform (``fft``) evaluates the generating function at roots of
 unity: with many lanes it is faster, and each atom is good to about 1e-16 of the whole.
+
+Both ways stay: the sweep takes lanes**3 steps a value, which is minutes with 1024 lanes, and the
+transform has no digits in the tails.
+
+Equal fractions are merged last. Where most of the possible fractions occur, sorting takes 7 times
+as long as a table of all of them (U{0..1000}, 32 lanes): sum / max in lowest terms runs through the
+Farey fractions between any two whole numbers (see stochastic.kernels.merge). Where few occur, that
+table does not fit, and their quotients are sorted.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stochastic.loss.merging import Rows
-from stochastic.loss.outcomes import Outcomes, choose_way, refuse
-from stochastic.loss.transform import transformed
+from stochastic import sizes
+from stochastic.checks import whole
+from stochastic.errors import LawError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Joint", "Merged", "choose", "joint", "merged"]
+    Fractions = tuple[
+        npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], npt.NDArray[np.float64]
+    ]
 
 _EPS = 2.0**-52
+#: Probability that the transform leaves out, of each of three kinds: minus its logarithm.
+_NOTHING = 42.0
+LEFT_OUT = 3 * math.exp(-_NOTHING)
+
+WAYS = ("auto", "sweep", "fft")
+_MOST_BYTES = sizes.OUTCOMES_BYTES
+_MOST_SECONDS = 120.0
+#: Up to here the sweep, whose atoms have all digits however small they are, is worth any price.
+_PATIENCE = 2.0
+#: The sweep is for lanes of which it computes atoms down to this size, at least.
+_LEAST_FLOOR = 1e-30
+_CHUNK = sizes.TRANSFORM_CHUNK  # probabilities computed at once
+#: Of the table of ratios that is not sorted.
+_TABLE_BYTES = sizes.RATIOS_BYTES
+#: Quotients of whole numbers are told apart as floats where the product of the largest is below.
+_TOLD_APART = 2**51
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcomes:
+    """Of items with values ``low + step·values`` and positive ``weights``, in so many ``lanes``."""
+
+    low: int
+    step: int
+    values: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
+    lanes: int
+
+    @classmethod
+    def of(cls, low: int, weights: Any, lanes: int) -> Outcomes:
+        """Those of a law with weights of low, low + 1, ..."""
+        weights = np.asarray(weights, dtype=np.float64)
+        at = np.flatnonzero(weights)
+        if not len(at) or not weights.min() >= 0 or not math.isfinite(weights.sum()):
+            raise LawError("weights: expected probabilities, at least one of them above 0")
+        weights, moved = weights[at], at - at[0]
+        if abs(weights.sum() - 1.0) > 1e-9:
+            weights = weights / math.fsum(weights)
+        step = max(int(np.gcd.reduce(moved)), 1)
+        return cls(
+            low=int(low) + int(at[0]),
+            step=step,
+            values=(moved // step).astype(np.int64),
+            weights=weights,
+            lanes=whole("lanes", lanes, least=1, example=32),
+        )
+
+    @property
+    def top(self) -> int:
+        """The largest of ``values``."""
+        return int(self.values[-1])
+
+    @property
+    def maxima(self) -> npt.NDArray[np.int64]:
+        """The values of the law."""
+        return self.low + self.step * self.values
+
+    def sums(self, first: int, last: int) -> npt.NDArray[np.int64]:
+        """The sums from ``first`` up to ``last``, both counted in steps from the smallest."""
+        return self.lanes * self.low + self.step * np.arange(first, last + 1, dtype=np.int64)
+
+    @property
+    def count(self) -> int:
+        """How many outcomes there are."""
+        return (self.lanes - 1) * int(self.values.sum()) + len(self.values)
+
+    @cached_property
+    def excess(self) -> float:
+        """By how much the weights sum to more than 1, after rounding."""
+        return math.fsum([*self.weights.tolist(), -1.0])
+
+    @cached_property
+    def masses(self) -> npt.NDArray[np.float64]:
+        """P(max = value), with all its digits also where it is tiny."""
+        below = np.cumsum(self.weights.astype(np.longdouble))
+        share = self.weights[1:] / below[1:]
+        below /= below[-1]
+        with np.errstate(divide="ignore"):  # what lies below is nothing beside it
+            above = -np.expm1(self.lanes * np.log1p(-share)) * below[1:] ** self.lanes
+        return np.concatenate([below[:1] ** self.lanes, above]).astype(np.float64)
+
+    # --- the sweep
+    @cached_property
+    def shift(self) -> int:
+        """q of the sweep: its row i is scaled by 2**(q·i) / i!, for none above 2**1000."""
+        n = self.lanes
+        q = int((1000.0 + _log2_factorial(n)) // n)
+        while 2**q < n and q * 2**q - _log2_factorial(2**q) > 1000.0:
+            q -= 1
+        return q
+
+    @property
+    def floor(self) -> float:
+        """Atoms above it are computed by the sweep without underflow."""
+        n, q = self.lanes, self.shift
+        most = min(n, 2**q)  # the row that is scaled up most
+        lost = _log2_factorial(n) - _log2_factorial(most) - q * (n - most)
+        return float(min(1e-300 * 2.0 ** min(lost, 1000.0), 1.0))
+
+    @property
+    def sweep_seconds(self) -> float:
+        """About how long the sweep takes."""
+        n = float(self.lanes)
+        total = float(self.values.sum()) + 128.0 * len(self.values) / n
+        return total * (6e-11 * n**3 / 6 + 4e-10 * n**2 / 2 + 2e-9 * n)
+
+    # --- the transform
+    @cached_property
+    def reach(self) -> tuple[int, int, int]:
+        """First value, and first and last sum in steps, that the transform computes.
+
+        The others have a probability below :data:`LEFT_OUT` (of the sums by Bernstein).
+        """
+        total = float(self.weights.sum())
+        below = np.cumsum(self.weights) / total
+        row = int(np.argmax(self.lanes * np.log(below) > -_NOTHING))
+        mean = float(self.weights @ self.values) / total
+        spread = float(self.weights @ (self.values - mean) ** 2) / total * self.lanes
+
+        def away(most: float) -> float:
+            part = _NOTHING * most / 3
+            return part + math.sqrt(part * part + 2 * _NOTHING * spread) + 1
+
+        first = max(math.floor(self.lanes * mean - away(mean)), 0)
+        last = min(math.ceil(self.lanes * mean + away(self.top - mean)), self.lanes * self.top)
+        return row, first, last
+
+    @property
+    def fft_seconds(self) -> float:
+        """About how long the transform takes."""
+        row, first, last = self.reach
+        return 1.4e-8 * (len(self.values) - row) * (last - first + 1)
+
+
+def _log2_factorial(n: int) -> float:
+    return math.lgamma(n + 1.0) / math.log(2.0)
+
+
+def choose_way(outcomes: Outcomes, how: str) -> str:
+    """The sweep, unless it takes long or the lanes are too many for it, and the transform less."""
+    if how not in WAYS:
+        raise LawError(f"how = {how!r}: expected one of {', '.join(WAYS)}")
+    if how != "auto":
+        return how
+    if outcomes.floor > _LEAST_FLOOR:
+        return "fft"
+    seconds = outcomes.sweep_seconds
+    return "fft" if seconds > _PATIENCE and seconds > 2 * outcomes.fft_seconds else "sweep"
+
+
+def refuse(outcomes: Outcomes, way: str, size: int) -> None:
+    """An error where a result of ``size`` bytes is too large, or takes too long."""
+    seconds = outcomes.fft_seconds
+    if way == "sweep":
+        size += 4 * outcomes.lanes * (outcomes.lanes * outcomes.top + 512)
+        seconds = outcomes.sweep_seconds
+        if outcomes.floor > _LEAST_FLOOR:
+            raise LawError(
+                f"the sweep underflows in {outcomes.lanes} lanes: take 'auto' or 'fft' instead of "
+                "'sweep'; moments, CDF and quantiles need no atoms"
+            )
+    if size > _MOST_BYTES or seconds > _MOST_SECONDS:
+        raise LawError(
+            f"the atoms of {len(outcomes.values)} values up to {outcomes.maxima[-1]} in "
+            f"{outcomes.lanes} lanes would take {size / 2**30:.3g} GiB and about {seconds:.2g} s "
+            f"(by the {way}), above {_MOST_BYTES >> 30} GiB or {_MOST_SECONDS:.0f} s: moments, CDF "
+            "and quantiles need no atoms; a larger eps cuts the support shorter; simulate draws"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -210,3 +389,137 @@ def _sweep(law: Outcomes, base: npt.NDArray[np.int64], found: npt.NDArray[np.flo
     sure = law.masses > 1e-280
     off = np.abs(masses[sure] / law.masses[sure] - 1.0)
     return float(4.0 * off.max(initial=0.0)) + 8.0 * _EPS
+
+
+def transformed(law: Outcomes) -> tuple[npt.NDArray[np.float64], float]:
+    """P(max, sum) in the rows and sums of ``law.reach``, and its absolute error.
+
+    What rounding leaves where there is nothing is cleared; each row is scaled to P(max = a).
+    """
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    from stochastic.kernels.spectra import spectra
+
+    first_row, first, last = law.reach
+    weights = law.weights / (1.0 + law.excess)
+    table = np.zeros((len(law.values) - first_row, last - first + 1))
+    rows, error = max(_CHUNK // table.shape[1], 4), 0.0
+    for at in range(first_row, len(law.values), rows):
+        values = law.values[at : at + rows]
+        sums = np.arange(first, min(last, law.lanes * int(values[-1])) + 1)
+        if not len(sums):
+            continue
+        size = next_fast_len(len(sums), real=True)
+        below = np.bincount(law.values[:at] % size, weights[:at], minlength=size)
+        roots = np.exp(-2j * np.pi / size * np.arange(size))
+        spectrum = np.empty((len(values), size // 2 + 1), dtype=np.complex128)
+        spectra(values, weights[at : at + rows], law.lanes, roots, rfft(below), spectrum)
+        found = irfft(spectrum, size, axis=1, overwrite_x=True)[:, sums % size]
+        into = table[at - first_row :, : len(sums)]
+        for row, a, mass, to in zip(found, values, law.masses[at:], into, strict=False):
+            noise = max(-float(row.min()), 0.0)
+            row[(row < 2 * noise) | (sums < a) | (sums > law.lanes * a)] = 0.0
+            total = float(row.sum())
+            if total > 0:
+                to[:] = row * (mass / total)
+            error = max(error, 16 * noise, 4 * law.lanes * _EPS * float(to.max()))
+    return table, error + LEFT_OUT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rows:
+    """P(max = values[p], sum = first[p] + i·step) at start[p] + i of ``atoms``."""
+
+    values: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+    step: int
+    atoms: npt.NDArray[np.float64]
+    lanes: int
+
+    def merged(self) -> Fractions:
+        """Numerator, denominator and probability of each loss in lowest terms, ascending.
+
+        Groups without any work are left out.
+        """
+        common = math.gcd(int(np.gcd.reduce(self.values)), self.step)
+        work = int(self.values[0] == 0)
+        rows = Rows(
+            values=self.values[work:] // common,
+            first=self.first[work:] // common,
+            start=self.start[work:],
+            step=self.step // common,
+            atoms=self.atoms,
+            lanes=self.lanes,
+        )
+        if not len(rows.values):
+            return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
+        return rows._by_farey() if rows._are_dense() else rows._by_sorting()
+
+    @property
+    def _high(self) -> int:
+        return int(self.values[-1])
+
+    def _are_dense(self) -> bool:
+        """Whether the fractions that can occur are so few that a table of all of them pays."""
+        fractions = 0.304 * self._high**2 * self.lanes
+        if 8 * fractions > _TABLE_BYTES:
+            return False
+        table = 8e-9 * fractions + 3e-9 * self._high**2 + 5e-9 * len(self.atoms)
+        return table < 1e-7 * int(np.count_nonzero(self.atoms))
+
+    def _by_farey(self) -> Fractions:
+        from stochastic.kernels.merge import farey, gather, losses, places
+
+        above, below = farey(self._high)
+        place = places(above, below, self._high, int(self.values[0]))
+        ratios = gather(
+            self.values,
+            self.first,
+            self.step,
+            self.start,
+            self.atoms,
+            place,
+            len(above),
+            self.lanes,
+        )
+        count = np.count_nonzero(ratios)
+        numerator, denominator = np.empty(count, np.int32), np.empty(count, np.int32)
+        probability = np.empty(count)
+        losses(ratios, above, below, self.lanes, numerator, denominator, probability)
+        return numerator, denominator, probability
+
+    def _by_sorting(self) -> Fractions:
+        at = self.start[0] + np.flatnonzero(self.atoms[self.start[0] :])
+        if not at.size:  # all are smaller than what rounding leaves
+            return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
+        row = np.searchsorted(self.start, at, side="right") - 1
+        below = self.first[row] + self.step * (at - self.start[row])
+        above = self.lanes * self.values[row]
+        # X - 1, whose numerators are small where the values are large but close to each other
+        more = above - below
+        if int(more.max()) * int(below.max()) < _TOLD_APART:
+            order, new = _groups(more / below)
+        else:
+            exact = map(Fraction, more.tolist(), below.tolist())
+            order, new = _groups(np.array(list(exact), dtype=object))
+        numerator, denominator = _lowest(above[order[new]], below[order[new]])
+        return numerator, denominator, np.add.reduceat(self.atoms[at[order]], np.flatnonzero(new))
+
+
+def _groups(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """The order of the keys; in it, where another one begins."""
+    order = np.argsort(keys)
+    ordered = keys[order]
+    return order, np.concatenate([[True], ordered[1:] != ordered[:-1]])
+
+
+def _lowest(
+    above: npt.NDArray[np.int64], below: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:
+    """Fractions in lowest terms, in 32 bits where they fit."""
+    common = np.gcd(above, below)
+    above, below = above // common, below // common
+    if len(above) and max(above.max(), below.max()) < 2**31:
+        return above.astype(np.int32), below.astype(np.int32)
+    return above, below

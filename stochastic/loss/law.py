@@ -1,39 +1,140 @@
-"""The law of the loss of a group in lockstep, X = lanes · max / sum (Swatman 2022, Eqs. 1-11)."""
+"""The law of the loss of a group in lockstep, X = lanes · max / sum (Swatman 2022, Eqs. 1-11).
+
+One engine computes each answer, all in doubles with an error: quadrature the moments, inversion the
+CDF and the quantiles, sums in O(S) the slowdown, and a sweep or a transform the atoms.
+"""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from stochastic.checks import losses, plain, probability, whole
-from stochastic.errors import ToleranceWarning
+from stochastic.checks import ZERO_WORK, choice, fraction, losses, probability, whole
+from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import joint_array, pmf_array
-from stochastic.loss.answers import ErrorBound, Slowdown, moved_by, tail_for
-from stochastic.loss.numeric import NumericLaw
-from stochastic.loss.rational import RationalLaw
-from stochastic.work.pmf import Pmf
+from stochastic.loss.alike import AlikeLaw
+from stochastic.loss.moments import any_of, any_work, no_work
+from stochastic.work.alike import Sticky, alike_of
+from stochastic.work.pmf import Pmf, law_of_work
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import xarray as xr
 
-    from stochastic.loss.longest import OrderStatistics
+    from stochastic.loss.atoms import Joint, Merged
+    from stochastic.loss.inversion import Inversion, Rare
+    from stochastic.loss.moments import OrderStatistics
 
-__all__ = ["Law"]
+_COARSE = 0.01  # the largest error of an atom that is an answer
+_METHODS = ("auto", "sweep", "fft")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorBound:
+    """How far answers may be from the law that was given.
+
+    Attributes
+    ----------
+    missing : float
+        Probability that an item is longer than the cut, so not in the law that is computed with.
+    cut : int
+        The longest item that is computed with.
+    cdf : float
+        Most by which the cut moves any probability of the loss: 1 - (1 - missing)**lanes, over that
+        of any work where groups without are dropped. The numerics of a probability add less than
+        ``tol``, or a :class:`ToleranceWarning` says by how much more.
+    mean : float
+        Bound on the error of the mean: that of the cut, rigorous, and of the numerics, estimated.
+    numerical : float
+        The numerical part of it alone.
+    tol : float
+        What was asked for.
+    """
+
+    missing: float
+    cut: int
+    cdf: float
+    mean: float
+    numerical: float
+    tol: float
+
+    @property
+    def met(self) -> bool:
+        """True if the mean is known within the tolerance asked for."""
+        return self.mean <= self.tol
+
+    def __float__(self) -> float:
+        return self.mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slowdown:
+    """What lockstep costs a whole workload of many groups: E[max] / E[W], a ratio of means.
+
+    The mean loss of a group counts every group alike; a workload pays for each group by its length:
+    n·Σmax / Σsum weighs a group's loss by its work. So slowdown = E[X] + Cov(X, sum) / E[sum]: it
+    is above the mean loss where long groups lose more, below it where they lose less.
+
+    Attributes
+    ----------
+    value : float
+        E[max] / E[W].
+    loss : float
+        The mean loss of one group, E[X], for comparison.
+    error : float
+        Rigorous bound on what the cut of an infinite law takes from it.
+    variance_of_one : float
+        Var(n·max - value·sum) / (n·E[W])**2: divided by the number of groups, the variance of
+        n·Σmax / Σsum (delta method; the error is of second order in 1 / groups).
+    """
+
+    value: float
+    loss: float
+    error: float
+    variance_of_one: float
+
+    @classmethod
+    def of(cls, items: OrderStatistics, lanes: int, *, loss: float, error: float) -> Slowdown:
+        """From moments of the longest item and of one, where the mean loss is ``loss``."""
+        if items.mean == 0.0:  # no work at all: nothing is waited for
+            return cls(value=1.0, loss=loss, error=0.0, variance_of_one=0.0)
+        ratio = items.mean_max / items.mean
+        scatter = lanes * items.var_max - 2.0 * ratio * items.cov_max_sum + ratio**2 * items.var
+        return cls(
+            value=ratio,
+            loss=loss,
+            error=error,
+            variance_of_one=max(scatter, 0.0) / (lanes * items.mean**2),
+        )
+
+    def __float__(self) -> float:
+        return self.value
+
+    @property
+    def difference(self) -> float:
+        """Slowdown less mean loss: Cov(X, sum) / E[sum]."""
+        return self.value - self.loss
+
+    def var(self, groups: int) -> float:
+        """Variance of n·Σmax / Σsum over a workload of that many independent groups."""
+        return self.variance_of_one / whole("groups", groups, least=1)
+
+    def std(self, groups: int) -> float:
+        """Its standard deviation."""
+        return math.sqrt(self.var(groups))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Law:
     """The law of the loss of a group; made by :func:`imbalance`.
 
-    Each answer is computed when it is first asked for, by the cheapest way that is exact enough;
-    :attr:`method` says which. Of a small law given in fractions the answers are fractions.
+    Each answer is computed when it is first asked for; :attr:`method` says how.
 
     Attributes
     ----------
@@ -55,81 +156,145 @@ class Law:
     tol: float
     zero_work: str
     _eps: float | None
-    _engine: RationalLaw | NumericLaw
-    _kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _way: str
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return f"Law({self.source!r}, lanes={self.lanes})"
 
-    @property
-    def in_fractions(self) -> bool:
-        """Whether answers are fractions: those asked for so, or of a small law given so."""
-        return isinstance(self._engine, RationalLaw) and self._engine.in_fractions
+    def _once(self, key: str, make: Callable[[], Any]) -> Any:
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
     @property
     def method(self) -> Mapping[str, str]:
         """How each answer is computed: ``moments``, ``cdf`` (and quantiles), ``atoms``."""
-        return MappingProxyType(self._engine.method)
+        from stochastic.loss.atoms import choose
+
+        known = self._kept.get("joint") or self._kept.get("merged")
+        work = self.work
+        atoms = known.method if known else choose(work.low, work.weights, self.lanes, self._way)
+        moments, cdf = ("closed form",) * 2 if self._is_level else ("quadrature", "inversion")
+        return MappingProxyType({"moments": moments, "cdf": cdf, "atoms": atoms})
 
     @property
     def error(self) -> ErrorBound:
         """Bounds on the error: rigorous for the cut, estimated for the numerics."""
-        mean, numerical = self._engine.moment(1)
-        return ErrorBound.of(self.work, self.lanes, self._moved, float(mean), numerical, self.tol)
+        mean, numerical = self._moment(1, self.work)
+        moved = self._moved
+        return ErrorBound(
+            missing=self.work.missing,
+            cut=int(self.work.high),
+            cdf=moved,
+            mean=moved * max(self.lanes - mean, mean) + numerical,
+            numerical=numerical,
+            tol=self.tol,
+        )
+
+    # --- groups without any work, which the numerics leave out
+    @property
+    def _is_level(self) -> bool:
+        """True if every group with work loses exactly 1."""
+        return self.lanes == 1 or len(self.work.weights) == 1
+
+    @property
+    def _idle_loss(self) -> int | None:
+        """The loss of a group without work; None where it is not counted."""
+        return {"one": 1, "zero": 0}.get(self.zero_work)
+
+    def _idle(self, work: Pmf) -> float:
+        """Probability that no item of a group has any work."""
+        return no_work(work.low, work.weights, self.lanes)
+
+    def _busy(self, work: Pmf) -> float:
+        """Probability that some item of a group has work."""
+        return any_work(work.low, work.weights, self.lanes)
+
+    def _expect(
+        self, work: Pmf, part: float, error: float, of: Callable[[int], float]
+    ) -> tuple[float, float]:
+        """An expectation and its error, from those of its part over groups with work."""
+        if self._idle_loss is None:
+            busy = self._busy(work)
+            return part / busy, error / busy
+        return part + self._idle(work) * of(self._idle_loss), error
 
     # --- moments
-    def mean(self) -> Any:
+    def mean(self) -> float:
         """Mean loss E[X]. [ratio]
 
         >>> from stochastic import imbalance
-        >>> imbalance(Pmf.uniform(1, 6), lanes=2).mean() == 64877 / 49896
+        >>> round(imbalance(Pmf.uniform(1, 6), lanes=2).mean(), 12) == round(64877 / 49896, 12)
         True
         """
         return self.moment(1)
 
-    def moment(self, k: int) -> Any:
+    def moment(self, k: int) -> float:
         """Raw moment E[X**k], for k = 0, 1, 2, ..."""
         k = whole("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))  # of doubles
-        engine, moved = self._cut_for(k)
-        value, error = engine.moment(k)
-        error += moved * max(self.lanes**k - float(value), float(value))
-        self._check(error / max(float(value), 1.0), "mean" if k == 1 else f"moment {k}")
+        work, moved = self._cut_for(k)
+        value, error = self._moment(k, work)
+        error += moved * max(self.lanes**k - value, value)
+        self._check(error / max(value, 1.0), "mean" if k == 1 else f"moment {k}")
         return value
 
-    def var(self) -> Any:
+    def _moment(self, k: int, work: Pmf) -> tuple[float, float]:
+        """E[X**k] of the law of work cut so, and its numerical error."""
+        known: tuple[float, float] = self._once(
+            f"moment {k} up to {work.high}", lambda: self._new_moment(k, work)
+        )
+        return known
+
+    def _new_moment(self, k: int, work: Pmf) -> tuple[float, float]:
+        if k == 0 or (self._is_level and self.zero_work != "zero"):
+            return 1.0, 0.0
+        from stochastic.loss.moments import raw_moments
+
+        values, errors = raw_moments(work.low, work.weights, self.lanes, orders=(k,))
+        return self._expect(work, float(values[0]), float(errors[0]), lambda x: float(x**k))
+
+    def var(self) -> float:
         """Variance of the loss, in a centred form that keeps its digits at any number of lanes."""
-        engine, moved = self._cut_for(2)
-        value, error = engine.var()
-        mean = float(engine.moment(1)[0])
+        work, moved = self._cut_for(2)
+        mean, _ = self._moment(1, work)
+        value, error = self._once("var", lambda: self._new_var(work, mean))
         error += moved * max(self.lanes - mean, mean) ** 2
-        self._check(error / max(float(value), 1.0), "variance")
-        return value
+        self._check(error / max(value, 1.0), "variance")
+        return float(value)
+
+    def _new_var(self, work: Pmf, mean: float) -> tuple[float, float]:
+        if self._is_level:
+            return (self._busy(work) * self._idle(work) if self.zero_work == "zero" else 0.0), 0.0
+        from stochastic.loss.moments import variance
+
+        part, error = variance(work.low, work.weights, self.lanes, mean)
+        return self._expect(work, part, error, lambda x: (x - mean) ** 2)
 
     def std(self) -> float:
         """Standard deviation of the loss."""
-        return math.sqrt(float(self.var()))
+        return math.sqrt(self.var())
 
     def slowdown(self) -> Slowdown:
         """What a whole workload pays, E[max] / E[W], beside the mean loss of one group."""
         if "slowdown" not in self._kept:
             items, short = self._items()
             error = self.lanes * short / items.mean if items.mean else 0.0
-            loss = float(self.mean())
-            self._kept["slowdown"] = Slowdown.of(items, self.lanes, loss=loss, error=error)
-        found: Slowdown = self._kept["slowdown"]
-        self._check(found.error, "slowdown")
-        return found
+            self._kept["slowdown"] = Slowdown.of(items, self.lanes, loss=self.mean(), error=error)
+        known: Slowdown = self._kept["slowdown"]
+        self._check(known.error, "slowdown")
+        return known
 
     def order_statistics(self) -> OrderStatistics:
         """Moments of the longest item of a group and of one, what was cut off at the cut."""
         return self._items()[0]
 
     def _items(self) -> tuple[OrderStatistics, float]:
-        from stochastic.loss.longest import order_statistics, uncut
+        from stochastic.loss.moments import order_statistics, uncut
 
         if self.source.is_finite or self._eps is not None:
             return order_statistics(self.work.low, self.work.weights, self.lanes), 0.0
-        return uncut(self.source, tail_for(self.tol, self.lanes, 2, self.source), self.lanes)
+        return uncut(self.source, _tail_for(self.tol, self.lanes, 2, self.source), self.lanes)
 
     # --- probabilities
     def cdf(self, t: Any) -> Any:
@@ -149,10 +314,39 @@ class Law:
         return self._probability(t, tail=True)
 
     def _probability(self, t: Any, *, tail: bool) -> Any:
-        asked = np.asarray(t, dtype=None if plain(t) else object)
-        found, error = self._engine.probability(losses(asked.reshape(-1)), tail=tail)
+        asked = np.asarray(t)
+        flat = losses(asked.reshape(-1))
+        if self._is_level:
+            error, whole_part = 0.0, self._busy(self.work)
+            part = whole_part * _reached(flat, 1, tail)
+        else:
+            law = self._inversion
+            part = np.asarray((law.sf if tail else law.cdf)(flat), dtype=np.float64)
+            error, whole_part = law.error, law.mass
+        if self._idle_loss is None:
+            part, error = part / whole_part, error / whole_part
+        else:
+            part = part + self._idle(self.work) * _reached(flat, self._idle_loss, tail)
         self._check(error + self._moved, "CDF")
-        return found.reshape(asked.shape) if asked.shape else found.item()
+        chances = np.clip(part, 0.0, 1.0)
+        return chances.reshape(asked.shape) if asked.shape else chances.item()
+
+    @property
+    def _inversion(self) -> Inversion | Rare:
+        """The CDF of groups with work: up to their probability, or up to 1 where they are rare."""
+        from stochastic.loss.inversion import RARE, Inversion, Rare
+
+        work = self.work
+        is_rare = self._idle_loss is None and self._busy(work) < RARE
+        known: Inversion | Rare = self._once(
+            "inversion",
+            lambda: (
+                Rare(work.weights, self.lanes)
+                if is_rare
+                else Inversion(work.low, work.weights, self.lanes)
+            ),
+        )
+        return known
 
     def quantile(self, q: Any) -> Any:
         """The smallest loss x with P(X <= x) >= q, for a number or an array of probabilities.
@@ -161,17 +355,30 @@ class Law:
         >>> imbalance(Pmf.uniform(1, 6), lanes=32).quantile(0.5) == 12 / 7
         True
         """
-        asked = np.asarray(q, dtype=None if plain(q) else object)
+        asked = np.asarray(q, dtype=object)
         flat = asked.reshape(-1).tolist()
         for one in flat:
             probability("q", one)
-        endless = self.lanes > 1 and not self.source.is_finite
-        told = [
-            float(self.lanes) if one == 1 and endless else self._engine.quantile(one)
-            for one in flat
-        ]
-        found = np.array(told, dtype=object if self.in_fractions else np.float64)
-        return found.reshape(asked.shape) if asked.shape else found.item()
+        values = np.array([self._quantile(float(one)) for one in flat], dtype=np.float64)
+        return values.reshape(asked.shape) if asked.shape else values.item()
+
+    def _quantile(self, q: float) -> float:
+        work, idle = self.work, self._idle(self.work)
+        if q == 1.0 and self.lanes > 1 and not self.source.is_finite:
+            return float(self.lanes)
+        is_rounded = q == 1.0 and self._busy(work) > 0.0  # idle may be 1 by rounding
+        if self.zero_work == "zero" and idle > 0.0 and q <= idle and not is_rounded:
+            return 0.0
+        if self._is_level:
+            return 1.0
+        high = int(work.high)
+        if q == 1.0:
+            return self.lanes * high / (high + (self.lanes - 1) * work.low)
+        wanted = q * self._inversion.mass if self._idle_loss is None else q - idle
+        if wanted <= 0.0 and idle > 0.0:
+            return 1.0
+        numerator, denominator = self._inversion.quantile(max(wanted, 0.0))
+        return numerator / denominator
 
     # --- atoms
     def joint(self) -> xr.DataArray:
@@ -182,16 +389,61 @@ class Law:
         LawError
             Where the atoms would not fit; moments, CDF and quantiles need none.
         """
-        atoms = self._engine.joint()
-        return joint_array(self._told(), *atoms)
+        from stochastic.loss.atoms import joint
+
+        work = self.work
+        law: Joint = self._once(
+            "joint", lambda: joint(work.low, work.weights, self.lanes, how=self._way)
+        )
+        attrs = self._atom_attributes(law)
+        return joint_array(attrs, law.maxima, law.sums, law.probabilities)
 
     def pmf(self) -> xr.DataArray:
         """P(X = x) with equal fractions merged exactly, ascending (Swatman 2022, Eq. 11).
 
         Along ``loss``; its coordinates ``numerator`` and ``denominator`` are in lowest terms.
         """
-        atoms = self._engine.atoms()
-        return pmf_array(self._told(), *atoms)
+        from stochastic.loss.atoms import merged
+
+        work = self.work
+        law: Merged = self._once(
+            "merged", lambda: merged(work.low, work.weights, self.lanes, how=self._way)
+        )
+        attrs = self._atom_attributes(law)
+        above, below, chance = law.numerator, law.denominator, law.probability
+        at, idle = self._idle_loss, self._idle(work)
+        if at is None:
+            chance = chance / self._busy(work)
+        elif idle > 0.0 and len(above) and above[0] == at * below[0]:
+            chance = chance.copy()
+            chance[0] += idle
+        elif idle > 0.0:
+            above, below = np.insert(above, 0, at), np.insert(below, 0, 1)
+            chance = np.insert(chance, 0, idle)
+        return pmf_array(attrs, above, below, chance)
+
+    def _atom_attributes(self, law: Joint | Merged) -> dict[str, Any]:
+        """What the atoms are of, and their error: absolute by ``fft``, relative by ``sweep``."""
+        error = law.error
+        if law.method == "fft" and self._idle_loss is None:
+            busy = self._busy(self.work)
+            error /= busy
+            if error > _COARSE:
+                raise LawError(
+                    f"a group has work with probability {busy:.3g}, and zero_work='drop' asks for "
+                    f"these groups alone; by method='fft' an atom is good to {law.error:.2g} of "
+                    "all groups only: take method='auto' or 'sweep', or count the others "
+                    "(zero_work='one')"
+                )
+        return {
+            "work": repr(self.source),
+            "lanes": self.lanes,
+            "zero_work": self.zero_work,
+            "atom_error": error,
+            "method": self.method["atoms"],
+            "cut": int(self.work.high),
+            "missing": self.work.missing,
+        }
 
     def sample(self, size: int, seed: int = 0) -> npt.NDArray[np.float64]:
         """Losses of ``size`` independent groups, drawn from the law of the work."""
@@ -199,39 +451,145 @@ class Law:
 
         return drawn(self.source, self.lanes, size, seed=seed, zero_work=self.zero_work)
 
-    # --- what is told
-    def _told(self) -> dict[str, Any]:
-        """What the atoms are of."""
-        told = {"work": repr(self.source), "lanes": self.lanes, "zero_work": self.zero_work}
-        if isinstance(self._engine, NumericLaw):
-            told["atom_error"] = self._engine.atom_error
-        error = self.error
-        return {**told, "method": self.method["atoms"], "cut": error.cut, "missing": error.missing}
-
+    # --- the cut
     @property
     def _moved(self) -> float:
         """Most by which the cut moves a probability."""
-        return moved_by(self.work, self.lanes, self.zero_work)
+        return _moved_by(self.work, self.lanes, self.zero_work)
 
-    def _cut_for(self, k: int) -> tuple[RationalLaw | NumericLaw, float]:
-        """The law cut far enough out for its k-th moment, and by how much that moves it."""
-        engine = self._engine
-        settled = k <= 1 or self.source.is_finite or self._eps is not None
-        if settled or isinstance(engine, RationalLaw):
-            return engine, self._moved
-        if k not in self._kept:
-            work = self.source.cut(tail_for(self.tol, self.lanes, k, self.source, self.zero_work))
-            finer = replace(engine, low=work.low, weights=work.weights, _kept={})
-            self._kept[k] = finer, moved_by(work, self.lanes, self.zero_work)
-        found: tuple[NumericLaw, float] = self._kept[k]
-        return found
+    def _cut_for(self, k: int) -> tuple[Pmf, float]:
+        """The law of work cut far enough out for its k-th moment, and by how much that moves it."""
+        if k <= 1 or self.source.is_finite or self._eps is not None:
+            return self.work, self._moved
+        tail = _tail_for(self.tol, self.lanes, k, self.source, self.zero_work)
+        work: Pmf = self._once(f"cut for {k}", lambda: self.source.cut(tail))
+        return work, _moved_by(work, self.lanes, self.zero_work)
 
     def _check(self, error: float, what: str) -> None:
-        """Say so where an answer is not known within the tolerance."""
+        """Warn where an answer is not known within the tolerance."""
         if error > self.tol and self._eps is None:
             warnings.warn(
                 f"the {what} of {self!r} is known within {error:.2g} only, asked for was "
-                f"tol = {self.tol:g}: give a larger tol, or method='exact' where the law is small",
+                f"tol = {self.tol:g}: give a larger tol",
                 ToleranceWarning,
                 stacklevel=3,
             )
+
+
+def _reached(t: npt.NDArray[Any], at: int, tail: bool) -> npt.NDArray[np.float64]:
+    """The CDF of a law that is all at one place, or its tail."""
+    return np.array((t < at) == tail, dtype=np.float64)
+
+
+def _counted(law: Pmf, lanes: int, zero_work: str) -> float:
+    """Probability of a group that counts: 1, but where those without any work are dropped."""
+    return any_of(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
+
+
+def _moved_by(work: Pmf, lanes: int, zero_work: str) -> float:
+    """Most by which the cut of a law moves a probability of the loss."""
+    return min(any_of(work.missing, lanes) / _counted(work, lanes, zero_work), 1.0)
+
+
+def _tail_for(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "one") -> float:
+    """The tail that may be left out so that the k-th moment moves by less than ``tol``.
+
+    One item in a group is beyond the cut with a probability of at most lanes · eps, and then
+    X**k is at most lanes**k; where groups without work are dropped, the others weigh more.
+    """
+    share = _counted(law, lanes, zero_work) or 1.0  # no work at all is refused elsewhere
+    log = math.log(tol) - math.log(lanes) - k * math.log(lanes) + math.log(share)
+    return math.exp(max(log, -640.0))
+
+
+@overload
+def imbalance(
+    pmf: Pmf,
+    lanes: int,
+    *,
+    tol: float = ...,
+    eps: float | None = ...,
+    zero_work: str = ...,
+    method: str = ...,
+) -> Law: ...
+@overload
+def imbalance(
+    pmf: Pmf, lanes: int, *, alike: Any, tol: float = ..., eps: float | None = ...
+) -> AlikeLaw: ...
+
+
+def imbalance(
+    pmf: Pmf,
+    lanes: int,
+    *,
+    alike: Any = None,
+    tol: float = 1e-9,
+    eps: float | None = None,
+    zero_work: str = "one",
+    method: str = "auto",
+) -> Law | AlikeLaw:
+    """The exact law of what lockstep costs a group: X = lanes · max / sum of independent items.
+
+    Parameters
+    ----------
+    pmf : Pmf
+        The law of the work of one item.
+    lanes : int
+        Items in lockstep, 1 or more.
+    alike : number, matrix, pairs, or trace, optional
+        Lanes that are not independent: a lane repeats its neighbour's work with this probability;
+        P(next | this) of the values of a finite law; pairs (probability, law) of which one holds
+        for all lanes, ``pmf`` their mixture; or a trace, of which lanes are items in a row from any
+        one on. The answer then has ``mean()``, ``slowdown()``, ``longest``, and for a small law
+        ``cdf``, ``quantile`` and ``table``.
+    tol : float
+        Tolerance on the mean: an infinite support is cut so far out that it moves the mean by less.
+    eps : float, optional
+        Cut where P(W > S) < eps instead, whatever that does to the error (the paper's 1e-6).
+    zero_work : {"one", "drop", "zero"}
+        What a group without any work loses: nothing (X = 1), 0, or it is not counted.
+    method : {"auto", "sweep", "fft"}
+        How atoms are computed: the sweep keeps all digits of each, the transform (``fft``) takes
+        less time with many lanes.
+
+    Raises
+    ------
+    LawError
+        For lanes that are no whole number of 1 or more, an infinite mean, a support too large.
+
+    Notes
+    -----
+    Swatman 2022, Eqs. 1-11, with the factor n that Algorithm 1 and the support of Eq. 11 omit.
+
+    >>> law = imbalance(Pmf.geometric(0.05), lanes=32)
+    >>> round(law.mean(), 8), law.error.met
+    (3.9787746, True)
+    """
+    pmf = law_of_work(pmf)
+    lanes = whole("lanes", lanes, least=1, example=32)
+    tol = fraction("tol", tol, "1e-9")
+    choice("zero_work", zero_work, ZERO_WORK)
+    if eps is not None:
+        eps = fraction("eps", eps, "1e-6")
+    if method == "exact":
+        raise LawError(
+            "method='exact' answered in fractions, which is no longer possible: leave it out; "
+            "answers are doubles, and law.error bounds the error of the mean"
+        )
+    choice("method", method, _METHODS)
+    work = pmf.cut(_tail_for(tol, lanes, 1, pmf, zero_work) if eps is None else eps)
+    if alike is not None:
+        if zero_work != "one" or method != "auto":
+            raise LawError("alike lanes: expected zero_work='one' and method='auto'")
+        return AlikeLaw(work=work, lanes=lanes, alike=alike_of(alike, pmf) or Sticky(0))
+    if zero_work == "drop" and work.high == 0:
+        raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
+    return Law(
+        source=pmf,
+        work=work,
+        lanes=lanes,
+        tol=tol,
+        zero_work=zero_work,
+        _eps=eps,
+        _way=method,
+    )

@@ -1,4 +1,4 @@
-r"""Moments of the loss X = n·max/sum by quadrature, without its law.
+r"""Moments of the loss X = n·max/sum by quadrature, without its law; those of the longest item.
 
 For a positive sum, :math:`\int_0^\infty t^{k-1} e^{-t\Sigma}\,dt = \Gamma(k)/\Sigma^k`. With
 :math:`t = e^u` and the trapezoidal rule of step h over all of u,
@@ -50,17 +50,44 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.errors import LawError
-from stochastic.loss.items import any_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["raw_moments", "variance"]
+    from stochastic.work.pmf import Pmf
+
+    Floats = npt.NDArray[np.float64]
 
 _EPS = 2.0**-53
+_RARE = 1e-60  # probability of any work in a group, below which quadrature would overflow
 _DISCRETE = 1e-17  # largest error of the trapezoidal rule, relative
 _ROWS = sizes.MOMENT_ROWS  # most rows: few enough to be summed as they come
 _SPARSE = sizes.MOMENT_SPARSE  # cells a value, beyond which values are listed rather than cells
+#: Probabilities are added up in it: 64 bits of mantissa where the machine has them.
+WIDE = np.longdouble
+
+
+def any_of(chance: float, lanes: int) -> float:
+    """Probability that any of so many items is what one is with that chance, to all its digits."""
+    return -math.expm1(lanes * math.log1p(-chance)) if chance < 1 else 1.0
+
+
+def any_work(low: int, weights: Floats, lanes: int) -> float:
+    """Probability that some item of a group has work, with all its digits where that is rare."""
+    if low > 0:
+        return 1.0
+    if weights[0] < 0.5:
+        return 1.0 - float(weights[0]) ** lanes
+    return any_of(float(weights[1:].sum()), lanes)
+
+
+def no_work(low: int, weights: Floats, lanes: int) -> float:
+    """Probability that no item of a group has any work."""
+    if low > 0:
+        return 0.0
+    if weights[0] < 0.5:
+        return float(weights[0]) ** lanes
+    return math.exp(lanes * math.log1p(-float(weights[1:].sum())))
 
 
 def raw_moments(
@@ -98,9 +125,12 @@ def raw_moments(
     powers = np.array(orders, dtype=np.int64)
     if powers.size == 0 or powers.min() < 1:
         raise LawError(f"orders = {orders!r}: expected whole numbers of 1 or more, such as (1, 2)")
+    busy = any_work(low, weights, lanes)
     if lanes == 1 or len(weights) == 1:  # X = 1
-        work = 1.0 - float(weights[0]) ** lanes if low == 0 else 1.0
-        return np.full(len(powers), work), np.zeros(len(powers))
+        return np.full(len(powers), busy), np.zeros(len(powers))
+    if busy < _RARE:  # one item alone has all the work: X = lanes
+        values = busy * np.power(float(lanes), powers, dtype=np.float64)
+        return values, values * (8.0 * _EPS + busy)
     from stochastic.kernels.moments import raw
 
     cells = _cells(weights)
@@ -154,9 +184,12 @@ def variance(
     >>> round(value, 15), error < 1e-14
     (0.049585103618059, True)
     """
+    busy = any_work(low, weights, lanes)
     if lanes == 1 or len(weights) == 1:  # X = 1
-        work = 1.0 - float(weights[0]) ** lanes if low == 0 else 1.0
-        return work * (1.0 - centre) ** 2, 0.0
+        return busy * (1.0 - centre) ** 2, 0.0
+    if busy < _RARE:  # one item alone has all the work: X = lanes
+        value = busy * (lanes - centre) ** 2
+        return value, value * 8.0 * _EPS + busy * busy * lanes**2
     from stochastic.kernels.variance import CHUNK, about
 
     cells = _cells(weights)
@@ -172,7 +205,6 @@ def variance(
         *(np.empty(_nodes(h)), told),
     )
     value, rest = told.tolist()
-    busy = any_of(float(weights[1:].sum()) if low == 0 else 1.0, lanes)
     rounding = _EPS * (16.0 + math.log2(lanes) + 0.5 * math.sqrt(len(some)))
     # a loss is rounded before its centre is subtracted from it
     off = _EPS * centre * math.sqrt(busy)
@@ -238,3 +270,138 @@ def _error_of_rule(k: int, h: float) -> float:
     log = 0.5 * (math.log(2.0 * math.pi * y) - math.pi * y)  # of abs(gamma(1 + iy))
     log += sum(math.log(math.hypot(1.0, y / j)) for j in range(1, k))
     return 2.0 * math.exp(log)
+
+
+# --- the longest item, in O(S), by sums of positive terms, good for a million lanes and more
+class OrderStatistics(NamedTuple):
+    """Moments of the largest of some independent items, and of one item.
+
+    ``cov_max_sum`` is the covariance of the largest with the sum of all.
+    """
+
+    mean_max: float
+    var_max: float
+    cov_max_sum: float
+    mean: float
+    var: float
+
+
+class GivenMaximum(NamedTuple):
+    """The sum of all items given that the largest is ``a``, for each ``a`` that occurs.
+
+    ``below`` and ``above`` are how far its mean lies from its least and its largest value. Of the
+    items shorter than ``a``: ``rest_mean`` and ``rest_variance`` of one, counted from the least.
+    """
+
+    a: Floats
+    probability: Floats
+    mean: Floats
+    variance: Floats
+    below: Floats
+    above: Floats
+    rest_mean: Floats
+    rest_variance: Floats
+
+
+def _logs(weights: Floats) -> tuple[Floats, Floats]:
+    """log F and the tails 1 - F at each value, both to full relative accuracy."""
+    below = np.cumsum(weights, dtype=WIDE)
+    above = np.zeros_like(below)
+    above[:-1] = np.cumsum(weights[:0:-1], dtype=WIDE)[::-1]
+    total = below + above
+    with np.errstate(divide="ignore"):
+        logs = np.where(above < below, np.log1p(-above / total), np.log(below / total))
+    return logs.astype(np.float64), (above / total).astype(np.float64)
+
+
+def _before(values: Floats) -> Floats:
+    """Sums of all values before each place."""
+    found = np.zeros(len(values), dtype=WIDE)
+    np.cumsum(values[:-1], dtype=WIDE, out=found[1:])
+    return found.astype(np.float64)
+
+
+def _from(values: Floats) -> Floats:
+    """Sums of the values from each place on."""
+    return np.cumsum(values[::-1], dtype=WIDE)[::-1].astype(np.float64)
+
+
+def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
+    """Moments of the largest of ``lanes`` independent items, and of one item.
+
+    Covariances are sums of P(A <= a, B <= b) - P(A <= a)·P(B <= b) over all a and b (Hoeffding),
+    here of positive terms.
+
+    Parameters
+    ----------
+    low : int
+        The shortest item.
+    weights : array
+        Probabilities of ``low``, ``low + 1``, ...
+    lanes : int
+        Items in lockstep.
+
+    >>> round(order_statistics(1, np.ones(6) / 6, 2).mean_max * 36, 12)  # two dice
+    161.0
+    """
+    logs, tails = (part[:-1] for part in _logs(weights))  # at the longest item both are 0
+    upto = np.exp(logs)
+    highest, beyond = np.exp(lanes * logs), -np.expm1(lanes * logs)
+    others = np.exp((lanes - 1) * logs)
+    covariance = others * (upto * _from(tails) + tails * _before(upto))
+    return OrderStatistics(
+        mean_max=low + float(beyond.sum()),
+        var_max=float((beyond * (2.0 * _before(highest) + highest)).sum()),
+        cov_max_sum=lanes * float(covariance.sum()),
+        mean=low + float(tails.sum()),
+        var=float((tails * (2.0 * _before(upto) + upto)).sum()),
+    )
+
+
+def given_maximum(low: int, weights: Floats, lanes: int) -> GivenMaximum:
+    """Mean, variance and range of the sum of ``lanes`` items for each value of the largest.
+
+    K of the items take ``a``: binomial with q = P(W = a | W <= a), given that K >= 1. The others
+    are independent and shorter. Parameters as in :func:`order_statistics`.
+    """
+    place = np.flatnonzero(weights).astype(np.float64)
+    share = weights[weights > 0]
+    logs, _ = _logs(share)
+    before = _before(share)
+    first = before == 0  # nothing is shorter than the least
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(first, place, _before(share * place) / before)
+        spread = np.where(first, 0.0, _before(share * place * place) / before - mean * mean)
+        q = share / (before + share)
+        some = -np.expm1(lanes * np.log1p(-q))  # P(K >= 1)
+    spread = np.maximum(spread, 0.0)
+    count = np.clip(lanes * q / some, 1.0, lanes)  # E[K | K >= 1]
+    scatter = count * np.maximum((1.0 - q) - lanes * q * (1.0 - some) / some, 0.0)
+    gap, rest = place - mean, lanes - count
+    below, above = (lanes - 1) * mean + (count - 1.0) * gap, rest * gap
+    return GivenMaximum(
+        a=low + place,
+        probability=np.exp(lanes * logs) * some,
+        mean=lanes * float(low) + place + below,
+        variance=np.minimum(rest * spread + scatter * gap**2, below * above),
+        below=below,
+        above=above,
+        rest_mean=mean,
+        rest_variance=spread,
+    )
+
+
+def uncut(source: Pmf, eps: float, lanes: int) -> tuple[OrderStatistics, float]:
+    """The moments for an infinite law, and by how much the mean of an item was short.
+
+    Items beyond the cut at ``eps`` are taken to end there. That takes at most ``lanes`` times as
+    much from the mean of the longest as from the mean of one, for a maximum is at most a sum.
+    """
+    work = source.cut(eps)
+    weights = work.weights * (1.0 - work.missing)
+    weights[-1] += work.missing
+    found = order_statistics(work.low, weights, lanes)
+    mean, spread = source.mean(), source.var()
+    if math.isinf(spread):
+        found = found._replace(var_max=math.inf, cov_max_sum=0.0)
+    return found._replace(mean=mean, var=spread), max(mean - found.mean, 0.0)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from stochastic.loss.law import Law
 
-__all__ = ["TimedLoss", "fit_timing"]
-
 _FAR = 5.0  # standard deviations from the median, beyond which a group counts as interrupted
 _NODES = 200
 _TABLE = 1001

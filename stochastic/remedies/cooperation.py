@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from stochastic.work.pmf import Pmf
 
-__all__ = ["granularity", "shared"]
-
 Overhead = float | Callable[[int], float] | Mapping[int, float] | Sequence[float]
 
 

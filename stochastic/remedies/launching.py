@@ -24,8 +24,6 @@ from stochastic.work.pmf import Pmf
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Remedy", "in_orders", "remedies"]
-
 #: Bins into which items are sorted, places where one may end, lengths of pieces that are tried.
 _BINS, _PLACES, _LENGTHS = sizes.LAUNCH_BINS, sizes.LAUNCH_PLACES, sizes.LAUNCH_LENGTHS
 _CUT = 1e-12

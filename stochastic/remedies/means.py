@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +10,12 @@ import numpy as np
 from stochastic.checks import fraction
 from stochastic.errors import LawError
 from stochastic.loss.alike import mean_loss_alike
-from stochastic.loss.longest import order_statistics
-from stochastic.loss.numeric import NumericLaw
+from stochastic.loss.moments import no_work, order_statistics, raw_moments
 from stochastic.work.alike import Sticky
 from stochastic.work.pmf import Pmf, law_of_work
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-__all__ = ["REACH", "STEP", "finite", "log_nodes", "mean_loss", "repeats", "slowdown"]
-
-STEP = 0.25  # of log t: the trapezoidal rule for ∫ exp(-t·sum) dt is then exact to 2e-16
-REACH = 45.0  # exp(-45) is nothing
 
 
 def finite(pmf: Any, lanes: int, tol: float) -> Pmf:
@@ -51,8 +44,9 @@ def mean_loss(low: int, weights: npt.NDArray[np.float64], lanes: int, alike: flo
     if alike:
         work = Pmf.from_weights(weights, low=low, normalise=True)
         return mean_loss_alike(work, lanes, Sticky(alike))
-    law = NumericLaw(low=low, weights=weights, lanes=lanes, zero_work="one", way="auto")
-    return law.moment(1)[0]
+    if lanes == 1 or len(weights) == 1:
+        return 1.0
+    return float(raw_moments(low, weights, lanes, (1,))[0][0]) + no_work(low, weights, lanes)
 
 
 def slowdown(low: int, weights: npt.NDArray[np.float64], lanes: int, alike: float = 0.0) -> float:
@@ -66,16 +60,3 @@ def slowdown(low: int, weights: npt.NDArray[np.float64], lanes: int, alike: floa
         return Sticky(alike).longest(work, lanes).mean() / work.mean() if work.high else 1.0
     found = order_statistics(low, weights, lanes)
     return found.mean_max / found.mean if found.mean else 1.0
-
-
-def log_nodes(least: float, most: float, lanes: int) -> npt.NDArray[np.float64]:
-    """Nodes t, equally spaced in log t, for E[max / sum] = ∫ E[max·exp(-t·sum)] dt of many laws.
-
-    Values are 0 or lie between ``least`` and ``most``. With weights STEP·t the rule is exact to
-    2e-16 for every sum at once: its error is that of Γ(1 + 2πi / STEP). Up to the first node the
-    integrand is E[max] to 1e-8, and that interval is 1e-8 of the whole.
-    """
-    first = math.log(1e-8 / (lanes * most))
-    last = math.log((REACH + math.log(lanes * most / least)) / least)
-    nodes: npt.NDArray[np.float64] = np.exp(np.arange(first, last + STEP, STEP))
-    return nodes

@@ -12,14 +12,12 @@ from stochastic import sizes
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.labels import Tabled, labelled, named
-from stochastic.loss.longest import order_statistics
+from stochastic.loss.moments import order_statistics
 from stochastic.remedies.means import finite, mean_loss, repeats, slowdown
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-__all__ = ["Split", "split"]
 
 _MOST = sizes.SPLIT_MOST  # steps (threshold, value) of a scan: some seconds
 _LONGEST = sizes.SPLIT_LONGEST  # iterations of a piece

@@ -19,7 +19,7 @@ from symbolic.reach import TABLE_LIMIT, Base, located
 if TYPE_CHECKING:
     from stochastic import Law, Pmf
     from stochastic.loss.inequalities import Bounds
-    from stochastic.loss.longest import OrderStatistics
+    from stochastic.loss.moments import OrderStatistics
     from sweeps.grid.launches import LaunchLaw
 
 __all__ = ["NAME", "WorkLaw", "contents", "is_law", "read_label", "read_law"]

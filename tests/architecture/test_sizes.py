@@ -57,7 +57,7 @@ numbers that doubles and integers have
     dse/measured/*.py _EXACT _LARGEST
     dse/uncertain/points.py _DIGITS
     stochastic/kernels/recurrence.py _SPLIT
-    stochastic/loss/*.py _WHOLE _TOLD_APART _BEYOND
+    stochastic/loss/*.py _WHOLE _TOLD_APART
     stochastic/work/distribution.py _FARTHEST
     sweeps/grid/forms.py _LARGEST
     symbolic/primitives/*.py _SPLIT ULPS FRACTION ONE ROOT _TRIED
@@ -99,8 +99,7 @@ bounds of rounding
     stochastic/scheduling/rounding.py
 retries, threads, seconds, bytes that are always there, speeds
     stochastic/kept/folder.py
-    stochastic/loss/rational.py _PRICE
-    stochastic/remedies/sorting.py _MOST
+    stochastic/remedies/binning.py _MOST
     sweeps/cluster/*.py _PATIENCE _AHEAD _LEAST _READERS
     stochastic/scheduling/counts.py _TAILS
     sweeps/runtime/memory.py _LITTLE

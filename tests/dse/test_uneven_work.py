@@ -9,7 +9,7 @@ import pytest
 
 from dse import Study
 from stochastic import Pmf
-from stochastic.loss.longest import order_statistics
+from stochastic.loss.moments import order_statistics
 from tests.dse.conftest import Run
 
 PATH = Path(__file__).parents[2] / "examples" / "uneven-work.toml"

@@ -1,4 +1,4 @@
-"""The law of the loss in fractions: exactly, for small laws.
+"""The law of the loss in fractions: the oracle of the answers in doubles, for small laws.
 
 With weights as whole numbers over a common denominator, the ways in which ``lanes`` items make each
 sum are the coefficients of a power of a polynomial. Its value at a power of two that is above every
@@ -15,38 +15,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
 
 from stochastic.checks import ZERO_WORK, choice, whole
 from stochastic.errors import LawError
 
-__all__ = ["ExactLaw", "cost"]
-
-#: Steps, of about 0.1 µs, that an outcome takes, and a digit of 30 bits to the power 1.585.
-_PER_OUTCOME, _PER_DIGIT = 27.0, 0.046
-
-
-def cost(weights: Sequence[Any], lanes: int) -> float:
-    """Steps of integer arithmetic that an :class:`ExactLaw` takes, about 0.1 µs each.
-
-    Parameters
-    ----------
-    weights : sequence of Fraction or of float
-        Those of low, low + 1, ...; of floats the digits are counted that their fractions have.
-
-    >>> cost([Fraction(1, 6)] * 6, 4) < 2000 < cost([Fraction(1, 6)] * 6, 32) < 50_000
-    True
-    """
-    if isinstance(weights[0], (Fraction, int)):
-        bits = math.log2(sum(_integers(weights)))
-    else:
-        known = [float(w) for w in weights if w > 0]
-        bits = 53.0 + math.log2(sum(known)) - math.log2(min(known))
-    steps = 0.0
-    for a in (i for i, w in enumerate(weights) if w > 0):
-        digits = lanes * bits / 30.0 * (lanes * a + 1)
-        steps += _PER_OUTCOME * ((lanes - 1) * a + 1) + _PER_DIGIT * digits**1.585
-    return steps
+__all__ = ["ExactLaw"]
 
 
 def _integers(weights: Sequence[Fraction]) -> list[int]:

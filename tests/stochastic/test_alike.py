@@ -81,11 +81,17 @@ def test_every_way_lanes_can_be(how: str, lanes: int) -> None:
         assert sum(law.longest.exact[: max(a + 1 - law.longest.low, 0)]) == sum(
             p for v, p in table.items() if max(v) <= a
         )
-    losses = {v: Fraction(lanes * max(v), sum(v)) if sum(v) else Fraction(1) for v in table}
-    assert sum(law.table.values()) == 1
+    losses = {
+        v: Fraction(lanes * max(v), sum(v)) if sum(v) else Fraction(1)
+        for v, p in table.items()
+        if p
+    }
+    assert sum(law.table.values()) == pytest.approx(1, abs=1e-15)
     for t in set(losses.values()):
-        assert law.cdf(t) == sum(p for v, p in table.items() if losses[v] <= t)
-    mean = sum(p * losses[v] for v, p in table.items())
+        truth = sum(p for v, p in table.items() if p and losses[v] <= t)
+        assert law.cdf(t) == pytest.approx(float(truth), abs=1e-15)
+        assert law.quantile(truth) == t
+    mean = sum(p * losses[v] for v, p in table.items() if p)
     assert law.mean() == pytest.approx(float(mean), rel=1e-11)
     block = launch(work, lanes=lanes, blocks=1, slots=1, alike=alike)
     assert block.cdf(1) == sum(law.longest.exact[: 2 - law.longest.low])

@@ -220,7 +220,7 @@ def _square_of_two(most: int) -> Fraction:
 def test_sorted_and_unsorted_merging_agree(
     low: int, weights: list[float], lanes: int, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from stochastic.loss.merging import Rows
+    from stochastic.loss.atoms import Rows
 
     found = []
     for dense in (True, False):

@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stochastic.errors import LawError
-from stochastic.loss.exact import ExactLaw, cost
 from tests.long import draws
 from tests.oracles.imbalance_brute import brute_joint, brute_losses
+from tests.oracles.imbalance_exact import ExactLaw
 
 
 def uniform(low: int, high: int, lanes: int, zero_work: str = "one") -> ExactLaw:
@@ -97,14 +97,6 @@ def test_weights_count_by_their_ratios() -> None:
     parts = ExactLaw(low=1, weights=(Fraction(1, 4), Fraction(0), Fraction(3, 4)), lanes=3)
     assert ones.pmf() == parts.pmf()
     assert ones.mean() == parts.mean()
-
-
-def test_cost_grows_with_all_it_depends_on() -> None:
-    small = cost([Fraction(1, 6)] * 6, 4)
-    assert small < cost([Fraction(1, 6)] * 6, 5) < cost([Fraction(1, 6)] * 6, 32)
-    assert small < cost([Fraction(1, 7)] * 7, 4)
-    assert small < cost([1 / 6] * 6, 4)
-    assert cost([1 / 5001] * 5001, 64) > 1e9
 
 
 def test_what_is_refused() -> None:

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, bounds, imbalance
-from stochastic.loss.longest import given_maximum, order_statistics
+from stochastic.loss.moments import given_maximum, order_statistics
 from tests.long import draws
 
 LOWER = ("conditional_jensen", "second_moment_lower")

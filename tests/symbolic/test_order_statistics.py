@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sympy import Rational
 
 from stochastic.loss.inequalities import bounds
-from stochastic.loss.longest import order_statistics
+from stochastic.loss.moments import order_statistics
 from stochastic.work.pmf import Pmf
 from symbolic.closed_form import symbol
 from symbolic.errors import DseError, UnknownNameError
