@@ -6,8 +6,6 @@ import math
 
 from stochastic.kept import compiled
 
-__all__ = ["best_for_loss", "best_for_slowdown", "pieces"]
-
 
 @compiled
 def best_for_slowdown(  # type: ignore[no-untyped-def]

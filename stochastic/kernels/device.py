@@ -16,8 +16,6 @@ import numpy.typing as npt
 from numba import config, cuda, types
 from numba.cuda.extending import intrinsic
 
-__all__ = ["SIMULATED", "available", "clock", "facts", "free_memory", "kernel", "launches", "wait"]
-
 #: Whether kernels run on numba-cuda's simulator, where threads of this machine play the lanes.
 SIMULATED = bool(config.ENABLE_CUDASIM)
 

@@ -9,15 +9,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from stochastic import sizes
 from stochastic.kept import compiled
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-__all__ = ["raw"]
-
 _REST = 1e-18  # what may be left out on either side, relative to the result
+_FAR = 150.0  # -log of a probability beyond which it counts for nothing, whatever it multiplies
+_TINY = 1e-280
+#: Values that are looked at together.
+CHUNK = sizes.VARIANCE_CHUNK
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
@@ -27,9 +31,9 @@ def raw(
     weights: npt.NDArray[np.float64],
     below: npt.NDArray[np.float64],
     gains: npt.NDArray[np.float64],
-    start: npt.NDArray[np.float64],
-    orders: npt.NDArray[np.float64],
-    factors: npt.NDArray[np.float64],
+    start: float,
+    order: float,
+    factor: float,
     low: float,
     high: float,
     lanes: int,
@@ -40,16 +44,17 @@ def raw(
     seen: npt.NDArray[np.float64],
     told: npt.NDArray[np.float64],
 ) -> None:
-    """E[(lanes·max/sum)**k; sum > 0] of each order k, and bounds on what the ends leave out.
+    """E[(lanes·max/sum)**order; sum > 0], and a bound on what the ends leave out.
 
-    ``below`` holds the probability of each column, ``gains`` what (value/high)**k gains from a
-    value to the next, ``start`` that of ``low``, ``factors`` (k - 1)!. ``tails`` is room of the
-    shape of ``weights``, ``room`` of a row for each order and four, ``seen`` of the nodes by which
-    log t grows by log 2. Rows of ``told``, a column for each order: the results, their bounds, and
-    room for five more.
+    Both go into ``told``. ``below`` holds the probability of each column, ``gains`` what
+    (value/high)**order gains from a value to the next, ``start`` that of ``low``, ``factor``
+    (order - 1)!. ``tails`` is room of the shape of ``weights``, ``room`` of five rows, ``seen`` of
+    the nodes by which log t grows by log 2.
     """
     count, nodes, stage = len(columns), len(seen), 0  # at the origin; upwards; downwards
-    chord = math.exp(-h)
+    chord, fade = math.exp(-h), math.exp(-h * order)
+    flat = fade / (1.0 - fade)
+    origin = result = carry = rest = left = beyond = share = 0.0
     m = 0
     top = 1
     while 2 * top <= lanes:
@@ -80,9 +85,8 @@ def raw(
             mass = new
         scale = 1.0 / (mass if gone > 0.5 else 1.0 - gone)
         log = math.log(mass) if gone > 0.5 else math.log1p(-gone)
-        for k in range(len(orders)):
-            for j in range(count):
-                room[4 + k, j] = 0.0
+        for j in range(count):
+            room[4, j] = 0.0
         work = 1.0
         for r in range(len(rows)):
             for j in range(count):
@@ -97,41 +101,35 @@ def raw(
                 bit //= 2
             if r == 0 and low == 0.0:
                 work = room[3, 0]
-            for k in range(len(orders)):
-                for j in range(count):
-                    room[4 + k, j] += gains[k, r, j] * room[3, j]
+            for j in range(count):
+                room[4, j] += gains[r, j] * room[3, j]
         size = math.exp(lanes * (log - low * t))
         seen[m % nodes] = size * work  # E[exp(-t·sum); sum > 0]
         half = seen[(m + 1) % nodes]  # at half of the next t going up, or beyond it
+        expected = lost = 0.0
+        for j in range(count - 1, -1, -1):
+            term = room[4, j] - lost
+            new = expected + term
+            lost = (new - expected) - term
+            expected = new
+        expected = size * (start + expected)  # E[max**order · exp(-t·sum)]
         going = False
-        for k in range(len(orders)):
-            order, found, carry = orders[k], 0.0, 0.0
-            for j in range(count - 1, -1, -1):
-                term = room[4 + k, j] - carry
-                new = found + term
-                carry = (new - found) - term
-                found = new
-            found = size * (start[k] + found)  # E[max**k · exp(-t·sum)]
-            if stage == 0:
-                told[2, k] = found
-                continue
-            share = math.pow(lanes * high * t, order) * h / factors[k]
-            term = share * found - told[3, k]
-            new = told[0, k] + term
-            told[3, k] = (new - told[0, k]) - term
-            told[0, k] = new
-            fade = math.exp(-h * order)
-            flat = fade / (1.0 - fade)
+        if stage == 0:
+            origin = expected
+        else:
+            share = math.pow(lanes * high * t, order) * h / factor
+            term = share * expected - carry
+            new = result + term
+            carry = (new - result) - term
+            result = new
             if stage == 1:  # X <= lanes
-                left = told[1, k] = math.pow(2.0 * lanes, order) * half
+                left = rest = math.pow(2.0 * lanes, order) * half
             else:
-                gap = told[2, k] - found
+                gap = origin - expected
                 left = share * gap * flat
-                told[4, k] = left
                 # the nodes below the last, on the chord from it to the origin
-                told[5, k] = told[2, k] * flat - gap * fade * chord / (1.0 - fade * chord)
-                told[6, k] = share
-            going = going or left > _REST * new
+                beyond = origin * flat - gap * fade * chord / (1.0 - fade * chord)
+            going = left > _REST * result
         if stage == 0 or not going:
             stage += 1
             m = 0 if stage == 1 else -1
@@ -140,6 +138,151 @@ def raw(
                     seen[i] = 1.0
         else:
             m += 1 if stage == 1 else -1
-    for k in range(len(orders)):
-        told[0, k] += told[6, k] * told[5, k]
-        told[1, k] += abs(told[4, k])
+    told[0] = result + share * beyond
+    told[1] = rest + abs(left)
+
+
+@compiled(fastmath={"contract"}, _nrt=False)
+def about(
+    columns: npt.NDArray[np.float64],
+    rows: npt.NDArray[np.float64],
+    column: npt.NDArray[np.int64],
+    row: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.float64],
+    low: float,
+    high: float,
+    lanes: int,
+    centre: float,
+    first: float,
+    h: float,
+    edges: npt.NDArray[np.float64],
+    room: npt.NDArray[np.float64],
+    counts: npt.NDArray[np.float64],
+    seen: npt.NDArray[np.float64],
+    told: npt.NDArray[np.float64],
+) -> None:
+    """E[(lanes·max/sum - centre)**2; sum > 0], and a bound on what the ends leave out.
+
+    Both go into ``told``. Only values with weight are given; ``column`` and ``row`` say where each
+    stands in the table. Room: ``edges`` of 2, columns and rows; ``room`` of 6, values; ``counts``
+    of 4, :data:`CHUNK`; ``seen`` of the nodes by which log t grows by log 2.
+    """
+    count, width, nodes, stage = len(weights), len(columns), len(seen), 0
+    most = 4.0 * max(float(lanes), centre) ** 2
+    flat, chord = math.exp(-2.0 * h), math.exp(-3.0 * h)
+    for i in range(nodes):
+        seen[i] = 1.0
+    top = 1
+    while 2 * top <= lanes - 1:
+        top *= 2
+    origin = total = carry = rest = lost = scale = 0.0
+    m = 0
+    while stage < 3:  # at the origin; upwards; downwards
+        t = first * math.exp(h * m) if stage > 0 else 0.0
+        for j in range(edges.shape[1]):  # exp(-t·place), and what it lacks to 1
+            place = columns[j] if j < width else rows[j - width]
+            edges[0, j], edges[1, j] = math.exp(-place * t), -math.expm1(-place * t)
+        # rows of room: the share of a value among those up to it, and of those below; mean and
+        # variance of those below; the probability up to it; its own, then log P(max <= value)
+        gone = mass = mean = square = 0.0
+        for i in range(count):  # an item of the tilted law: this value, or below it with a mean ...
+            j, r = column[i], width + row[i]
+            weight = weights[i] * edges[0, j] * edges[0, r]
+            gone += weights[i] * (edges[1, j] + edges[0, j] * edges[1, r])
+            room[2, i] = mean
+            room[3, i] = square / mass if i > 0 else 0.0  # ... and a variance
+            upto = mass + weight
+            room[0, i], room[1, i] = weight / upto, mass / upto
+            room[4, i], room[5, i] = upto, weight
+            gap = columns[j] + rows[r - width] - mean
+            square += weight * room[1, i] * gap * gap
+            mean += gap * room[0, i]
+            mass = upto
+        whole = mass if gone > 0.5 else 1.0 - gone
+        above = 0.0
+        start = count
+        while start > 0 and lanes * above < _FAR * whole:  # log P(max <= value), where it matters
+            start -= 1
+            weight = room[5, start]
+            near = above < 0.5 * whole
+            room[5, start] = lanes * (
+                math.log1p(-above / whole) if near else math.log(room[4, start] / whole)
+            )
+            above += weight
+        found = 0.0
+        for begin in range(start, count, CHUNK):
+            size = min(CHUNK, count - begin)
+            # Of K ~ Binomial(lanes, p), q = 1 - p: P(K >= 1), P(K = 0), E[max(K - 1, 0)], and
+            # P(K >= 1) of one item fewer. The items are doubled, and one is added where so: each is
+            # a sum of positive terms or far from cancelling, and keeps its relative accuracy.
+            for i in range(size):
+                counts[0, i], counts[1, i] = room[0, begin + i], room[1, begin + i]
+                counts[2, i] = counts[3, i] = 0.0
+            bit = top
+            while bit > 0:
+                bit //= 2
+                twice, once = bit > 0, bit == 0 or (lanes - 1) & bit != 0
+                for i in range(size):
+                    p, q = room[0, begin + i], room[1, begin + i]
+                    some, none, more = counts[0, i], counts[1, i], counts[2, i]
+                    if twice:
+                        more = 2.0 * more + some * some
+                        some = 2.0 * some - some * some
+                        none = none * none
+                    else:
+                        counts[3, i] = some
+                    if once:
+                        more = more + p * some
+                        some = some + p - p * some
+                        none = none * q
+                    counts[0, i], counts[1, i], counts[2, i] = some, none, more
+            for i in range(size):
+                some, none, more, fewer = counts[0, i], counts[1, i], counts[2, i], counts[3, i]
+                if some < _TINY:
+                    continue
+                a = begin + i
+                p, q = room[0, a], room[1, a]
+                expected = lanes * p
+                if expected < 1.0:  # spread is Var K / E[K] of a K that is at least 1
+                    spread = ((lanes - 1) * p * some - more) / some
+                elif q < 0.5:
+                    spread = q - expected * none / some
+                else:
+                    spread = q - (expected * (1.0 - some) / some if expected < 40.0 else 0.0)
+                others = lanes * q * fewer / some
+                x = columns[column[a]] + rows[row[a]]
+                gap = x - room[2, a]
+                if centre < 2.0:
+                    off = (low + x) * (1.0 - centre) + centre / lanes * others * gap
+                else:
+                    all_ = expected / some * (low + x) + others * (low + room[2, a])
+                    off = (low + x) - centre / lanes * all_
+                noise = gap * gap * expected / some * spread + others * room[3, a]
+                share = centre / (lanes * high)
+                found += math.exp(room[5, a]) * some * ((off / high) ** 2 + share * share * noise)
+        log = math.log(mass) if gone > 0.5 else math.log1p(-gone)
+        size_ = math.exp(lanes * (log - low * t))
+        work = -math.expm1(room[5, 0]) if low == 0.0 and start == 0 else 1.0
+        found *= size_
+        if stage == 0:
+            origin = found
+            stage, m = 1, 0
+            continue
+        seen[m % nodes] = size_ * work
+        scale = (lanes * high * t) ** 2 * h
+        term = scale * found - carry
+        new = total + term
+        carry = (new - total) - term
+        total = new
+        if stage == 1:
+            left = rest = most * seen[(m + 1) % nodes]
+        else:
+            lost = origin - found
+            left = scale * lost * flat / (1.0 - flat)
+        if left > _REST * total:
+            m += 1 if stage == 1 else -1
+        else:
+            stage += 1
+            m = -1
+    told[0] = total + scale * (origin * flat / (1.0 - flat) - lost * chord / (1.0 - chord))
+    told[1] = rest + scale * abs(lost) * flat / (1.0 - flat)

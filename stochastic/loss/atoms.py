@@ -10,7 +10,7 @@ transform has no digits in the tails.
 
 Equal fractions are merged last. Where most of the possible fractions occur, sorting takes 7 times
 as long as a table of all of them (U{0..1000}, 32 lanes): sum / max in lowest terms runs through the
-Farey fractions between any two whole numbers (see stochastic.kernels.merge). Where few occur, that
+Farey fractions between any two whole numbers (see stochastic.kernels.atoms). Where few occur, that
 table does not fit, and their quotients are sorted.
 """
 
@@ -367,7 +367,7 @@ def _factorials(
 
 def _sweep(law: Outcomes, base: npt.NDArray[np.int64], found: npt.NDArray[np.float64]) -> float:
     """Put the atoms of sum b, on the lattice, at base + b; their relative error."""
-    from stochastic.kernels.sweep import starts, sweep
+    from stochastic.kernels.atoms import starts, sweep
 
     mantissas, exponents, scale = _factorials(law.lanes, law.shift)
     scale *= math.exp(-law.lanes * math.log1p(law.excess))
@@ -398,7 +398,7 @@ def transformed(law: Outcomes) -> tuple[npt.NDArray[np.float64], float]:
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
-    from stochastic.kernels.spectra import spectra
+    from stochastic.kernels.atoms import spectra
 
     first_row, first, last = law.reach
     weights = law.weights / (1.0 + law.excess)
@@ -469,7 +469,7 @@ class Rows:
         return table < 1e-7 * int(np.count_nonzero(self.atoms))
 
     def _by_farey(self) -> Fractions:
-        from stochastic.kernels.merge import farey, gather, losses, places
+        from stochastic.kernels.atoms import farey, gather, losses, places
 
         above, below = farey(self._high)
         place = places(above, below, self._high, int(self.values[0]))

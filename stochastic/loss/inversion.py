@@ -97,7 +97,7 @@ class Convolution:
 
     def __call__(self, least: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Probabilities, one for each row of least sums."""
-        from stochastic.kernels.convolution import between, of_two
+        from stochastic.kernels.inversion import between, of_two
 
         items = self.items
         if self.lanes == 2:

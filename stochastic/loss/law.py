@@ -249,10 +249,10 @@ class Law:
     def _new_moment(self, k: int, work: Pmf) -> tuple[float, float]:
         if k == 0 or (self._is_level and self.zero_work != "zero"):
             return 1.0, 0.0
-        from stochastic.loss.moments import raw_moments
+        from stochastic.loss.moments import raw_moment
 
-        values, errors = raw_moments(work.low, work.weights, self.lanes, orders=(k,))
-        return self._expect(work, float(values[0]), float(errors[0]), lambda x: float(x**k))
+        part, error = raw_moment(work.low, work.weights, self.lanes, k)
+        return self._expect(work, part, error, lambda x: float(x**k))
 
     def var(self) -> float:
         """Variance of the loss, in a centred form that keeps its digits at any number of lanes."""

@@ -42,7 +42,6 @@ with the mean and the variance of an item below a, and K binomial, but at least 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -90,10 +89,10 @@ def no_work(low: int, weights: Floats, lanes: int) -> float:
     return math.exp(lanes * math.log1p(-float(weights[1:].sum())))
 
 
-def raw_moments(
-    low: int, weights: npt.NDArray[np.float64], lanes: int, orders: Sequence[int] = (1, 2)
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Raw moments E[X**k; sum > 0] of the loss X = lanes·max/sum, and their errors. [ratio]
+def raw_moment(
+    low: int, weights: npt.NDArray[np.float64], lanes: int, order: int = 1
+) -> tuple[float, float]:
+    """Raw moment E[X**order; sum > 0] of the loss X = lanes·max/sum, and its error. [ratio]
 
     Groups without any work are left out, and the rest is not rescaled. The cost is that of about
     130 passes over the values, whatever the number of lanes.
@@ -106,62 +105,55 @@ def raw_moments(
         Probabilities of low, low + 1, ...; the first and the last are above 0, the sum is 1.
     lanes : int
         Items in a group, 1 or more.
-    orders : sequence of int
-        The k, each 1 or more.
+    order : int
+        1 or more.
 
     Returns
     -------
-    values, errors : array of float, shape (orders,)
-        The errors bound what the quadrature leaves out and estimate the rounding.
+    value, error : float
+        The error bounds what the quadrature leaves out and estimates the rounding.
 
     Notes
     -----
     Swatman 2022, Eqs. 4-11, for the law whose moments these are; no law is built.
 
-    >>> values, errors = raw_moments(1, np.full(6, 1 / 6), 2)
-    >>> bool(abs(values[0] - 64877 / 49896) < errors[0] < 1e-14)
+    >>> value, error = raw_moment(1, np.full(6, 1 / 6), 2)
+    >>> bool(abs(value - 64877 / 49896) < error < 1e-14)
     True
     """
-    powers = np.array(orders, dtype=np.int64)
-    if powers.size == 0 or powers.min() < 1:
-        raise LawError(f"orders = {orders!r}: expected whole numbers of 1 or more, such as (1, 2)")
     busy = any_work(low, weights, lanes)
     if lanes == 1 or len(weights) == 1:  # X = 1
-        return np.full(len(powers), busy), np.zeros(len(powers))
+        return busy, 0.0
     if busy < _RARE:  # one item alone has all the work: X = lanes
-        values = busy * np.power(float(lanes), powers, dtype=np.float64)
-        return values, values * (8.0 * _EPS + busy)
+        value = busy * float(lanes**order)
+        return value, value * (8.0 * _EPS + busy)
     from stochastic.kernels.moments import raw
 
     cells = _cells(weights)
     columns, rows = len(cells.columns), len(cells.rows)
     high = low + len(weights) - 1.0
     x = (low + np.append(cells.values, cells.values[-1])) / high
-    gains = np.zeros((len(powers), columns * rows))
-    table = np.zeros(columns * rows)
+    gains, table = np.zeros((2, columns * rows))
     table[: len(cells.values)] = cells.weights
     steps = np.diff(cells.values) / high
-    for one, k in zip(gains, powers.tolist(), strict=True):
-        one[: len(steps)] = steps * _divided_difference(x[:-2], x[1:-1], k)
+    gains[: len(steps)] = steps * _divided_difference(x[:-2], x[1:-1], order)
     table = np.ascontiguousarray(table.reshape(columns, rows).T)
-    gains = np.ascontiguousarray(gains.reshape(-1, columns, rows).swapaxes(1, 2))
-    h, discrete = _step(max(powers.tolist()))
+    gains = np.ascontiguousarray(gains.reshape(columns, rows).T)
+    h, discrete = _step(order)
     mean = low + float((cells.values * cells.weights).sum())
-    told = np.zeros((7, len(powers)))
+    told = np.empty(2)
     raw(
-        *(cells.columns, cells.rows, table, table.sum(axis=0), gains, (low / high) ** powers),
-        *(powers.astype(np.float64), np.array([math.gamma(k) for k in powers.tolist()])),
-        *(float(low), high, lanes, 1.0 / (lanes * mean), h),
-        *(np.empty_like(table), np.empty((len(powers) + 4, columns)), np.ones(_nodes(h)), told),
+        *(cells.columns, cells.rows, table, table.sum(axis=0), gains, (low / high) ** order),
+        *(float(order), float(math.gamma(order)), float(low), high, lanes, 1.0 / (lanes * mean), h),
+        *(np.empty_like(table), np.empty((5, columns)), np.ones(_nodes(h)), told),
     )
-    values, rest = told[0], told[1]
-    if not np.all(np.isfinite(values)):
+    value, rest = told.tolist()
+    if not math.isfinite(value):
         raise LawError(
-            f"X**{powers.max()} of {lanes} lanes is above the largest number of double precision: "
+            f"X**{order} of {lanes} lanes is above the largest number of double precision: "
             "ask for a moment of lower order"
         )
-    rounding = _EPS * (8.0 * powers + math.log2(lanes))
-    return values, values * (discrete + rounding) + rest
+    return value, value * (discrete + _EPS * (8.0 * order + math.log2(lanes))) + rest
 
 
 def variance(
@@ -176,7 +168,7 @@ def variance(
     Parameters
     ----------
     low, weights, lanes
-        As of :func:`raw_moments`.
+        As of :func:`raw_moment`.
     centre : float
         The mean loss.
 
@@ -190,7 +182,7 @@ def variance(
     if busy < _RARE:  # one item alone has all the work: X = lanes
         value = busy * (lanes - centre) ** 2
         return value, value * 8.0 * _EPS + busy * busy * lanes**2
-    from stochastic.kernels.variance import CHUNK, about
+    from stochastic.kernels.moments import CHUNK, about
 
     cells = _cells(weights)
     place = np.flatnonzero(cells.weights)

@@ -10,7 +10,7 @@ import numpy as np
 from stochastic.checks import fraction
 from stochastic.errors import LawError
 from stochastic.loss.alike import mean_loss_alike
-from stochastic.loss.moments import no_work, order_statistics, raw_moments
+from stochastic.loss.moments import no_work, order_statistics, raw_moment
 from stochastic.work.alike import Sticky
 from stochastic.work.pmf import Pmf, law_of_work
 
@@ -46,7 +46,7 @@ def mean_loss(low: int, weights: npt.NDArray[np.float64], lanes: int, alike: flo
         return mean_loss_alike(work, lanes, Sticky(alike))
     if lanes == 1 or len(weights) == 1:
         return 1.0
-    return float(raw_moments(low, weights, lanes, (1,))[0][0]) + no_work(low, weights, lanes)
+    return raw_moment(low, weights, lanes)[0] + no_work(low, weights, lanes)
 
 
 def slowdown(low: int, weights: npt.NDArray[np.float64], lanes: int, alike: float = 0.0) -> float:

@@ -243,7 +243,7 @@ def _shuffled(
     items: Items, lanes: int, partial: str, samples: int, seed: int
 ) -> tuple[float, float, float, float, float]:
     """Expectations over all orders: mean loss, its error, spread, slowdown, autocorrelation."""
-    from stochastic.kernels.traces import subset_longest
+    from stochastic.kernels.simulate import subset_longest
 
     values, counts = np.unique(items, return_counts=True)
     groups, left = divmod(len(items), lanes)
@@ -267,7 +267,7 @@ def _subset(
     items: Items, values: Items, counts: Items, size: int, lanes: int, samples: int, seed: int
 ) -> tuple[float, float]:
     """E[lanes·max / sum] of ``size`` items drawn without replacement, and its standard error."""
-    from stochastic.kernels.traces import subset_longest, subset_ratio, subset_sample
+    from stochastic.kernels.simulate import subset_longest, subset_ratio, subset_sample
 
     real = values.astype(np.float64)
     nodes = log_nodes(real[real > 0][0], real[-1], size)

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stochastic.errors import LawError
-from stochastic.kernels.convolution import between
+from stochastic.kernels.inversion import between
 from stochastic.loss import spectra
 from stochastic.loss.inversion import Convolution, Inversion, least_sums
 from stochastic.loss.spectra import Items, Plan, Spectrum

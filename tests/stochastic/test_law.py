@@ -291,10 +291,8 @@ def test_it_survives_pickling():
 
 def test_its_machine_code_is_called_without_numba_and_so_kept():
     """What Numba alone can call, such as an array put into a slice, each process would compile."""
-    from stochastic.kernels.simulate import alias_table
-    from stochastic.kernels.spectra import spectra
-    from stochastic.kernels.sweep import sweep
-    from stochastic.kernels.traces import subset_ratio
+    from stochastic.kernels.atoms import spectra, sweep
+    from stochastic.kernels.simulate import alias_table, subset_ratio
 
     law = imbalance(Pmf.geometric(0.5), lanes=4)
     assert law.pmf().sum() == pytest.approx(1)

@@ -1,0 +1,369 @@
+"""Atoms of the law of the loss: the sweep, the transform, and equal fractions merged.
+
+The sweep, powers of growing partial sums: P(max = a, sum = b) with positive terms only.
+Of ``i`` items none of which is above a, let H(i) be the law of the sum, scaled by 2**(q·i) / i!.
+Of such items any number k may be a, so that a step from one value to the next is the convolution
+
+    H_a(i) = sum_k t(k) · z**(k·a) · H_before(i - k),        t(k) = (2**q · P(a))**k / k!
+
+over the items. Indexed by its deficit u = i·a - sum all terms of a step stand at the same u: it is
+a triangular Toeplitz matrix times a wide one, done in tiles of u that stay in the nearest cache.
+From one value to the next, row i moves up by i times the gap between them; with tiles in descending
+order that happens in place. Of all n items, the terms with k >= 1 are those whose largest is a.
+
+The transform: spectra of the laws of the sum, one for each largest value, at roots of unity.
+
+Merging without sorting and without a gcd per outcome: in lowest terms sum / max is m + r/p, with m
+in 1 .. lanes and r/p a Farey fraction of the order of the largest value. These are the same between
+any two whole numbers, so that a table of the place of each r/a serves all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stochastic import sizes
+from stochastic.kept import compiled
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+#: Deficits done at once; rows are done four at a time.
+TILE = sizes.SWEEP_TILE
+_SPECTRA_TILE = sizes.SPECTRA_TILE
+_FUSED: dict[str, Any] = {"fastmath": {"contract"}}
+
+
+# --- the sweep
+def starts(lanes: int, top: int) -> npt.NDArray[np.int64]:
+    """Where each row of the state begins, and last its size, for values up to ``top``."""
+    lengths = (np.arange(lanes, dtype=np.int64) * top // TILE + 2) * TILE
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+
+
+@compiled
+def _clear(to: npt.NDArray[np.float64]) -> None:
+    for u in range(len(to)):
+        to[u] = 0.0
+
+
+@compiled
+def _copy(of: npt.NDArray[np.float64], to: npt.NDArray[np.float64]) -> None:
+    for u in range(len(to)):
+        to[u] = of[u]
+
+
+@compiled(**_FUSED)
+def _within(tile: npt.NDArray[np.float64], t: npt.NDArray[np.float64], i: int) -> None:
+    """Rows i .. i + 3 take up those of them that are above."""
+    y = tile[i * TILE : (i + 4) * TILE]
+    t1, t2, t3 = t[4], t[5], t[6]
+    for u in range(TILE):
+        x0, x1, x2 = y[u], y[TILE + u], y[2 * TILE + u]
+        y[TILE + u] += t1 * x0
+        y[2 * TILE + u] += t2 * x0 + t1 * x1
+        y[3 * TILE + u] += t3 * x0 + t2 * x1 + t1 * x2
+
+
+@compiled(**_FUSED)
+def _between(tile: npt.NDArray[np.float64], t: npt.NDArray[np.float64], i: int, j: int) -> None:
+    """Rows i .. i + 3 take up rows j .. j + 3, all above them."""
+    y, x = tile[i * TILE : (i + 4) * TILE], tile[j * TILE : (j + 4) * TILE]
+    k = i - j
+    t0, t1, t2, t3, t4, t5, t6 = t[k], t[k + 1], t[k + 2], t[k + 3], t[k + 4], t[k + 5], t[k + 6]
+    for u in range(TILE):
+        x0, x1, x2, x3 = x[u], x[TILE + u], x[2 * TILE + u], x[3 * TILE + u]
+        y[u] += t3 * x0 + t2 * x1 + t1 * x2 + t0 * x3
+        y[TILE + u] += t4 * x0 + t3 * x1 + t2 * x2 + t1 * x3
+        y[2 * TILE + u] += t5 * x0 + t4 * x1 + t3 * x2 + t2 * x3
+        y[3 * TILE + u] += t6 * x0 + t5 * x1 + t4 * x2 + t3 * x3
+
+
+@compiled(**_FUSED)
+def _last(
+    tile: npt.NDArray[np.float64],
+    t: npt.NDArray[np.float64],
+    first: int,
+    rows: int,
+    atoms: npt.NDArray[np.float64],
+) -> None:
+    """The row of all items, without the term in which none is a."""
+    atoms[:] = 0.0
+    for j in range(first, rows, 4):
+        x, k = tile[j * TILE : (j + 4) * TILE], rows - j + 3
+        t0, t1, t2, t3 = t[k], t[k - 1], t[k - 2], t[k - 3]
+        for u in range(TILE):
+            atoms[u] += t0 * x[u] + t1 * x[TILE + u] + t2 * x[2 * TILE + u] + t3 * x[3 * TILE + u]
+
+
+@compiled(**_FUSED)
+def sweep(
+    values: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.float64],
+    shift: int,
+    mantissas: npt.NDArray[np.float64],
+    exponents: npt.NDArray[np.int64],
+    scale: float,
+    start: npt.NDArray[np.int64],
+    state: npt.NDArray[np.float64],
+    base: npt.NDArray[np.int64],
+    found: npt.NDArray[np.float64],
+    masses: npt.NDArray[np.float64],
+) -> None:
+    """All atoms: P(max = values[p], sum = b) into ``found[base[p] + b]``.
+
+    Parameters
+    ----------
+    values, weights : arrays, shape (values,)
+        Ascending from 0; the probabilities.
+    shift : int
+        q, so large that no row underflows and none overflows.
+    mantissas, exponents : arrays, shape (lanes + 1,)
+        1 / k! is mantissas[k] · 2**exponents[k].
+    scale : float
+        What atoms are multiplied by at last: lanes! / 2**(q·lanes).
+    start, state : arrays
+        Of :func:`starts`, and zeros of that size: the rows, over deficits.
+    base, found, masses : arrays
+        Where the atoms go, and their sum for each value.
+    """
+    lanes = len(mantissas) - 1
+    rows = (lanes + 3) // 4 * 4
+    pad = rows - lanes  # rows in front that stay zero
+    tile = np.zeros(rows * TILE)
+    atoms, mass = np.empty(TILE), np.empty(TILE)
+    t = np.zeros(lanes + 8)  # t(k) at k + 3, zeros around
+    state[0] = 1.0
+    before = 0
+    for p in range(len(values)):
+        a, gap = values[p], values[p] - before
+        before = a
+        part, power = math.frexp(weights[p])
+        for k in range(lanes + 1):
+            t[k + 3] = math.ldexp(
+                part ** float(k) * mantissas[k], (power + shift) * k + exponents[k]
+            )
+        mass[:] = 0.0
+        for n in range((lanes - 1) * a // TILE, -1, -1):
+            u = n * TILE
+            # row j ends at deficit j·a
+            least = pad + ((u + a - 1) // a if u > 0 else 0)
+            first = least // 4 * 4
+            _clear(tile[first * TILE : least * TILE])
+            for j in range(least, rows):
+                i = j - pad
+                moved = min(max(i * gap - u, 0), TILE)
+                at = start[i] + u - i * gap
+                _clear(tile[j * TILE : j * TILE + moved])
+                _copy(state[at + moved : at + TILE], tile[j * TILE + moved : (j + 1) * TILE])
+            _last(tile, t, first, rows, atoms)
+            for k in range(TILE):
+                mass[k] += atoms[k]
+            count = min(TILE, (lanes - 1) * a - u + 1)
+            end = base[p] + lanes * a - u + 1
+            into = found[end - count : end]
+            for k in range(count):
+                into[count - 1 - k] = atoms[k] * scale
+            if p + 1 == len(values):
+                continue
+            for i in range(rows - 4, first - 1, -4):
+                _within(tile, t, i)
+                for j in range(first, i, 4):
+                    _between(tile, t, i, j)
+            for j in range(least, rows):
+                at = start[j - pad] + u
+                _copy(tile[j * TILE : (j + 1) * TILE], state[at : at + TILE])
+        masses[p] = np.sum(mass) * scale
+
+
+# --- the transform
+@compiled(**_FUSED)
+def _square(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> None:
+    for k in range(_SPECTRA_TILE):
+        a[k], b[k] = (a[k] - b[k]) * (a[k] + b[k]), 2.0 * a[k] * b[k]
+
+
+@compiled(**_FUSED)
+def _multiply(
+    a: npt.NDArray[np.float64],
+    b: npt.NDArray[np.float64],
+    c: npt.NDArray[np.float64],
+    d: npt.NDArray[np.float64],
+) -> None:
+    for k in range(_SPECTRA_TILE):
+        a[k], b[k] = a[k] * c[k] - b[k] * d[k], a[k] * d[k] + b[k] * c[k]
+
+
+@compiled
+def _power(
+    real: npt.NDArray[np.float64],
+    imaginary: npt.NDArray[np.float64],
+    exponent: int,
+    a: npt.NDArray[np.float64],
+    b: npt.NDArray[np.float64],
+    c: npt.NDArray[np.float64],
+    d: npt.NDArray[np.float64],
+) -> None:
+    """``a`` + i·``b`` becomes the power of a tile; ``c`` and ``d`` are scratch."""
+    for k in range(_SPECTRA_TILE):
+        a[k], b[k], c[k], d[k] = 1.0, 0.0, real[k], imaginary[k]
+    while exponent:
+        if exponent & 1:
+            _multiply(a, b, c, d)
+        exponent >>= 1
+        if exponent:
+            _square(c, d)
+
+
+@compiled(**_FUSED)
+def spectra(
+    values: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.float64],
+    lanes: int,
+    roots: npt.NDArray[np.complex128],
+    before: npt.NDArray[np.complex128],
+    found: npt.NDArray[np.complex128],
+) -> None:
+    """G_a**lanes - G_before**lanes at the first half of the roots of unity, a row for each value.
+
+    ``roots`` are exp(-2πi·k/len(roots)), ``before`` is the transform of all that is below the first
+    value, ``found`` has shape (values, len(before)).
+    """
+    size, half = len(roots), len(before)
+    real, imaginary = np.zeros(_SPECTRA_TILE), np.zeros(_SPECTRA_TILE)
+    a, b, c, d = (
+        np.empty(_SPECTRA_TILE),
+        np.empty(_SPECTRA_TILE),
+        np.empty(_SPECTRA_TILE),
+        np.empty(_SPECTRA_TILE),
+    )
+    past, past_i = np.empty(_SPECTRA_TILE), np.empty(_SPECTRA_TILE)
+    for k in range(0, half, _SPECTRA_TILE):
+        count = min(_SPECTRA_TILE, half - k)
+        for i in range(count):
+            real[i], imaginary[i] = before[k + i].real, before[k + i].imag
+        _power(real, imaginary, lanes, past, past_i, c, d)
+        for p in range(len(values)):
+            step = values[p] % size
+            at = k * step % size
+            for i in range(count):
+                real[i] += weights[p] * roots[at].real
+                imaginary[i] += weights[p] * roots[at].imag
+                at += step
+                if at >= size:
+                    at -= size
+            _power(real, imaginary, lanes, a, b, c, d)
+            for i in range(count):
+                found[p, k + i] = complex(a[i] - past[i], b[i] - past_i[i])
+                past[i], past_i[i] = a[i], b[i]
+
+
+# --- merging
+@compiled
+def farey(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Numerators and denominators of the Farey fractions from 0 up to below 1, ascending."""
+    totient = np.arange(order + 1)
+    for p in range(2, order + 1):
+        if totient[p] == p:
+            for i in range(p, order + 1, p):
+                totient[i] -= totient[i] // p
+    size = np.sum(totient[1:])
+    above, below = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
+    a, b, c, d = 0, 1, 1, order
+    for i in range(size):
+        above[i], below[i] = a, b
+        k = (order + b) // d
+        a, b, c, d = c, d, k * c - a, k * d - b
+    return above, below
+
+
+@compiled
+def places(
+    above: npt.NDArray[np.int32], below: npt.NDArray[np.int32], order: int, least: int
+) -> npt.NDArray[np.int32]:
+    """At a·(a - 1)/2 + r the place of r/a among the Farey fractions, for a from ``least`` on."""
+    found = np.empty(order * (order + 1) // 2, dtype=np.int32)
+    for i in range(len(above)):
+        r, p = int(above[i]), int(below[i])
+        for k in range(max((least + p - 1) // p, 1), order // p + 1):
+            a = k * p
+            found[a * (a - 1) // 2 + k * r] = i
+    return found
+
+
+@compiled
+def gather(
+    values: npt.NDArray[np.int64],
+    first: npt.NDArray[np.int64],
+    step: int,
+    start: npt.NDArray[np.int64],
+    atoms: npt.NDArray[np.float64],
+    place: npt.NDArray[np.int32],
+    size: int,
+    lanes: int,
+) -> npt.NDArray[np.float64]:
+    """The probability of each m + r/p at (m - 1)·size + place, and of ``lanes`` at the end.
+
+    Row p holds P(max = values[p], sum = first[p] + i·step) at ``start[p] + i``, up to
+    ``start[p + 1]``.
+    """
+    found = np.zeros((lanes - 1) * size + 1)
+    for m in range(1, lanes):
+        into = found[(m - 1) * size : m * size]
+        for p in range(len(values)):
+            a = values[p]
+            count = start[p + 1] - start[p]
+            # ceilings of (m·a - first) / step and of one m later
+            low = max(-((first[p] - m * a) // step), 0)
+            high = min(-((first[p] - (m + 1) * a) // step), count)
+            if low >= high:
+                continue
+            of = atoms[start[p] + low : start[p] + high]
+            at = a * (a - 1) // 2 + first[p] + low * step - m * a
+            for i in range(high - low):
+                into[place[at + i * step]] += of[i]
+    for p in range(len(values)):
+        i = start[p] + (lanes * values[p] - first[p]) // step
+        if start[p] <= i < start[p + 1]:
+            found[-1] += atoms[i]
+    return found
+
+
+@compiled
+def losses(
+    ratios: npt.NDArray[np.float64],
+    above: npt.NDArray[np.int32],
+    below: npt.NDArray[np.int32],
+    lanes: int,
+    numerator: npt.NDArray[np.int32],
+    denominator: npt.NDArray[np.int32],
+    probability: npt.NDArray[np.float64],
+) -> None:
+    """Of what :func:`gather` found, losses = lanes · max / sum in lowest terms, ascending.
+
+    Those of probability zero are left out; ``lanes`` times the order is below 2**31.
+    """
+    every = np.uint32(lanes)
+    divisor = np.ones(lanes, dtype=np.uint32)  # gcd(lanes, i)
+    for k in range(2, lanes + 1):
+        if lanes % k == 0:
+            for i in range(0, lanes, k):
+                divisor[i] = k
+    size, at = len(above), 0
+    if ratios[-1] > 0:
+        numerator[0] = denominator[0] = 1
+        probability[0] = ratios[-1]
+        at = 1
+    for m in range(lanes - 1, 0, -1):
+        part = ratios[(m - 1) * size : m * size]
+        for i in range(size - 1, -1, -1):
+            if part[i] > 0:
+                q = np.uint32(m * below[i] + above[i])
+                common = divisor[q % every]
+                numerator[at] = every // common * below[i]
+                denominator[at] = q // common
+                probability[at] = part[i]
+                at += 1
