@@ -49,6 +49,12 @@ class AlikeLaw:
         """The law of the longest item of a group, exact."""
         return self.alike.longest(self.work, self.lanes)
 
+    @property
+    def _parts(self) -> list[tuple[float, Pmf]]:
+        """The laws of a shock, each cut where it is infinite, with their probabilities."""
+        parts = self.alike.parts if isinstance(self.alike, Shock) else ()
+        return [(float(p), law.cut(_CUT / self.lanes**2)) for p, law in parts]
+
     def slowdown(self) -> float:
         """E[max] / E[W]: what a workload of many groups pays."""
         return self.longest.mean() / self.work.mean() if self.work.mean() else 1.0
@@ -58,11 +64,7 @@ class AlikeLaw:
         if isinstance(self.alike, Windows):
             return math.fsum(p * float(x) for x, p in self.table.items())
         if isinstance(self.alike, Shock):
-            found = 0.0
-            for p, law in self.alike.parts:
-                part = law.cut(_CUT / self.lanes**2)
-                found += float(p) * mean_loss_alike(part, self.lanes, Sticky(0))
-            return found
+            return sum(p * mean_loss_alike(part, self.lanes, Sticky(0)) for p, part in self._parts)
         return mean_loss_alike(self.work, self.lanes, self.alike)
 
     @cached_property
@@ -78,9 +80,9 @@ class AlikeLaw:
         if isinstance(self.alike, Windows):
             chances = {x: float(p) for x, p in self.alike.losses(self.lanes).items()}
         elif isinstance(self.alike, Shock):
-            for p, law in self.alike.parts:
-                for x, chance in _joint(law, self.lanes, None).items():
-                    chances[x] = chances.get(x, 0.0) + float(p) * chance
+            for p, part in self._parts:
+                for x, chance in _joint(part, self.lanes, None).items():
+                    chances[x] = chances.get(x, 0.0) + p * chance
         else:
             chances = _joint(self.work, self.lanes, self.alike)
         return dict(sorted(chances.items()))

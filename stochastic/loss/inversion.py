@@ -84,16 +84,10 @@ class Convolution:
 
     @property
     def products(self) -> float:
-        """Products for each answer."""
-        if self.lanes <= 2:
-            return float(len(self.items.places))
-        return 0.25 * self.lanes * len(self.items.places) * float(self.items.places[-1])
-
-    @property
-    def growth(self) -> float:
-        """Products for the sums of halves, whatever is asked."""
+        """Products for the sums of halves, and for an answer, of three lanes or more."""
         half = self.lanes - self.lanes // 2
-        return half**3 / 12 * len(self.items.places) * float(self.items.places[-1])
+        places = self.items.places
+        return (half**3 / 12 + 0.25 * self.lanes) * len(places) * float(places[-1])
 
     def __call__(self, least: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Probabilities, one for each row of least sums."""
@@ -119,9 +113,9 @@ def _choose(items: Items, lanes: int) -> Convolution | Spectrum:
     plan = Plan.of(items, lanes)
     needed = plan.frequencies * plan.kept
     fits = needed <= _COEFFICIENTS and plan.frequencies * len(items.places) <= _TRANSFORMS
-    if fits and needed <= convolution.products + convolution.growth:
+    if fits and needed <= convolution.products:
         return Spectrum.of(plan)
-    if convolution.products + convolution.growth <= _PRODUCTS:
+    if convolution.products <= _PRODUCTS:
         return convolution
     if fits:
         return Spectrum.of(plan)
@@ -201,27 +195,24 @@ class Inversion:
 
         A Fraction is compared exactly; a float stands for all numbers that round to it.
         """
-        return self._of(t, lambda found: found)
-
-    def sf(self, t: Any) -> Any:
-        """P(X > t; sum > 0), for a number or an array, as :meth:`cdf`."""
-        return self._of(t, lambda found: self.mass - found)
-
-    def _of(self, t: Any, told: Any) -> Any:
         asked = np.asarray(t)
         if asked.dtype.kind in "iu":
             asked = asked.astype(np.float64)
         flat = asked.reshape(-1)
         if np.any(flat != flat):
             raise LawError("t is not a number: expected a loss to compare with, 1 or more")
-        found = np.where(flat >= 1, self.mass, 0.0)
+        chances = np.where(flat >= 1, self.mass, 0.0)
         if self._ask is not None:
             inside = np.flatnonzero((flat >= 1) & (flat < self._lanes))
             rows = _AT_ONCE // max(len(self._values), 1) + 1
             for begin in range(0, len(inside), rows):
                 part = inside[begin : begin + rows]
-                found[part] = np.clip(self._ask(self._steps(flat[part])), 0.0, self.mass)
-        return told(found.reshape(asked.shape))[()]
+                chances[part] = np.clip(self._ask(self._steps(flat[part])), 0.0, self.mass)
+        return chances.reshape(asked.shape)[()]
+
+    def sf(self, t: Any) -> Any:
+        """P(X > t; sum > 0), for a number or an array, as :meth:`cdf`."""
+        return self.mass - self.cdf(t)
 
     def _steps(self, t: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Least sums with lanes·value/sum <= t, in steps of the lattice."""

@@ -82,13 +82,12 @@ class Items:
         return int(self.first == 0)
 
 
-def window(
-    places: npt.NDArray[np.int64], weights: npt.NDArray[np.float64], lanes: int
-) -> tuple[int, int]:
+def window(items: Items, lanes: int) -> tuple[int, int]:
     """First and last sum of ``lanes`` items that count.
 
     The Chernoff bound holds at any tilt; the tilt that is chosen is close to the best.
     """
+    places, weights = items.places, items.weights
     mean = float((places * weights).sum())
     off = places - mean
     spread = math.sqrt(float((off * off * weights).sum()))
@@ -111,16 +110,13 @@ def window(
 
 
 def frequencies(
-    places: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
-    lanes: int,
-    period: int,
-    kept: int,
+    items: Items, lanes: int, period: int, kept: int
 ) -> tuple[list[tuple[int, int]], float]:
     """Runs of frequencies 1, 2, ... of ``period`` that may matter, and what others add at most.
 
     They may matter to P(max = value, sum >= s), summed over the last ``kept`` values.
     """
+    places, weights = items.places, items.weights
     half = (period - 1) // 2
     steps = np.where(np.diff(places) == 1, np.abs(np.diff(weights)), weights[1:] + weights[:-1])
     variation = float(weights[0] + steps.sum() + weights.max())
@@ -129,24 +125,19 @@ def frequencies(
     last = reach * (2.0 * kept / lanes / _BEYOND_LAST) ** (1.0 / lanes)
     last = half if last >= half else math.ceil(last)
     turn = period // (2 * max(int(places[-1] - places[0]), 1))  # the first bound holds up to there
-    near = min(_near(places, weights, lanes, period, kept), last)
+    near = min(_near(items, lanes, period, kept), last)
     if near >= turn:
         turn = near
     runs = [(1, near + 1), (turn + 1, last + 1)]
     if float(last - turn) * len(weights) > _WORTH:
-        runs[1:] = _searched(turn + 1, last + 1, places, weights, lanes, period, kept)
+        runs[1:] = _searched(turn + 1, last + 1, items, lanes, period, kept)
     others = 2.0 * kept * NEGLIGIBLE * (1.0 + math.log(max(half, 1)))
     return [(a, b) for a, b in runs if a < b], others + (_BEYOND_LAST if last < half else 0.0)
 
 
-def _near(
-    places: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
-    lanes: int,
-    period: int,
-    kept: int,
-) -> int:
+def _near(items: Items, lanes: int, period: int, kept: int) -> int:
     """The frequency beyond which the first bound says that none matters."""
+    places, weights = items.places, items.weights
     mean = float((places * weights).sum())
     off = places - mean
     mass = np.cumsum(weights)[-kept:]
@@ -160,15 +151,10 @@ def _near(
 
 
 def _searched(
-    start: int,
-    stop: int,
-    places: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
-    lanes: int,
-    period: int,
-    kept: int,
+    start: int, stop: int, items: Items, lanes: int, period: int, kept: int
 ) -> list[tuple[int, int]]:
     """Runs of frequencies at which the third bound does not say that they do not matter."""
+    places, weights = items.places, items.weights
     span = int(places[-1] - places[0])
     level = NEGLIGIBLE ** (1.0 / lanes)
     mass = np.cumsum(weights)
@@ -225,13 +211,13 @@ class Plan:
     @classmethod
     def of(cls, items: Items, lanes: int) -> Plan:
         """Window, values and frequencies that matter."""
-        begin, last = window(items.places, items.weights, lanes)
+        begin, last = window(items, lanes)
         period = (last - begin + 1) | 1
         below = np.log(np.minimum(np.cumsum(items.weights), 1.0))
         rest = np.log1p(-np.minimum(items.above, 0.5))
         log_upto = lanes * np.where(items.above < 0.5, rest, below)
         kept = len(log_upto) - int(np.searchsorted(log_upto, math.log(LEFT_OUT)))
-        runs, left_out = frequencies(items.places, items.weights, lanes, period, kept)
+        runs, left_out = frequencies(items, lanes, period, kept)
         return cls(
             items=items,
             lanes=lanes,

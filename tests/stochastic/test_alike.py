@@ -97,6 +97,16 @@ def test_every_way_lanes_can_be(how: str, lanes: int) -> None:
     assert block.cdf(1) == sum(law.longest.exact[: 2 - law.longest.low])
 
 
+def test_a_shock_of_infinite_laws_has_a_table() -> None:
+    """Half of the groups draw from a geometric law, the others have one iteration in each lane."""
+    laws = [(0.5, Pmf.geometric(0.9)), (0.5, Pmf.uniform(1, 1))]
+    law = imbalance(Pmf.mixture(laws), 2, alike=laws)
+    assert sum(law.table.values()) == pytest.approx(1, abs=1e-14)
+    mean = sum(p * float(x) for x, p in law.table.items())
+    assert law.mean() == pytest.approx(mean, rel=1e-11)
+    assert mean == pytest.approx((1 + imbalance(Pmf.geometric(0.9), 2).mean()) / 2, abs=1e-9)
+
+
 @pytest.mark.parametrize(("rho", "paid"), [(0, 3.981), (0.3, 3.647), (0.7, 2.879), (0.9, 2.009)])
 def test_what_alike_lanes_pay(rho: float, paid: float) -> None:
     law = imbalance(Pmf.geometric(0.05), 32, alike=rho)

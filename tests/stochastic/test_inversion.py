@@ -253,7 +253,7 @@ def test_no_frequency_is_missed(lanes, monkeypatch):
 def test_the_window_holds_all_but_1e_18(law):
     low, counts, lanes = law
     items = Items.of(low, weights_of(counts), lanes)
-    first, last = spectra.window(items.places, items.weights, lanes)
+    first, last = spectra.window(items, lanes)
     start = lanes * (items.first - low)
     within = range(start + items.step * first, start + items.step * last + 1)
     outside = 0
