@@ -59,16 +59,20 @@ def choice(name: str, value: Any, known: tuple[str, ...]) -> str:
     return str(value)
 
 
-def losses(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Losses to compare with: doubles, or where they are given so, whole numbers and fractions."""
-    if any(isinstance(one, (str, bytes)) for one in t.tolist()):
-        raise LawError(f"t = {t.tolist()}: expected losses to compare with, such as 1.5")
-    if np.any(t != t):
-        raise LawError("t is no number (NaN): expected losses to compare with, such as 1.5")
+def losses(given: Any) -> npt.NDArray[Any]:
+    """Return losses to compare with: doubles, or as given where one is no double."""
     try:
-        return t if t.dtype == object else t.astype(np.float64)
+        t = np.asarray(given)
+        if np.any(t != t):
+            raise LawError("t is no number (NaN): expected losses to compare with, such as 1.5")
+        np.asarray(t > 0, dtype=np.bool_)
+        if t.dtype.kind in "biufO":
+            return t if t.dtype.kind == "O" else t.astype(np.float64)
+    except LawError:
+        raise
     except (TypeError, ValueError):
-        raise LawError(f"t = {t.tolist()}: expected losses to compare with, such as 1.5") from None
+        pass
+    raise LawError(f"t = {given!r:.60}: expected losses to compare with, such as 1.5")
 
 
 def probability(name: str, value: Any) -> None:

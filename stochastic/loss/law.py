@@ -314,8 +314,8 @@ class Law:
         return self._probability(t, tail=True)
 
     def _probability(self, t: Any, *, tail: bool) -> Any:
-        asked = np.asarray(t)
-        flat = losses(asked.reshape(-1))
+        asked = losses(t)
+        flat = asked.reshape(-1)
         if self._is_level:
             error, whole_part = 0.0, self._busy(self.work)
             part = whole_part * _reached(flat, 1, tail)
