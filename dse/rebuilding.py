@@ -15,8 +15,8 @@ import numpy as np
 from dse.identity import attributes_of, belongs, stored_identity
 from dse.study.data import StudyData
 from symbolic.errors import DamagedError, DseError
-from symbolic.files import found_again
 from symbolic.json_text import read_json
+from symbolic.library import found_again
 from symbolic.reach import Reach
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any
 
 from dse.toml_text import read_toml
 from symbolic.errors import DseError, UnknownNameError, nearest
-from symbolic.files import folders, own_files
+from symbolic.library import folders, own_files
 from symbolic.reach import TEXT_LIMIT, check_file, is_within
 
 __all__ = ["KEYS", "Code", "check_code", "code_of", "is_near", "read_study_file"]

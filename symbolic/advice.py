@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from symbolic.domain import Domain
 from symbolic.graph import Graph
 from symbolic.model import Family, Guide, Model
-
-__all__ = ["extreme_terms", "guides", "steps"]
+from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 

@@ -24,8 +24,6 @@ from symbolic.quantity import Quantity
 from symbolic.regimes import families_of, inlined, plain_terms
 from symbolic.sympy_primitives import SYMPY
 
-__all__ = ["border"]
-
 MOST_BRANCHES = sizes.BRANCHES_MOST
 INFINITE = (sympy.oo, sympy.nan, sympy.zoo)
 

@@ -19,8 +19,6 @@ from symbolic.ops import Node, interpret, reference, references, substitute
 from symbolic.quantity import Quantity
 from symbolic.sympy_primitives import SYMPY
 
-__all__ = ["closed_form", "inline", "require_equation", "symbol", "to_sympy", "under"]
-
 
 def symbol(row: Quantity) -> Any:
     """The symbol of a quantity, with the assumptions its domain allows.

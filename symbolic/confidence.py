@@ -9,20 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "FEW",
-    "ROUNDED",
-    "SIDE",
-    "UNSEEN",
-    "binomial_width",
-    "count_width",
-    "half_width",
-    "ranks",
-    "share_error",
-    "share_width",
-    "student",
-]
-
 Floats = NDArray[np.float64]
 
 #: The chance that an interval misses on one side; and that of Student's, which is wider, for sums

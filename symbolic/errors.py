@@ -8,27 +8,6 @@ from typing import Any
 
 from symbolic.plain_text import one_line, without_controls
 
-__all__ = [
-    "DamagedError",
-    "DomainError",
-    "DseError",
-    "ExpressionError",
-    "GraphError",
-    "InfeasibleError",
-    "InternalError",
-    "OtherProcessError",
-    "OutOfTimeError",
-    "TooLargeError",
-    "UnfinishedError",
-    "UnitError",
-    "UnknownEntryError",
-    "UnknownNameError",
-    "UnreachableError",
-    "check_known",
-    "nearest",
-]
-
-
 #: Letters of a name up to which names like it are looked for, and of a list of names.
 _LONG_NAME, _LONG_LIST = 100, 4000
 

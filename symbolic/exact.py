@@ -11,8 +11,6 @@ import sympy
 from sympy.functions.elementary.piecewise import ExprCondPair, Piecewise
 from sympy.logic.boolalg import Boolean
 
-__all__ = ["exact", "piecewise", "readable", "where"]
-
 #: What is nearer to 1 than this allows for rounding.
 _ROUNDING = 1e-9
 

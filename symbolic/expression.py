@@ -12,18 +12,14 @@ import math
 from collections.abc import Mapping
 
 from symbolic import ops
-from symbolic.dimensions import Dimension
 from symbolic.errors import DseError, UnitError
 from symbolic.grammar import Parser
 from symbolic.ops import Node
 from symbolic.quantity import Quantity
 from symbolic.statistic import StatisticName
-from symbolic.term import Term
-from symbolic.terms import condition, numeric
+from symbolic.terms import Term, condition, numeric
 from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
-from symbolic.units import dimension, misfit
-
-__all__ = ["parse", "parse_condition", "parse_output", "parse_value"]
+from symbolic.units import Dimension, dimension, misfit
 
 
 def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:

@@ -2,22 +2,268 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import NoReturn
 
 from symbolic import ops
 from symbolic.errors import UnitError, nearest
-from symbolic.literals import KEYWORDS, Words
+from symbolic.ops import reference
 from symbolic.quantity import Quantity
-from symbolic.statistic import STATISTICS
-from symbolic.summaries import Summary, summary
-from symbolic.term import Term
-from symbolic.terms import FUNCTIONS, apply, compare, condition, numeric
-from symbolic.tokens import ExpressionNameError, ExpressionUnitError, Token, shown
-from symbolic.units import dimension, is_unit
+from symbolic.statistic import STATISTICS, StatisticName, made
+from symbolic.terms import FUNCTIONS, Term, apply, compare, condition, numeric
+from symbolic.tokens import (
+    ExpressionNameError,
+    ExpressionUnitError,
+    Source,
+    Token,
+    shown,
+    source_of,
+)
+from symbolic.units import Dimension, dimension, exact, is_unit, nearest_unit, spellings
 
-__all__ = ["Parser"]
+# --- The words of a formula, taken one after another: numbers, each with its unit
+
+
+KEYWORDS = frozenset({"and", "or", "not"})
+
+
+class Words:
+    """A place among the words of a formula, which may name the given quantities."""
+
+    def __init__(self, text: str, quantities: Mapping[str, Quantity]) -> None:
+        self.source = source_of(text)
+        self.tokens = self.source.tokens
+        self.quantities = quantities
+        self.index = 0
+        self.unit_end = -1
+
+    @property
+    def _now(self) -> Token:
+        return self.tokens[self.index]
+
+    def _after(self, steps: int) -> Token:
+        return self.tokens[min(self.index + steps, len(self.tokens) - 1)]
+
+    def _take(self) -> Token:
+        token = self.tokens[self.index]
+        self.index += 1
+        return token
+
+    def _end(self) -> int:
+        return self.tokens[self.index - 1].end
+
+    # --- numbers and their units
+    def _number(self) -> Term:
+        token = self._take()
+        number = self.source.number(token)
+        start = self.index
+        inverse = self._now.text == "1" and self._after(1).text == "/"
+        if self._now.text == "%" or (inverse and is_unit(self._after(2).text)):
+            self._take()
+        elif self._names_unit(0):
+            self._unit_item()
+        else:
+            return Term(number, None, token.position, token.end)
+        while self._names_unit(1 if self._now.text in ("*", "/") else 0):
+            if self._now.text in ("*", "/"):
+                self._take()
+            self._unit_item()
+        return self._with_unit(number, start, token.position)
+
+    def _names_unit(self, steps: int) -> bool:
+        """Whether the word so many steps ahead, after a number or its unit, is a unit.
+
+        Refused where it could be a quantity too, and where it is neither.
+        """
+        token = self._after(steps)
+        name = token.text
+        called = self._after(steps + 1).text == "("
+        if token.kind != "name" or name in KEYWORDS or (called and name in FUNCTIONS):
+            return False
+        if is_unit(name) and name in self.quantities:
+            other = next((known for known in spellings(name) if known not in self.quantities), "")
+            unit = f", and {other!r} for the unit" if other else ""
+            self.source.fail(
+                f"{name!r} is both a unit and a quantity: use parentheses for the quantity, as in "
+                f"2 * ({name}) or 2 / ({name}){unit}",
+                token.position,
+                ExpressionUnitError,
+            )
+        if not is_unit(name) and name not in self.quantities and not called:
+            near = nearest_unit(name) or nearest(name[:100], self.quantities)
+            self.source.fail(
+                f"{shown(name)} is neither a unit nor a quantity{near}",
+                token.position,
+                ExpressionUnitError,
+            )
+        return is_unit(name)
+
+    def _unit_item(self) -> None:
+        """Take one unit name with its exponent."""
+        self._take()
+        if self._now.text not in ("**", "^"):
+            return
+        self._take()
+        if self._now.text == "-":
+            self._take()
+        if not self._now.text.isdigit():
+            self.source.fail(
+                "the exponent of a unit is a whole number; to raise a number with its unit, "
+                "put both in parentheses",
+                self._now.position,
+            )
+        self._take()
+        if self._now.text in ("**", "^"):
+            self.source.fail("a unit has one exponent: use parentheses", self._now.position)
+
+    def _with_unit(self, number: int | Fraction, start: int, position: int) -> Term:
+        """The term of a number and the unit from word ``start`` to here."""
+        self.unit_end = self.index
+        place = self.tokens[start].position
+        try:
+            value, kind = exact(number, self.source.text[place : self._end()])
+            if math.isinf(float(value)):
+                raise OverflowError
+        except UnitError as error:
+            self.source.fail(str(error), place, ExpressionUnitError)
+        except OverflowError:
+            self.source.fail("the number is beyond the range of floats", position)
+        return Term(value, kind, position, self._end())
+
+    def _divisor_unit(self) -> Term | None:
+        """The unit of ``5/s``: after a number and ``/``, one unit; None where no unit follows."""
+        follows = self.tokens[self.index - 2].kind == "number" or self.unit_end == self.index - 1
+        if not follows or not is_unit(self._now.text) or not self._names_unit(0):
+            return None
+        start = self.index
+        self._unit_item()
+        return self._with_unit(1, start, self.tokens[start].position)
+
+
+# --- Statistics in a formula while it is read: what stands in the parentheses, what it measures
+
+
+_PLAIN = Dimension()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A statistic that was read, and what stands for it."""
+
+    term: Term
+    name: StatisticName
+
+
+def summary(
+    source: Source,
+    quantities: Mapping[str, Quantity],
+    word: Token,
+    terms: Sequence[Term],
+    axes: Sequence[Token],
+    within: Sequence[Summary],
+    end: int,
+) -> Summary:
+    """The statistic of that word.
+
+    Parameters
+    ----------
+    quantities : mapping of str to Quantity
+        The quantities it may name.
+    terms : sequence of Term
+        What stands in the parentheses: the formula, and the level where there is one.
+    axes : sequence of Token
+        The names of axes that follow.
+    within : sequence of Summary
+        Statistics read before, some of them within the formula.
+    end : int
+        Where its text ends.
+    """
+    kind, first = word.text, terms[0]
+    test = condition(source, first) if kind == "chance" else numeric(source, first)
+    leveled = STATISTICS[kind]
+    if len(terms) != 1 + leveled:
+        what = "a formula and a level between 0 and 1" if leveled else "one formula"
+        example = f"{kind}(time, 0.95)" if leveled else f"{kind}(time, workload)"
+        source.fail(
+            f"{kind} takes {what}, then names of axes, as in {example}; {len(terms)} "
+            f"{'is' if len(terms) == 1 else 'are'} given",
+            word.position,
+        )
+    names = tuple(axis.text for axis in axes)
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            source.fail(f"{kind} names the axis {name} twice: remove one", axes[number].position)
+    if kind == "error" and not (test.node.op == "reference" and _is_one(test)):
+        source.fail("error is that of one statistic, as in error(mean(time))", first.start)
+    if kind == "error" and names:
+        source.fail("the axes of an error are those of its statistic", axes[0].position)
+    level = _level(source, kind, terms[1]) if leveled else None
+    said = source.text[terms[1].start : terms[1].end].strip() if leveled else ""
+    if kind == "error":
+        names = test.node.args[0].statistic.axes
+    name = made(
+        kind,
+        test.node,
+        _text(source, first, within),
+        names,
+        level=level,
+        said=said,
+        unit=_unit(quantities, test, kind),
+    )
+    measures = _PLAIN if kind == "chance" else test.kind
+    return Summary(Term(reference(name), measures, word.position, end), name)
+
+
+def _unit(quantities: Mapping[str, Quantity], term: Term, kind: str) -> str:
+    """The unit of its values: that of a quantity alone, else what is known of a formula."""
+    if kind == "chance" or term.kind is None:
+        return ""
+    name = term.node.args[0] if term.node.op == "reference" else ""
+    if isinstance(name, StatisticName):
+        return name.statistic.unit
+    unit = term.kind.unit
+    return quantities[name].unit if name in quantities else "W" if unit == "J/s" else unit
+
+
+def _is_one(term: Term) -> bool:
+    name = term.node.args[0]
+    return isinstance(name, StatisticName) and name.statistic.kind != "error"
+
+
+def _level(source: Source, kind: str, term: Term) -> Fraction:
+    value = term.value
+    if not isinstance(value, (int, Fraction)) or (term.kind or _PLAIN) != _PLAIN:
+        source.fail(f"the level of {kind} is a number between 0 and 1, such as 0.95", term.start)
+    if not (0 < value < 1 or (kind == "quantile" and 0 <= value <= 1)):
+        source.fail(
+            f"the level of {kind} is {shown(source.text[term.start : term.end])}, expected a "
+            "number between 0 and 1, such as 0.95",
+            term.start,
+        )
+    return Fraction(value)
+
+
+def _text(source: Source, term: Term, within: Sequence[Summary]) -> str:
+    """The formula as it was written, the statistics in it by their names."""
+    inner = [one for one in within if term.start <= one.term.start and one.term.end <= term.end]
+    outermost = [
+        one
+        for one in inner
+        if not any(
+            other is not one and other.term.start <= one.term.start < other.term.end
+            for other in inner
+        )
+    ]
+    text, place = "", term.start
+    for one in sorted(outermost, key=lambda one: one.term.start):
+        text += source.text[place : one.term.start] + one.name.statistic.written
+        place = one.term.end
+    return re.sub(r"\s+", " ", text + source.text[place : term.end]).strip()
+
 
 MAX_DEPTH = 100
 MAX_OPERATORS = 300

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from symbolic.equation import Equation
-from symbolic.equation_set import EquationSet
+from symbolic.equation import Equation, EquationSet
 from symbolic.ops import Node, reference, references, substitute
 from symbolic.statistic import StatisticName, check_sense
-
-__all__ = ["Condition", "Definition", "Graph"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

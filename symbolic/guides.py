@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Family", "Guide", "Validity"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:

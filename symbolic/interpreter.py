@@ -10,8 +10,6 @@ import numpy as np
 from symbolic.node import Node, constant, walk
 from symbolic.primitives import PRIMITIVES
 
-__all__ = ["NUMERIC", "interpret", "interpret_all", "interpret_arrays"]
-
 
 def _world(args: Iterable[Any]) -> str:
     """Which world the arguments live in: 'scalar', 'array', 'sympy' or 'node'."""

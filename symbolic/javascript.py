@@ -19,8 +19,6 @@ from symbolic.graph import Graph
 from symbolic.node import Node, reference, references, walk
 from symbolic.primitives import PRIMITIVES
 
-__all__ = ["Program", "literal", "program"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:

@@ -7,8 +7,6 @@ from typing import Any
 
 from symbolic.errors import DseError
 
-__all__ = ["LONGEST", "check_length", "read_json"]
-
 #: Bytes or letters of a text; at most 0.8 s to read.
 LONGEST = 8 << 20
 

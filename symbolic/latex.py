@@ -9,12 +9,9 @@ from typing import Any
 import sympy
 
 from symbolic.closed_form import require_equation, to_sympy
-from symbolic.equation import Equation
-from symbolic.equation_set import EquationSet
+from symbolic.equation import Equation, EquationSet
 from symbolic.exact import exact, readable
 from symbolic.graph import Graph
-
-__all__ = ["latex"]
 
 
 def _escape(text: str) -> str:

@@ -26,9 +26,7 @@ from symbolic.ops import interpret_arrays
 from symbolic.statistic import DRAW, Statistic, StatisticName, check_sense
 
 if TYPE_CHECKING:
-    from symbolic.equation_set import EquationSet
-
-__all__ = ["by_law", "check_labels", "refuse_laws"]
+    from symbolic.equation import EquationSet
 
 #: What has no meaning of a law whose rarest values are cut.
 _ENDS = ("worst", "best")

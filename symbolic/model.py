@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from symbolic.equation import label_text
-from symbolic.equation_set import EquationSet
+from symbolic.equation import EquationSet, label_text
 from symbolic.errors import DseError, nearest
 from symbolic.ops import references
 from symbolic.visible import Card, Fold, Visible

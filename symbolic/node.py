@@ -18,8 +18,6 @@ import numpy as np
 
 from symbolic.primitives import PRIMITIVES
 
-__all__ = ["Node", "conjuncts", "constant", "reference", "references", "substitute", "walk"]
-
 BOOLEAN = frozenset(name for name, row in PRIMITIVES.items() if row.condition)
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 import re
 
-__all__ = ["one_line", "without_controls"]
-
 #: Controls (but for tab and line feed), marks of direction, separators of lines, invisible
 #: characters and tags, halves of pairs.
 _STEERING = re.compile(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from symbolic.domain import Domain
 from symbolic.models import (
     _block_shape_rows,
     _device_rows,
@@ -32,7 +31,7 @@ from symbolic.models import (
     _transit_rows,
     _workload_rows,
 )
-from symbolic.quantity import Quantity, label_of, place_of, quantity
+from symbolic.quantity import Domain, Quantity, label_of, place_of, quantity
 
 __all__ = ["RULES", "TABLE", "Domain", "Quantity", "label_of", "place_of", "quantity"]
 

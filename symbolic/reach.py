@@ -24,19 +24,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from symbolic.errors import DseError
-from symbolic.files import folders
-
-__all__ = [
-    "TABLE_LIMIT",
-    "TEXT_LIMIT",
-    "Base",
-    "Reach",
-    "base_folder",
-    "below",
-    "check_file",
-    "is_within",
-    "located",
-]
+from symbolic.library import folders
 
 #: Bytes of a study file, and of a machine, workload or fit that one names. TOML is read at
 #: 0.6 to 4 MB a second.

@@ -17,8 +17,6 @@ from symbolic.guides import Family
 from symbolic.ops import Node, constant, walk
 from symbolic.quantity import Quantity
 
-__all__ = ["Regime", "families_of", "inlined", "plain_terms", "regimes"]
-
 PLAIN = frozenset({"constant", "reference", "add", "sub", "mul", "div"})
 
 

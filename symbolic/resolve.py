@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import copy
 
-from symbolic.equation import Equation
-from symbolic.equation_set import EquationSet
+from symbolic.equation import Equation, EquationSet
 from symbolic.errors import GraphError, UnknownNameError, nearest
 from symbolic.expression import parse_condition
 from symbolic.graph import Condition, Definition, Graph
 from symbolic.lawful import by_law, check_labels
 from symbolic.ops import Node, both, constant, reference, references, substitute, where
 from symbolic.statistic import StatisticName
-
-__all__ = ["resolve"]
 
 #: How many equations that need a missing quantity are named before the rest is counted.
 _SHOWN = 4

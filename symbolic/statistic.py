@@ -13,24 +13,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from symbolic.domain import Domain
 from symbolic.errors import DseError
 from symbolic.node import Node, reference, substitute, walk
-from symbolic.quantity import Quantity
-
-__all__ = [
-    "DESIGN",
-    "DRAW",
-    "RUN",
-    "STATISTICS",
-    "Statistic",
-    "StatisticName",
-    "check_sense",
-    "made",
-    "sensed",
-    "statistics_of",
-    "unsensed",
-]
+from symbolic.quantity import Domain, Quantity
 
 #: The axis of what is random, that of repeated runs, and all axes but these and those around.
 DRAW, RUN, DESIGN = "draw", "run", "design"

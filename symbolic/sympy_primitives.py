@@ -10,8 +10,6 @@ import sympy
 from symbolic.exact import exact
 from symbolic.primitives import PRIMITIVES
 
-__all__ = ["SYMPY"]
-
 
 def _lift(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: function(sympy, *map(exact, args))

@@ -5,21 +5,147 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from symbolic import ops
-from symbolic.dimensions import Dimension
-from symbolic.errors import DseError
-from symbolic.labels import labelled, refuse
-from symbolic.ops import Node
+from symbolic.errors import DseError, nearest
+from symbolic.ops import Node, constant, either, equal, negate, reference
 from symbolic.primitives import PRIMITIVES
+from symbolic.quantity import Quantity, place_of
 from symbolic.statistic import sensed
-from symbolic.term import Term
-from symbolic.tokens import ExpressionUnitError, Source, shown, unit_of
-from symbolic.units import dimension, misfit
+from symbolic.tokens import ExpressionNameError, ExpressionUnitError, Source, shown, unit_of
+from symbolic.units import Dimension, dimension, misfit
 
-__all__ = ["FUNCTIONS", "apply", "compare", "condition", "fold", "numeric"]
+# --- One part of a formula while it is read
+
+
+_WHOLE = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A part of a formula.
+
+    Attributes
+    ----------
+    value : Node, int or Fraction
+        A number where the part is literal, else a node.
+    kind : Dimension or None
+        What it measures; None is a bare number, which fits anything.
+    start, end : int
+        Its place in the text.
+    word : str or Quantity, optional
+        A label, or the quantity that takes labels; such a part has no value.
+    flagged : Quantity, optional
+        The case or bound that it is: a number that is compared with labels too.
+    """
+
+    value: Node | int | Fraction
+    kind: Dimension | None
+    start: int
+    end: int
+    word: str | Quantity | None = None
+    flagged: Quantity | None = None
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is a number."""
+        return not isinstance(self.value, Node)
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it is a condition."""
+        return isinstance(self.value, Node) and self.value.is_boolean
+
+    @property
+    def node(self) -> Node:
+        """As a node."""
+        return self.value if isinstance(self.value, Node) else _number_node(self.value)
+
+
+def _number_node(value: int | Fraction) -> Node:
+    """The node of a literal: an int where it was written as one and floats hold it, else a float.
+
+    >>> _number_node(3), _number_node(Fraction(3))
+    (3, 3.0)
+    """
+    exact = isinstance(value, int) and abs(value) <= _WHOLE
+    return constant(value if exact else float(value))
+
+
+# --- Labels in a condition: what compares a quantity with one of its labels, and what refuses
+
+
+def refuse(source: Source, term: Term) -> None:
+    """Raise where a term is a label, or a quantity that takes labels."""
+    if term.word is not None:
+        source.fail(
+            f"{_worded(term.word)}, no number and no condition: compare labels by == or !=, as in "
+            f"{_example(term.word)}",
+            term.start,
+        )
+
+
+def _worded(word: str | Quantity) -> str:
+    if isinstance(word, str):
+        return f"{shown(word)} is a label"
+    return f"{word.name} takes labels ({_held(word)})"
+
+
+def _labels(row: Quantity) -> dict[str, list[int]]:
+    """The labels of a quantity, each with the numbers that stand for it."""
+    found: dict[str, list[int]] = {}
+    for number, label in row.flags or enumerate(row.places):
+        found.setdefault(label, []).append(number)
+    return found
+
+
+def _held(row: Quantity) -> str:
+    labels = [*_labels(row)] or row.labels or ()
+    return ", ".join(labels[:12]) + ", ..." * (len(labels) > 12) or "none here: give it one"
+
+
+def _example(word: str | Quantity | None) -> str:
+    if isinstance(word, Quantity) and word.places:
+        return f"{word.name} == {word.places[0]!r}"
+    return "machine == 'gtx280'"
+
+
+def labelled(source: Source, operator: str, left: Term, right: Term) -> Node:
+    """The condition that a quantity has, or has not, a label."""
+    term, label = (left, right.word) if isinstance(right.word, str) else (right, left.word)
+    row = term.flagged or term.word
+    if not isinstance(row, Quantity) or not isinstance(label, str):
+        odd, other = (left, right) if left.word is not None else (right, left)
+        assert odd.word is not None
+        text = shown(source.text[other.start : other.end])
+        if other.word is None:
+            message = f"{text} is {'a condition' if other.is_condition else 'a number'}"
+        else:
+            message = _worded(other.word)
+        source.fail(
+            f"{_worded(odd.word)}, and {message}: compare a quantity that takes labels with one "
+            f"of them in quotes, as in {_example(row if isinstance(row, Quantity) else odd.word)}",
+            other.start,
+        )
+    if operator not in ("==", "!="):
+        source.fail(f"the labels of {row.name} have no order: compare them by == or !=", left.start)
+    held = _labels(row)
+    if row.flags and label not in held:  # as files of data write them, without blanks
+        written = label.replace("_", " ")
+        label = next((one for one in held if one.replace("_", " ") == written), label)
+    if label not in held:
+        source.fail(
+            f"{row.name} has no label {shown(label)}{nearest(label, held)}; it takes {_held(row)}",
+            right.start if isinstance(right.word, str) else left.start,
+            ExpressionNameError,
+        )
+    of = reference(row.name if row.flags else place_of(row.name))
+    node: Node = either(*(equal(of, number) for number in held[label]))
+    return node if operator == "==" else negate(node)
+
 
 _MAX_BITS = 2000
 _PLAIN, _TIME = Dimension(), dimension("s")

@@ -11,16 +11,6 @@ from typing import NoReturn
 
 from symbolic.errors import DseError, ExpressionError, UnitError, UnknownNameError
 
-__all__ = [
-    "ExpressionNameError",
-    "ExpressionUnitError",
-    "Source",
-    "Token",
-    "shown",
-    "source_of",
-    "unit_of",
-]
-
 MAX_LENGTH = 10_000
 MAX_DIGITS = 1_000
 

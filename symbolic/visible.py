@@ -8,8 +8,6 @@ from typing import Any
 
 from symbolic.plain_text import one_line, without_controls
 
-__all__ = ["ROWS", "Card", "Fold", "Visible", "page_part"]
-
 #: Rows of a table in a notebook; whoever wants more asks the object.
 ROWS = 200
 _CELL = "text-align:left;padding:0.1em 0.8em 0.1em 0;vertical-align:top"

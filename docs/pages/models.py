@@ -10,8 +10,7 @@ import dse
 from dse.wording import value_text
 from pages.gallery import figures_of
 from pages.rst import heading, listed, math, paragraphs, plain, table
-from symbolic.files import SHIPPED, run_file
-from symbolic.library import available_models
+from symbolic.library import SHIPPED, available_models, run_file
 from symbolic.quantities import RULES
 
 #: Formulas longer than this, in LaTeX, are left to the equations they are made of.

@@ -14,6 +14,7 @@ from dse.advice.words import Suggestion
 from sweeps.bounds.check import outside_of
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.graph import Definition
+from symbolic.intervals import Parted
 from symbolic.model import Guide
 from symbolic.ops import (
     Node,
@@ -27,7 +28,6 @@ from symbolic.ops import (
     negate,
     reference,
 )
-from symbolic.parted import Parted
 from symbolic.quantities import Domain, Quantity
 from symbolic.quantity import LEVERS
 

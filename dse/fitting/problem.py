@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dse.fitting.columns import Floats
 from dse.fitting.coordinates import Coordinate
 from stochastic import sizes
+from symbolic.intervals import Parted
 from symbolic.ops import Node
-from symbolic.parted import Parted
 
 __all__ = ["HELD", "Problem"]
 

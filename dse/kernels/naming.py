@@ -6,7 +6,7 @@ import keyword
 import re
 from collections.abc import Sequence
 
-from symbolic.literals import KEYWORDS
+from symbolic.grammar import KEYWORDS
 from symbolic.quantities import TABLE
 from symbolic.statistic import STATISTICS
 from symbolic.terms import FUNCTIONS

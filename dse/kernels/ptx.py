@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dse.toml_text import toml_number, toml_value, value_line
 from symbolic.errors import DseError, UnknownNameError, nearest
-from symbolic.files import file_text
+from symbolic.library import file_text
 
 __all__ = ["kernel", "workload_text"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweeps.grid.grid import Grid
 from sweeps.grid.space import Axis
-from symbolic.equation_set import EquationSet
+from symbolic.equation import EquationSet
 from symbolic.errors import DseError
 from symbolic.expression import parse_output
 from symbolic.ops import Node, references

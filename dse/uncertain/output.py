@@ -22,8 +22,7 @@ from sweeps.nest.reach import range_at
 from sweeps.nest.summarize import summary
 from symbolic.confidence import share_error
 from symbolic.errors import DseError, InfeasibleError
-from symbolic.intervals import Interval, interval_of
-from symbolic.monotone import EVERY, Trend, trend_number, trends
+from symbolic.intervals import EVERY, Interval, Trend, interval_of, trend_number, trends
 from symbolic.ops import Node, interpret_all, interpret_arrays, references
 from symbolic.statistic import DRAW, Statistic
 

@@ -13,7 +13,7 @@ from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.runtime.loop import Tally
 from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError
 from symbolic.graph import Condition
-from symbolic.monotone import trends
+from symbolic.intervals import trends
 from symbolic.ops import (
     Node,
     both,

@@ -20,7 +20,7 @@ from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
 from sweeps.runtime.stopping import halt
 from symbolic.graph import Definition, Graph
-from symbolic.monotone import trends
+from symbolic.intervals import trends
 from symbolic.ops import Node, constant, reference, references, substitute, walk
 
 __all__ = ["CHEAP", "POINTS", "expanded", "waiting"]

@@ -13,8 +13,7 @@ from stochastic import sizes
 from sweeps.bounds.boxes import Indices
 from sweeps.grid.leaf import Leaf
 from sweeps.runtime.stopping import halt
-from symbolic.intervals import Interval
-from symbolic.monotone import EVERY, Trend
+from symbolic.intervals import EVERY, Interval, Trend
 
 __all__ = ["Extremes"]
 

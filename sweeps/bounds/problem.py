@@ -1,7 +1,7 @@
 """An objective over boxes of a grid: ranges of indices along each axis, thousands at once.
 
 Over a box each leaf lies between the extremes of its values in the range; the enclosures of
-:mod:`symbolic.monotone` carry that to the objective, with the axes along which it rises or falls.
+:mod:`symbolic.intervals` carry that to the objective, with the axes along which it rises or falls.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stochastic import sizes
 from sweeps.bounds.boxes import Boxes, Indices
 from sweeps.bounds.extremes import Extremes
 from sweeps.grid.leaf import Leaf
-from symbolic.monotone import EVERY, Trend, trend_number, trends
+from symbolic.intervals import EVERY, Trend, trend_number, trends
 from symbolic.ops import Node, interpret_arrays, references, walk
 
 __all__ = ["Bounds", "Problem"]

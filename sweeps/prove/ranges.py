@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from symbolic.intervals import interval_of
-from symbolic.monotone import EVERY, Trend, trend_number, trends
+from symbolic.intervals import EVERY, Trend, interval_of, trend_number, trends
 from symbolic.ops import Node, interpret_all, interpret_arrays, references
 
 __all__ = ["TOGETHER", "Spread", "least"]

@@ -26,8 +26,7 @@ from sweeps.prove.parts import best_within, parts_of
 from sweeps.prove.targets import Meeting
 from sweeps.prove.tolerances import Uncertain
 from sweeps.runtime.loop import Tally
-from symbolic.intervals import Interval, interval_of
-from symbolic.monotone import EVERY, Trend
+from symbolic.intervals import EVERY, Interval, Trend, interval_of
 from symbolic.ops import Node
 from symbolic.primitives.words import any_of, choose, is_empty
 

@@ -10,8 +10,6 @@ import numpy as np
 from symbolic.primitives import products, trends
 from symbolic.primitives.row import Primitive, Reading
 
-__all__ = ["ROWS"]
-
 
 def _array_divide(a: Any, b: Any, at_zero: Any) -> Any:
     with np.errstate(all="ignore"):

@@ -26,8 +26,6 @@ from symbolic.primitives.words import (
     unless,
 )
 
-__all__ = ["ROWS"]
-
 
 # --- enclosures
 def _less(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:

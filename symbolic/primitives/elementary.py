@@ -19,26 +19,6 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 
-__all__ = [
-    "FRACTION",
-    "LEAST",
-    "LN2_HIGH",
-    "LN2_LOW",
-    "ONE",
-    "RAISED",
-    "ROOT",
-    "exp",
-    "log",
-    "log2",
-    "log10",
-    "power",
-    "scalar_exp",
-    "scalar_log",
-    "scalar_log2",
-    "scalar_log10",
-    "scalar_power",
-]
-
 Floats = NDArray[np.float64]
 Function = Callable[..., Any]
 

@@ -28,8 +28,6 @@ import numpy as np
 from symbolic.primitives.row import Primitive
 from symbolic.primitives.words import EVERY, INF, any_of, choose, is_empty, perhaps
 
-__all__ = ["Decision", "Interval", "Trend", "enclosed", "followed"]
-
 
 class Interval(NamedTuple):
     """The ends of what a number may be, and where it may be NaN (False: nowhere).

@@ -32,8 +32,6 @@ from symbolic.primitives.words import (
     widened,
 )
 
-__all__ = ["ROWS"]
-
 Function = Callable[..., Any]
 
 #: JavaScript has no number where 1 or -1 is raised to what IEEE 754 has 1 for.

@@ -24,8 +24,6 @@ from symbolic.primitives.words import (
     some,
 )
 
-__all__ = ["add", "div", "divide", "mul", "sub"]
-
 
 # --- enclosures
 def add(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:

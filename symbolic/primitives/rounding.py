@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["OUTWARD"]
-
 _SPLIT = 2.0**27 + 1.0
 #: Magnitudes within which the error of a product is itself a float.
 _SMALL, _LARGE = 2.0**-900, 2.0**990

@@ -6,8 +6,6 @@ from typing import Any
 
 from symbolic.primitives.words import INF, NONE, choose, every
 
-__all__ = ["against", "along", "div_trend", "divide_trend", "mul_trend", "together"]
-
 
 # --- directions
 def along(up: Any, down: Any, low: Any, high: Any) -> Any:

@@ -17,43 +17,6 @@ import numpy as np
 from symbolic.primitives import elementary
 from symbolic.primitives.rounding import OUTWARD
 
-__all__ = [
-    "EVERY",
-    "INF",
-    "NONE",
-    "ONE_WAY",
-    "ULPS",
-    "add_high",
-    "add_low",
-    "any_of",
-    "choose",
-    "div_high",
-    "div_low",
-    "every",
-    "exp_of",
-    "finite",
-    "holds",
-    "is_empty",
-    "least",
-    "log2_of",
-    "log10_of",
-    "log_of",
-    "most",
-    "mul_high",
-    "mul_low",
-    "opposite",
-    "outward",
-    "perhaps",
-    "raised",
-    "retold",
-    "some",
-    "sqrt_high",
-    "sqrt_low",
-    "told",
-    "unless",
-    "widened",
-]
-
 #: Every axis, and none.
 EVERY, NONE = np.uint64(2**64 - 1), np.uint64(0)
 INF = math.inf

@@ -130,7 +130,7 @@ def misnamed(path: Path) -> str:
     """What is wrong with the public names of a module; empty where nothing is."""
     module = module_of(path)
     names = getattr(module, "__all__", None)
-    if names is None:  # of a private module
+    if names is None:  # only a module that passes on names of others needs the list
         return ""
     if list(names) != sorted(set(names), key=order):
         return f"__all__ is not {sorted(set(names), key=order)}"

@@ -61,7 +61,7 @@ numbers that doubles and integers have
     stochastic/work/distribution.py _FARTHEST
     sweeps/grid/forms.py _LARGEST
     symbolic/primitives/*.py _SPLIT ULPS FRACTION ONE ROOT _TRIED
-    symbolic/term.py _WHOLE
+    symbolic/terms.py _WHOLE
 hardware, the C library and the operating system
     dse/gpu/*
     dse/kernels/wavefronts.py

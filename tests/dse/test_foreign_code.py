@@ -16,7 +16,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 import dse
-import symbolic.files
 import symbolic.library
 from dse.cli import main
 from dse.faces import Study
@@ -66,7 +65,7 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in another process."""
-    monkeypatch.setattr(symbolic.files, "_RUN", {})
+    monkeypatch.setattr(symbolic.library, "_RUN", {})
     symbolic.library._from_file.cache_clear()
 
 

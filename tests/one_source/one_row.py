@@ -81,8 +81,7 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
     import dse
     import sweeps.nest.run
     from symbolic import ops
-    from symbolic.intervals import enclose
-    from symbolic.monotone import EVERY, Trend, trend_number, trends
+    from symbolic.intervals import EVERY, Trend, enclose, trend_number, trends
     from symbolic.ops import interpret_all, reference
 
     sweeps.nest.run.SMALL = 0  # no grid is too small for a nest

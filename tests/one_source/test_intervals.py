@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic.intervals import Decision, Interval, algebra, enclose
+from symbolic.intervals import Decision, Interval, algebra, enclose, trends
 from symbolic.library import iterate_models
-from symbolic.monotone import trends
 from symbolic.ops import (
     NUMERIC,
     Node,

@@ -27,7 +27,7 @@ from sweeps.grid.goals import dims_of, objective_node, one_goal
 from sweeps.grid.leaf import Leaf
 from sweeps.runtime.loop import Tally
 from symbolic.errors import DseError, InfeasibleError
-from symbolic.monotone import trends
+from symbolic.intervals import trends
 from symbolic.ops import floor, interpret_arrays, reference
 from tests.benchmarks.test_certify import FLOW, FLOW_ENDS
 from tests.long import long

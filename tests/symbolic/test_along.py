@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symbolic._along import Lines
-from symbolic.intervals import Interval, enclose
+from symbolic.crossings import Lines
+from symbolic.intervals import Interval, Parted, enclose
 from symbolic.node import walk
 from symbolic.ops import (
     Node,
@@ -27,7 +27,6 @@ from symbolic.ops import (
     reference,
     where,
 )
-from symbolic.parted import Parted
 
 OTHERS = {"y": np.array([0.5, 3.0, np.nan]), "z": np.array([2.0])}
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from symbolic import quantities
-from symbolic.files import SHIPPED
+from symbolic.library import SHIPPED
 from symbolic.quantities import TABLE
 
 
