@@ -28,8 +28,6 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-__all__ = ["check", "check_count", "enclosed", "outside_of"]
-
 #: Points drawn to tell which of several conditions excludes most.
 _SAMPLE = sizes.CHECK_SAMPLE
 

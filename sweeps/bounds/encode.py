@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.extremes import Extremes
+from sweeps.bounds.enclosures import Extremes
 from sweeps.bounds.machine.tape import CODES, Tape
 from sweeps.bounds.problem import Problem
 from symbolic.intervals import Decision
 from symbolic.ops import Node, walk
-
-__all__ = ["encoded"]
 
 #: Joins of conditions.
 _JOINS = ("both", "either", "negate")

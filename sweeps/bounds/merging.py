@@ -18,16 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.alike import alike
-from sweeps.bounds.boxes import Indices, thinned
-from sweeps.bounds.problem import Problem
-from sweeps.bounds.spaces import Space
+from sweeps.bounds.boxes import Indices, alike, thinned
+from sweeps.bounds.problem import Problem, Space
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.fold import folded
 from sweeps.grid.leaf import Leaf
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
-
-__all__ = ["reduced"]
 
 #: Combinations that are evaluated to merge axes; values of each axis tried first; the share of
 #: combinations that may be left; points below which nothing is merged.

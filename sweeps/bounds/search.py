@@ -24,8 +24,6 @@ from sweeps.runtime.threads import in_threads
 from sweeps.runtime.watching import best_so_far
 from symbolic.ops import constant
 
-__all__ = ["Least", "parts", "ready", "search"]
-
 #: Boxes of a round; of the first, and boxes bounded in each before the next round.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
 #: Open boxes beyond which those nearest to their end come first, and boxes bounded in each then.

@@ -13,7 +13,7 @@ __all__ = ["MEAN", "MOMENTS", "extreme", "moments", "tails", "weighted_tails"]
 
 #: What :func:`moments` gives: the mean, the standard deviation.
 MEAN, STD = 0, 1
-#: Rows of at most so many values may be proven of, term by term (``sweeps.bounds.joining``).
+#: Rows of at most so many values may be proven of, term by term (``sweeps.bounds.expanding``).
 SHORT = sizes.SUM_SHORT
 MOMENTS = {"mean": MEAN, "chance": MEAN, "std": STD}
 

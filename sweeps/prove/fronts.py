@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.check import check, enclosed
-from sweeps.bounds.earliest import first_place
+from sweeps.bounds.first import first_place
 from sweeps.bounds.merging import reduced
+from sweeps.bounds.problem import Space
 from sweeps.bounds.search import ready
-from sweeps.bounds.spaces import Space
 from sweeps.grid.goals import Goal, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.prove.archive import Archive

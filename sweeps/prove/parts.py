@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from sweeps.bounds.earliest import first_place
+from sweeps.bounds.first import first_place
 from sweeps.bounds.merging import reduced
 from sweeps.bounds.search import Least, search
 from sweeps.grid.goals import Goal, dims_of, objective_node

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from sweeps.bounds.earliest import first_place, lowest
+from sweeps.bounds.first import first_place, lowest
 from sweeps.bounds.merging import reduced
 from sweeps.bounds.search import Least, search
 from sweeps.grid.leaf import Leaf

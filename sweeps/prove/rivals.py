@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.boxes import Boxes, joined
-from sweeps.bounds.extremes import Extremes
+from sweeps.bounds.enclosures import Extremes
 from sweeps.bounds.problem import Problem
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid

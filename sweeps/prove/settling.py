@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import sweeps.prove.beating as beating
 from sweeps.bounds.boxes import Boxes, Indices, joined
-from sweeps.bounds.spaces import Space
+from sweeps.bounds.problem import Space
 from sweeps.prove.beating import along_which, bounded, ended
 from sweeps.prove.leaves import leaves_in_time
 from sweeps.runtime.loop import Tally, explore

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
-from sweeps.bounds.machine.enclose import EVERY, enclose
+from sweeps.bounds.machine.enclose import enclose
 from sweeps.bounds.machine.jit import jitted, put
 from sweeps.bounds.machine.look import look
-from sweeps.bounds.machine.relax import relax
+from sweeps.bounds.machine.planes import relax
 from sweeps.bounds.machine.tape import Tape, allowed
-
-__all__ = ["dig", "parts", "rooms"]
+from symbolic.primitives.words import EVERY
 
 INF = math.inf
 _till = jitted(allowed)

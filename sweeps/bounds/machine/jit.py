@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from stochastic.kept import compiled
 
-__all__ = ["jitted", "put"]
-
 #: Without counts of who holds an array: nothing is made or freed in these bodies, and counting took
 #: two thirds of their time.
 jitted = compiled(_nrt=False, flat=True)

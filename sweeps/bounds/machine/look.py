@@ -6,13 +6,9 @@ import math
 
 import numpy as np
 
-from sweeps.bounds.machine.along import along, cut, least
 from sweeps.bounds.machine.enclose import MAXIMUM, ONE, SUB, enclose
 from sweeps.bounds.machine.jit import jitted
-from sweeps.bounds.machine.planes import give, signed
-from sweeps.bounds.machine.relax import relax
-
-__all__ = ["look"]
+from sweeps.bounds.machine.planes import along, cut, give, least, relax, signed
 
 INF = math.inf
 #: What rounding can make of a plane, as a share of the parts that are added: far above a thousand

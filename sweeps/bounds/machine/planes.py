@@ -8,20 +8,28 @@ from __future__ import annotations
 
 import math
 
+from stochastic import sizes
+from stochastic.kept import compiled
+from sweeps.bounds.machine.enclose import (
+    ABSOLUTE,
+    ADD,
+    CEIL,
+    DIVIDE,
+    EXP,
+    FLOOR,
+    LOG,
+    LOG2,
+    LOG10,
+    MAXIMUM,
+    MINIMUM,
+    MUL,
+    POW,
+    REFERENCE,
+    SQRT,
+    SUB,
+    WHERE,
+)
 from sweeps.bounds.machine.jit import jitted
-
-__all__ = [
-    "LARGE",
-    "SMALL",
-    "apart",
-    "exponent",
-    "give",
-    "least_of",
-    "logarithm",
-    "product",
-    "signed",
-    "together",
-]
 
 SMALL, LARGE = 1e-280, 1e280
 
@@ -151,3 +159,372 @@ def product(al, ah, bl, bh, weight, x, y):
     if one <= two:
         return weight * bh, weight * al, -weight * al * bh
     return weight * bl, weight * ah, -weight * ah * bl
+
+
+# --- A plane along each axis: its least over a range of values, and which of them it rules out
+
+
+INF = math.inf
+#: Values of an axis that are looked at one by one.
+FEW = sizes.ALONG_FEW
+
+
+@jitted
+def along(table, axis, index, weights, row):
+    """What the weights of the leaves of one axis make at one of its values."""
+    axis_leaves, leaves, numbers, logs = table
+    found = 0.0
+    for j in range(axis_leaves.shape[1]):
+        k = axis_leaves[axis, j]
+        if k < 0:
+            break
+        w, d = weights[row, 0, k], weights[row, 1, k]
+        if w == 0 and d == 0:
+            continue
+        place = leaves[k, 2] + index
+        if w != 0:
+            found += w * numbers[place]
+        if d != 0:
+            found += d * logs[place]
+    return found
+
+
+@jitted
+def _mixed(w, d, low, high):
+    """The least of w x + d ln |x| between two values of one sign (any, where d is 0)."""
+    if d == 0:
+        return w * (low if w > 0 else high)
+    one = w * low + d * math.log(abs(low))
+    two = w * high + d * math.log(abs(high))
+    found = min(one, two)
+    if w != 0:
+        x = -d / w
+        if low < x < high:
+            found = min(found, w * x + d * math.log(abs(x)))
+    return found
+
+
+@jitted
+def least(table, axis, first, last, weights, row, ends):
+    """The least along an axis, where about it is, and how large its parts are.
+
+    ``ends`` holds the extremes of each leaf over the range.
+    """
+    axis_leaves = table[0]
+    if last - first < FEW:
+        found, place = INF, first
+        for index in range(first, last + 1):
+            value = along(table, axis, index, weights, row)
+            if value < found:
+                found, place = value, index
+        return found, place
+    found, number = 0.0, 0
+    for j in range(axis_leaves.shape[1]):
+        k = axis_leaves[axis, j]
+        if k < 0:
+            break
+        w, d = weights[row, 0, k], weights[row, 1, k]
+        if w != 0 or d != 0:
+            number += 1
+            found += _mixed(w, d, ends[k, 0], ends[k, 1])
+    if number == 0:
+        return 0.0, first
+    place, value = first, along(table, axis, first, weights, row)
+    for step in range(1, 9):
+        index = first + (last - first) * step // 8
+        other = along(table, axis, index, weights, row)
+        if other < value:
+            place, value = index, other
+    return found, place
+
+
+@jitted
+def _end(table, axis, above, below, weights, row, most):
+    """The last index that does not lie above ``most``, between one that does and one that not."""
+    while abs(above - below) > 1:
+        middle = (above + below) // 2
+        if along(table, axis, middle, weights, row) > most:
+            above = middle
+        else:
+            below = middle
+    return below
+
+
+@jitted
+def cut(table, axis, first, last, weights, row, most):
+    """The range without the values at its ends that lie above ``most``."""
+    axis_leaves, leaves = table[0], table[1]
+    if last - first < FEW:
+        while first <= last and along(table, axis, first, weights, row) > most:
+            first += 1
+        while last > first and along(table, axis, last, weights, row) > most:
+            last -= 1
+        return first, last
+    single, sure = -1, True
+    for j in range(axis_leaves.shape[1]):
+        k = axis_leaves[axis, j]
+        if k < 0:
+            break
+        w, d = weights[row, 0, k], weights[row, 1, k]
+        if w != 0 or d != 0:
+            sure = sure and single < 0 and (w == 0 or d == 0) and leaves[k, 0] <= 2
+            single = k
+    if single < 0 or not sure:
+        return first, last
+    # one leaf that rises or falls: the weight does so, too
+    if along(table, axis, first, weights, row) > most:
+        first = _end(table, axis, first, last + 1, weights, row, most)
+    elif along(table, axis, last, weights, row) > most:
+        last = _end(table, axis, last, first, weights, row, most)
+    return first, last
+
+
+# --- A plane below a step of a tape over a box: a sum of one function of each axis
+# Weights stand on the values of steps (``wide``) and on the logarithms of their magnitudes
+# (``deep``), and move from each step to those it reads: sums pass values on as they are, products
+# logarithms. What is neither is replaced by a tangent or a chord, whichever lies below for the sign
+# of the weight; a minimum by a chord between its arguments, an open choice by the lesser of both.
+# So a box is bounded to second order where the enclosure of each step alone would be to first.
+#
+# What holds after each step: at every point of the box where what is supposed is true, and neither
+# the step at the top nor one with a weight is NaN, the constant and all weights, times the values
+# that floats make of their steps, come to no more than the top, but for rounding. So a weight may
+# stand on a logarithm only where the range of *its own* step is of one sign (:func:`signed`). Of a
+# minimum of which an argument is supposed, the range is of what the minimum is: the argument's own
+# may reach beyond, and through zero. Such a weight becomes one on the value, by the range of the
+# minimum, before it moves on. Rounding is counted at each step, by what was added to its weight
+# before anything cancelled (row 1 of the weights) times the largest that the step can be.
+
+
+_LN2, _LN10 = math.log(2.0), math.log(10.0)
+#: More than the magnitude of a logarithm between these. What rounding can make of one step, as a
+#: share of what it may make of a plane (`_SLACK` in look): some 180 ulp of what is added in it.
+_LOGS, _STEP = 700.0, 2e-4
+#: Up to what ratio a difference is too near to 0 for its logarithm to be told from both.
+_NEAR = 1.0001
+
+
+@compiled(_nrt=False, flat=True, gives=(0.0, 0.0))
+def relax(tape, top, lo, hi, und, forced, wide, deep, loss, ref):
+    """Move the weights of the steps up to ``top`` down to the leaves; the constant, and its size.
+
+    The constant is minus infinity where nothing is known.
+    """
+    ops, args, leaf_of, leaves, plain = tape.ops, tape.args, tape.leaf_of, tape.leaves, tape.plain
+    total, size = 0.0, 0.0
+    for n in range(top, -1, -1):
+        w, d, mass = wide[0, n], deep[0, n], wide[1, n]
+        if mass == 0 and deep[1, n] == 0:
+            continue
+        low, high = lo[n], hi[n]
+        far = max(abs(low), abs(high))
+        if far <= LARGE:
+            size += _STEP * mass * far
+        elif mass > 2 * abs(w):  # what is left of weights may be of the other sign
+            return -INF, 0.0
+        size += _STEP * _LOGS * deep[1, n]
+        op = ops[n]
+        if op == REFERENCE and low < high and not und[n] and leaves[leaf_of[n], 1] == 1:
+            continue
+        wide[0, n], deep[0, n] = 0.0, 0.0
+        if w == 0 and d == 0:
+            continue
+        sign = signed(low, high, und[n])
+        flat = op <= REFERENCE or low == high or und[n]
+        a, b, told, copied = 0, 0, n, -1
+        al, ah, bl, bh, sa, sb = 0.0, 0.0, 0.0, 0.0, 0, 0
+        to_wide, to_deep, alike, far_apart, pair = False, False, False, False, False
+        found = 0.0
+        if not flat:
+            a, b = args[n, 0], args[n, 1]
+            if op == WHERE:
+                if lo[a] > 0:
+                    copied = b
+                elif hi[a] == 0:
+                    copied = args[n, 2]
+                a, b = b, args[n, 2]
+            elif MINIMUM <= op <= MAXIMUM:
+                pick = forced[n]
+                if und[a] and lo[a] > hi[a]:  # NaN throughout
+                    pick = 2
+                elif not und[a] and not und[b]:
+                    if hi[a] <= lo[b]:
+                        pick = 1 if op == MINIMUM else 2
+                    elif hi[b] <= lo[a]:
+                        pick = 2 if op == MINIMUM else 1
+                if pick > 0:
+                    copied = a if pick == 1 else b
+            elif op == ADD and args[n, 2] >= 0:  # x + max(y - x, 0) is the larger of x and y
+                op, told, b = MAXIMUM, b, args[n, 2]
+                if forced[told] > 0:
+                    first = ops[args[told, 0]] == SUB  # the excess, not nothing
+                    copied = b if (forced[told] == 1) == first else a
+            al, ah = lo[a], hi[a]
+            flat = und[a] or far > LARGE or abs(al) > LARGE or abs(ah) > LARGE
+            sa = signed(al, ah, und[a])
+            if b >= 0:
+                bl, bh = lo[b], hi[b]
+                flat = flat or und[b] or abs(bl) > LARGE or abs(bh) > LARGE
+                sb = signed(bl, bh, und[b])
+            if told != n and not flat:  # two roundings, of what may be far larger than the sum
+                part = max(abs(al), abs(ah)) + max(abs(bl), abs(bh))
+                size += _STEP * part * (abs(w) + abs(d) / max(min(abs(low), abs(high)), SMALL))
+            if copied >= 0 and not und[copied] and (told == n or not flat):
+                # it has the sign of the step where it is what the step is; elsewhere perhaps not
+                if d == 0 or signed(lo[copied], hi[copied], False) == sign:
+                    give(wide, copied, w)
+                    give(deep, copied, d)
+                    continue
+                flat, to_wide = False, True
+            else:
+                copied = -1
+        if not flat and copied < 0:
+            # which view suits the step: that of values or that of logarithms
+            if op <= SUB:
+                if bl == 0 and bh == 0:
+                    give(wide, a, w)
+                    give(deep, a, d)
+                    continue
+                if op == ADD and al == 0 and ah == 0:
+                    give(wide, b, w)
+                    give(deep, b, d)
+                    continue
+                alike = sa != 0 and sa == (-sb if op == SUB else sb) and not plain[n]
+                xl, xh = (al, ah) if sa > 0 else (-ah, -al)
+                yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
+                if op == SUB and sign != 0 and sa == sign and sb == sign and not plain[n]:
+                    far_apart = xl > _NEAR * yh and yh * xl <= xh * yl
+                to_wide = d != 0 and not alike and not far_apart
+            elif op <= DIVIDE:
+                if op != MUL and bl <= 0 <= bh:
+                    flat = True
+                elif d == 0 and op == MUL and al == ah:
+                    give(wide, b, w * al)
+                    continue
+                elif d == 0 and bl == bh:
+                    give(wide, a, w * bl if op == MUL else w / bl)
+                    continue
+                elif sa != 0 and sb != 0 and sign != 0:
+                    to_deep = w != 0
+                elif d != 0 or (op != MUL and sb == 0):
+                    flat = True
+            elif WHERE <= op <= MAXIMUM:
+                pair = True
+                to_wide = d != 0 and not (sa != 0 and sa == sb)
+                to_deep = d != 0 and not to_wide and w * sign * d < 0
+            elif LOG <= op <= LOG10:
+                flat = sa <= 0
+                to_wide = d != 0
+            elif EXP <= op <= POW:
+                flat = sign <= 0 or (op != EXP and sa <= 0) or (op == POW and bl != bh)
+                to_deep = w != 0
+            elif op == ABSOLUTE:
+                flat = sa == 0
+            elif FLOOR <= op <= CEIL:
+                flat = high - low <= 2
+                to_wide = d != 0
+            else:
+                flat = True
+        if flat:
+            if w != 0:
+                found += w * (low if w > 0 else high)
+            if d != 0:
+                small, large = (low, high) if sign > 0 else (-high, -low)
+                found += d * math.log(small if d > 0 else large)
+            if not found > -INF:
+                return -INF, 0.0
+            total += found
+            size += abs(found)
+            continue
+        if to_wide or to_deep:
+            small, large = (low, high) if sign > 0 else (-high, -low)
+            if to_wide:
+                slope, rest = logarithm(d, small, large, ref[n])
+                found += rest
+                w += d * slope * sign
+                d = 0.0
+            else:
+                part = w * sign
+                slope, rest = exponent(part, small, large, ref[n])
+                found += rest
+                d += part * slope
+                w = 0.0
+        if copied >= 0:
+            give(wide, copied, w)
+        elif op <= SUB:
+            if d != 0:
+                if far_apart:  # |a| - |b|
+                    share, rest = apart(d, xl, xh, yl, yh, ref[a] / ref[b])
+                    give(deep, a, d * (1 + share))
+                    give(deep, b, -d * share)
+                else:  # |a| + |b|
+                    share, rest = together(d, xl, xh, yl, yh, ref[a], ref[b])
+                    give(deep, a, d * share)
+                    give(deep, b, d * (1 - share))
+                found += d * rest
+            if w != 0:
+                give(wide, a, w)
+                give(wide, b, w if op == ADD else -w)
+        elif op <= DIVIDE:
+            if d != 0:
+                give(deep, a, d)
+                give(deep, b, d if op == MUL else -d)
+            else:
+                if op != MUL:
+                    bl, bh = 1.0 / bh, 1.0 / bl
+                x, y = ref[a], ref[b] if op == MUL else 1.0 / ref[b]
+                x = min(max(x, al), ah) if x == x else 0.5 * (al + ah)
+                y = min(max(y, bl), bh) if y == y else 0.5 * (bl + bh)
+                wa, wb, rest = product(al, ah, bl, bh, w, x, y)
+                give(wide, a, wa)
+                found += rest
+                if op == MUL:
+                    give(wide, b, wb)
+                else:  # the weight of 1 / b goes to the logarithm of b
+                    part = wb * sb
+                    small, large = (bl, bh) if sb > 0 else (-bh, -bl)
+                    slope, rest = exponent(part, small, large, 1.0 / ref[b])
+                    found += rest
+                    give(deep, b, -part * slope)
+        elif pair:
+            for turn in range(2):  # of logarithms, then of values
+                view = d if turn == 0 else w
+                if view == 0:
+                    continue
+                least, tl, th, about = op == MINIMUM, al - bh, ah - bl, ref[a] - ref[b]
+                if turn == 0 and sa > 0:
+                    tl, th = math.log(al / bh), math.log(ah / bl)
+                elif turn == 0:
+                    tl, th, about = math.log(ah / bl), math.log(al / bh), -about
+                    least = not least
+                if op == WHERE:
+                    least = view > 0
+                one, two, rest = least_of(tl, th, view, least, about)
+                found += view * rest
+                if tl < 0 < th:
+                    loss[told] += abs(view) * (-tl * th / (th - tl))
+                weights = deep if turn == 0 else wide
+                give(weights, a, view * one)
+                give(weights, b, view * two)
+        elif LOG <= op <= LOG10:
+            give(deep, a, w / (1.0 if op == LOG else _LN2 if op == LOG2 else _LN10))
+        elif op == EXP:
+            give(wide, a, d)
+        elif op == SQRT:
+            give(deep, a, 0.5 * d)
+        elif op == POW:
+            give(deep, a, d * bl)
+        elif op == ABSOLUTE:
+            give(wide, a, w * sa)
+            give(deep, a, d)
+        else:  # floor, ceil: within one of the value itself
+            give(wide, a, w)
+            if op == FLOOR and w > 0:
+                found -= w
+            elif op == CEIL and w < 0:
+                found += w
+        if not found > -INF:
+            return -INF, 0.0
+        total += found
+        size += abs(found)
+    return total, size

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from symbolic.primitives import PRIMITIVES
 
-__all__ = ["CODES", "Tape", "allowed"]
-
 INF = math.inf
 
 #: The steps: what a tape begins with, then the primitives, in the order of their table.
