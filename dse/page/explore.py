@@ -10,8 +10,6 @@ from dse.verbs.sources import Askable, Table
 from sweeps.files.whole import write_whole
 from symbolic.errors import DseError
 
-__all__ = ["explore", "page_of"]
-
 
 def explore(source: Askable, path: str | Path, *, title: str | None = None, note: str = "") -> Path:
     """Write one HTML page on which a study is explored, in a browser, without a network.
@@ -63,8 +61,7 @@ def page_of(
     source: Askable, title: str | None = None, note: str = ""
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """What the page of a source is told, and the functions that it calls."""
-    from dse.page.stored import told_of_values
-    from dse.page.told import told
+    from dse.page.told import told, told_of_values
 
     asked = asked_of(source, zones=False)
     if isinstance(asked, Table):

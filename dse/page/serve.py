@@ -8,14 +8,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
-from dse.page.stored import told_of_values
 from dse.page.template import page_text
+from dse.page.told import told_of_values
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["HOST", "part_of", "server_of"]
 
 #: The loopback: nobody else reaches it.
 HOST = "127.0.0.1"
