@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.inverse.cases import BROKEN, Case
-from dse.inverse.opening import number, opened
+from dse.inverse.within import number, opened
 from dse.places import places_of
 from dse.study.uncertain import check_settled
 from stochastic import sizes
 from sweeps.bounds.check import check, enclosed
-from sweeps.grid.dataset import assemble, axis_coordinates, flagged
+from sweeps.grid.dataset import assemble, axis_coordinates, flagged, meanings_of
+from sweeps.grid.flat_index import ravel, unravel
 from sweeps.grid.goals import texts_of
-from sweeps.grid.grid import Grid
+from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.prove.borders import NONE, Way, grid_borders
 from symbolic.crossings import DEPTH
 from symbolic.errors import DseError, UnknownNameError, nearest
-from symbolic.ops import Node, interpret_arrays, references
+from symbolic.expression import parse_condition
+from symbolic.ops import (
+    Node,
+    both,
+    constant,
+    interpret_arrays,
+    maximum,
+    minimum,
+    reference,
+    references,
+    where,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study.data import StudyData
+    from symbolic.model import Family, Model
 
-__all__ = ["Asked", "find", "prepared"]
 
 #: Most points, times quantities along which to look, of an answer.
 MOST = sizes.CROSSING_MOST
@@ -225,3 +238,247 @@ def _attributes(asked: Asked, undecided: int) -> dict[str, Any]:
         "study": asked.study.text(),
         "simt_dse_version": version(),
     }
+
+
+# --- What a border is of: a case or bound, the regimes of a quantity, a condition
+
+
+#: The case where a rule or constraint is broken.
+BROKEN = -1
+_MET = {0: "broken", 1: "met"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What tells regions apart: numbers with meanings, by a node over quantities.
+
+    ``name`` is that of the variable of a Dataset; ``family`` the regimes it names, if it does.
+    """
+
+    name: str
+    text: str
+    node: Node
+    flags: Mapping[int, str]
+    family: Family | None = None
+
+    def root(self, grid: Grid, key: tuple[str, ...]) -> Node:
+        """The case over the leaves, and -1 where a rule or constraint is broken."""
+        if self.text == FEASIBLE:
+            return constant(where(grid.feasible_node(key), 1.0, 0.0))
+        graph = grid.graphs[key]
+        node = graph.flattened(self.node)
+        node = constant(where(node, 1.0, 0.0)) if node.is_boolean else node
+        known = both(node > -math.inf, node < math.inf)
+        held = both(grid.feasible_node(key), known) if graph.conditions else known
+        return constant(where(held, node, float(BROKEN)))
+
+
+def read_case(study: StudyData, text: str | None) -> Case:
+    """Read what borders are asked of; the first case or bound of the study where None."""
+    model = study.grid().model
+    flags = {eq.name: eq.flags for eq in model.equations if eq.flags}
+    families = {family.of: family for family in model.regime_families}
+    if text is None:
+        grid = study.grid()
+        known = [name for name in grid.outputs if grid.flags(name)] or list(flags)
+        if not known:
+            raise DseError(
+                f"the model {model.name} tells no cases: name a condition, such as "
+                'quantity="time <= 1 ms"'
+            )
+        text = known[0]
+    if not isinstance(text, str):
+        raise DseError(f"quantity = {text!r}: expected one name or condition, as text")
+    if text == FEASIBLE:
+        return Case(name=FEASIBLE, text=text, node=constant(True), flags=_MET)
+    if text in flags:
+        family = next(
+            (f for f in model.regime_families if set(f.terms) <= set(flags[text].values())), None
+        )
+        return Case(name=text, text=text, node=reference(text), flags=flags[text], family=family)
+    if text in families:
+        return _regimes(families[text])
+    if text.isidentifier():
+        row = model.quantities.get(text)
+        kind = "a number" if row is not None else "no quantity"
+        known = [*flags, *families, FEASIBLE]
+        error = DseError if row is not None else UnknownNameError
+        raise error(
+            f"{text} is {kind}{'' if row else nearest(text, known)}: expected what tells cases "
+            f"apart ({', '.join(known)}), or a condition such as '{text} <= 1'"
+        )
+    node = parse_condition(text, model.quantities)
+    return Case(name="condition", text=text, node=node, flags=_MET)
+
+
+def _regimes(family: Family) -> Case:
+    """Which term is the extreme one; of equal ones the first."""
+    labels, terms = list(family.terms), [reference(name) for name in family.terms.values()]
+    node: Node = constant(float(len(terms) - 1))
+    for place in reversed(range(len(terms) - 1)):
+        term, rest = terms[place], terms[place + 1 :]
+        first = term >= maximum(*rest) if family.largest else term <= minimum(*rest)
+        node = constant(where(first, float(place), node))
+    name = f"{family.of}_regime"
+    return Case(name=name, text=family.of, node=node, flags=dict(enumerate(labels)), family=family)
+
+
+# --- The borders of a Dataset, each once, as rows
+
+
+def case_of(found: xr.Dataset) -> str:
+    """The name of the case whose borders a Dataset tells."""
+    return next(str(n) for n in found.data_vars if n not in ("border", "beyond", "distance"))
+
+
+def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
+    """Along which quantity, at which values of the axes, from which case to which, rising.
+
+    Of whole numbers and tabulated values a border is the first beyond, which is one number seen
+    from below and another seen from above: the rows give the one beyond on the way up.
+
+    >>> import dse
+    >>> study = dse.Study(model="transit", axes={"threads": [256, 512, 1024], "intensity": [10]},
+    ...                   set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+    >>> [row] = border_rows(dse.borders(study, "bound", along="threads"))
+    >>> row["intensity"], row["border"], row["from"], row["to"]
+    (10, 610.0, 'thread', 'memory')
+    """
+    meanings = meanings_of(found.beyond.attrs)
+    return [row for along in found.along.values.tolist() for row in _rows(found, along, meanings)]
+
+
+def _rows(found: xr.Dataset, along: str, meanings: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+    """The rows of one quantity."""
+    one, here = found.sel(along=along), found[case_of(found)]
+    others = [str(dim) for dim in here.dims if dim != along]
+    known: dict[tuple[int, int, int], set[float]] = defaultdict(set)
+    for at, first, second, border, _ in _lines(here, one.sel(side="above"), along):
+        known[at, first, second].add(border)
+    for at, first, second, border, start in _lines(here, one.sel(side="below"), along):
+        same = known[at, first, second]
+        if not any(border <= other <= start for other in same):
+            same.add(border)
+    listed = sorted((key[0], b, *key[1:]) for key, seen in known.items() for b in seen)
+    lines = np.array([at for at, *_ in listed], dtype=np.int64)
+    _, *places = unravel(lines, (1, *(found.sizes[dim] for dim in others)))
+    points = {
+        dim: found[dim].values[where].tolist() for dim, where in zip(others, places, strict=True)
+    }
+    unit = str(one.unit.values)
+    for k, (_, border, *ends) in enumerate(listed):
+        yield {
+            "along": along,
+            "unit": unit,
+            **{dim: values[k] for dim, values in points.items()},
+            "border": border,
+            "from": meanings[ends[0]],
+            "to": meanings[ends[1]],
+        }
+
+
+def _lines(
+    here: xr.DataArray, told: xr.Dataset, along: str
+) -> Iterator[tuple[int, int, int, float, float]]:
+    """What is seen on one side: on which line, from and to which case on the way up, and whence.
+
+    In the order of the points. Of those on a line that see the same border the first is given: they
+    see no other before it.
+    """
+    beyond = told.beyond.values.reshape(-1)
+    seen = np.flatnonzero(beyond != NONE)
+    index = unravel(seen, (1, *here.shape))
+    places = dict(zip(here.dims, index[1:], strict=True))
+    others = [dim for dim in here.dims if dim != along]
+    sizes = (1, *(here.sizes[dim] for dim in others))
+    line = ravel((index[0], *(places[dim] for dim in others)), sizes)
+    ends = here.values.reshape(-1)[seen], beyond[seen]
+    first, second = ends if told.side == "above" else ends[::-1]
+    border = told.border.values.reshape(-1)[seen]
+    start = here[along].values[places[along]] if along in places else border
+    order = np.lexsort((border, second, first, line))  # stable: the first point comes first
+    columns = [column[order] for column in (line, first, second, border)]
+    new = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    kept = np.sort(order[np.concatenate([[True], new])]) if len(order) else order
+    told_of = (line, first, second, border, start)
+    yield from zip(*(column[kept].tolist() for column in told_of), strict=True)
+
+
+def next_rows(found: xr.Dataset) -> list[dict[str, Any]]:
+    """Of one configuration: the next border along each quantity to either side, what is beyond."""
+    meanings = meanings_of(found.beyond.attrs)
+    return [
+        {
+            "along": along,
+            "unit": str(found.unit.sel(along=along).values),
+            "side": side,
+            "border": float(found.border.sel(along=along, side=side)),
+            "distance": float(found.distance.sel(along=along, side=side)),
+            "beyond": meanings[int(found.beyond.sel(along=along, side=side))],
+        }
+        for along in found.along.values.tolist()
+        for side in found.side.values.tolist()
+    ]
+
+
+# --- The borders that occur, in closed form where SymPy solves for them
+
+
+def with_closed_forms(asked: Asked, found: xr.Dataset) -> xr.Dataset:
+    """The Dataset with the attribute ``closed_forms``, by quantity and by the pair of cases.
+
+    A pair is told apart by the labels of switches that vary in the study where its forms differ.
+    """
+    case, model, choices = asked.case, asked.grid.model, _choices(asked)
+    varying = [s for s in choices[0] if len({choice[s] for choice in choices}) > 1]
+    told: dict[str, dict[str, Any]] = {}
+    for way in asked.ways:
+        one = found.sel(along=way.name)
+        here, beyond = (
+            np.broadcast_to(array, one.beyond.shape).reshape(-1)
+            for array in (found[case.name].values, one.beyond.values)
+        )
+        pairs = np.unique(np.sort(np.stack([here, beyond], axis=1)[beyond != NONE], axis=1), axis=0)
+        for low, high in pairs.tolist():
+            a, b = case.flags.get(low, ""), case.flags.get(high, "")
+            if case.family is None or not (a in case.family.terms and b in case.family.terms):
+                continue
+            forms = {}
+            for choice in choices:
+                label = ", ".join(f"{switch}={choice[switch]}" for switch in varying)
+                forms[f"{a} | {b} ({label})"] = _solved(model, a, b, way.name, choice)
+            first = next(iter(forms.values()))
+            if all(form == first for form in forms.values()):
+                forms = {f"{a} | {b}": first}
+            told.setdefault(way.name, {}).update(forms)
+    return found.assign_attrs(closed_forms=json.dumps(told))
+
+
+def _solved(model: Model, a: str, b: str, name: str, switches: Mapping[str, str]) -> list[str]:
+    try:
+        solved = model.border(a, b, solve_for=name, **switches)
+    except DseError as error:
+        solved = f"none: {error}"
+    return [str(each) for each in (solved if isinstance(solved, list) else [solved])]
+
+
+def _choices(asked: Asked) -> list[dict[str, str]]:
+    """The labels of the switches that choose among equations, as often as they differ.
+
+    One that is settled otherwise along an axis stands for both of the labels it is settled to.
+    """
+    model = asked.grid.model
+    used = {switch for eq in model.equations for switch in eq.when}
+    found: list[dict[str, str]] = []
+    for graph in asked.grid.graphs.values():
+        known = {}
+        for switch, label in graph.switches.items():
+            if switch in used:
+                row = model.quantities[switch]
+                several = label == "auto" and row.settled_by
+                known[switch] = (row.labels or ())[-2:] if several else (label,)
+        for labels in itertools.product(*known.values()):
+            choice = dict(zip(known, labels, strict=True))
+            if choice not in found:
+                found.append(choice)
+    return found

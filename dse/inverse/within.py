@@ -9,24 +9,201 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.inverse.ends import uncertain_input
-from dse.inverse.opening import opened
+from dse.inverse.meeting import in_order, labelled
+from dse.study.uncertain import without
 from stochastic import sizes
+from sweeps.ask.matrix import refuse_statistic
 from sweeps.bounds.check import check, enclosed
+from sweeps.bounds.expanding import expanded
+from sweeps.grid.build import build_grid
 from sweeps.grid.dataset import assemble, axis_coordinates, describe
-from sweeps.grid.goals import Goal, dims_of
+from sweeps.grid.goals import Goal, dims_of, in_words, objective_node
 from sweeps.grid.grid import Grid
+from sweeps.grid.leaf import Leaf
+from sweeps.nest.summarize import summarized
 from sweeps.prove.tolerances import Uncertain, can_be_best, extremes, spread_dims
 from symbolic.errors import DseError, UnknownNameError, nearest
-from symbolic.expression import parse
+from symbolic.expression import parse, parse_value
 from symbolic.ops import Node, both, constant, references, where
+from symbolic.statistic import DRAW
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study.data import StudyData
+    from symbolic.quantities import Quantity
 
-__all__ = ["ranged"]
+
+# --- Between which ends an uncertain input lies, wherever it is read
+
+
+def uncertain_input(grid: Grid, row: Quantity, spec: Any) -> Uncertain:
+    """Between which ends an input lies, wherever it is read."""
+    lows, highs = {}, {}
+    for key, leaves in grid.leaves.items():
+        leaf = leaves.get(row.name)
+        if leaf is None:
+            continue
+        value = np.asarray(leaf.array, dtype=float)
+        low, high = _ends(row, spec, value)
+        low, high = (np.clip(end, *_limits(row)) for end in (low, high))
+        low, high = (np.where(np.isnan(value), math.nan, end) for end in (low, high))
+        if row.domain.whole:
+            low, high = np.ceil(low), np.floor(high)
+        if np.any((low > value) | (high < value)):
+            raise DseError(
+                f"within: {row.name} = {spec!r} leaves out the value that the study gives it"
+            )
+        lows[key] = Leaf(axes=leaf.axes, array=low, switched=leaf.switched)
+        highs[key] = Leaf(axes=leaf.axes, array=high, switched=leaf.switched)
+    return Uncertain(name=row.name, low=lows, high=highs, whole=row.domain.whole)
+
+
+def _limits(row: Quantity) -> tuple[float, float]:
+    domain = row.domain
+    low = np.nextafter(domain.low, math.inf) if domain.low_open else domain.low
+    high = np.nextafter(domain.high, -math.inf) if domain.high_open else domain.high
+    return float(low), float(high)
+
+
+def _ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
+    """``"5 %"``, ``"3 GB/s"`` on either side, or a lower and an upper end."""
+    if isinstance(spec, (list, tuple)):
+        if len(spec) != 2:
+            raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
+        low, high = (number(end, row) for end in spec)
+        if math.isnan(low) or math.isnan(high):
+            raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
+        return np.full_like(value, min(low, high)), np.full_like(value, max(low, high))
+    text = spec.replace("±", "").strip() if isinstance(spec, str) else spec
+    if isinstance(text, str) and text.endswith("%"):
+        try:
+            share = float(text[:-1]) / 100
+        except ValueError:
+            several = "; give each input by itself (--within a=1% --within b=2%)"
+            raise DseError(
+                f"within: {row.name} = {spec!r}: expected such as '5 %'{several * ('=' in text)}"
+            ) from None
+        away = np.abs(value) * share
+    else:
+        away = np.full_like(value, number(text, row))
+    if not np.all((away >= 0) & np.isfinite(away) | np.isnan(value)):
+        raise DseError(f"within: {row.name} = {spec!r}: expected how far it may be off, 0 or more")
+    return value - away, value + away
+
+
+# --- Which of very many configurations can be the best within ±, as boxes
+
+
+#: Most boxes of an answer, and inputs that are told apart in cells.
+BOXES, INPUTS = sizes.RIVALRY_BOXES, sizes.RIVALRY_INPUTS
+_CHANCE = "bound of the chance that the box holds the best, inputs uniform and independent"
+_SAID = {
+    "certain": "whether the box is one configuration that is the best for some of the inputs",
+    "inner": "configurations that certainly can be the best",
+    "outer": "configurations that may be the best",
+}
+
+
+def rivalry(study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[Uncertain]) -> xr.Dataset:
+    """The boxes outside of which none can be the best; see :func:`dse.ranges`."""
+    from sweeps.prove.rivals import rivals  # only very many configurations need it
+
+    if grid.switch_axes:
+        raise DseError(
+            f"{grid.points:,} configurations are searched in boxes under one label of "
+            f"{grid.switch_axes[0]}: give it instead of the axis"
+        )
+    if len(inputs) > INPUTS:
+        raise DseError(f"so many configurations are searched for at most {INPUTS} uncertain inputs")
+    enclosed(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
+    found, shares = rivals(grid, goal, inputs, most=BOXES)
+    ds, order = labelled(study, grid, (), found), in_order(found)
+    for name, row in zip(("chance_lower", "chance_upper"), shares, strict=True):
+        ds[name] = ("box", row[order], {"units": "1", "long_name": _CHANCE})
+    for name, text in _SAID.items():
+        ds[name].attrs["long_name"] = text
+    told: Mapping[str, str] = {
+        "question": f"which can be the best: {in_words([goal])}",
+        "objective": in_words([goal]),
+        "targets": "",
+    }
+    return ds.assign_attrs(told)
+
+
+# --- Quantities of a study freed of their formulas, so that they can be moved
+
+
+def number(value: Any, row: Quantity) -> float:
+    """One value of a quantity: a number, or a text with a unit."""
+    found = parse_value(value, row, {}) if isinstance(value, str) else value
+    if isinstance(found, bool) or not isinstance(found, (int, float, np.number)):
+        raise DseError(f"{row.name} = {value!r}: expected a number, maybe with a unit")
+    return float(found)
+
+
+def opened(
+    study: StudyData,
+    grid: Grid,
+    names: Sequence[str],
+    outputs: Sequence[str],
+    where: tuple[str, ...],
+) -> Grid:
+    """The grid with some quantities standing at their values, free of formulas and equations."""
+    parts = study._parts
+    values = dict(parts.values)
+    tables: dict[str, Mapping[str, Any]] = {axis: dict(t) for axis, t in parts.tables.items()}
+    pinned = False
+    for name in names:
+        kinds = {g.definitions[name].kind for g in grid.graphs.values() if name in g.definitions}
+        if kinds <= {"given", "default"}:
+            continue
+        if "table" in kinds:
+            raise DseError(f"{name} comes from a table: move what that is made of instead")
+        values[name] = _value_of(grid, name)
+        tables = {a: {n: c for n, c in t.items() if n != name} for a, t in tables.items()}
+        pinned = True
+    if not pinned:
+        return _movable(grid, names)
+    found = build_grid(
+        parts.model,
+        axes=parts.axes,
+        values=values,
+        labels=parts.named,
+        switches=parts.switches,
+        tables=tables,
+        outputs=[name for name in dict.fromkeys([*grid.outputs, *outputs]) if name not in names],
+        constraints=tuple(dict.fromkeys([*study.where, *where])),
+        fold=summarized,
+        refused=parts.refused,
+    )
+    return _movable(without(found, {DRAW}), names)
+
+
+def _movable(grid: Grid, names: Sequence[str]) -> Grid:
+    """A grid in which statistics follow quantities that are moved."""
+    whole = expanded(grid, moved=True)
+    for graph, leaves in zip(whole.graphs.values(), whole.leaves.values(), strict=True):
+        for stat in graph.statistics:
+            refuse_statistic(stat if graph.ancestors([stat]) & set(names) else "", "moved")
+        for name in names:
+            if apart := [n for n in leaves if n.startswith(f"{name} at ")]:
+                raise DseError(
+                    f"{name} differs along axes over which a statistic goes ({apart[0]}), so that "
+                    "it cannot be moved as one: take the statistic out, or these axes"
+                )
+    return whole
+
+
+def _value_of(grid: Grid, name: str) -> Leaf:
+    """A quantity that an equation or formula yields, over its axes."""
+    dims = grid.dims(name)
+    array = np.empty(grid.shape(dims))
+    for key, piece in grid.pieces(array, dims):
+        if name in grid.graphs[key].definitions:
+            piece[...] = grid.evaluate([grid.graphs[key].flat(name)], key, grid.plain(dims))[0]
+    return Leaf(axes=dims, array=array)
+
 
 #: Most configurations of an answer; parts into which the space of the inputs is cut for the best.
 MOST, CELLS = sizes.WITHIN_MOST, sizes.WITHIN_CELLS
@@ -70,8 +247,6 @@ def ranged(
     check(grid)
     inputs = [uncertain_input(grid, quantities[name], spec) for name, spec in within.items()]
     if goal and outputs is None and math.prod(grid.shape(dims_of(grid, [goal]))) > MOST:
-        from dse.inverse.rivalry import rivalry
-
         told = json.dumps({name: str(spec) for name, spec in within.items()})
         return rivalry(study, grid, goal, inputs).assign_attrs(within=told)
     variables: dict[str, Any] = {}
