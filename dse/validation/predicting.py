@@ -9,19 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from dse.fitting.cases import Case
 from dse.fitting.columns import Floats, Table
-from dse.fitting.request import Request
 from dse.fitting.result import Fit
-from dse.fitting.rows import Rows
+from dse.fitting.rows import Case, Rows
+from dse.fitting.run import Request
 from dse.fitting.run import run as fitted
-from dse.validation.folds import Folds, Places, groups_of, keys_of
-from dse.validation.question import Question, parts_of
+from dse.validation.question import Folds, Places, Question, groups_of, keys_of, parts_of
 from sweeps.grid.laws import NAME as LAW
 from symbolic.errors import DseError
 from symbolic.model import Model
-
-__all__ = ["predict"]
 
 
 def predict(

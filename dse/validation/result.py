@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitting.columns import Floats
-from dse.validation.beside import DRAWN
+from dse.validation.baselines import DRAWN
 from dse.validation.scores import Score
 from symbolic.visible import Card, Fold, Visible
-
-__all__ = ["Validation", "cells", "heads"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

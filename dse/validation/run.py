@@ -9,22 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from dse.fitting.cases import Case, chosen
 from dse.fitting.columns import Floats, Table, read_table
 from dse.fitting.groups import some_rows
-from dse.fitting.rows import Rows, read_rows
-from dse.validation.beside import beside
-from dse.validation.folds import Folds, Places, deal, groups_of, keys_of, subspaces
+from dse.fitting.rows import Case, Rows, chosen, read_rows
+from dse.validation.baselines import beside
 from dse.validation.predicting import predict
-from dse.validation.question import ROW, Question, parts_of
+from dse.validation.question import (
+    ROW,
+    Folds,
+    Places,
+    Question,
+    deal,
+    groups_of,
+    keys_of,
+    parts_of,
+    subspaces,
+)
 from dse.validation.result import Validation
 from dse.validation.scores import score, tied
 from sweeps.grid.laws import NAME as LAW
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.model import Model
-
-__all__ = ["run"]
 
 #: Labels whose scores are told one by one.
 FEW = 24

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitting.columns import Floats
-from dse.validation.folds import Places
-
-__all__ = ["MEASURES", "Score", "rank_correlation", "score", "slowdowns", "tied"]
+from dse.validation.question import Places
 
 #: Predictions that differ by a smaller share are equally good.
 SAME = 1e-9
