@@ -113,8 +113,7 @@ def calibrate(
         free = [n for _, names, _ in REGIMES.values() for n in names if n not in given]
         said |= {"where": where, "set": given}
         return Calibration(fits={"together": fit(model, data, free=free, **said)})
-    from dse.fitting.cases import NoRowError
-    from dse.fitting.checks import FewRowsError
+    from dse.fitting.rows import FewRowsError, NoRowError
 
     _check_bounds(data, columns)
     fits: dict[str, Fit] = {}

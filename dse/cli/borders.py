@@ -48,7 +48,7 @@ def borders(study: str, quantity: str | None, along: list[str], **options: Any) 
 
 
 def _borders_data(found: xr.Dataset) -> dict[str, Any]:
-    from dse.inverse.rows import border_rows, case_of, next_rows
+    from dse.inverse.crossing import border_rows, case_of, next_rows
     from sweeps.grid.dataset import meanings_of
 
     case = str(found.attrs["question"]).removeprefix("borders of ")

@@ -96,8 +96,7 @@ def fit(
     >>> round(found["ms_peak_bandwidth"]), round(found["ms_transition"])
     (8000000000, 512)
     """
-    from dse.fitting.request import Request
-    from dse.fitting.run import run
+    from dse.fitting.run import Request, run
 
     with shown(progress, "fitting"):
         return run(

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from dse.fitting import fit
-from dse.fitting.checks import FewRowsError
 from dse.fitting.columns import Floats, Table, read_columns, read_table
 from dse.fitting.result import Fit
+from dse.fitting.rows import FewRowsError
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.model import Model
-
-__all__ = ["best_of", "columns_read", "left_out_of", "some_rows"]
 
 
 def columns_read(table: Table, model: Model, to: str, apart: Sequence[str]) -> list[str]:

@@ -10,18 +10,146 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dse.cards import fit_card
 from dse.fitted import Labelled, SavedFit
 from dse.fitting.columns import Floats
+from dse.fitting.problem import Problem
+from dse.fitting.rows import ROW, Case, Rows
+from dse.fitting.search import FLAT, STEP, Found, derivatives, units_at
 from dse.wording import value_text
+from sweeps.grid.dataset import assemble, describe
+from sweeps.grid.grid import Grid
 from symbolic.errors import check_known
 from symbolic.visible import Card
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Fit", "ranges", "root_of_squares"]
+
+# --- A fit as a Dataset: the rows as measured and as predicted, the values with their errors
+
+
+def dataset_of(
+    case: Case,
+    rows: Rows,
+    grid: Grid,
+    *,
+    text: str,
+    residuals: Mapping[str, Floats],
+    values: Mapping[str, float],
+    units: Mapping[str, str],
+    covariance: Floats,
+    relative: bool,
+) -> xr.Dataset:
+    """The Dataset of a fit; ``grid`` is that of the rows at the fitted values, ``text`` says it."""
+    from dse.provenance import attributes
+
+    variables: dict[str, Any] = {}
+    predicted = grid.evaluate([grid.graph.flat(name) for name in case.to], (), tuple(grid.axes))
+    for name, array in zip(case.to, predicted, strict=True):
+        said = describe(grid, name)
+        unit, meaning = said.get("units", "1"), said["long_name"]
+        variables[name] = (ROW, np.array(array), {**said, "long_name": f"{meaning}, as predicted"})
+        measured = {"units": unit, "long_name": f"{meaning}, as measured"}
+        variables[f"{name}_measured"] = (ROW, rows.measured[name], measured)
+        difference = {"long_name": f"{name} as predicted - as measured"}
+        difference["units"] = "1" if relative else unit
+        if relative:
+            difference["long_name"] += ", over that measured"
+        variables[f"{name}_residual"] = (ROW, np.array(residuals[name]), difference)
+    for name, array in rows.inputs.items():
+        variables[name] = (ROW, array, describe(grid, name))
+    if rows.workloads:
+        told = {"long_name": "workload of the row"}
+        variables["workload"] = (ROW, np.array(rows.workloads), told)
+    errors = np.sqrt(np.diag(covariance))
+    names = np.array(list(values))
+    with np.errstate(all="ignore"):  # no errors, no correlation
+        correlation = covariance / np.outer(errors, errors)
+    both = ("quantity", "other_quantity")
+    variables |= {
+        "value": ("quantity", np.array(list(values.values())), {"long_name": "fitted value"}),
+        "standard_error": ("quantity", errors, {"long_name": "standard error of the value"}),
+        "unit": (
+            "quantity",
+            np.array([units[n] or "1" for n in values]),
+            {"long_name": "unit of value and standard error"},
+        ),
+        "correlation": (
+            both,
+            correlation,
+            {"long_name": "correlation of the errors", "units": "1"},
+        ),
+    }
+    said = attributes(text, grid, case.parts)
+    return assemble(
+        variables,
+        {
+            ROW: (ROW, rows.places, {"long_name": "row of the data"}),
+            **{dim: (dim, names, {"long_name": "what was fitted"}) for dim in both},
+        },
+        {**said, "title": f"simt-dse fit of {case.model.name}"},
+    )
+
+
+# --- The covariance of fitted values, and which of them the rows do not tell
+
+
+def _idle(problem: Problem, point: Floats) -> NDArray[np.bool_]:
+    """Which values could be larger, or could be smaller, with no change of any prediction."""
+    steps, none = STEP * units_at(problem, point), np.zeros(len(point))
+    found = none > 0
+    low, high = np.array([c.low for c in problem.free]), np.array([c.high for c in problem.free])
+    for ahead, back, room in ((steps, none, point < high), (none, steps, point > low)):
+        slopes = problem.slopes(point, ahead, back)
+        change = steps * np.sqrt(np.square(slopes).sum(axis=0))
+        found |= room & (change <= FLAT * STEP * problem.size)
+    return found
+
+
+def _cancelling(problem: Problem, found: Found, slopes: Floats) -> NDArray[np.bool_]:
+    """Which values at ends and others could change together, inwards, with no change at all."""
+    none = np.zeros(len(found.point), dtype=bool)
+    if not found.at_end.any() or len(slopes) < len(none):
+        return none
+    lengths = np.sqrt(np.square(slopes).sum(axis=0))
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
+    moving = np.where(np.abs(directions[-1]) > 0.1, np.sign(directions[-1]), 0.0)
+    inward = np.where(found.point <= [c.low for c in problem.free], 1.0, -1.0)
+    ways = (moving * inward)[found.at_end & (moving != 0)]
+    loose = sizes[-1] <= FLAT * sizes[0] and (np.all(ways > 0) or np.all(ways < 0))
+    return (moving != 0) if loose else none
+
+
+def covariance(problem: Problem, found: Found) -> tuple[Floats, tuple[str, ...]]:
+    """Covariance of the values, and the quantities that the rows do not determine.
+
+    s² (JᵀJ)⁻¹ with s² = sum of squares / (residuals - free). What stands at an end of its domain
+    is held there: its own errors are NaN, those of the others given that it stands there.
+    """
+    keys = [c.key for c in problem.free]
+    full = np.full((len(keys), len(keys)), math.nan)
+    kept = np.flatnonzero(~found.at_end)
+    slopes = derivatives(problem, found.point)
+    for loose in (_idle(problem, found.point), _cancelling(problem, found, slopes)):
+        if loose.any():
+            return full, tuple(keys[k] for k in np.flatnonzero(loose))
+    if not kept.size:
+        return full, ()
+    slopes = slopes[:, kept]
+    lengths = np.sqrt(np.square(slopes).sum(axis=0))
+    _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
+    if len(sizes) < len(kept) or sizes[-1] <= FLAT * sizes[0]:
+        return full, tuple(keys[k] for k in kept[np.abs(directions[-1]) > 0.1])
+    spare = int(np.count_nonzero(problem.scale)) - len(kept)
+    if spare <= 0:
+        return full, ()
+    inverse = (directions.T / sizes**2) @ directions / np.outer(lengths, lengths)
+    full[np.ix_(kept, kept)] = inverse * (found.cost / spare)
+    return full, ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -293,7 +293,7 @@ def _borders(cells: _Cells, source: Any, quantity: str, at: At, where: Sequence[
     from matplotlib.lines import Line2D
     from matplotlib.patheffects import withStroke
 
-    from dse.inverse.cases import read_case
+    from dse.inverse.crossing import read_case
     from dse.verbs.borders import borders
 
     ds, over, by = cells.ds, cells.over, cells.by
@@ -325,7 +325,7 @@ def border_pieces(
     way where an axis is not ``real``, so that there are no values between. In each cell two places
     on its sides are joined with each other, more through their middle.
     """
-    from dse.inverse.rows import case_of
+    from dse.inverse.crossing import case_of
 
     case = case_of(table)
     missing = {name: ds.sizes[name] for name in (over, by) if name not in table[case].dims}

@@ -79,9 +79,7 @@ def borders(
     >>> found.border.sel(along="threads", side="above", threads=256).values.tolist()
     [610.0, 620.0]
     """
-    from dse.inverse.cases import read_case
-    from dse.inverse.crossing import find, prepared
-    from dse.inverse.solving import with_closed_forms
+    from dse.inverse.crossing import find, prepared, read_case, with_closed_forms
     from sweeps.grid.goals import texts_of
 
     texts = texts_of(where, "where")

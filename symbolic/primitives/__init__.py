@@ -5,7 +5,7 @@ A new primitive is one row (:class:`symbolic.primitives.row.Primitive`) in the f
 closed form, the loop nest, JavaScript, enclosures, directions, the grammar of formulas,
 and the machine code of the certified search. Rules over boxes are written once, in the `words` that
 each world reads in its own way; `products` and `trends` hold those of several rows. The planes by
-which the search also bounds some steps (`sweeps.bounds.machine.relax`) know those above `pow` in
+which the search also bounds some steps (`sweeps.bounds.machine.planes`) know those above `pow` in
 the table alone: any other lies above the least of its enclosure.
 """
 

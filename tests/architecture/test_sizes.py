@@ -39,7 +39,7 @@ what is shown to people, drawn or held by a page
     symbolic/resolve.py _SHOWN
     symbolic/visible.py
 formats, flags and codes
-    dse/inverse/cases.py BROKEN
+    dse/inverse/crossing.py BROKEN
     dse/kernels/[aclop]*.py _WIDTHS WORD FLOPS _ARGUMENT _BANK _CUDA _FUNCTION _JUMPS _REGISTERS
     dse/kernels/lines.py
     dse/kernels/operations.py _SIGNED_SHIFT
@@ -73,7 +73,7 @@ hardware, the C library and the operating system
     sweeps/stored/rows.py _LINE
 loops that are written out, and sums of which two places have the same order
     stochastic/kernels/starts.py AT_ONCE
-    sweeps/bounds/joining.py _LONG _PARTS
+    sweeps/bounds/expanding.py _LONG _PARTS
 draws, samples and other statistics
     dse/measured/winners.py RESAMPLES _PARTS
     dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH

@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 import dse
-from dse.inverse.rows import border_rows, case_of
+from dse.inverse.crossing import border_rows, case_of
 from sweeps.grid.dataset import meanings_of
 from sweeps.prove.borders import NONE
 from symbolic.crossings import crossings, located

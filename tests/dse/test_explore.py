@@ -24,9 +24,9 @@ from click.testing import CliRunner
 import dse
 from dse import DseError, Study
 from dse.cli import main
-from dse.page.drawings import figures_told
-from dse.page.formula import formula_text
+from dse.page.equations import formula_text
 from dse.page.serve import server_of
+from dse.page.told import figures_told
 from dse.plots.looks import meaning_of
 from symbolic.expression import parse, parse_value
 from symbolic.quantities import TABLE

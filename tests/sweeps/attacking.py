@@ -26,7 +26,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import sweeps.bounds.extremes
+import sweeps.bounds.enclosures
 import sweeps.bounds.first
 import sweeps.bounds.merging
 import sweeps.bounds.problem
@@ -62,7 +62,7 @@ def pressed(rng: random.Random) -> Iterator[None]:
         (sweeps.prove.beating, "BATCH"): rng.choice([2, 16, 256]),
         (sweeps.prove.fronts, "PATIENCE"): rng.choice([0, 50, 1 << 15]),
         (sweeps.prove.fronts, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
-        (sweeps.bounds.extremes, "_TABLE"): rng.choice([0, 1 << 24]),
+        (sweeps.bounds.enclosures, "_TABLE"): rng.choice([0, 1 << 24]),
         (sweeps.bounds.problem, "_TOGETHER"): rng.choice([0, 1 << 11]),
         (sweeps.bounds.first, "_MANY"): rng.choice([0, 1 << 26]),
         (sweeps.bounds.first, "_GLANCE"): rng.choice([1, 1 << 12]),

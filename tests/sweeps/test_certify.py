@@ -19,8 +19,8 @@ import sweeps.bounds.merging
 import sweeps.bounds.search
 import sweeps.sources.best
 from sweeps.bounds.boxes import Boxes
-from sweeps.bounds.earliest import first_place
-from sweeps.bounds.extremes import Extremes
+from sweeps.bounds.enclosures import Extremes
+from sweeps.bounds.first import first_place
 from sweeps.bounds.merging import reduced
 from sweeps.bounds.problem import Problem
 from sweeps.grid.goals import dims_of, objective_node, one_goal

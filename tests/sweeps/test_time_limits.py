@@ -21,7 +21,7 @@ import sweeps.bounds.merging
 import sweeps.bounds.search
 from dse.cli import main
 from sweeps.ask.ask import Ask
-from sweeps.bounds.alike import alike
+from sweeps.bounds.boxes import alike
 from sweeps.bounds.check import check
 from sweeps.bounds.merging import reduced
 from sweeps.grid.goals import objective_node, one_goal
