@@ -102,8 +102,8 @@ def _read(path: Path) -> Any:
 
 def _from_text(path: Path) -> Table:
     """Return the columns of a file of delimited text."""
+    from dse.measured.records import assumed_units
     from dse.measured.tables import read_file
-    from dse.measured.units import assumed_units
 
     records = read_file(path)
     kept = [k for k, why in enumerate(records.status) if not why]

@@ -67,7 +67,7 @@ def open_measured(
         raise DseError("a grid needs its axes: say with axes= which columns vary")
     if not runs:
         return shaped(records, read_rows(records, units or {}), shape, path.name)
-    from dse.measured.repeated import apart, together
+    from dse.measured.shape import apart, together
 
     records, names = apart(records)
     own = {n: u for n, u in (units or {}).items() if n not in names}
@@ -92,8 +92,7 @@ def _mapped(
     given: Mapping[str, Any] | None,
 ) -> Records:
     """Records with quantities, where a map of their columns is known or given."""
-    from dse.measured.mapping import mapped
-    from dse.measured.maps import layered, map_of, own_map
+    from dse.measured.mapping import layered, map_of, mapped, own_map
 
     shipped, own = map_of(records), own_map(columns)
     chosen = layered(own, shipped)

@@ -10,8 +10,6 @@ from dse.delimited import bytes_of, input_errors
 from stochastic.delimited import Cell, numbers_of
 from symbolic.errors import DseError
 
-__all__ = ["printed_numbers", "refuse_others"]
-
 _SIZES = re.compile(r"\(\s*([0-9]+)\s*,\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
 #: First bytes of files that are no measurements here, what they are, and what to do instead.
 _OTHERS = {

@@ -8,19 +8,264 @@ counts.
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
+import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.measured.formulas import Formulas, columns_of
-from dse.measured.maps import ColumnMap, shipped
+from dse.delimited import header
+from dse.measured.content import printed_numbers
 from dse.measured.records import Records, identifier
-from symbolic.errors import DseError, UnknownNameError, nearest
+from dse.toml_text import read_toml
+from stochastic.delimited import Cell, is_missing
+from symbolic.errors import DseError, UnknownNameError, check_known, nearest
+from symbolic.quantities import TABLE
 
-__all__ = ["mapped"]
+# --- What the columns of a kind of file mean: maps that come along, or as people write them
+
+
+_HERE = Path(__file__).parents[1] / "data" / "profiles"
+_KEYS = ("title", "known_by", "labels", "helpers", "quantities", "notes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnMap:
+    """What the columns of a kind of file mean; formulas in the order in which they are tried."""
+
+    title: str
+    known_by: tuple[str, ...] = ()
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    quantities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@cache
+def shipped() -> Mapping[str, ColumnMap]:
+    """The maps that come along, by their names."""
+    return {path.stem: read_map(path) for path in sorted(_HERE.glob("*.toml"))}
+
+
+def read_map(path: Path) -> ColumnMap:
+    """A map of columns.
+
+    Raises
+    ------
+    DseError
+        No TOML, an unknown key, a formula that is no text.
+    """
+    try:
+        tree = read_toml(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DseError(f"{str(path)!r} is no map of columns: {error}") from error
+    for key in tree:
+        check_known(key, _KEYS, f"{path}: {key!r} is no key of a map of columns")
+    try:
+        tables = {
+            key: {str(n): _texts(f) for n, f in dict(tree.get(key, {})).items()}
+            for key in ("labels", "helpers", "quantities")
+        }
+        return ColumnMap(
+            title=str(tree.get("title", path.stem)),
+            known_by=_texts(tree.get("known_by", [])),
+            notes=_texts(tree.get("notes", [])),
+            **tables,
+        )
+    except (TypeError, ValueError) as error:
+        raise DseError(
+            f"{path}: {error}; a map has tables such as [quantities] with lines such as "
+            'time = "Latency [ms]", or a list of these'
+        ) from error
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+        raise TypeError(f"{value!r} is neither a text nor a list of texts")
+    return tuple(listed)
+
+
+def map_of(records: Records) -> ColumnMap | None:
+    """The map that comes along for a kind of file, or for a table with such columns."""
+    maps = shipped()
+    if records.kind == "ktt":
+        return layered(maps["ktt"], _counters(records))
+    if records.kind in maps:
+        return maps[records.kind]
+    names = {*records.columns, *records.aliases}
+    known = (m for m in maps.values() if m.known_by and names.issuperset(m.known_by))
+    return next(known, None)
+
+
+def _counters(records: Records) -> ColumnMap | None:
+    """The map of the profiler behind KTT, by the names of the counters."""
+    if any(name.endswith(".sum") for name in records.columns):
+        return shipped()["ncu"]
+    return shipped()["nvprof"] if "inst_executed" in records.columns else None
+
+
+def layered(above: ColumnMap | None, below: ColumnMap | None) -> ColumnMap | None:
+    """One map on another, whose formulas count where the first has none."""
+    if above is None or below is None:
+        return above or below
+
+    def both(kind: str) -> Mapping[str, tuple[str, ...]]:
+        first: Mapping[str, tuple[str, ...]] = getattr(above, kind)
+        return {**first, **{n: f for n, f in getattr(below, kind).items() if n not in first}}
+
+    return replace(
+        above, labels=both("labels"), helpers=both("helpers"), quantities=both("quantities")
+    )
+
+
+def own_map(columns: str | Path | Mapping[str, str] | None) -> ColumnMap | None:
+    """The map of who asks: a file, a name of one that comes along, ``{"Latency": "time:ms"}``."""
+    if columns is None or isinstance(columns, Mapping):
+        return _of_columns(columns) if columns else None
+    known = shipped()
+    if str(columns) in known:
+        return known[str(columns)]
+    if not Path(columns).is_file():
+        raise UnknownNameError(
+            f"{str(columns)!r} is no map of columns{nearest(str(columns), known)}: expected a TOML "
+            f"file, COLUMN=QUANTITY, or one of {', '.join(known)}"
+        )
+    return read_map(Path(columns))
+
+
+def _of_columns(columns: Mapping[str, str]) -> ColumnMap:
+    labels, quantities = {}, {}
+    for column, told in columns.items():
+        name, _, unit = str(told).partition(":")
+        row = TABLE.get(name)
+        if not name.isidentifier():
+            raise DseError(f"{column}={told}: expected COLUMN=QUANTITY or COLUMN=QUANTITY:UNIT")
+        if name in ("kernel", "machine", "workload") or (row is not None and row.is_label):
+            labels[name] = (column,)
+        else:
+            quantities[name] = (f"{column} [{unit}]" if unit else column,)
+    return ColumnMap(title="column", labels=labels, quantities=quantities)
+
+
+# --- Formulas over the columns of a file: sums of products, over one divisor
+
+
+#: Beyond this a whole number is none that a float holds.
+_MOST = 1e300
+#: Floats hold every whole number up to this; larger ones are computed as Python's up to the next.
+_EXACT, _LARGEST = 2**53, 2**100
+
+
+def columns_of(formula: str) -> list[str]:
+    """The columns that a formula names.
+
+    >>> columns_of("32 * read + 32 * written / @warps [B]")
+    ['read', 'written', '@warps']
+    """
+    text, _ = header(formula)
+    above, _, below = text.partition(" / ")
+    parts = [part for term in above.split(" + ") for part in term.split(" * ")]
+    return [
+        part for part in (*parts, below) if part and not re.fullmatch(r"-?[\d.]+(e-?\d+)?", part)
+    ]
+
+
+def _constant(text: str) -> int | float:
+    return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+
+
+class Formulas:
+    """Columns as numbers, and what formulas made of them."""
+
+    def __init__(self, records: Records, rows: int) -> None:
+        self.records, self.rows = records, rows
+        self.values: dict[str, NDArray[Any]] = {}
+        self.sources: dict[str, str] = {}
+
+    def solve(self, name: str, formulas: Sequence[str], title: str) -> str | None:
+        """The unit of the first formula that can be computed; None if none can."""
+        for formula in formulas:
+            text, unit = header(formula)
+            needed = columns_of(formula)
+            parts = {part: self._number(part) for part in needed}
+            if any(values is None for values in parts.values()):
+                continue
+            self.values[name] = self._value(text, parts)
+            self.sources[name] = f"{title}: {formula.replace('@', '')}"
+            first = self.records.units.get(self._column(needed[0]), "") if len(needed) == 1 else ""
+            return first if unit is None else unit
+        return None
+
+    def _value(self, text: str, parts: Mapping[str, Any]) -> NDArray[Any]:
+        """Return the values of a formula; whole numbers are added before they become floats."""
+        above, _, below = text.partition(" / ")
+        summed: Any = 0
+        for term in above.split(" + "):
+            factors = [parts[p] if p in parts else _constant(p) for p in term.split(" * ")]
+            summed = summed + functools.reduce(operator.mul, factors)
+        total: NDArray[Any] = np.array(np.broadcast_to(np.asarray(summed), (self.rows,)))
+        if not below and any(abs(one) > _EXACT for one in total[total == total]):
+            return total
+        total = total.astype(np.float64)
+        if not below:
+            return total
+        with np.errstate(divide="ignore", invalid="ignore"):
+            divisor = np.asarray(parts[below] if below in parts else float(below))
+            share = total / divisor.astype(np.float64)
+        return np.where(np.isfinite(share), share, np.nan)
+
+    def _column(self, name: str) -> str:
+        return self.records.aliases.get(name, name)
+
+    def _number(self, name: str) -> NDArray[Any] | None:
+        """A column as numbers, or what was made before; NaN where there is none.
+
+        One with whole numbers beyond 2**53, such as timestamps, is an array of Python's.
+        """
+        if name in self.values:
+            return self.values[name]
+        if name in ("@warps", "@threads"):
+            return self._launched(name)
+        name = self._column(name)
+        if name not in self.records.columns:
+            return None
+        listed = self.records.columns[name]
+        cells = [Cell(k + 2, v) for k, v in enumerate(listed) if isinstance(v, str)]
+        read = printed_numbers(cells, f"the column {name!r}")
+        numbers: list[float] = []
+        for row, value in enumerate(listed):
+            number: float | None = None
+            if isinstance(value, str):
+                number = read(Cell(row + 2, value))
+            elif isinstance(value, (int, float)):
+                number = value if abs(value) < _MOST else None
+            if number is None and not is_missing(str(value)):
+                raise DseError(
+                    f"the column {name!r} holds {value!r} at row {row + 1}, expected a number"
+                )
+            known = number is not None and math.isfinite(number)
+            numbers.append(number if number is not None and known else np.nan)
+        whole = [abs(one) for one in numbers if isinstance(one, int)]
+        large = _EXACT < max(whole, default=0) < _LARGEST
+        return np.array(numbers, dtype=object if large else np.float64)
+
+    def _launched(self, name: str) -> NDArray[Any] | None:
+        blocks, threads = (self.values.get(n) for n in ("blocks", "threads_per_block"))
+        if blocks is None or threads is None:
+            return None
+        size = self.values.get("warp_size", np.full(self.rows, 32.0))
+        launched: NDArray[Any] = blocks * (np.ceil(threads / size) if name == "@warps" else threads)
+        return launched
+
 
 #: Of these a request is coalesced: it loads what it needs, to half of what is printed last.
 _WHOLE = 99.995

@@ -8,15 +8,15 @@ asks for (Carlstein 1986, Annals of Statistics 14). Configurations are drawn ind
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.given import a_dataset
-from dse.measured.resampling import Runs
-from dse.measured.winners import RESAMPLES, SURE, Won
 from sweeps.ask.draws import TableDraws
 from sweeps.grid.goals import check_top, one_goal, texts_of
 from sweeps.scan.arrays import Table
@@ -27,9 +27,153 @@ if TYPE_CHECKING:
 
     from sweeps.grid.goals import Goal
 
-__all__ = ["chances_of_runs"]
+
+# --- The runs of one configuration, and means of blocks of them drawn again
+
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """The runs of one configuration, and what they tell of themselves.
+
+    ``lag`` is the correlation of neighbours; ``drift`` by which share of the mean a straight line
+    through the runs rises from the first to the last, and ``steady`` whether that may be chance.
+    """
+
+    values: Floats
+    lag: float
+    drift: float
+    steady: bool
+
+    @classmethod
+    def of(cls, values: Floats) -> Runs:
+        """Some runs, in their order."""
+        count, off = values.size, values - values.mean()
+        total = float(off @ off)
+        if count < 3 or total == 0:
+            return cls(values=values, lag=0.0, drift=0.0, steady=True)
+        lag = float(off[1:] @ off[:-1]) / total
+        along = np.arange(count) - (count - 1) / 2
+        slope = float(along @ off) / float(along @ along)
+        rest = off - slope * along
+        own = float(rest[1:] @ rest[:-1]) / max(float(rest @ rest), 1e-300)
+        spread = math.sqrt(float(rest @ rest) / (count - 2) / float(along @ along))
+        spread *= math.sqrt((1 + max(own, 0.0)) / (1 - min(own, 0.9)))
+        mean = float(values.mean())
+        return cls(
+            values=values,
+            lag=lag,
+            drift=slope * (count - 1) / abs(mean) if mean else 0.0,
+            steady=abs(slope) <= 2 * spread,
+        )
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean, neighbours being alike."""
+        if self.values.size < 2:
+            return math.inf
+        lag = min(max(self.lag, 0.0), 0.9)
+        alone = float(self.values.std(ddof=1)) / math.sqrt(self.values.size)
+        return alone * math.sqrt((1 + lag) / (1 - lag))
+
+    @property
+    def block(self) -> int:
+        """How many neighbours are drawn together."""
+        return block_length(self.values.size, self.lag)
+
+
+def block_length(count: int, lag: float) -> int:
+    """The length of a block of so many runs with that correlation of neighbours (Carlstein 1986).
+
+    >>> block_length(32, 0.6), block_length(32, 0.0)
+    (5, 1)
+    """
+    if lag <= 0:
+        return 1
+    lag = min(lag, 0.9)
+    best = (2 * lag / (1 - lag**2)) ** (2 / 3) * count ** (1 / 3)
+    return int(min(max(round(best), 1), max(count // 3, 1)))
+
+
+def resampled(values: Floats, block: int, times: int, rng: np.random.Generator) -> Floats:
+    """So many means of blocks drawn with replacement, as many runs as there are."""
+    count = values.size
+    starts = rng.integers(0, count, (times, -(-count // block)))
+    index = (starts[:, :, None] + np.arange(block)).reshape(times, -1)[:, :count] % count
+    return np.asarray(values[index].mean(axis=1))
+
+
+# --- Which measured configurations can be the best, by drawing their runs again
+
+
+#: Times that the runs are drawn again; errors of the mean by which who is behind cannot be best;
+#: from which chance on the best is told apart from all others.
+RESAMPLES, FAR, SURE = 4096, 6.0, 0.95
+#: Parts of the resamples, each taken for a sample by itself.
+_PARTS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Won:
+    """Who can be the best (rows), the likeliest first, and what the resamples tell of them."""
+
+    rows: NDArray[np.int64]
+    chances: Floats
+    regrets: Floats
+    means: Floats
+    gains: Floats
+
+    @classmethod
+    def of(cls, runs: dict[int, Runs], rng: np.random.Generator) -> Won:
+        """Draw the runs again of all that are not too far behind."""
+        known = [one.error / max(abs(one.values.mean()), 1e-300) for one in runs.values()]
+        usual = float(np.median([share for share in known if share < math.inf]))
+        means = np.array([one.values.mean() for one in runs.values()])
+        errors = np.array([one.error for one in runs.values()])
+        alone = errors == math.inf
+        many = float(np.median([one.values.size for one in runs.values()]))
+        errors[alone] = usual * np.abs(means[alone]) * math.sqrt(many)
+        near = means - FAR * errors <= np.min(means + FAR * errors)
+        rows = np.array(list(runs))[near]
+        drawn = np.stack(
+            [
+                resampled(runs[row].values, runs[row].block, RESAMPLES, rng)
+                if runs[row].values.size > 1
+                else rng.normal(mean, error, RESAMPLES)
+                for row, mean, error in zip(rows.tolist(), means[near], errors[near], strict=True)
+            ]
+        )
+        least = drawn.min(axis=0)
+        first = drawn == least
+        chances = (first / first.sum(axis=0)).reshape(rows.size, _PARTS, -1).mean(axis=2)
+        regrets = (drawn - least).reshape(rows.size, _PARTS, -1).mean(axis=2)
+        gains = _gains(means[near], errors[near])
+        order = np.lexsort((regrets.mean(axis=1), -chances.mean(axis=1)))
+        return cls(
+            rows=rows[order],
+            chances=chances[order],
+            regrets=regrets[order],
+            means=drawn[order],
+            gains=gains[order],
+        )
+
+
+def _gains(means: Floats, errors: Floats) -> Floats:
+    """What measuring each as often again is expected to better the choice by."""
+    from scipy.special import ndtr
+
+    if means.size < 2:
+        return np.zeros(means.size)
+    order = np.argsort(means, kind="stable")
+    other = np.full(means.size, means[order[0]])
+    other[order[0]] = means[order[1]]
+    moves = errors / math.sqrt(2)  # by how much the mean will move
+    with np.errstate(all="ignore"):
+        z = -np.abs(means - other) / moves
+        found = moves * (z * ndtr(z) + np.exp(-z * z / 2) / math.sqrt(2 * math.pi))
+    return np.where(moves > 0, found, 0.0)
 
 
 def chances_of_runs(

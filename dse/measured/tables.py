@@ -13,8 +13,6 @@ from dse.measured.records import CORRECT, FAILED, Records
 from sweeps.files.tabular import parquet_library
 from symbolic.errors import DseError, check_known
 
-__all__ = ["axes_of", "is_ours", "read_file"]
-
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"
 #: Columns of a table; one of more takes seconds to read.

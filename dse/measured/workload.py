@@ -14,8 +14,6 @@ from symbolic.quantities import TABLE
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["workload_text"]
-
 #: What is of a workload, and in a profile; not what a machine or the models say of it.
 _NAMES = (
     *("blocks", "threads_per_block", "registers_per_thread", "shared_mem_per_block"),

@@ -45,7 +45,7 @@ formats, flags and codes
     dse/kernels/operations.py _SIGNED_SHIFT
     dse/kernels/ptx.py _WIDTHS
     dse/kernels/spills.py _BYTES
-    dse/measured/profiles/units.py _PREFIXES
+    dse/measured/profiles/launches.py _PREFIXES
     sweeps/nest/summing.py MEAN STD
     sweeps/prove/borders.py NONE
     sweeps/store/bare.py _SLACK
@@ -75,7 +75,7 @@ loops that are written out, and sums of which two places have the same order
     stochastic/kernels/starts.py AT_ONCE
     sweeps/bounds/expanding.py _LONG _PARTS
 draws, samples and other statistics
-    dse/measured/winners.py RESAMPLES _PARTS
+    dse/measured/runs.py RESAMPLES _PARTS
     dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH
     dse/validation/run.py ENOUGH
     sweeps/ask/draws.py _PARTS

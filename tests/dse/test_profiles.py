@@ -19,7 +19,7 @@ from click.testing import Result
 import dse
 from dse import DseError
 from dse.measured import open_measured
-from dse.measured.maps import shipped
+from dse.measured.mapping import shipped
 
 Run = Callable[..., Result]
 

@@ -7,9 +7,7 @@ import pytest
 import xarray as xr
 
 import dse
-from dse.measured.resampling import Runs, block_length
-from dse.measured.runs import chances_of_runs
-from dse.measured.winners import RESAMPLES
+from dse.measured.runs import RESAMPLES, Runs, block_length, chances_of_runs
 from symbolic.errors import DseError
 
 

@@ -13,8 +13,6 @@ from typing import Any
 from dse.measured.records import Records, gathered
 from symbolic.errors import DseError
 
-__all__ = ["from_caliper"]
-
 #: The attribute of a node that names an attribute.
 _NAME = "8"
 _PATHS = ("annotation", "region", "function", "loop")

@@ -9,18 +9,132 @@ import csv
 import io
 import math
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from dse.delimited import input_errors
 from dse.measured.content import printed_numbers
-from dse.measured.profiles.layouts import HINTS, Layout, layout_of
-from dse.measured.profiles.units import base_unit
 from dse.measured.records import Records
 from stochastic.delimited import Cell, is_missing, is_numeric, lines_of_fields
 from stochastic.delimited import number as parse_number
 from symbolic.errors import DseError
 
-__all__ = ["from_launches"]
+# --- Units as profilers print them
+
+
+_UNITS = {
+    **dict.fromkeys(("s", "sec", "second", "seconds"), "s"),
+    **dict.fromkeys(("b", "byte", "bytes"), "B"),
+    **dict.fromkeys(("hz", "hertz"), "Hz"),
+    **dict.fromkeys(("inst", "sector", "request", "register", "cycle", "block", "thread"), ""),
+    **dict.fromkeys(("warp", "sample", "sm", "op", "pass", "wavefront", "instruction", "way"), ""),
+}
+_PREFIXES = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "K": 3, "G": 9, "T": 12}
+
+
+def base_unit(unit: str, binary: bool = False) -> tuple[Fraction, str]:
+    """Return a profiler's unit as a factor and a unit of this library; an unknown one stays.
+
+    ``binary`` is for nvprof, whose KB are 1024 bytes: its traces print 1028 bytes as 1.003906 KB.
+
+    >>> base_unit("usecond"), base_unit("Gbyte/second"), base_unit("Kbyte/block")
+    ((Fraction(1, 1000000), 's'), (Fraction(1000000000, 1), 'B/s'), (Fraction(1000, 1), 'B'))
+    >>> base_unit("cycle/nsecond"), base_unit("inst"), base_unit("%")
+    ((Fraction(1000000000, 1), 'Hz'), (Fraction(1, 1), ''), (Fraction(1, 1), '%'))
+    """
+    unit = unit.strip().replace("\u00b5", "u").replace("\u03bc", "u")
+    above, _, below = unit.partition("/")
+    first, second = _part(above), _part(below) if below else (Fraction(1), "")
+    if binary and first and first[1] == "B":
+        first = Fraction(1024) ** round(math.log10(first[0]) / 3), "B"
+    if first is None or second is None:
+        return Fraction(1), unit
+    named = f"{first[1] or '1'}/{second[1]}" if second[1] else first[1]
+    return first[0] / second[0], {"1/s": "Hz"}.get(named, named)
+
+
+def _part(unit: str) -> tuple[Fraction, str] | None:
+    for prefix, power in _PREFIXES.items():
+        rest = unit.removeprefix(prefix).lower()
+        rest = rest if rest in _UNITS else rest.removesuffix("s")
+        if unit.startswith(prefix) and rest in _UNITS and (not prefix or _UNITS[rest]):
+            return Fraction(10) ** power, _UNITS[rest]
+    return None
+
+
+# --- How profilers lay out a CSV of launches: columns by which each is known
+
+
+_OF_RUN = "Time(%)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """A kind of header: columns it has; those of a metric's name, unit and value, if it is long."""
+
+    kind: str
+    has: frozenset[str]
+    name: str = ""
+    unit: str = ""
+    value: str = ""
+    key: tuple[str, ...] = ()
+    units_below: bool = False
+    refused: str = ""
+
+
+def _header(kind: str, has: str, **more: Any) -> Layout:
+    return Layout(kind=kind, has=frozenset(has.split("|")), **more)
+
+
+_IMPORT = ", which holds no counters: import pmc_perf.csv or the counters"
+_NCU_METRIC = {"name": "Metric Name", "unit": "Metric Unit"}
+_PER_KERNEL = {"value": "Avg", "key": ("Device", "Kernel")}
+#: In the order in which they are tried.
+_LAYOUTS = (
+    _header(
+        "ncu", "Kernel Name|Invocations|Metric Name",
+        refused="a summary of Nsight Compute over launches (--print-summary): print it without",
+    ),
+    _header(
+        "ncu", "ID|Kernel Name|Metric Name|Metric Unit|Metric Value",
+        value="Metric Value", key=("Process ID", "ID"), **_NCU_METRIC,
+    ),
+    _header("ncu", "ID|Kernel Name|Process ID", units_below=True),
+    _header("nvprof", "Kernel|Invocations|Metric Name|Avg", name="Metric Name", **_PER_KERNEL),
+    _header("nvprof", "Kernel|Invocations|Event Name|Avg", name="Event Name", **_PER_KERNEL),
+    _header("nvprof", "Start|Duration|Grid X|Registers Per Thread|Name", units_below=True),
+    _header("nvprof", f"{_OF_RUN}|Calls|Avg|Name", units_below=True),
+    _header("nvprof", "Device|Context|Stream|Kernel", units_below=True),
+    _header(
+        "rocprof", "Dispatch_Id|Kernel_Name|Counter_Name|Counter_Value",
+        name="Counter_Name", value="Counter_Value", key=("Process_Id", "Dispatch_Id"),
+    ),
+    _header("rocprof", "Kernel_Name|Grid_Size|Workgroup_Size"),
+    _header("rocprof", "KernelName|grd|wgr"),
+    *(
+        _header("", has, refused=refused) for has, refused in (
+            ("Start|Duration|Name", "nvprof's trace of API calls: print --print-gpu-trace"),
+            ("workload_name|gpu_model|gpu_arch", f"rocprof-compute on a machine{_IMPORT}"),
+            ("device|HBMBw|FP32Flops", f"rocprof-compute's roofline of a machine{_IMPORT}"),
+            ("Dispatch_ID|Kernel_Name|GPU_ID", f"rocprof-compute's list of dispatches{_IMPORT}"),
+            ("Name|Calls|TotalDurationNs", f"rocprof's statistics of kernels{_IMPORT}"),
+            ("Time (%)|Total Time (ns)|Instances", "Nsight Systems' summary: profile with ncu"),
+        )
+    ),
+)  # fmt: skip
+
+
+#: A line without any of these is no header.
+HINTS = tuple({max(layout.has, key=lambda name: (len(name), name)) for layout in _LAYOUTS})
+
+
+def layout_of(fields: Sequence[str]) -> Layout | None:
+    """The layout that these columns are of."""
+    names = {field.strip() for field in fields}
+    return next((layout for layout in _LAYOUTS if layout.has <= names), None)
+
 
 #: What tells of the process rather than of the launch.
 _UNTOLD = re.compile(

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dse.measured.profiles.units import base_unit
+from dse.measured.profiles.launches import base_unit
 from dse.measured.records import Records, gathered
 from symbolic.errors import DseError
-
-__all__ = ["from_report"]
 
 _ACTUAL = "memory_l2_theoretical_sectors_global"
 _IDEAL = "memory_l2_theoretical_sectors_global_ideal"
