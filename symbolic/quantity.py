@@ -217,6 +217,23 @@ def row(
     )
 
 
+def spec(
+    name: str,
+    unit: str,
+    domain: str,
+    meaning: str,
+    typical: tuple[float, float] | None = None,
+    default: float | str | None = None,
+) -> Quantity:
+    """Return a number of the shipped models that the designer of a machine sets; see :func:`row`.
+
+    What a machine is, and what its programmer finds by measuring (Hong 2012, Table 1: from machine
+    resources and Tables 2 and 5); all else is the programmer's. How many SMs are active is, too: an
+    SM stands idle where the grid leaves it so (section 3.1).
+    """
+    return replace(row(name, unit, domain, meaning, typical, default), lever="designer")
+
+
 def switch(name: str, labels: str, meaning: str, settled_by: str = "") -> Quantity:
     """A switch of the shipped models; the first of its labels is the default."""
     names = tuple(labels.split())

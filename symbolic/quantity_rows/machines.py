@@ -1,0 +1,153 @@
+"""What machines are: their parts, clocks, rates, caches."""
+
+from __future__ import annotations
+
+from symbolic.quantity import COUNT0, COUNT1, NONNEG, POS, Quantity, row, spec
+
+# --- Quantities of machines
+
+MACHINE = (
+    spec("n_sms", "", COUNT1, "streaming multiprocessors of the machine", (1, 128)),
+    row("active_sms", "", COUNT1, "multiprocessors in use", (1, 128), "n_sms"),
+    spec("cores_per_sm", "", COUNT1, "scalar cores of one multiprocessor", (8, 192)),
+    spec("warp_size", "", COUNT1, "threads of a warp", (32, 64), 32),
+    spec("core_clock", "Hz", POS, "clock of the cores", (5e8, 2e9), "nominal_clock"),
+    spec("min_core_clock", "Hz", POS, "slowest clock of the cores", (2e8, 1e9)),
+    spec("max_core_clock", "Hz", POS, "fastest clock of the cores", (1e9, 3e9)),
+    spec("nominal_clock", "Hz", POS, "clock at which latencies were measured", (5e8, 2e9)),
+    spec("mem_bandwidth", "B/s", POS, "DRAM bandwidth of the machine", (5e10, 2e12)),
+    spec(
+        "mem_latency_nominal",
+        "cycle",
+        POS,
+        "DRAM round trip at the nominal clock, in core cycles",
+        (200, 800),
+    ),
+    spec("mem_latency_dram", "cycle", POS, "DRAM round trip of one transaction", (200, 800)),
+    spec(
+        "departure_delay_coalesced",
+        "cycle",
+        NONNEG,
+        "least distance between two coalesced transactions",
+        (1, 10),
+    ),
+    spec(
+        "departure_delay_uncoalesced",
+        "cycle",
+        NONNEG,
+        "least distance between two uncoalesced transactions",
+        (4, 40),
+    ),
+    spec("issue_cycles", "cycle", POS, "cycles to issue one instruction of a warp", (1, 8)),
+    spec("max_threads_per_sm", "", COUNT1, "resident threads of one SM", (768, 2048)),
+    spec("max_warps_per_sm", "", COUNT1, "resident warps of one SM", (24, 64)),
+    spec("max_blocks_per_sm", "", COUNT1, "resident blocks of one SM", (8, 32)),
+    spec("max_threads_per_block", "", COUNT1, "threads of one block", (512, 1024)),
+    spec("registers_per_sm", "", COUNT1, "registers of one SM", (8192, 65536)),
+    spec(
+        "max_registers_per_block",
+        "",
+        COUNT1,
+        "registers one block may use",
+        (8192, 65536),
+        "registers_per_sm",
+    ),
+    spec("max_registers_per_thread", "", COUNT1, "registers one thread may use", (63, 255), 255),
+    spec("shared_mem_per_sm", "B", COUNT0, "shared memory of one SM", (16384, 167936)),
+    spec(
+        "max_shared_mem_per_block",
+        "B",
+        COUNT0,
+        "shared memory one block may use",
+        (16384, 167936),
+        "shared_mem_per_sm",
+    ),
+    spec("register_allocation_unit", "", COUNT1, "registers are allocated in these", (256, 512)),
+    spec(
+        "warp_allocation_unit",
+        "",
+        COUNT1,
+        "parts into which registers are divided among warps; where a block is allocated at a time, "
+        "its warps are rounded up to these",
+        (1, 4),
+    ),
+    spec(
+        "warp_check_unit",
+        "",
+        COUNT1,
+        "warps of a block are rounded up to these against the registers one block may use",
+        (1, 4),
+        4,
+    ),
+    spec(
+        "shared_mem_allocation_unit", "B", COUNT1, "shared memory is allocated in these", (128, 512)
+    ),
+    spec(
+        "reserved_shared_mem_per_block",
+        "B",
+        COUNT0,
+        "shared memory the system takes from each block",
+        (0, 1024),
+        0,
+    ),
+    spec(
+        "registers_allocated_per_warp",
+        "",
+        "whole [0, 1]",
+        "1 where registers are allocated a warp at a time, 0 where a block at a time",
+        (0, 1),
+    ),
+)
+
+# --- Quantities of today's GPUs: caches, rates, clocks and bandwidths that are attained
+#  What is printed (``l2_bytes_per_cycle``, ``fp32_flops``, ``boost_clock``) and what was measured
+# (``read_bandwidth``, ``l2_bandwidth``, the latencies) have names of their own. Rates of the
+# machine are at its boost clock; latencies at its nominal clock, in core cycles.
+
+
+def _rate(name: str, what: str, least: float, most: float) -> Quantity:
+    meaning = f"{what}, of the machine at its boost clock, without sparsity"
+    return spec(name, "1/s", POS, meaning, (least, most))
+
+
+DEVICE = (
+    spec("release_year", "", "whole [1999, 2100]", "year in which the machine came out"),
+    spec("cache_levels", "", "whole [0, 4]", "caches that loads of global memory pass", (0, 3)),
+    # --- clocks and power
+    spec("base_clock", "Hz", POS, "base clock of the cores, as printed", (7e8, 2e9)),
+    spec("boost_clock", "Hz", POS, "boost clock of the cores, as printed", (1e9, 3e9)),
+    spec("nominal_memory_clock", "Hz", POS, "clock of the memory, as it is by default", (4e8, 2e9)),
+    spec("memory_clock", "Hz", POS, "clock of the memory", (4e8, 2e9), "nominal_memory_clock"),
+    spec("board_power", "W", POS, "most power that the board is allowed (TDP)", (60, 800)),
+    # --- rates
+    spec("schedulers_per_sm", "", COUNT1, "warp schedulers of one multiprocessor", (1, 4)),
+    _rate("fp64_flops", "double-precision operations a second", 1e11, 1e14),
+    _rate("fp32_flops", "single-precision operations a second", 1e12, 1e14),
+    _rate("fp16_flops", "half-precision operations a second, no tensor units", 1e12, 2e14),
+    _rate("tensor_fp64_flops", "double-precision operations a second, tensor units", 1e13, 2e14),
+    _rate("tensor_tf32_flops", "TF32 operations a second, tensor units", 5e13, 1e15),
+    _rate(
+        "tensor_fp16_flops",
+        "half-precision products summed in single precision, tensor units",
+        5e13,
+        2e15,
+    ),
+    _rate("tensor_fp8_flops", "FP8 operations a second, tensor units", 2e14, 4e15),
+    _rate("tensor_int8_ops", "8-bit integer operations a second, tensor units", 1e14, 4e15),
+    # --- caches
+    spec("l1_size", "B", POS, "first cache of one SM, with shared memory where they are one"),
+    spec("l2_size", "B", POS, "second cache, all of it", (2**21, 2**27)),
+    spec("l3_size", "B", POS, "third cache, all of it", (2**27, 2**28)),
+    spec("l1_bytes_per_cycle", "B", POS, "bytes a cycle of one SM's first cache", (64, 128)),
+    spec(
+        "l2_bytes_per_cycle", "B", POS, "bytes a core cycle of the whole second cache", (1e3, 1e4)
+    ),
+    spec("l2_bandwidth", "B/s", POS, "bandwidth attained from the second cache", (1e12, 2e13)),
+    spec("l3_bandwidth", "B/s", POS, "bandwidth attained from the third cache", (1e12, 2e13)),
+    spec("far_l2_latency", "cycle", NONNEG, "latency of a hit in the far part of the second cache"),
+    spec("l3_latency", "cycle", NONNEG, "latency of a hit in the third cache", (300, 800)),
+    # --- DRAM
+    spec("mem_size", "B", POS, "DRAM of the machine", (2**32, 2**38)),
+    spec("read_bandwidth", "B/s", POS, "DRAM bandwidth attained by reading alone", (2e11, 4e12)),
+    spec("triad_bandwidth", "B/s", POS, "DRAM bandwidth attained by a triad", (2e11, 4e12)),
+)

@@ -1,0 +1,216 @@
+"""What workloads are: instructions, shapes, work of lanes, transfers."""
+
+from __future__ import annotations
+
+from symbolic.quantity import (
+    COUNT0,
+    COUNT1,
+    NONNEG,
+    POS,
+    RATIO,
+    RESULT,
+    SHARE,
+    Quantity,
+    quantity,
+    row,
+    spec,
+    switch,
+)
+
+# --- Quantities of workloads
+
+
+def _class(name: str, kind: str, factor: float) -> tuple[Quantity, ...]:
+    """A class of Table 6 of Hong 2012: its instructions, and the factor of the experiment."""
+    return (
+        row(f"{name}_insts", "", NONNEG, f"instructions of one thread: {kind}", (0, 100), 0),
+        row(f"{name}_factor", "", POS, f"slowdown of an instruction: {kind}", (1, 40), factor),
+    )
+
+
+WORKLOAD = (
+    switch("printed", "false true", "use the equations exactly as printed"),
+    row("elements", "", COUNT1, "work items, one thread each", (1e4, 1e8)),
+    row("threads_per_block", "", COUNT1, "threads of one block", (32, 512)),
+    row("blocks", "", COUNT1, "blocks of the grid", (1, 1e6)),
+    row("registers_per_thread", "", COUNT0, "registers of one thread", (4, 64)),
+    row("warp_bytes", "B", NONNEG, "bytes of the sectors that a warp asks for", (0, 1e4)),
+    row("block_bytes", "B", NONNEG, "bytes that one block asks the second cache for", (0, 1e6)),
+    row("launch_bytes", "B", NONNEG, "bytes that all blocks touch, each once", (1e6, 1e10)),
+    row("shared_mem_per_block", "B", COUNT0, "shared memory of one block", (0, 16384)),
+    row("comp_insts", "", NONNEG, "computation instructions of one thread", (1, 1e4)),
+    row("coalesced_insts", "", NONNEG, "coalesced memory instructions of one thread", (0, 500)),
+    row("uncoalesced_insts", "", NONNEG, "uncoalesced memory instructions of one thread", (0, 500)),
+    row("sync_insts", "", NONNEG, "barriers executed by one thread", (0, 100)),
+    row(
+        "independent_insts",
+        "",
+        NONNEG,
+        "memory instructions of one thread that need no earlier one",
+        (0, 100),
+        0,
+    ),
+    row("mem_insts", "", NONNEG, "memory instructions of one thread", (0, 1000)),
+    row("total_insts", "", NONNEG, "instructions of one thread", (1, 1e4)),
+    row(
+        "transactions_per_uncoalesced",
+        "",
+        RATIO,
+        "memory transactions of one uncoalesced instruction of a warp",
+        (1, 32),
+    ),
+    row("load_bytes_per_warp", "B", POS, "bytes of one memory request", (32, 512), 128),
+    row("comp_factor", "", POS, "slowdown of the instruction mix (M_Factor)", (1, 8), 1),
+    *_class("fp_div", "floating-point division", 4.2),
+    *_class("int_mul", "integer multiplication", 4.3),
+    *_class("int_div", "integer division", 30),
+    *_class("int_mod", "integer modulo", 35),
+    row("tile", "", POS, "edge of the square tile a block works on", (4, 32)),
+    row("imbalance_loss", "", RATIO, "what lockstep costs where work is uneven", (1, 4), 1),
+)
+
+# --- Quantities of what lockstep costs: divergence and imbalance
+
+LOCKSTEP = (
+    row("path_probability", "", SHARE, "probability that a lane takes a path", (0, 1)),
+    row("lanes", "", COUNT1, "threads in lockstep", (1, 64), "warp_size"),
+    row("path_taken", "", SHARE, "probability that a warp pays for a path"),
+    quantity(
+        "paths", labels=(), meaning="the paths of a divergent branch, 'probability: cycles, ...'"
+    ),
+    row("divergent_cycles", "cycle", RESULT, "expected cycles of a divergent branch"),
+    row("divergent_cycles_std", "cycle", RESULT, "their standard deviation over warps"),
+    row("divergent_cycles_bound", "cycle", RESULT, "the sum of all paths"),
+    row("convergent_cycles", "cycle", RESULT, "expected cycles if lanes ran alone"),
+    row("divergence_loss", "", RESULT, "what lockstep costs at a divergent branch"),
+    # --- imbalance
+    quantity(
+        "distribution",
+        labels=(),
+        meaning="the law of the work of one item, such as 'geometric:0.05' or a file of lengths",
+    ),
+    switch(
+        "work_law",
+        "distribution bernoulli binomial geometric negative_binomial poisson uniform",
+        "the family of the law of work, or distribution where the law itself is given",
+    ),
+    row("success_probability", "", "(0, 1]", "probability of success of a trial", (0.02, 0.9)),
+    row("trial_count", "", COUNT1, "trials of a binomial law", (1, 100)),
+    row("success_count", "", POS, "successes waited for while failures count", (1, 20)),
+    row("event_rate", "", POS, "mean of a Poisson law", (1, 100)),
+    row("lowest_work", "", COUNT0, "shortest item of a uniform law", (0, 20)),
+    row("highest_work", "", COUNT0, "longest item of a uniform law", (20, 100)),
+    row("work_mean", "", NONNEG, "mean work of an item", (1, 100)),
+    row("work_std", "", NONNEG, "standard deviation of the work of an item", (0, 50)),
+    row("work_min", "", NONNEG, "work of the shortest item", (0, 10)),
+    row("work_max", "", RESULT, "work of the longest item", (100, 1000)),
+    row("expected_max", "", NONNEG, "expected work of the longest of all lanes", (10, 1000)),
+    row("max_sum_covariance", "", NONNEG, "covariance of the longest and the sum", (1, 1000)),
+    row("imbalance_slowdown", "", RATIO, "what a whole workload pays for lockstep"),
+    row("imbalance_loss_std", "", NONNEG, "standard deviation of the loss over groups"),
+    row("imbalance_lower", "", RATIO, "rigorous lower bound on the mean loss"),
+    row("imbalance_upper", "", RATIO, "rigorous upper bound on the mean loss"),
+    row("imbalance_largest", "", RATIO, "largest loss that a group can have"),
+    row("imbalance_delta", "", NONNEG, "second-order approximation of the mean loss"),
+    row("imbalance_limit", "", RESULT, "what the loss tends to for ever more lanes"),
+    row("most_bins", "", COUNT1, "bins that items are sorted into at most", (1, 8), 8),
+    row("suggested_bins", "", COUNT1, "bins into which to sort items by their work"),
+    row("binned_slowdown", "", RATIO, "what lockstep costs with items in these bins"),
+    row("cut_overhead", "", COUNT0, "iterations that each further piece of an item adds", (0, 9)),
+    row("suggested_piece", "", COUNT1, "length into which longer items are cut"),
+    row("cut_slowdown", "", RATIO, "what lockstep and cuts cost with these pieces"),
+    row("share_overhead", "", NONNEG, "cost of each further lane on an item", (0, 1)),
+    row("suggested_lanes", "", COUNT1, "items in lockstep, the lanes left over sharing them"),
+    row("shared_slowdown", "", RATIO, "what lockstep and sharing cost with so many items"),
+    row("exponential_loss", "", RATIO, "mean loss where work is exponential"),
+)
+
+# --- Quantities of streaming kernels, of rounded supply curves and of power by activity
+
+STREAMING = (
+    # --- time of a streaming kernel
+    row("startup_time", "s", NONNEG, "time of a kernel that moves nothing", (1e-6, 1e-4)),
+    row(
+        "measured_bandwidth",
+        "B/s",
+        NONNEG,
+        "bandwidth that a streaming benchmark attained; 0 where none is known",
+        (1e11, 4e12),
+        0,
+    ),
+    row("measured_share", "", POS, "bandwidth over that of the benchmark", (0.5, 1.5), 1),
+    row("sustained_bandwidth", "B/s", RESULT, "bandwidth of a long streaming kernel", (1e11, 4e12)),
+    # --- supply curve with a rounded corner
+    row("supply_sharpness", "", POS, "how sharp the corner of the supply curve is", (1, 20), 1),
+    row(
+        "supply_rise", "", POS, "exponent by which bandwidth rises with few threads", (0.7, 1.1), 1
+    ),
+    # --- power by activity
+    row("idle_sm_power", "W", NONNEG, "power of one SM that has work, without activity", (0.1, 3)),
+    row("mean_busy_sms", "", NONNEG, "multiprocessors with work, over the run's mean", (1, 132)),
+    row("pipeline_power", "W", NONNEG, "power of all pipelines, always busy", (10, 200)),
+    row("pipeline_duty", "", "[0, 1]", "share of cycles in which pipelines are busy"),
+    row("memory_clock_power", "W", NONNEG, "power of the memory's clock, nominal", (1, 50), 0),
+    row("l1_rate", "1/s", NONNEG, "accesses a second of the first caches", (1e8, 1e12)),
+    row("shared_rate", "1/s", NONNEG, "accesses a second of shared memories", (1e8, 1e12)),
+    row("l2_rate", "1/s", NONNEG, "accesses a second of the second cache", (1e8, 1e12)),
+    row("dram_rate", "1/s", NONNEG, "accesses a second of DRAM", (1e8, 1e12)),
+    row("energy_per_l1_access", "J", NONNEG, "energy of an access", (1e-11, 1e-8)),
+    row("energy_per_shared_access", "J", NONNEG, "energy of an access", (1e-11, 1e-8)),
+    row("energy_per_l2_access", "J", NONNEG, "energy of an access", (1e-11, 1e-8)),
+    row("energy_per_dram_access", "J", NONNEG, "energy of an access", (1e-11, 1e-8)),
+    row("access_power", "W", RESULT, "power of all accesses to memories", (0, 200)),
+)
+
+# --- Quantities of the time by the shape of a block
+
+BLOCK_SHAPE = (
+    # --- a launch
+    row("block_x", "", COUNT1, "threads of a block that lie side by side", (1, 512)),
+    row("row_loads", "", NONNEG, "loads of a thread, each row of a block elsewhere", (0, 500), 0),
+    row("column_loads", "", NONNEG, "loads of a thread, each lane elsewhere", (0, 500), 0),
+    row("store_insts", "", NONNEG, "stores of a thread", (0, 500), 0),
+    row("row_stores", "", NONNEG, "stores of a thread, each row of a block elsewhere", (0, 500), 0),
+    row("warp_rows", "", COUNT1, "rows of a block that a warp holds"),
+    row("load_lines", "", NONNEG, "lines that the loads of a warp touch"),
+    row("store_lines", "", NONNEG, "lines that the stores of a warp touch"),
+    # --- a machine, calibrated
+    spec(
+        "request_wait", "cycle", POS, "wait of a warp for a request, over those under way", (9, 600)
+    ),
+    spec(
+        "load_line_cycles", "cycle", NONNEG, "cycles of an SM for a line that is loaded", (0.2, 8)
+    ),
+    spec(
+        "request_cycles",
+        "cycle",
+        NONNEG,
+        "an SM's share of the second cache, a line that is asked of it",
+        (0.2, 8),
+    ),
+    spec("store_line_cycles", "cycle", NONNEG, "the same, a line that is stored", (0.2, 8)),
+    # --- results
+    row("sm_cycles", "cycle", RESULT, "cycles of an SM for instructions and lines"),
+    row("shared_cache_cycles", "cycle", RESULT, "cycles of the cache that all SMs share"),
+    row("wait_cycles", "cycle", RESULT, "cycles that warps wait for their requests"),
+)
+
+# --- Quantities of products of matrices in tiles
+
+TILED_PRODUCT = (
+    row("product_rows", "", COUNT1, "rows of the product of two matrices (M)", (128, 16384)),
+    row("product_columns", "", COUNT1, "columns of the product of two matrices (N)", (128, 16384)),
+    row("product_depth", "", COUNT1, "terms of each of its sums (K)", (64, 16384)),
+    row("product_batch", "", COUNT1, "products of one launch", (1, 64), 1),
+    row("tile_rows", "", COUNT1, "rows of the tile of a block", (64, 256), 256),
+    row("tile_columns", "", COUNT1, "columns of the tile of a block", (64, 256), 128),
+    row("element_bytes", "B", POS, "bytes of an element", (1, 8), 2),
+    spec("product_rate", "1/s", POS, "operations a second, of units and type", (1e12, 2e15)),
+    spec("product_share", "", "(0, 1]", "share of it that full tiles attain", (0.6, 1), 1),
+    # --- results
+    row("product_tiles", "", COUNT1, "tiles of all products"),
+    row("product_waves", "", COUNT1, "times that the SMs are filled with tiles"),
+    row("tile_time", "s", RESULT, "time of a tile on its SM"),
+    row("product_bytes", "B", RESULT, "bytes of all matrices, each once"),
+    row("product_efficiency", "", SHARE, "operations asked over those of all waves, full"),
+)
