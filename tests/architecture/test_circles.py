@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from sweeps import FACE
 from tests.architecture.imports import imports
 
 ROOT = Path(__file__).parents[2]
@@ -72,13 +71,6 @@ def test_no_folder_imports_what_imports_it(package: str, depth: int) -> None:
             inside = {folder_of(m, depth) for m in found if m.split(".")[0] == package}
             edges.setdefault(here, set()).update(inside - {here})
     assert circle(edges) == ""
-
-
-def test_dse_uses_of_sweeps_what_its_face_says() -> None:
-    said = {f"sweeps.{room}.{name}" for room, names in FACE.items() for name in names.split()}
-    users = [found for name, found in graph().items() if name.split(".")[0] == "dse"]
-    used = {name for found in users for name in found if name.startswith("sweeps.")}
-    assert used == said
 
 
 LAZY = """
