@@ -184,7 +184,7 @@ def summary(
     """
     kind, first = word.text, terms[0]
     test = condition(source, first) if kind == "chance" else numeric(source, first)
-    leveled = STATISTICS[kind]
+    leveled = STATISTICS[kind].leveled
     if len(terms) != 1 + leveled:
         what = "a formula and a level between 0 and 1" if leveled else "one formula"
         example = f"{kind}(time, 0.95)" if leveled else f"{kind}(time, workload)"
@@ -238,7 +238,7 @@ def _level(source: Source, kind: str, term: Term) -> Fraction:
     value = term.value
     if not isinstance(value, (int, Fraction)) or (term.kind or _PLAIN) != _PLAIN:
         source.fail(f"the level of {kind} is a number between 0 and 1, such as 0.95", term.start)
-    if not (0 < value < 1 or (kind == "quantile" and 0 <= value <= 1)):
+    if not (0 < value < 1 or (STATISTICS[kind].level_ends and 0 <= value <= 1)):
         source.fail(
             f"the level of {kind} is {shown(source.text[term.start : term.end])}, expected a "
             "number between 0 and 1, such as 0.95",

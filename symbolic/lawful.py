@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,13 +25,17 @@ from symbolic.errors import DseError
 from symbolic.graph import Definition, Graph
 from symbolic.node import Node, reference, references, substitute
 from symbolic.ops import interpret_arrays
-from symbolic.statistic import DRAW, Statistic, StatisticName, check_sense
+from symbolic.statistic import (
+    DRAW,
+    STATISTICS,
+    Statistic,
+    StatisticName,
+    check_sense,
+    statistic_of_law,
+)
 
 if TYPE_CHECKING:
     from symbolic.equation import EquationSet
-
-#: What has no meaning of a law whose rarest values are cut.
-_ENDS = ("worst", "best")
 
 
 def by_law(
@@ -76,9 +82,10 @@ def by_law(
         )
     if about.kind == "cvar" and about.argument.op != "reference":
         check_sense(name)
-    if about.kind.startswith(_ENDS):
+    if STATISTICS[about.kind].law is None:
         raise DseError(
-            f"{name}: the rarest values of a law are not told; ask quantile({about.text}, 0.999999)"
+            f"{name}: a law has no {about.kind}: ask another statistic, such as "
+            f"quantile({about.text}, 0.999999)"
         )
     needs = (*laws, *(need for need in names if need not in laws))
     return _definition(name, needs, _answering(about, formula, needs), repr(formula))
@@ -160,7 +167,7 @@ def _answering(about: Statistic, formula: Node, needs: Sequence[str]) -> Callabl
     """A statistic of a formula, given a law and the values of what else stands in it."""
 
     def answer(law: Any, *others: float) -> float:
-        return _statistic(about, _values(law, others, formula, needs), np.asarray(law.below))
+        return statistic_of_law(about, _values(law, others, formula, needs), np.asarray(law.below))
 
     return answer
 
@@ -187,62 +194,24 @@ def _off(about: Statistic, formula: Node, needs: Sequence[str]) -> Callable[...,
             return 0.0
         values, size = _values(law, others, formula, needs), law.simulated
         below = np.asarray(law.below)
-        here = _statistic(about, values, below)
+        here = statistic_of_law(about, values, below)
         if about.kind == "chance":
             return float(binomial_width(here, size))
         if math.isnan(here):
             return math.nan
         chances = np.diff(below, prepend=0.0)
-        sign = -1.0 if about.kind == "cvar_low" else 1.0
         if about.level is not None:
             low, high = ranks(size, float(about.level), SIDE)
             if high > size or (low < 1 and about.kind == "quantile"):
                 return math.inf
             if about.kind == "quantile":
-                ends = (_at(values, chances, below, (rank - 0.5) / size) for rank in (low, high))
+                levels = [Fraction(2 * rank - 1, 2 * size) for rank in (low, high)]
+                ends = (statistic_of_law(replace(about, level=p), values, below) for p in levels)
                 return max(abs(end - here) for end in ends)
         drawn = np.random.default_rng(0).multinomial(size, chances, size=_ANEW)
         belows = np.cumsum(drawn, axis=1) / size
-        found = _WIDE * float(np.std([_statistic(about, values, each) for each in belows]))
-        gap = float(np.diff(np.sort(sign * values[chances > 0])).max(initial=0.0))
+        found = _WIDE * float(np.std([statistic_of_law(about, values, each) for each in belows]))
+        gap = float(np.diff(np.sort(values[chances > 0])).max(initial=0.0))
         return math.hypot(found, UNSEEN * gap / size / float(1 - (about.level or 0)))
 
     return off
-
-
-def _at(values: Any, chances: Any, below: Any, level: float) -> float:
-    """Return the first value that is reached with a probability."""
-    return _tail(values, chances, below, level, mean=False)
-
-
-def _statistic(about: Statistic, values: Any, below: Any) -> float:
-    """A statistic of values, where ``below`` is the probability up to each."""
-    kind, level = about.kind, float(about.level or 0)
-    chances = np.diff(below, prepend=0.0)
-    if kind == "chance":
-        return min(math.fsum(chances[values]), 1.0)
-    if np.isnan(values).any():
-        return math.nan
-    if kind in ("quantile", "cvar", "cvar_high", "cvar_low"):
-        sign = -1.0 if kind == "cvar_low" else 1.0
-        return sign * _tail(sign * values, chances, below, level, kind != "quantile")
-    if kind == "geomean":
-        return math.exp(math.fsum(chances * np.log(values)))
-    mean = math.fsum(chances * values)
-    if kind == "mean":
-        return mean
-    return math.sqrt(math.fsum(chances * (values - mean) ** 2))
-
-
-def _tail(values: Any, chances: Any, below: Any, level: float, mean: bool) -> float:
-    """The first value that is reached with the probability ``level``, or the mean beyond it."""
-    if np.any(np.diff(values) < 0):
-        order = np.argsort(values, kind="stable")
-        values, chances = values[order], chances[order]
-        below = np.cumsum(chances)
-    at = int(np.searchsorted(below, level, side="left"))
-    at = min(at, len(values) - 1)
-    if not mean:
-        return float(values[at])
-    beyond = values[at] * max(below[at] - level, 0.0)
-    return float((beyond + math.fsum(chances[at + 1 :] * values[at + 1 :])) / (1 - level))

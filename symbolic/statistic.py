@@ -1,5 +1,9 @@
 """Statistics over axes in formulas: ``mean(time)``, ``quantile(time, 0.99)``, ``worst(power)``.
 
+:data:`STATISTICS` is the one table of them: how each is written, what it is of a law, and the
+formula that it is of few values. How rows of a grid are summarized stands in a second table, beside
+the compiled loops (:data:`sweeps.nest.summarize.ROWS`). To add a statistic, add a row to both.
+
 A statistic is a number made of all values of a formula along some axes, so it is no primitive: it
 stands in formulas as a quantity does, by a name that tells what it is made of
 (:class:`StatisticName`), and is computed before whatever uses it. What is *worst*, *best* or the
@@ -8,27 +12,22 @@ tail of *cvar* depends on whether a formula should be small or large; :func:`sen
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from symbolic.errors import DseError
-from symbolic.node import Node, reference, substitute, walk
+from symbolic.node import Node, constant, reference, substitute, walk
+from symbolic.ops import absolute, both, either, exp, log, maximum, minimum, sqrt, where
 from symbolic.quantity import Domain, Quantity
 
 #: The axis of what is random, that of repeated runs, and all axes but these and those around.
 DRAW, RUN, DESIGN = "draw", "run", "design"
-#: Statistics by name, and whether a level follows the formula.
-STATISTICS = {
-    **dict.fromkeys(("mean", "std", "geomean", "chance", "error"), False),
-    **dict.fromkeys(("worst", "worst_high", "worst_low", "best", "best_high", "best_low"), False),
-    **dict.fromkeys(("quantile", "cvar", "cvar_high", "cvar_low"), True),
-}
-#: What is high where a formula should be small; the best is then low.
-_BY_SENSE = {"worst": ("worst_high", "worst_low"), "cvar": ("cvar_high", "cvar_low")}
-_BY_SENSE["best"] = ("best_low", "best_high")
-_ASKED = {"worst": "worst", "best": "best", "cvar": "the worse tail"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -117,8 +116,8 @@ def sensed(root: Node, low: bool) -> Node:
         if about.kind == "chance":  # its comparison has settled what stands there
             continue
         known = replaced(about, sensed(about.argument, low))
-        if about.kind in _BY_SENSE:
-            known = replace(known, kind=_BY_SENSE[about.kind][0 if low else 1])
+        if directed := STATISTICS[about.kind].directed:
+            known = replace(known, kind=directed[0 if low else 1])
         if known is not about:
             done[name] = reference(named(known))
     return substitute(root, done) if done else root
@@ -128,7 +127,7 @@ def unsensed(root: Node) -> list[StatisticName]:
     """The statistics of a formula, within others too, that do not tell what is worst or best."""
     found = []
     for name in statistics_of([root]):
-        found += [name] if name.statistic.kind in _BY_SENSE else []
+        found += [name] if STATISTICS[name.statistic.kind].directed else []
         found += unsensed(name.statistic.argument)
     return found
 
@@ -137,9 +136,10 @@ def check_sense(name: StatisticName) -> None:
     """Raise where a statistic does not tell what is worst or best."""
     for one in unsensed(reference(name)):
         kind = one.statistic.kind
-        low, high = (one.replace(f"{kind}(", f"{word}(", 1) for word in _BY_SENSE[kind][::-1])
+        row = STATISTICS[kind]
+        high, low = (one.replace(f"{kind}(", f"{word}(", 1) for word in row.directed)
         raise DseError(
-            f"{one}: it is neither to be small nor large, so that what is {_ASKED[kind]} is open: "
+            f"{one}: it is neither to be small nor large, so that what is {row.open} is open: "
             f"write {low} or {high}"
         )
 
@@ -184,3 +184,324 @@ def made(
         kind=kind, argument=inner, text=text, axes=along, level=level, said=said, unit=unit
     )
     return named(about)
+
+
+# --- A statistic of a law: ascending values, and the probability of each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LawValues:
+    """Values of a formula over a law; ``below`` is the probability up to each of them."""
+
+    values: Any
+    below: Any
+    chances: Any
+    level: float
+
+    def mean(self) -> float:
+        """Return the mean."""
+        return math.fsum(self.chances * self.values)
+
+    def std(self) -> float:
+        """Return the standard deviation."""
+        return math.sqrt(math.fsum(self.chances * (self.values - self.mean()) ** 2))
+
+    def geomean(self) -> float:
+        """Return the geometric mean."""
+        return math.exp(math.fsum(self.chances * np.log(self.values)))
+
+    def chance(self) -> float:
+        """Return the probability of the values that are true."""
+        return min(math.fsum(self.chances[self.values]), 1.0)
+
+    def quantile(self) -> float:
+        """Return the first value that is reached with the probability of the level."""
+        return self._tail(1.0, mean=False)
+
+    def high_tail(self) -> float:
+        """Return the mean of what lies above the quantile."""
+        return self._tail(1.0, mean=True)
+
+    def low_tail(self) -> float:
+        """Return the mean of the lowest values, of which the level leaves out all others."""
+        return self._tail(-1.0, mean=True)
+
+    def _tail(self, sign: float, mean: bool) -> float:
+        values, chances, below = sign * self.values, self.chances, self.below
+        if np.any(np.diff(values) < 0):
+            order = np.argsort(values, kind="stable")
+            values, chances = values[order], chances[order]
+            below = np.cumsum(chances)
+        at = int(np.searchsorted(below, self.level, side="left"))
+        at = min(at, len(values) - 1)
+        if not mean:
+            return sign * float(values[at])
+        beyond = values[at] * max(below[at] - self.level, 0.0)
+        rest = math.fsum(chances[at + 1 :] * values[at + 1 :])
+        return sign * float((beyond + rest) / (1 - self.level))
+
+
+def statistic_of_law(about: Statistic, values: Any, below: Any) -> float:
+    """Return a statistic of values, where ``below`` is the probability up to each."""
+    if np.isnan(values).any():
+        return math.nan
+    cell = STATISTICS[about.kind].law
+    assert cell is not None, f"{about.kind} of a law"
+    chances = np.diff(below, prepend=0.0)
+    level = float(about.level or 0)
+    return cell(LawValues(values=values, below=below, chances=chances, level=level))
+
+
+# --- A statistic of few values as a formula, step by step as :mod:`sweeps.nest.summing` has it
+
+#: From so many terms on a sum runs in so many parts.
+_LONG, _PARTS = 32, 8
+#: How far off a level the sum of weights may be.
+_OFF = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FewValues:
+    """Few values as nodes; ``shares``, in sum 1, where they do not count alike.
+
+    ``sure`` says that none of the values is ever NaN. Each method returns a formula that is NaN
+    where the statistic has no value.
+    """
+
+    values: Sequence[Node]
+    shares: Sequence[float] | None
+    level: Fraction | None
+    sure: bool
+
+    def mean(self) -> Node:
+        """Return the mean."""
+        return _mean(self.values, self.shares)
+
+    def geomean(self) -> Node:
+        """Return the geometric mean."""
+        return constant(exp(_mean([constant(log(value)) for value in self.values], self.shares)))
+
+    def std(self) -> Node:
+        """Return the standard deviation."""
+        mean = self.mean()
+        off = [constant(absolute(value - mean)) for value in self.values]
+        return constant(sqrt(_mean([one * one for one in off], self.shares)))
+
+    def worst(self, high: bool) -> Node:
+        """Return the largest value, or the least; NaN where one is."""
+        return self._whole(_extreme(self.values, high))
+
+    def best(self, high: bool) -> Node:
+        """Return the largest value, or the least, of those that are not NaN."""
+        if self.sure:
+            return _extreme(self.values, high)
+        holds = self._holds()
+        known = [
+            constant(where(test, value, -math.inf if high else math.inf))
+            for test, value in zip(holds, self.values, strict=True)
+        ]
+        return constant(where(either(*holds), _extreme(known, high), math.nan))
+
+    def quantile(self) -> Node:
+        """Return the quantile of the level."""
+        return self._whole(self._tail(1.0, mean=False))
+
+    def tail(self, sign: float) -> Node:
+        """Return the mean of what lies beyond the quantile: above for ``sign`` 1, below for -1."""
+        return self._whole(self._tail(sign, mean=True))
+
+    def _holds(self) -> list[Node]:
+        return [constant(value >= -math.inf) for value in self.values]
+
+    def _whole(self, found: Node) -> Node:
+        return found if self.sure else constant(where(both(*self._holds()), found, math.nan))
+
+    def _tail(self, sign: float, mean: bool) -> Node:
+        assert self.level is not None
+        count, level = len(self.values), self.level
+        signed = [value * sign for value in self.values]
+        if self.shares is None:
+            rank = max(math.ceil(level * count) - 1, 0)
+            found, *beyond = _sorted(signed)[rank:]
+            if mean:
+                found = found * float(rank + 1 - level * count) + _total(beyond)
+                found = found / float((1 - level) * count)
+            return found * sign
+        found = _weighted(signed, self.shares, float(level))
+        if mean:
+            excess = [constant(maximum(value - found, 0.0)) for value in signed]
+            more = _mean(excess, self.shares) / (1 - float(level))
+            found = constant(where(absolute(found) < math.inf, found + more, found))
+        return found * sign
+
+
+def statistic_as_formula(
+    about: Statistic, values: Sequence[Node], weights: Any, sure: bool = False
+) -> Node:
+    """Return a statistic of some values as a formula, NaN where it has no value.
+
+    Parameters
+    ----------
+    weights : array, optional
+        How much each counts, in sum 1; all alike where None.
+    sure : bool
+        True if none of the values is ever NaN.
+    """
+    cell = STATISTICS[about.kind].formula
+    assert cell is not None, f"{about.kind} as a formula"
+    shares = None if weights is None else [float(share) for share in weights]
+    return cell(FewValues(values=values, shares=shares, level=about.level, sure=sure))
+
+
+def _extreme(values: Sequence[Node], high: bool) -> Node:
+    pick = maximum if high else minimum
+    return reduce(lambda found, value: constant(pick(value, found)), values)
+
+
+def _total(terms: Sequence[Node]) -> Node:
+    """The sum, in the order of the compiled one."""
+
+    def inorder(first: Node, rest: Sequence[Node]) -> Node:
+        return reduce(lambda a, b: a + b, rest, first)
+
+    zero = constant(0.0)
+    whole = len(terms) - len(terms) % _PARTS if len(terms) >= _LONG else 0
+    parts = [inorder(zero, terms[k:whole:_PARTS]) for k in range(_PARTS)] if whole else [zero] * 8
+    a, b, c, d, e, f, g, h = parts
+    first = ((a + b) + (c + d)) + ((e + f) + (g + h)) if whole else zero
+    return inorder(first, terms[whole:])
+
+
+def _mean(values: Sequence[Node], shares: Sequence[float] | None) -> Node:
+    if shares is None:
+        return _total(values) / len(values)
+    pairs = zip(shares, values, strict=True)
+    terms = [share * value for share, value in pairs if share > 0]
+    return reduce(lambda a, b: a + b, terms, constant(0.0))
+
+
+def _weighted(values: Sequence[Node], shares: Sequence[float], level: float) -> Node:
+    """The least value up to which the weights reach a level."""
+    reached = []
+    for value in values:
+        below = [
+            constant(where(other <= value, share, 0.0))
+            for other, share in zip(values, shares, strict=True)
+        ]
+        enough = reduce(lambda a, b: a + b, below) >= level - _OFF
+        reached.append(constant(where(enough, value, math.inf)))
+    return _extreme(reached, high=False)
+
+
+def _sorted(values: Sequence[Node]) -> list[Node]:
+    """The values in order, by Batcher's exchanges (Knuth, TAOCP 3, algorithm 5.2.2M)."""
+    found = list(values)
+    count = len(found)
+    top = 1 << max(count - 1, 0).bit_length() >> 1
+    p = top
+    while p > 0:
+        q, r, d = top, 0, p
+        while True:
+            for i in range(count - d):
+                if i & p == r:
+                    a, b = found[i], found[i + d]
+                    found[i], found[i + d] = constant(minimum(a, b)), constant(maximum(b, a))
+            if q == p:
+                break
+            d, q, r = q - p, q >> 1, p
+        p >>= 1
+    return found
+
+
+# --- The table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticRow:
+    """A row of :data:`STATISTICS`.
+
+    Attributes
+    ----------
+    meaning : str
+        What it is, for lists.
+    leveled, level_ends : bool
+        True if a level between 0 and 1 follows the formula, and if it may be 0 or 1.
+    directed : tuple of str
+        Its name where a formula should be small, and where it should be large; empty where it is
+        the same in both cases.
+    open : str
+        What stays open where neither is known.
+    law : callable, optional
+        The statistic of a law; a law is refused where None.
+    formula : callable, optional
+        The statistic of few values as a formula, by which bounds over boxes know it. Where None,
+        its values are computed before anything is proven of it.
+    """
+
+    meaning: str
+    leveled: bool = False
+    level_ends: bool = False
+    directed: tuple[str, ...] = ()
+    open: str = ""
+    law: Callable[[LawValues], float] | None = None
+    formula: Callable[[FewValues], Node] | None = None
+
+
+#: The statistics by name.
+STATISTICS: dict[str, StatisticRow] = {
+    "mean": StatisticRow(meaning="the mean", law=LawValues.mean, formula=FewValues.mean),
+    "std": StatisticRow(meaning="the standard deviation", law=LawValues.std, formula=FewValues.std),
+    "geomean": StatisticRow(
+        meaning="the geometric mean", law=LawValues.geomean, formula=FewValues.geomean
+    ),
+    "chance": StatisticRow(
+        meaning="the probability of a condition", law=LawValues.chance, formula=FewValues.mean
+    ),
+    "error": StatisticRow(meaning="half the width of the 95 % interval of a statistic"),
+    "worst": StatisticRow(
+        meaning="the worst value", open="worst", directed=("worst_high", "worst_low")
+    ),
+    "worst_high": StatisticRow(
+        meaning="the largest value", formula=lambda few: few.worst(high=True)
+    ),
+    "worst_low": StatisticRow(meaning="the least value", formula=lambda few: few.worst(high=False)),
+    "best": StatisticRow(
+        meaning="the best value of those that there are",
+        open="best",
+        directed=("best_low", "best_high"),
+    ),
+    "best_high": StatisticRow(
+        meaning="the largest value of those that there are",
+        formula=lambda few: few.best(high=True),
+    ),
+    "best_low": StatisticRow(
+        meaning="the least value of those that there are",
+        formula=lambda few: few.best(high=False),
+    ),
+    "quantile": StatisticRow(
+        meaning="the least value that is not exceeded with the probability of the level",
+        leveled=True,
+        level_ends=True,
+        law=LawValues.quantile,
+        formula=FewValues.quantile,
+    ),
+    "cvar": StatisticRow(
+        meaning="the mean of the worse tail beyond the quantile",
+        leveled=True,
+        open="the worse tail",
+        directed=("cvar_high", "cvar_low"),
+        law=LawValues.high_tail,
+    ),
+    "cvar_high": StatisticRow(
+        meaning="the mean of the upper tail",
+        leveled=True,
+        law=LawValues.high_tail,
+        formula=lambda few: few.tail(1.0),
+    ),
+    "cvar_low": StatisticRow(
+        meaning="the mean of the lower tail",
+        leveled=True,
+        law=LawValues.low_tail,
+        formula=lambda few: few.tail(-1.0),
+    ),
+}

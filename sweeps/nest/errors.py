@@ -41,9 +41,6 @@ from symbolic.confidence import (
     share_error,
     student,
 )
-from symbolic.statistic import Statistic
-
-__all__ = ["Sample", "error_of"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -103,29 +100,7 @@ class Sample:
         return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
 
-def error_of(about: Statistic, values: Floats, sample: Sample) -> Floats:
-    """Return half the width of the 95 % interval of a statistic of each row of values."""
-    points = len(values)
-    if sample.replicates < 2:
-        return np.zeros(points)
-    kind, rows = about.kind, _Rows(np.ascontiguousarray(values), sample)
-    with np.errstate(all="ignore"):
-        if kind == "chance":
-            return rows.chance()
-        if kind == "mean":
-            return rows.mean(rows.values, lambda low, high, _: (low, high))
-        if kind == "std":
-            return rows.std()
-        if kind == "geomean":
-            return rows.geomean()
-        if about.level is None or about.level in (0, 1):
-            return rows.extreme(kind.endswith("high") or about.level == 1, kind.startswith("best"))
-        if kind == "quantile":
-            return rows.quantile(about.level)
-        return rows.tail(about.level, -1.0 if kind == "cvar_low" else 1.0)
-
-
-class _Rows:
+class RowErrors:
     """Rows of values, and the errors of their statistics."""
 
     def __init__(self, values: Floats, sample: Sample) -> None:
@@ -155,6 +130,10 @@ class _Rows:
             beyond = _farther(_weighed(least, self.shares), here, _weighed(most, self.shares))
             found[places] = min(UNSEEN / self.draws, 1.0) * beyond
         return np.where(np.isnan(wide), np.nan, found)
+
+    def mean_of_rows(self) -> Floats:
+        """Return the error of the mean of the rows."""
+        return self.mean(self.values, lambda low, high, _: (low, high))
 
     def std(self) -> Floats:
         """Return the error of the standard deviation, from that of the variance."""

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.grid.awaited import Folding
-from sweeps.nest.errors import Sample, error_of
+from sweeps.nest.errors import RowErrors, Sample
 from sweeps.nest.reach import reach_of
 from sweeps.nest.rows import BLOCK, over_rows
-from sweeps.nest.summing import MEAN, MOMENTS, extreme, moments, tails, weighted_tails
+from sweeps.nest.summing import MEAN, STD, extreme, moments, tails, weighted_tails
 from sweeps.runtime.memory import check_memory
 from sweeps.runtime.threads import workers
 from symbolic.node import Node
 from symbolic.primitives import elementary
 from symbolic.statistic import Statistic
-
-__all__ = ["summarized", "summary"]
 
 Floats = NDArray[np.float64]
 
@@ -81,26 +80,127 @@ def summary(
     ordered: Floats | None = None,
 ) -> None:
     """Fill ``out`` with a statistic of each row of values; ``ordered`` are the rows sorted."""
-    kind, own = about.kind, _NONE if weights is None else weights
-    if kind == "geomean":
-        moments(elementary.log(values), own, MEAN, out)
+    rows = Rows(values=values, weights=weights, level=about.level, ordered=ordered)
+    ROWS[about.kind].fill(rows, out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Rows of values, each of which one statistic summarizes.
+
+    ``weights`` is how much each value of a row counts, in sum 1, where they do not count alike;
+    ``ordered`` are the rows sorted, where they are known.
+    """
+
+    values: Floats
+    weights: Floats | None
+    level: Fraction | None
+    ordered: Floats | None
+
+    def moment(self, kind: int, out: Floats) -> None:
+        """Fill ``out`` with the mean of each row, or with the standard deviation."""
+        moments(self.values, _NONE if self.weights is None else self.weights, kind, out)
+
+    def geomean(self, out: Floats) -> None:
+        """Fill ``out`` with the geometric mean of each row."""
+        replace(self, values=elementary.log(self.values)).moment(MEAN, out)
         out[...] = elementary.exp(out)
-    elif kind in MOMENTS:
-        moments(values, own, MOMENTS[kind], out)
-    elif kind.startswith(("worst", "best")):
-        extreme(values, 1.0 if kind.endswith("high") else -1.0, kind.startswith("best"), out)
-    else:
-        assert about.level is not None
-        sign = -1.0 if kind == "cvar_low" else 1.0
-        tail = kind != "quantile"
-        if weights is not None:
+
+    def extreme(self, high: bool, skip: bool, out: Floats) -> None:
+        """Fill ``out`` with the largest or least value of each row; ``skip`` leaves NaN out."""
+        extreme(self.values, 1.0 if high else -1.0, skip, out)
+
+    def quantile(self, out: Floats) -> None:
+        """Fill ``out`` with the quantile of each row."""
+        if self.weights is None and self.ordered is not None:  # NaN is sorted to the end
+            rank = self._rank(self.values.shape[1])
+            out[...] = np.where(np.isnan(self.ordered[:, -1]), np.nan, self.ordered[:, rank])
+        else:
+            self._tail(1.0, False, out)
+
+    def tail(self, sign: float, out: Floats) -> None:
+        """Fill ``out`` with the mean beyond the quantile: above for ``sign`` 1, below for -1."""
+        self._tail(sign, True, out)
+
+    def _rank(self, count: int) -> int:
+        assert self.level is not None
+        return max(math.ceil(self.level * count) - 1, 0)
+
+    def _tail(self, sign: float, mean: bool, out: Floats) -> None:
+        values, level = self.values, self.level
+        assert level is not None
+        if self.weights is not None:
             order = np.argsort(sign * values, axis=1, kind="stable")
-            weighted_tails(values, order, own, sign, float(about.level), tail, out)
+            weighted_tails(values, order, self.weights, sign, float(level), mean, out)
             return
         count = values.shape[1]
-        rank = max(math.ceil(about.level * count) - 1, 0)
-        if ordered is not None and not tail:  # NaN is sorted to the end
-            out[...] = np.where(np.isnan(ordered[:, -1]), np.nan, ordered[:, rank])
-            return
-        rest = float((1 - about.level) * count) if tail else 0.0
-        tails(values, sign, rank, float(rank + 1 - about.level * count), rest, out)
+        rank = self._rank(count)
+        rest = float((1 - level) * count) if mean else 0.0
+        tails(values, sign, rank, float(rank + 1 - level * count), rest, out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowStatistic:
+    """How a statistic of :data:`symbolic.statistic.STATISTICS` summarizes rows of values.
+
+    ``fill`` computes it; ``error`` is half the width of its 95 % interval over draws, infinite
+    where None.
+    """
+
+    fill: Callable[[Rows, Floats], None]
+    error: Callable[[RowErrors, Fraction | None], Floats] | None = None
+
+
+def _quantile_error(rows: RowErrors, level: Fraction | None) -> Floats:
+    assert level is not None
+    if level in (0, 1):
+        return rows.extreme(level == 1, False)
+    return rows.quantile(level)
+
+
+def _tail_of(sign: float) -> RowStatistic:
+    def error(rows: RowErrors, level: Fraction | None) -> Floats:
+        assert level is not None
+        return rows.tail(level, sign)
+
+    return RowStatistic(fill=lambda rows, out: rows.tail(sign, out), error=error)
+
+
+def _extreme_of(high: bool, skip: bool) -> RowStatistic:
+    return RowStatistic(
+        fill=lambda rows, out: rows.extreme(high, skip, out),
+        error=lambda rows, _: rows.extreme(high, skip),
+    )
+
+
+#: What stands in rows of values, by the name of the statistic.
+ROWS: dict[str, RowStatistic] = {
+    "mean": RowStatistic(
+        fill=lambda rows, out: rows.moment(MEAN, out), error=lambda rows, _: rows.mean_of_rows()
+    ),
+    "std": RowStatistic(
+        fill=lambda rows, out: rows.moment(STD, out), error=lambda rows, _: rows.std()
+    ),
+    "geomean": RowStatistic(fill=Rows.geomean, error=lambda rows, _: rows.geomean()),
+    "chance": RowStatistic(
+        fill=lambda rows, out: rows.moment(MEAN, out), error=lambda rows, _: rows.chance()
+    ),
+    "worst_high": _extreme_of(high=True, skip=False),
+    "worst_low": _extreme_of(high=False, skip=False),
+    "best_high": _extreme_of(high=True, skip=True),
+    "best_low": _extreme_of(high=False, skip=True),
+    "quantile": RowStatistic(fill=Rows.quantile, error=_quantile_error),
+    "cvar_high": _tail_of(1.0),
+    "cvar_low": _tail_of(-1.0),
+}
+
+
+def error_of(about: Statistic, values: Floats, sample: Sample) -> Floats:
+    """Return half the width of the 95 % interval of a statistic of each row of values."""
+    if sample.replicates < 2:
+        return np.zeros(len(values))
+    error = ROWS[about.kind].error
+    if error is None:
+        return np.full(len(values), np.inf)
+    with np.errstate(all="ignore"):
+        return error(RowErrors(np.ascontiguousarray(values), sample), about.level)

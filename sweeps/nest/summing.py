@@ -9,13 +9,10 @@ import numpy as np
 from stochastic import sizes
 from stochastic.kept import compiled
 
-__all__ = ["MEAN", "MOMENTS", "extreme", "moments", "tails", "weighted_tails"]
-
 #: What :func:`moments` gives: the mean, the standard deviation.
 MEAN, STD = 0, 1
 #: Rows of at most so many values may be proven of, term by term (``sweeps.bounds.expanding``).
 SHORT = sizes.SUM_SHORT
-MOMENTS = {"mean": MEAN, "chance": MEAN, "std": STD}
 
 
 @compiled

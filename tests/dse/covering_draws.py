@@ -29,8 +29,8 @@ from dse.uncertain.points import sobol
 from stochastic import Pmf, imbalance, launch
 from stochastic.scheduling.sharing import Sharing
 from stochastic.trials.simulation import simulate
-from sweeps.nest.errors import Sample, error_of
-from sweeps.nest.summarize import summary
+from sweeps.nest.errors import Sample
+from sweeps.nest.summarize import error_of, summary
 from symbolic import lawful
 from symbolic.node import Node, reference
 from symbolic.statistic import DRAW, Statistic
