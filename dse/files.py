@@ -66,7 +66,8 @@ def open(  # noqa: A001
     from sweeps.files.export import open_dataset
 
     if isinstance(path, (str, Path)):
-        from dse.measured import is_measured, open_measured
+        from dse.measured import open_measured
+        from dse.measured.formats import is_measured
         from symbolic.reach import check_file
 
         check_file(Path(path), "file", None)

@@ -18,20 +18,6 @@ __all__ = ["is_measured", "open_measured"]
 _SHAPES = ("auto", "grid", "rows")
 
 
-def is_measured(path: Path) -> bool:
-    """Whether a file is a tuner's, a profiler's, or a table that this library did not write."""
-    from dse.measured.profiles import is_profile
-
-    name = path.name.lower()
-    if name.endswith((".json", ".json.gz")) or is_profile(path):
-        return True
-    if not path.is_file() or not name.endswith((".csv", ".csv.gz", ".parquet")):
-        return False
-    from dse.measured.tables import is_ours
-
-    return not is_ours(path)
-
-
 def open_measured(
     path: Path,
     *,
@@ -43,6 +29,7 @@ def open_measured(
     runs: bool = False,
 ) -> xr.Dataset:
     """A file of measurements as a Dataset; see :func:`dse.open`."""
+    from dse.measured.formats import read_measured
     from dse.measured.records import read_rows
     from dse.measured.shape import shaped
     from dse.measured.tables import axes_of
@@ -55,7 +42,7 @@ def open_measured(
     if not path.is_file():
         raise DseError(f"{str(path)!r} is no file: expected measurements in JSON, CSV or Parquet")
     named = None if axes is None else texts_of(axes, "axes")
-    records = _mapped(_records(path), columns, given)
+    records = _mapped(read_measured(path), columns, given)
     if named is not None:
         from dataclasses import replace
 
@@ -73,17 +60,6 @@ def open_measured(
     own = {n: u for n, u in (units or {}).items() if n not in names}
     own |= {one: u for n, u in (units or {}).items() for one in names.get(n, ())}
     return together(shaped(records, read_rows(records, own), shape, path.name), names)
-
-
-def _records(path: Path) -> Records:
-    if path.name.lower().endswith((".json", ".json.gz")):
-        from dse.measured.tuner import read_tuner
-
-        return read_tuner(path)
-    from dse.measured.profiles import read_profile
-    from dse.measured.tables import read_file
-
-    return read_profile(path) or read_file(path)
 
 
 def _mapped(

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.delimited import header
-from dse.measured.content import printed_numbers
+from dse.measured.formats import printed_numbers
 from dse.measured.records import Records, identifier
 from dse.toml_text import read_toml
 from stochastic.delimited import Cell, is_missing

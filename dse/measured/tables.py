@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.delimited import column_header, known_unit
+from dse.measured.formats import MeasuredFile
 from dse.measured.records import CORRECT, FAILED, Records
 from sweeps.files.tabular import parquet_library
 from symbolic.errors import DseError, check_known
@@ -38,6 +39,11 @@ def is_ours(path: Path) -> bool:
         return _KEY in (parquet_library().read_schema(path).metadata or {})
     except (OSError, EOFError, ValueError, zlib.error):
         return False
+
+
+def from_table(file: MeasuredFile) -> Records:
+    """Return the columns of a file; see :func:`read_file`."""
+    return read_file(file.path)
 
 
 def read_file(path: Path) -> Records:

@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dse.delimited import known_unit, text_of, time_unit
+from dse.delimited import known_unit, time_unit
+from dse.measured.formats import MeasuredFile
 from dse.measured.records import FAILED, Records, gathered
 from symbolic.errors import DseError
 
@@ -29,8 +27,8 @@ from symbolic.errors import DseError
 _COMPILED = ("RegistersCount", "LocalMemorySize", "PrivateMemorySize", "ConstantMemorySize")
 
 
-def from_ktt(tree: Mapping[str, Any]) -> Records:
-    """The records of a tree with ``Metadata`` and ``Results``.
+def from_ktt(file: MeasuredFile) -> Records:
+    """Return the records of a file of KTT, with ``Metadata`` and ``Results``.
 
     A row is a launch of a kernel function, or a configuration that has none since it failed. A
     configuration may be run several times; counters are of those runs that were profiled.
@@ -40,6 +38,7 @@ def from_ktt(tree: Mapping[str, Any]) -> Records:
     DseError
         A unit of time that KTT does not write.
     """
+    tree = file.tree
     about = dict(tree.get("Metadata") or {})
     unit = time_unit(str(about.get("TimeUnit")))
     if not unit:
@@ -113,68 +112,6 @@ _ROUNDING = 1e-6
 _NEVER = 1e20
 
 
-def read_tuner(path: Path) -> Records:
-    """The records of a file of T4, a cache or KTT, which may be compressed (``.json.gz``).
-
-    Raises
-    ------
-    DseError
-        A file that cannot be read, is no JSON, or is of another kind.
-    """
-    tree, unfinished = _tree(text_of(path), path)
-    if isinstance(tree, dict) and "traceEvents" in tree:
-        raise DseError(
-            f"{str(path)!r} is a trace of events for a browser, which holds no counters: import "
-            "the profiler's CSV or report"
-        )
-    kinds = {"results": _from_t4, "cache": _from_cache, "Results": from_ktt}
-    kind = next((key for key in kinds if isinstance(tree, dict) and key in tree), None)
-    if kind is None:
-        held = f"; it holds {', '.join(list(tree)[:8])}" if isinstance(tree, dict) else ""
-        raise DseError(
-            f"{str(path)!r} is no T4 file (with 'results'), no cache of Kernel Tuner (with "
-            f"'cache') and none of KTT (with 'Results'){held}"
-        )
-    try:
-        records = kinds[kind](tree)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        told = "KTT" if kind == "Results" else "T4 or a cache"
-        raise DseError(
-            f"{str(path)!r} has {kind!r}, but not as {told} has it: {error!r}"
-        ) from error
-    if not records.axes:
-        raise DseError(f"{str(path)!r} holds no configurations")
-    if unfinished:
-        note = "the cache has no end, as of a tuner that was interrupted: what is whole was read"
-        return replace(records, notes=(*records.notes, note))
-    return records
-
-
-def _tree(text: str, path: Path) -> tuple[Any, bool]:
-    """The document, and whether it is a cache that has no end."""
-    if re.search(r"\\u[dD][89a-fA-F]", text):  # half of a character: no text that can be written
-        text = _whole(text)
-    try:
-        return json.loads(text), False
-    except (ValueError, RecursionError) as error:
-        said = error
-    body = text.rstrip()
-    for whole in (body, body[: body.rfind("\n")].rstrip()):  # the last line may be torn
-        try:
-            tree = json.loads(whole.rstrip(",") + "}}")
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(tree, dict) and isinstance(tree.get("cache"), dict):
-            return tree, True
-    raise DseError(f"{str(path)!r} is no JSON: {said}") from said
-
-
-def _whole(text: str) -> str:
-    """JSON text whose escapes of half a character, which no file can hold, are the mark of one."""
-    pairs = r"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F]..|\\\\"
-    return re.sub(pairs, lambda m: m[0] if m[1] or m[0] == "\\\\" else "\\ufffd", text)
-
-
 def _runs(times: Any) -> list[float]:
     """The times of the runs of a configuration."""
     return [run for run in times or () if isinstance(run, (int, float))]
@@ -196,7 +133,9 @@ def _value(value: Any) -> Any:
     return value
 
 
-def _from_t4(tree: Mapping[str, Any]) -> Records:
+def from_t4(file: MeasuredFile) -> Records:
+    """Return the records of a T4 file."""
+    tree = file.tree
     configurations, rows, status, repeats = [], [], [], []
     units: dict[str, str] = {}
     left_out: dict[str, None] = {}
@@ -278,7 +217,9 @@ def _units(names: list[str], told: Mapping[str, str], time: str) -> dict[str, st
     return found
 
 
-def _from_cache(tree: Mapping[str, Any]) -> Records:
+def from_cache(file: MeasuredFile) -> Records:
+    """Return the records of a cache of Kernel Tuner."""
+    tree = file.tree
     entries = list(tree["cache"].values())
     axes = [str(name) for name in tree.get("tune_params_keys") or tree["tune_params"]]
     objective = str(tree.get("objective") or "time")

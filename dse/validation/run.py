@@ -93,7 +93,8 @@ def run(question: Question) -> Validation:
 def _table(data: Any) -> Table:
     """The columns; profiles and what tuners write are read row by row."""
     if isinstance(data, (str, Path)) and Path(data).suffix != ".csv":
-        from dse.measured import is_measured, open_measured
+        from dse.measured import open_measured
+        from dse.measured.formats import is_measured
 
         if is_measured(Path(data)):
             return read_table(open_measured(Path(data), shape="rows"))

@@ -312,7 +312,12 @@ def test_two_measurements_of_one_configuration_are_rows(tmp_path: Path) -> None:
         ("a.json", '{"General": {}}', {}, "it holds General"),
         ("a.json", '{"results": []}', {}, "no configurations"),
         ("a.json", '{"results": [1]}', {}, "not as T4"),
-        ("a.json", '{"cache": {"1": {}}, "tune_params_keys": ["x"]}', {}, "not as T4"),
+        (
+            "a.json",
+            '{"cache": {"1": {}}, "tune_params_keys": ["x"]}',
+            {},
+            "not as Kernel Tuner cache",
+        ),
         ("a.json.gz", "no gzip", {}, "is no JSON"),
         ("a.csv", "", {}, "is no table"),
         ("a.csv", "a,b\n", {}, "holds no rows"),

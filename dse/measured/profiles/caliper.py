@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from dse.measured.formats import MeasuredFile
 from dse.measured.records import Records, gathered
 from symbolic.errors import DseError
 
@@ -18,14 +19,15 @@ _NAME = "8"
 _PATHS = ("annotation", "region", "function", "loop")
 
 
-def from_caliper(text: str, name: str) -> Records:
-    """A row for each path that holds no further one, with all values of its record.
+def from_caliper(file: MeasuredFile) -> Records:
+    """Return a row for each path that holds no further one, with all values of its record.
 
     Raises
     ------
     DseError
         A line that is no record, or one that refers to what is not there; with its number.
     """
+    text, name = file.text, str(file.path)
     nodes: dict[str, dict[str, str]] = {}
     found: list[tuple[tuple[str, ...], dict[str, Any]]] = []
     about: dict[str, str] = {}

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from dse.delimited import input_errors
-from dse.measured.content import printed_numbers
+from dse.measured.formats import MeasuredFile, printed_numbers
 from dse.measured.records import Records
 from stochastic.delimited import Cell, is_missing, is_numeric, lines_of_fields
 from stochastic.delimited import number as parse_number
@@ -156,11 +156,16 @@ _NO_KERNEL = re.compile(r"\[(CUDA|Unified Memory) ")
 _GLUED = re.compile(r"^==\d+== [\w ]+ result:(?=\S)", re.MULTILINE)
 #: Labels that may be numbers, written with a point in every locale.
 _VERSIONS = {"CC", "Device"}
+#: Lines by which what a profiler prints is known, and how it prints a table.
+_PRINTED = {
+    r"^==PROF== ": ("Nsight Compute", "--csv"),
+    r"^==\d+== NVPROF is ": ("nvprof", "--csv"),
+}
 _COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "warp", "sample"}
 
 
-def from_launches(text: str, name: str) -> Records | None:
-    """The records of a profiler's CSV; None where no line is a header of one.
+def from_launches(file: MeasuredFile) -> Records | None:
+    """Return the records of a profiler's CSV; None where no line is a header of one.
 
     Raises
     ------
@@ -168,13 +173,18 @@ def from_launches(text: str, name: str) -> Records | None:
         Numbers that may be read in two ways, lines that are not whole, a kind that holds no
         launches; with the line.
     """
-    text = _GLUED.sub("", text)
+    name, text = str(file.path), _GLUED.sub("", file.text)
     listed = io.StringIO(text, newline="")
     header = next(
         ((k, mark) for k, line in enumerate(listed, 1) for mark in ",;\t" if _layout(line, mark)),
         None,
     )
     if header is None:
+        for pattern, (tool, option) in _PRINTED.items():
+            if re.search(pattern, text, re.MULTILINE):
+                raise DseError(
+                    f"{name!r} is what {tool} prints, without a table of CSV: run it with {option}"
+                )
         return None
     first, mark = header
 

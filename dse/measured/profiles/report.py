@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+from dse.measured.formats import MeasuredFile
 from dse.measured.profiles.launches import base_unit
 from dse.measured.records import Records, gathered
 from symbolic.errors import DseError
@@ -17,8 +17,8 @@ _TIME = "__time_duration."
 _OPCODES = "sass__inst_executed_per_opcode"
 
 
-def from_report(path: Path) -> Records:
-    """The launches of a report, every metric in its base unit.
+def from_report(file: MeasuredFile) -> Records:
+    """Return the launches of a report, every metric in its base unit.
 
     Where it holds the sectors of each instruction, global requests are told apart: an instruction
     that needs no more sectors than the fewest is coalesced.
@@ -28,6 +28,7 @@ def from_report(path: Path) -> Records:
     DseError
         The package is not installed, or the file is no report that it reads.
     """
+    path = file.path
     try:
         import ncu_report
     except ImportError:
